@@ -1,0 +1,94 @@
+"""The command: clinic run, clinic render. A user's mistake is one sentence and exit status 2."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import formats, render, runs, setups, strategies
+from .refusals import Refused, choose
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without abbreviations and usage blocks: one sentence says what was wrong and what is valid."""
+
+    def __init__(self, **options):
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message):
+        options = [text for action in self._actions for text in action.option_strings if text.startswith("--")]
+        raise Refused(f"{self.prog}: {message}; options: {', '.join(options)}.")
+
+
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def numbers(text: str) -> list:
+    """Whole numbers; what is none stays as it is, so that the tables can say what would be valid."""
+    return [int(word) if word.lstrip("-").isdigit() else word for word in words(text)]
+
+
+def parser() -> Parser:
+    top = Parser(prog="clinic", description="Runs and renders the notebooks of Strategy Clinic.")
+    commands = top.add_subparsers(dest="command", required=True, parser_class=Parser)
+    add_run(commands)
+    add_render(commands)
+    return top
+
+
+def add_run(commands):
+    run = commands.add_parser("run", help="run notebooks over a grid of setups")
+    run.add_argument("modes", nargs="+", help="ids such as fm25, or notebooks")
+    run.add_argument("--strategy", type=words, help=f"one or more of {', '.join(strategies.TABLE)}")
+    run.add_argument("--devices", type=numbers, help="one or more device counts, such as 1,2,4")
+    run.add_argument("--save-format", type=words, help=f"one or more of {', '.join(formats.TABLE)}")
+    run.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+    run.add_argument("-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts")
+    run.set_defaults(action=run_action)
+
+
+def add_render(commands):
+    rendering = commands.add_parser("render", help="execute sources into notebooks")
+    rendering.add_argument("modes", nargs="*", help="ids such as fm25; none means all")
+    rendering.add_argument("--check", action="store_true", help="say what is stale, without running anything")
+    rendering.add_argument("--pull", type=Path, metavar="NOTEBOOK", help="take edits of a notebook back into its source")
+    rendering.set_defaults(action=render_action)
+
+
+def run_action(options) -> int:
+    wanted = [options.strategy or ["mirrored"], options.devices, options.save_format or ["keras"], options.keras]
+    wanted[1] = wanted[1] or default_counts(wanted[0])
+    chosen, skipped = setups.grid(*wanted)
+    for reason in skipped:
+        print(f"skipped: {reason}")
+    return 0 if runs.run_grid(options.modes, chosen, options.output) else 1
+
+
+def default_counts(names: list[str]) -> list[int]:
+    """Without --devices each strategy gets two devices, or the one count it has."""
+    rows = [strategies.TABLE[choose("strategy", name, strategies.TABLE)] for name in names]
+    return sorted({2 if 2 in row.counts else row.counts[0] for row in rows})
+
+
+def render_action(options) -> int:
+    if options.pull:
+        render.pull(options.pull)
+        return 0
+    if not options.check:
+        render.render_all(options.modes)
+        return 0
+    problems = render.check(options.modes)
+    print("\n".join(problems) or "every notebook is what its source says")
+    return 1 if problems else 0
+
+
+def main(arguments=None) -> int:
+    try:
+        options = parser().parse_args(arguments)
+        return options.action(options)
+    except Refused as reason:
+        print(f"clinic: {reason}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("clinic: stopped; what had finished is kept", file=sys.stderr)
+        return 130

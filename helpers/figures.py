@@ -1,0 +1,128 @@
+"""Pictures of what a run showed. Each carries its content as text, for those who cannot or need not look."""
+
+import base64
+import html
+import io
+from dataclasses import dataclass
+
+from .experiments import copies, parts_of, run_all
+
+__all__ = ["copies", "grid", "placement", "timeline", "values_of", "where_variables_live"]
+
+INK, HAVE, LACK = "#808080", "#2f7f5f", "#c7593f"  # readable on white and on black
+
+
+@dataclass(frozen=True)
+class Picture:
+    """PNG bytes and the same content in words."""
+
+    png: bytes
+    alt: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {"image/png": {"alt": self.alt}}
+
+    def as_html(self) -> str:
+        source = f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
+        return f"<img alt='{html.escape(self.alt, quote=True)}' style='max-width:100%;height:auto' src='{source}'>"
+
+
+def canvas(width: float, height: float):
+    """A bare figure made without pyplot: no global state, no backend, legible on any background."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.tick_params(colors=INK, labelsize=9, length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return figure, axes
+
+
+def picture(figure, alt: str) -> Picture:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
+    return Picture(buffer.getvalue(), alt)
+
+
+def grid(cells: dict, columns: list[str], good: str, bad: str, title: str = "") -> Picture:
+    """A heat map of yes and no: `cells` maps each row's name to one truth value per column."""
+    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
+    for y, values in enumerate(cells.values()):
+        for x, value in enumerate(values):
+            draw_cell(axes, x, y, value, good, bad)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(cells)), list(cells))
+    axes.xaxis.tick_top()
+    axes.set_xlim(-0.5, len(columns) - 0.5)
+    axes.set_ylim(len(cells) - 0.5, -0.5)
+    axes.set_title(title, color=INK, fontsize=10, loc="left")
+    return picture(figure, grid_text(cells, columns, good, bad))
+
+
+def draw_cell(axes, x: int, y: int, value, good: str, bad: str):
+    colour, word = (HAVE, good) if value else (LACK, bad)
+    axes.add_patch(_box(x - 0.46, y - 0.4, colour))
+    axes.text(x, y, word, ha="center", va="center", color="white", fontsize=9)
+
+
+def _box(x: float, y: float, colour: str):
+    from matplotlib.patches import FancyBboxPatch
+
+    return FancyBboxPatch((x + 0.04, y + 0.04), 0.84, 0.72, boxstyle="round,pad=0.04", color=colour, linewidth=0)
+
+
+def grid_text(cells: dict, columns: list[str], good: str, bad: str) -> str:
+    words = {name: ", ".join(f"{c} {good if v else bad}" for c, v in zip(columns, values)) for name, values in cells.items()}
+    return "\n".join(f"{name}: {told}" for name, told in words.items())
+
+
+def placement(seen: dict) -> Picture:
+    """Which device holds a copy of which variable, for every group of variables that an experiment observed."""
+    columns = list(dict.fromkeys(place for group in seen.values() for where in group.values() for place in where))
+    cells = {
+        f"{label}: {name}": [device in where for device in columns]
+        for label, group in seen.items()
+        for name, where in group.items()
+    }
+    drawn = grid(cells, [column.replace(" ", "\n", 1) for column in columns], "copy", "none")
+    return Picture(drawn.png, placement_text(seen))
+
+
+def placement_text(seen: dict) -> str:
+    """Counts, not device names: the same sentence on CPUs, GPUs and TPUs."""
+    lines = []
+    for label, group in seen.items():
+        counts = {name: f"{len(where)} {'copy' if len(where) == 1 else 'copies'}" for name, where in group.items()}
+        same = len(set(counts.values())) == 1 and len(counts) > 1
+        each = [f"each of {len(counts)} variables has {next(iter(counts.values()))}"] if same else []
+        lines += [f"{label}: {told}" for told in each or [f"{name} has {count}" for name, count in counts.items()]]
+    return "\n".join(lines)
+
+
+def where_variables_live(experiment, setup) -> Picture:
+    """Runs an experiment, whatever comes of it, and draws where the variables that it observed live."""
+    return placement(run_all([(experiment, setup)])[0].seen)
+
+
+def values_of(weight) -> list:
+    """The value of each copy of a variable, as arrays."""
+    return [part.numpy() for part in parts_of(weight)]
+
+
+def timeline(lines: dict[str, list[float]], event: int, event_name: str, axis: str) -> Picture:
+    """Values over steps, with one moment marked, for what a restart keeps and what it forgets."""
+    figure, axes = canvas(5.6, 2.6)
+    for (name, values), (colour, style) in zip(lines.items(), [(HAVE, "-"), (LACK, "--")]):
+        axes.plot(range(len(values)), values, style, color=colour, linewidth=2, label=name)
+    axes.axvline(event - 0.5, color=INK, linewidth=1, linestyle=":")
+    axes.text(event - 0.6, axes.get_ylim()[1], f"{event_name} ", color=INK, ha="right", va="top", fontsize=9)
+    axes.set_xlabel("training step", color=INK)
+    axes.set_ylabel(axis, color=INK)
+    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower right")
+    return picture(figure, timeline_text(lines, event, event_name))
+
+
+def timeline_text(lines: dict, event: int, event_name: str) -> str:
+    told = {name: (values[event - 1], values[event]) for name, values in lines.items()}
+    return "\n".join(f"{name}: {a:.2f} before {event_name}, {b:.2f} after" for name, (a, b) in told.items())

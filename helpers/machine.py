@@ -1,0 +1,22 @@
+"""What the machine in front of the reader offers, as a table."""
+
+from . import runtime, strategies
+from .verdicts import text_table
+
+WORDS = {
+    "cpu": "no accelerator: one CPU is split into virtual devices",
+    "gpu": "a GPU, split into logical GPUs where there are fewer than eight",
+    "tpu": "a TPU with a TensorFlow that can use it",
+}
+
+
+def facts() -> list[list[str]]:
+    """One row per version and per strategy, with the reason where one cannot run here."""
+    runtime.start_tensorflow()
+    table = [["this machine", "what it offers"], ["devices", WORDS[runtime.kind()]], ["host", runtime.host()]]
+    table += [[name, version] for name, version in runtime.versions().items()]
+    return table + [[row.name, row.missing() or "runs here"] for row in strategies.ROWS]
+
+
+def show():
+    print(text_table(facts()))

@@ -1,0 +1,116 @@
+"""The strategies a reader can switch between: one row each, with how to build it and what it needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import runtime
+from .refusals import Unavailable
+
+
+def default(count):
+    import tensorflow as tf
+
+    runtime.devices(count)
+    return tf.distribute.get_strategy()
+
+
+def one_device(count):
+    import tensorflow as tf
+
+    return tf.distribute.OneDeviceStrategy(runtime.devices(count)[0])
+
+
+def mirrored(count):
+    """Reduces on one device: with the default collectives, a strategy of another size in this process would die (fm36)."""
+    import tensorflow as tf
+
+    reduction = tf.distribute.ReductionToOneDevice()
+    return tf.distribute.MirroredStrategy(runtime.devices(count), cross_device_ops=reduction)
+
+
+def central_storage(count):
+    import tensorflow as tf
+
+    names = runtime.devices(count)
+    return tf.distribute.experimental.CentralStorageStrategy(compute_devices=names, parameter_device=names[0])
+
+
+def multi_worker(count):
+    import tensorflow as tf
+
+    return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def parameter_server(count):
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    return tf.distribute.ParameterServerStrategy(resolver)
+
+
+def tpu(count):
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    return tf.distribute.TPUStrategy(resolver)
+
+
+def always() -> str:
+    return ""
+
+
+def needs_tpu() -> str:
+    if not runtime.tpu_attached():
+        return "this machine has no TPU; mirrored with 8 devices runs the same program on virtual devices"
+    return "" if runtime.has_version("tensorflow-tpu") else "a TPU is attached, but tensorflow-tpu is not installed"
+
+
+def needs_tracing() -> str:
+    return "tracing TPUStrategy without a TPU is not part of this version; mirrored with 8 devices has as many replicas"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One strategy: `tasks` names the processes it needs beside the notebook's, `missing` why it cannot run here."""
+
+    name: str
+    build: Callable
+    counts: tuple[int, ...]
+    about: str
+    tasks: dict | None = None
+    missing: Callable[[], str] = always
+    evidence: str = "executed"
+
+
+ROWS = (
+    Row("default", default, (1,), "no strategy at all"),
+    Row("one_device", one_device, (1,), "everything on one named device"),
+    Row("mirrored", mirrored, (1, 2, 4, 8), "one copy of each variable on every device"),
+    Row("central_storage", central_storage, (1, 2, 4, 8), "one copy of each variable, read by every device"),
+    Row("multi_worker", multi_worker, (2,), "one copy in each of two processes", {"worker": 2}),
+    Row(
+        "parameter_server",
+        parameter_server,
+        (2,),
+        "variables in a server process, two workers, one coordinator",
+        {"chief": 1, "worker": 2, "ps": 1},
+    ),
+    Row("tpu_traced", tpu, (8,), "TPUStrategy on a described topology", None, needs_tracing, "traced"),
+    Row("tpu", tpu, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
+)
+TABLE = {row.name: row for row in ROWS}
+
+
+def require(setup):
+    """Refuses a setup that cannot run on this machine, with the reason."""
+    reason = TABLE[setup.strategy].missing()
+    if reason:
+        raise Unavailable(f"{setup.strategy} is unavailable: {reason}.")
+
+
+def build(setup):
+    """The tf.distribute.Strategy that a setup names."""
+    require(setup)
+    return TABLE[setup.strategy].build(setup.devices)

@@ -1,0 +1,83 @@
+"""Verdicts: what came of one experiment under one setup, and the tables that hold them."""
+
+from dataclasses import dataclass, field
+
+from . import strategies
+from .checks import SilentFailure
+from .experiments import Proof, Result, run_all
+from .refusals import Refused, Unavailable, choose
+from .setups import Setup
+
+OUTCOMES = ("raises", "silent", "works", "hangs", "crashes", "unavailable")
+EVIDENCE = ("executed", "emulated", "compiled", "traced", "recorded")
+OUTCOME_OF = ((Unavailable, "unavailable"), (SilentFailure, "silent"), (TimeoutError, "hangs"), (ChildProcessError, "crashes"))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome never stands alone: it says under which setup, by which evidence, and in whose words."""
+
+    subject: str
+    setup: Setup
+    outcome: str
+    evidence: str
+    says: str = ""
+    error: str = ""
+    seen: dict = field(default_factory=dict, compare=False)
+
+    def __post_init__(self):
+        choose("outcome", self.outcome, OUTCOMES)
+        choose("evidence", self.evidence, EVIDENCE)
+        if self.outcome == "unavailable" and not self.says:
+            raise Refused("A verdict of 'unavailable' needs its reason.")
+
+    def as_dict(self) -> dict:
+        return {"subject": self.subject, "outcome": self.outcome, "evidence": self.evidence, "says": self.says}
+
+
+def last_line(error: Exception) -> str:
+    """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if lines else "").removeprefix(f"{type(error).__name__}: ")
+
+
+def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
+    """Classifies a result: an exception by its kind, a value by whether its proof holds."""
+    evidence = strategies.TABLE[setup.strategy].evidence
+    if result.error is None:
+        outcome, says = weigh(result.value)
+        return Verdict(subject, setup, outcome, evidence, says, "", result.seen)
+    outcome = next((word for kind, word in OUTCOME_OF if isinstance(result.error, kind)), "raises")
+    return Verdict(subject, setup, outcome, evidence, last_line(result.error), type(result.error).__name__, result.seen)
+
+
+def weigh(value) -> tuple[str, str]:
+    if not isinstance(value, Proof):
+        return "works", ""
+    return ("works", value.what) if value.holds else ("silent", f"not so: {value.what}")
+
+
+def verdicts(experiments: dict, setups: list[Setup]) -> list[Verdict]:
+    """One verdict for every experiment under every setup, in that order."""
+    jobs = [(subject, setup) for setup in setups for subject in experiments]
+    results = run_all([(experiments[subject], setup) for subject, setup in jobs])
+    return [verdict(subject, setup, result) for (subject, setup), result in zip(jobs, results)]
+
+
+def rows(listed: list[Verdict]) -> list[list[str]]:
+    """The verdicts of one setup side by side: what it was, one column per experiment, and the evidence."""
+    subjects = list(dict.fromkeys(each.subject for each in listed))
+    table = [["strategy", "devices", "save format", "Keras", *subjects, "evidence"]]
+    for setup in dict.fromkeys(each.setup for each in listed):
+        here = {each.subject: each for each in listed if each.setup == setup}
+        outcomes = [here[subject].outcome for subject in subjects]
+        parameters = [setup.strategy, str(setup.devices), setup.save_format, str(setup.keras)]
+        table.append([*parameters, *outcomes, here[subjects[0]].evidence])
+    return table
+
+
+def text_table(table: list[list[str]]) -> str:
+    """Columns of plain text, the first row a heading; stable, so stored outputs can be compared."""
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

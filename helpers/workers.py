@@ -1,0 +1,235 @@
+"""Processes of their own: workers and servers on loopback, or one process that holds the other Keras generation.
+
+What travels is source text, one JSON request on standard input and one JSON file back; nothing is pickled.
+"""
+
+import ast
+import builtins
+import contextlib
+import json
+import linecache
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from . import checks, refusals, runtime, strategies
+from .experiments import Proof, Result, run_here
+
+SECONDS = 180
+
+
+def place(setup):
+    """None if the setup runs in this process; otherwise what the processes must share: strategy, devices, Keras."""
+    row = strategies.TABLE[setup.strategy]
+    if row.tasks and not row.missing():
+        return (setup.strategy, setup.devices, setup.keras)
+    return ("", 1, setup.keras) if runtime.generation() not in (None, setup.keras) else None
+
+
+# The notebook's side
+
+
+def launch(where, jobs) -> list[Result]:
+    """Starts the processes, hands each the notebook's definitions and the jobs, and reads the first one's results."""
+    strategy, _, keras = where
+    tasks = (strategies.TABLE[strategy].tasks if strategy else None) or {"alone": 1}
+    request = {"jobs": [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]}
+    with tempfile.TemporaryDirectory() as folder:
+        request["source"] = str(Path(folder) / "notebook.py")  # a file, since AutoGraph reads the source of what it traces
+        Path(request["source"]).write_text(definitions(jobs[0][0]))
+        started = start(tasks, keras, request, Path(folder))
+        try:
+            return collect(started, len(jobs), Path(folder))
+        finally:
+            for process in started.values():
+                process.kill()
+                process.wait()
+                process.stdin.close()
+
+
+def definitions(run) -> str:
+    """The imports, functions, classes and literal constants that the notebook of `run` has by now, as source text."""
+    names, own = run.body.__globals__, run.body.__code__.co_filename
+    kept = [
+        statement for file, text in cells_like(own).items() for statement in statements(text) if travels(statement, file, names)
+    ]
+    return "\n".join([*constants(names), *map(ast.unparse, kept)])
+
+
+def cells_like(own: str) -> dict[str, str]:
+    """Every cell that this kernel has run, by the file name that IPython gave it; or the module's one file."""
+    if Path(own).exists():
+        return {own: Path(own).read_text()}
+    folder = os.path.dirname(own)
+    alike = [name for name in linecache.cache if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))]
+    return {name: "".join(linecache.getlines(name)) for name in alike}
+
+
+def statements(cell: str) -> list:
+    try:
+        return ast.parse(cell).body
+    except SyntaxError:  # a cell with magics defines nothing that an experiment could need
+        return []
+
+
+def travels(statement, file: str, names: dict) -> bool:
+    """Imports do, and so do definitions, unless a later cell has replaced them."""
+    if isinstance(statement, ast.ClassDef):
+        return statement.name in names
+    if isinstance(statement, ast.FunctionDef):
+        function = names.get(statement.name)
+        return getattr(getattr(function, "body", function), "__code__", None) is not None and file == where_defined(function)
+    return isinstance(statement, (ast.Import, ast.ImportFrom))
+
+
+def where_defined(function) -> str:
+    return getattr(function, "body", function).__code__.co_filename
+
+
+def constants(names: dict) -> list[str]:
+    """Assignments of the plain values that the notebook's names stand for now; In and Out are IPython's."""
+    own = {name: value for name, value in names.items() if not name.startswith("_") and name not in ("In", "Out")}
+    kept = {name: value for name, value in own.items() if is_literal(value)}
+    return [f"{name} = {value!r}" for name, value in kept.items()]
+
+
+def is_literal(value) -> bool:
+    if not isinstance(value, (int, float, str, tuple, list, dict, bool)):
+        return False
+    try:
+        return ast.literal_eval(repr(value)) == value
+    except (ValueError, SyntaxError, TypeError):
+        return False
+
+
+def start(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
+    cluster = {job: [f"127.0.0.1:{port}" for port in free_ports(count)] for job, count in tasks.items()}
+    started = {}
+    for task in [(job, index) for job, count in tasks.items() for index in range(count)]:
+        started[task] = start_one(task, cluster, keras, folder)
+        serves = "chief" in tasks and task[0] != "chief"
+        message = request | {"answer": str(answer_file(folder, task)), "serve": serves}
+        started[task].stdin.write(json.dumps(message) + "\n")
+        started[task].stdin.flush()
+    return started
+
+
+def start_one(task, cluster: dict, keras: int, folder: Path):
+    described = {"cluster": cluster, "task": {"type": task[0], "index": task[1]}}
+    changed = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"} if task[0] != "alone" else {}
+    environment = os.environ | changed | {"TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    with open(folder / f"{task[0]}-{task[1]}.log", "w") as log:
+        command = [sys.executable, "-m", "helpers.workers"]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True)
+
+
+def free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def answer_file(folder: Path, task) -> Path:
+    return folder / f"answer-{task[0]}-{task[1]}.json"
+
+
+def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
+    """Waits for the tasks that answer and puts their answers together."""
+    answering = [task for task in started if ("chief", 0) not in started or task[0] == "chief"]
+    deadline = time.monotonic() + SECONDS
+    for task in answering:
+        wait_for(started[task], task, deadline, folder)
+    answers = [json.loads(answer_file(folder, task).read_text()) for task in answering]
+    return [revive([answer[i] for answer in answers]) for i in range(jobs)]
+
+
+def wait_for(process, task, deadline: float, folder: Path):
+    name = f"worker process {task[0]} {task[1]}"
+    try:
+        process.wait(max(0, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise TimeoutError(f"{name} did not finish within {SECONDS} seconds.") from None
+    if not answer_file(folder, task).exists():
+        last = (folder / f"{task[0]}-{task[1]}.log").read_text().strip().splitlines()[-1:] or ["no output"]
+        raise ChildProcessError(f"{name} ended with status {process.returncode}: {last[0]}")
+
+
+def revive(answers: list[dict]) -> Result:
+    """One result from what every process answered: the first error, else the first proof that does not hold."""
+    seen = merged([answer["seen"] for answer in answers])
+    errors = [named_error(**answer["error"]) for answer in answers if answer["error"]]
+    if errors:
+        return Result(error=errors[0], seen=seen)
+    proofs = [Proof(**answer["proof"]) for answer in answers if answer["proof"]]
+    return Result(min(proofs, key=lambda proof: proof.holds, default=None), seen=seen)
+
+
+def merged(parts: list[dict]) -> dict:
+    """Each process knows its own copies only; together they are all copies, without repeats and in order."""
+    whole = {}
+    for label, name, where in ((k, n, w) for part in parts for k, v in part.items() for n, w in v.items()):
+        places = whole.setdefault(label, {}).setdefault(name, [])
+        places.extend(device for device in where if device not in places)
+    return whole
+
+
+def named_error(name: str, message: str) -> Exception:
+    """An exception of the same name and message; a class that this process does not know is made for it."""
+    known = [getattr(module, name, None) for module in (builtins, checks, refusals)]
+    made = type(name, (Exception,), {})
+    return next((kind for kind in known if kind), made)(message)
+
+
+# The process's side
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=die_with_parent, daemon=True).start()
+    runtime.start_tensorflow()
+    if request["serve"]:
+        serve()
+    from .setups import Setup
+
+    namespace = {"__name__": "__main__"}
+    exec(compile(Path(request["source"]).read_text(), request["source"], "exec"), namespace)
+    results = [run_here(namespace[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]]
+    write_whole(Path(request["answer"]), json.dumps([plain(result) for result in results]))
+    os._exit(0)  # a cluster's background threads would otherwise hold the process
+
+
+def serve():
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    task = (resolver.task_type, resolver.task_id)
+    tf.distribute.Server(resolver.cluster_spec(), job_name=task[0], task_index=task[1], protocol="grpc").join()
+
+
+def die_with_parent():
+    sys.stdin.read()
+    os._exit(1)
+
+
+def plain(result: Result) -> dict:
+    error = result.error and {"name": type(result.error).__name__, "message": str(result.error)}
+    proof = asdict(result.value) if isinstance(result.value, Proof) else None
+    return {"error": error, "proof": proof, "seen": result.seen}
+
+
+def write_whole(path: Path, text: str):
+    path.with_suffix(".part").write_text(text)
+    path.with_suffix(".part").replace(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+# %% [markdown]
+# # Start here
+#
+# A TensorFlow model works until it is distributed, checkpointed or loaded again. Each notebook here makes one such failure
+# happen on the machine in front of you, says why it happens, proves a fix by values, and tests what documents say about it.
+
+# %% [markdown]
+# ## What this machine offers
+#
+# No accelerator is needed: one CPU is split into eight virtual devices, and TensorFlow's own strategies run on them.
+
+# %% tags=["machine"]
+from helpers import machine
+
+machine.show()
+
+# %% [markdown] tags=["map"]
+# ## The map of failure modes
+#
+# *Loud* modes raise an error; *silent* ones do something else than you meant, without a word. The switches are the
+# parameters that make the failure come and go.
+
+# %% [markdown]
+# ## How to read a notebook
+#
+# - Run all cells. A failure that a notebook shows is a failure that has just happened: the cell fails if it does not.
+# - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. The panel near the end switches
+#   them without another run of the notebook.
+# - Every verdict says how it was obtained. *executed*: the code ran on the named devices, virtual CPUs unless you have better.
+#   *compiled*, *traced* and *emulated* stand for what can be known without the hardware, *recorded* for another machine's word.
+# - The exercise starts red. The solution is folded away below it.
+
+# %%
+from helpers import formats, strategies, verdicts
+
+print(verdicts.text_table([["strategy", "devices", "what it is"]] + [[r.name, str(r.counts), r.about] for r in strategies.ROWS]))
+print()
+print(verdicts.text_table([["save format", "keeps", "how"]] + [[r.name, ", ".join(r.keeps), r.about] for r in formats.ROWS]))
+
+# %% [markdown]
+# ## Without a browser
+#
+# `clinic run fm25 --strategy mirrored --devices 1,2,4 --save-format keras,h5` runs one notebook over a grid of parameters;
+# `papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4` runs it once. Both fail when the failure does not
+# behave as its notebook declares.

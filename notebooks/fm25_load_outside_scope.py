@@ -1,0 +1,239 @@
+# %% [markdown]
+# # FM25. Loading a model outside the scope leaves it on one device
+#
+# You train on several devices, load the model the next day, and everything works: right predictions, no warning, and all
+# devices but one idle.
+#
+# *Silent. Strategy, device count and save format all matter. From document 004.*
+
+# %% tags=["parameters"]
+strategy = "mirrored"
+devices = 2
+save_format = "keras"
+keras = 3
+
+# %%
+from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, checks, experiment, figures, formats, observe
+
+MODE = FailureMode(
+    id="fm25",
+    slug="load_outside_scope",
+    title="Loading a model outside the scope leaves it on one device",
+    sees="a loaded model works, but all devices except one stay idle",
+    fix="put the line that loads the model inside `with strategy.scope():`",
+    document="004",
+    switches=("strategy", "devices", "save_format"),
+    symptoms=(
+        Symptom(
+            "SilentFailure",
+            r"live outside the scope",
+            strategies=("mirrored", "central_storage", "parameter_server", "multi_worker"),
+            devices=(2, 4, 8),
+        ),
+    ),
+    claims=(
+        Claim("004-C1", "the strategy is not saved with the model", "true"),
+        Claim("004-C2", "loading outside the scope gives a model on one device", "true"),
+        Claim("004-C5", "loading builds the model in the strategy that is current", "true"),
+        Claim("003-C28", "a model remembers its scope: fit, evaluate, predict and save work outside it", "true"),
+    ),
+)
+setup = MODE.setup(strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## What goes wrong
+#
+# You believe that a model trained on two devices is a two-device model, and that its file knows. So the script that
+# trains has a `strategy.scope()` and the script that loads has none. It runs. It even predicts what it predicted before.
+
+# %%
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+BATCH = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
+
+
+def make_model():
+    layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(4, activation="tanh"), tf.keras.layers.Dense(1)]
+    model = tf.keras.Sequential(layers)
+    model.compile(optimizer="adam", loss=tf.keras.losses.MeanSquaredError())
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def predict(model):
+    call = getattr(model, "serve", model)  # a SavedModel comes back as a graph to call, not as a Keras model
+    return np.asarray(call(tf.constant(BATCH)))
+
+
+def save_yesterday(strategy, folder, save_format):
+    with strategy.scope():
+        model = make_model()
+    formats.save(model, folder, save_format)
+    observe(saved=model.variables)
+    return predict(model)
+
+
+# %%
+@experiment
+def broken(setup):
+    strategy = build_strategy(setup)
+    with tempfile.TemporaryDirectory() as folder:
+        before = save_yesterday(strategy, folder, setup.save_format)
+        model = formats.load(folder, setup.save_format, make_model)  # guilty: no scope around it
+        after = predict(model)
+    observe(loaded=model.variables)
+    checks.assert_distributed(model.variables, strategy)
+    return Proof("the loaded model predicts as it did before it was saved", [after], [before])
+
+
+with MODE.reproduces(setup):
+    broken(setup)
+
+# %% [markdown]
+# ## Why
+#
+# A file holds numbers, and in some formats the recipe for the layers. It holds no strategy. Whatever loads it *creates
+# variables*, and a variable is distributed only if the strategy's scope is open at the moment of its creation: that is when
+# `MirroredStrategy` makes one copy per device. Without the scope TensorFlow makes one ordinary variable, which is a
+# perfectly good model, so there is nothing to complain about.
+#
+# The picture shows the devices that hold a copy of each variable, before saving and after loading. See
+# [`MirroredStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy) on variables in its scope.
+
+# %%
+figures.where_variables_live(broken, setup)
+
+# %% [markdown]
+# ## The fix
+#
+# Open the scope around the line that loads. Nothing else changes; the file may come from any number of devices. The check
+# `checks.assert_distributed(model.variables, strategy)` can go into your own script: it raises where TensorFlow is silent.
+
+
+# %%
+@experiment
+def fixed(setup):
+    strategy = build_strategy(setup)
+    with tempfile.TemporaryDirectory() as folder:
+        before = save_yesterday(strategy, folder, setup.save_format)
+        with strategy.scope():  # repair
+            model = formats.load(folder, setup.save_format, make_model)
+        after = predict(model)
+    observe(loaded=model.variables)
+    checks.assert_distributed(model.variables, strategy)
+    return Proof("the model is on every device and predicts as it did before it was saved", [after], [before])
+
+
+MODE.proves(fixed, setup)
+
+# %%
+two = setup.but(strategy="mirrored", devices=2)
+SETUPS = [two.but(save_format=each) for each in formats.TABLE]
+SETUPS += [two.but(devices=each) for each in (1, 4, 8)]
+SETUPS += [two.but(strategy="central_storage"), two.but(strategy="default", devices=1), two.but(keras=5 - setup.keras)]
+MODE.table(broken, fixed, SETUPS)
+
+# %% [markdown]
+# ## What you may have read
+#
+# Document 004 is right about this one, and its last sentence deserves more attention than it gets: the scope that counts is
+# the one around the load. Document 003 adds that the model then remembers it.
+
+
+# %%
+def saved_and_loaded(saving, loading):
+    """A model saved under one strategy and loaded in the scope of another, and its prediction before and after."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = save_yesterday(build_strategy(saving), folder, "keras")
+        text = (formats.Path(folder) / "model.keras").read_bytes()
+        with build_strategy(loading).scope():
+            model = formats.load(folder, "keras", make_model)
+    return model, np.allclose(before, predict(model), atol=1e-6), b"Mirrored" in text
+
+
+def copies(model):
+    return len(figures.copies(model.variables[0]))
+
+
+def works_outside_scope(model):
+    """fit, evaluate, predict and save, all without a scope; and the weights are still on both devices afterwards."""
+    data, labels = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+    before = model.get_weights()[0].copy()
+    model.fit(data, labels, batch_size=8, verbose=0)
+    with tempfile.TemporaryDirectory() as folder:
+        formats.save(model, folder, "keras")
+    trained = not np.array_equal(before, model.get_weights()[0])
+    evaluated = np.isfinite(model.evaluate(data, labels, verbose=0))
+    return [trained, evaluated, model.predict(data, verbose=0).shape == (8, 1), copies(model) == 2]
+
+
+alone, same, named = saved_and_loaded(two, two.but(strategy="default", devices=1))
+four, _, _ = saved_and_loaded(two, two.but(devices=4))
+again, _, _ = saved_and_loaded(two, two)
+MODE.judges(
+    setup,
+    {
+        "004-C1": [not named, copies(alone) == 1],
+        "004-C2": [copies(alone) == 1, same],
+        "004-C5": [copies(alone) == 1, copies(four) == 4],
+        "003-C28": works_outside_scope(again),
+    },
+)
+
+# %% [markdown]
+# ## Exercise
+#
+# This script does open a scope, but the model still lives on one device. Move one line until the exercise is green.
+
+
+# %% tags=["exercise"]
+@experiment
+def attempt(setup):
+    strategy = build_strategy(setup)
+    with tempfile.TemporaryDirectory() as folder:
+        before = save_yesterday(strategy, folder, setup.save_format)
+        model = formats.load(folder, setup.save_format, make_model)
+        with strategy.scope():
+            after = predict(model)
+    checks.assert_distributed(model.variables, strategy)
+    return Proof("the model is on every device and predicts as before", [after], [before])
+
+
+MODE.exercise(attempt, setup)
+
+
+# %% tags=["solution"]
+@experiment
+def solved(setup):
+    strategy = build_strategy(setup)
+    with tempfile.TemporaryDirectory() as folder:
+        before = save_yesterday(strategy, folder, setup.save_format)
+        with strategy.scope():
+            model = formats.load(folder, setup.save_format, make_model)
+            after = predict(model)
+    checks.assert_distributed(model.variables, strategy)
+    return Proof("the model is on every device and predicts as before", [after], [before])
+
+
+MODE.solution(solved, setup)
+
+# %% [markdown]
+# ## Switch and run
+#
+# Set one device, or the strategy `default`, and the failure is gone: one device is all there is. Change the save format, and
+# it stays: no format keeps the strategy.
+
+# %% tags=["panel"]
+from helpers.panel import panel
+
+clinic = panel(MODE, broken, fixed, setup)
+
+# %% [markdown]
+# ## See also
+#
+# - `fm26 replica_count_changed`: the same file, loaded inside the scope of more or fewer devices.
+# - `fm23 variable_outside_scope`: the same silence for a variable that you make yourself.
+# - `fm29 optimizer_state_lost`: the load that keeps the devices and loses the optimizer.
