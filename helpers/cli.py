@@ -14,9 +14,16 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options):
         super().__init__(allow_abbrev=False, **options)
 
+    def parse_known_args(self, arguments=None, namespace=None):
+        """Each command refuses what it does not know itself; argparse would leave that to the top, which knows no options."""
+        options, unknown = super().parse_known_args(arguments, namespace)
+        if unknown:
+            self.error(f"unknown: {' '.join(unknown)}")
+        return options, unknown
+
     def error(self, message):
         options = [text for action in self._actions for text in action.option_strings if text.startswith("--")]
-        raise Refused(f"{self.prog}: {message}; options: {', '.join(options)}.")
+        raise Refused(f"{message}; options of {self.prog!r}: {', '.join(options)}.")
 
 
 def words(text: str) -> list[str]:

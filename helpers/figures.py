@@ -79,25 +79,26 @@ def grid_text(cells: dict, columns: list[str], good: str, bad: str) -> str:
 
 def placement(seen: dict) -> Picture:
     """Which device holds a copy of which variable, for every group of variables that an experiment observed."""
-    columns = list(dict.fromkeys(place for group in seen.values() for where in group.values() for place in where))
-    cells = {
-        f"{label}: {name}": [device in where for device in columns]
-        for label, group in seen.items()
-        for name, where in group.items()
-    }
+    rows = alike(seen)
+    columns = list(dict.fromkeys(place for where in rows.values() for place in where))
+    cells = {row: [column in where for column in columns] for row, where in rows.items()}
     drawn = grid(cells, [column.replace(" ", "\n", 1) for column in columns], "copy", "none")
-    return Picture(drawn.png, placement_text(seen))
+    return Picture(drawn.png, placement_text(rows))
 
 
-def placement_text(seen: dict) -> str:
-    """Counts, not device names: the same sentence on CPUs, GPUs and TPUs."""
-    lines = []
+def alike(seen: dict) -> dict[str, list[str]]:
+    """One row for all variables of a group that are in the same places: 'loaded: 4 variables'."""
+    rows = {}
     for label, group in seen.items():
-        counts = {name: f"{len(where)} {'copy' if len(where) == 1 else 'copies'}" for name, where in group.items()}
-        same = len(set(counts.values())) == 1 and len(counts) > 1
-        each = [f"each of {len(counts)} variables has {next(iter(counts.values()))}"] if same else []
-        lines += [f"{label}: {told}" for told in each or [f"{name} has {count}" for name, count in counts.items()]]
-    return "\n".join(lines)
+        for where in dict.fromkeys(map(tuple, group.values())):
+            names = [name for name, places in group.items() if tuple(places) == where]
+            rows[f"{label}: {', '.join(names) if len(names) < 4 else f'{len(names)} variables'}"] = list(where)
+    return rows
+
+
+def placement_text(rows: dict[str, list[str]]) -> str:
+    """Counts, not device names: the same sentence on CPUs, GPUs and TPUs."""
+    return "\n".join(f"{row}: {len(where)} {'copy' if len(where) == 1 else 'copies'}" for row, where in rows.items())
 
 
 def where_variables_live(experiment, setup) -> Picture:

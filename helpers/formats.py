@@ -94,7 +94,14 @@ class Row:
 ROWS = (
     Row("keras", save_keras, load_keras, ("architecture", "weights", "optimizer"), (2, 3), "model.save('m.keras')"),
     Row("h5", save_h5, load_h5, ("architecture", "weights", "optimizer"), (2, 3), "model.save('m.h5')"),
-    Row("weights_h5", save_weights_h5, load_weights_h5, ("weights",), (2, 3), "model.save_weights('m.weights.h5')"),
+    Row(
+        "weights_h5",
+        save_weights_h5,
+        load_weights_h5,
+        ("weights", "optimizer"),
+        (2, 3),
+        "model.save_weights('m.weights.h5'); the optimizer only into one that is built",
+    ),
     Row("checkpoint", save_checkpoint, load_checkpoint, ("weights", "optimizer"), (2, 3), "tf.train.Checkpoint"),
     Row("saved_model", save_saved_model, load_saved_model, ("weights",), (2, 3), "model.export('folder'), a graph to call"),
     Row("npz", save_npz, load_npz, ("architecture", "weights"), (2, 3), "config as JSON, arrays in one .npz"),

@@ -4,6 +4,7 @@ Core widgets only, so that it works in JupyterLab, Notebook 7, Voila and Colab, 
 """
 
 import html
+import re
 
 from . import figures, formats, runtime, strategies, workers
 from .refusals import Refused
@@ -54,7 +55,7 @@ def card_html(mode, found: list[Verdict], live: bool = False) -> str:
     return (
         f"{STYLE}<div class='clinic-card' {role} aria-label='Verdict' data-clinic-outcome='{found[0].outcome}' "
         f"style='--clinic-colour:var({variable},{colour})'><h4>{title}</h4>"
-        f"<p>{html.escape(str(found[0].setup))}</p>{body}<p><b>Fix</b>: {html.escape(mode.fix)}</p></div>"
+        f"<p>{html.escape(str(found[0].setup))}</p>{body}<p><b>Fix</b>: {with_code(mode.fix)}</p></div>"
     )
 
 
@@ -129,7 +130,18 @@ def where_it_runs(setup: Setup) -> str:
 
 
 def seen_by(found: list[Verdict]) -> dict:
-    return {f"{each.subject}, {label}": group for each in found for label, group in each.seen.items()}
+    """What the experiments observed; what all of them saw alike is shown once."""
+    groups = {}
+    for label in dict.fromkeys(label for each in found for label in each.seen):
+        seen = {each.subject: each.seen[label] for each in found if label in each.seen}
+        same = all(group == next(iter(seen.values())) for group in seen.values())
+        groups |= {label: next(iter(seen.values()))} if same else {f"{label}, {who}": group for who, group in seen.items()}
+    return groups
+
+
+def with_code(text: str) -> str:
+    """Escaped text in which `backticks` mark code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def make_controls(setup: Setup) -> dict:
@@ -165,8 +177,9 @@ def arrange(panel: Panel, note: str):
     """Two columns that fold into one when the window is narrow."""
     import ipywidgets
 
-    left = ipywidgets.VBox([*panel.controls.values(), panel.button, panel.status, ipywidgets.HTML(f"<small>{note}</small>")])
-    right = ipywidgets.VBox([panel.card, panel.figure, panel.history])
+    about = ipywidgets.HTML(f"<small style='line-height:1.4;display:block'>{note}</small>")
+    left = ipywidgets.VBox([*panel.controls.values(), panel.button, panel.status, about, panel.history])
+    right = ipywidgets.VBox([panel.card, panel.figure])
     columns = ipywidgets.Layout(grid_template_columns="repeat(auto-fit, minmax(320px, 1fr))", grid_gap="4px 18px")
     return ipywidgets.GridBox([left, right], layout=columns)
 

@@ -27,6 +27,12 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+PAPERMILL = {
+    "progress_bar": False,
+    "store_widget_state": False,
+    "cwd": str(NOTEBOOKS),
+    "extra_arguments": ["--log-level=ERROR"],  # ipykernel warns about unencrypted sockets, which stay on this machine
+}
 STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
 BOOTSTRAP = """# Set-up: finds the helpers beside this notebook, or fetches them on Colab and Kaggle.
 import os, subprocess, sys
@@ -42,8 +48,9 @@ else:
     sys.path[:0] = [str(folder) for folder in (here, *here.parents) if (folder / "helpers" / "modes.py").exists()]"""
 
 
-class Stale(Exception):
-    """What is stored is not what the sources say."""
+def say(line: str):
+    """Progress that is seen at once, also through a pipe."""
+    print(line, flush=True)
 
 
 # Sources
@@ -65,9 +72,7 @@ def find(name: str, every: list[Path]) -> Path:
 
 def read(source: Path):
     """The notebook that a source describes, with the cells that nobody types, and without outputs."""
-    import jupytext
-
-    notebook = jupytext.read(source, fmt="py:percent")
+    notebook = percent_format().read(source, fmt="py:percent")
     cells = [filled(cell) for cell in notebook.cells]
     notebook.cells = cells[:1] + written_cells(source.stem) + cells[1:]
     notebook.metadata = KERNEL
@@ -77,6 +82,15 @@ def read(source: Path):
     for cell, name in zip(notebook.cells, cell_ids(notebook.cells)):
         cell["id"] = name
     return notebook
+
+
+def percent_format():
+    """jupytext; it adds buttons to JupyterLab, so only those who write notebooks install it."""
+    try:
+        import jupytext
+    except ImportError:
+        raise Refused("Rendering needs jupytext, which is not installed; run: pip install -e '.[test]'") from None
+    return jupytext
 
 
 def filled(cell):
@@ -129,7 +143,7 @@ def written_cells(stem: str) -> list:
 # Execution
 
 
-def execute(notebook, parameters=None):
+def execute(notebook):
     """Runs a notebook with papermill, as any user of papermill would, and returns it with its outputs."""
     import nbformat
     import papermill
@@ -137,8 +151,7 @@ def execute(notebook, parameters=None):
     with tempfile.TemporaryDirectory() as folder:
         written, executed = Path(folder) / "in.ipynb", Path(folder) / "out.ipynb"
         nbformat.write(notebook, written)
-        quiet = {"progress_bar": False, "store_widget_state": False, "cwd": str(NOTEBOOKS)}
-        papermill.execute_notebook(written, executed, parameters or {}, **quiet)
+        papermill.execute_notebook(written, executed, **PAPERMILL)
         return nbformat.read(executed, as_version=4)
 
 
@@ -213,7 +226,7 @@ def text_of(notebook) -> str:
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def render_all(names, tell=print):
+def render_all(names, tell=say):
     """Renders notebooks one after the other; each is written as soon as it is done, then what follows from all."""
     for source in sources(names):
         text = render(source)
@@ -259,14 +272,12 @@ def is_run(cell) -> bool:
     return cell.execution_count is not None and (bool(cell.outputs) or not speaks)
 
 
-def pull(path: Path, tell=print):
+def pull(path: Path, tell=say):
     """Takes edits made in Jupyter back into the source; badges, set-up and the map are written again when rendering."""
-    import jupytext
-
     notebook = open_notebook(path)
     notebook.cells = [emptied(cell) for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
     notebook.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}}
-    text = jupytext.writes(notebook, fmt="py:percent")
+    text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
     target = NOTEBOOKS / f"{path.stem}.py"
     target.write_text(text)

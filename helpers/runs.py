@@ -39,7 +39,7 @@ def writable(folder: Path) -> Path:
         raise Refused(f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder with -o.") from None
 
 
-def run_grid(names, setups: list[Setup], folder: Path, tell=print) -> bool:
+def run_grid(names, setups: list[Setup], folder: Path, tell=render.say) -> bool:
     """Runs every notebook under every setup; True if each run agrees with what its mode declares."""
     jobs = [(mode, path, setup) for mode, path in targets(names) for setup in setups]
     folder = writable(folder)
@@ -55,6 +55,8 @@ def run_grid(names, setups: list[Setup], folder: Path, tell=print) -> bool:
 
 
 def told(line: dict) -> str:
+    if line["broken"] == "unavailable":
+        return f"unavailable: {line['says']}"
     if line["agrees"]:
         return f"broken {line['broken']}, fixed {line['fixed']}, as declared"
     return f"DISAGREES: {line['says']}"
@@ -77,9 +79,8 @@ def executed(path: Path, kept: Path, setup: Setup) -> str:
     from papermill.exceptions import PapermillExecutionError
 
     part = kept.with_suffix(".part.ipynb")
-    quiet = {"progress_bar": False, "store_widget_state": False, "cwd": str(render.NOTEBOOKS)}
     try:
-        papermill.execute_notebook(path, part, setup.as_dict(), **quiet)
+        papermill.execute_notebook(path, part, setup.as_dict(), **render.PAPERMILL)
         return ""
     except PapermillExecutionError as error:
         return render.said(error)

@@ -42,7 +42,7 @@ def generation() -> int | None:
     keras = vars(sys.modules["tensorflow"]).get("keras") if "tensorflow" in sys.modules else None
     if keras is None or (type(keras).__name__ == "KerasLazyLoader" and not keras._tfll_initialized):
         return None
-    return 2 if keras.__version__.startswith("2.") else 3
+    return 2 if keras.Model.__module__.startswith("tf_keras") else 3
 
 
 def choose_keras(wanted: int):
@@ -61,10 +61,11 @@ def settle():
     import tensorflow as tf
 
     with _silent_stderr():
-        return tf.keras.__version__, devices(1)
+        return tf.keras.Model, devices(1)
 
 
 def accelerators() -> list:
+    start_tensorflow()
     import tensorflow as tf
 
     return tf.config.list_physical_devices("GPU")
@@ -76,8 +77,10 @@ def tpu_attached() -> bool:
 
 
 def kind() -> str:
-    """The runtime's word in records: cpu, gpu or tpu."""
-    return "tpu" if tpu_attached() and has_version("tensorflow-tpu") else "gpu" if accelerators() else "cpu"
+    """The runtime's word in records: cpu, gpu or tpu. TensorFlow is asked only where a GPU's device file exists."""
+    if tpu_attached() and has_version("tensorflow-tpu"):
+        return "tpu"
+    return "gpu" if glob.glob("/dev/nvidia[0-9]*") and accelerators() else "cpu"
 
 
 def split(devices: list, limits: dict):

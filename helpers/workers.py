@@ -42,10 +42,12 @@ def launch(where, jobs) -> list[Result]:
     request = {"jobs": [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]}
     with tempfile.TemporaryDirectory() as folder:
         request["source"] = str(Path(folder) / "notebook.py")  # a file, since AutoGraph reads the source of what it traces
-        Path(request["source"]).write_text(definitions(jobs[0][0]))
+        Path(request["source"]).write_text(definitions([run for run, _ in jobs]))
         started = start(tasks, keras, request, Path(folder))
         try:
             return collect(started, len(jobs), Path(folder))
+        except (TimeoutError, ChildProcessError) as error:
+            return [Result(error=error) for _ in jobs]
         finally:
             for process in started.values():
                 process.kill()
@@ -53,13 +55,30 @@ def launch(where, jobs) -> list[Result]:
                 process.stdin.close()
 
 
-def definitions(run) -> str:
-    """The imports, functions, classes and literal constants that the notebook of `run` has by now, as source text."""
-    names, own = run.body.__globals__, run.body.__code__.co_filename
-    kept = [
+def definitions(runs: list) -> str:
+    """The source of these experiments and of all that they use: constants, imports, functions and classes."""
+    names, own = runs[0].body.__globals__, runs[0].body.__code__.co_filename
+    found = [
         statement for file, text in cells_like(own).items() for statement in statements(text) if travels(statement, file, names)
     ]
-    return "\n".join([*constants(names), *map(ast.unparse, kept)])
+    needed = closure({run.__name__ for run in runs}, found)
+    kept = [ast.unparse(statement) for statement in found if bound(statement) & needed]
+    return "\n".join([*constants(names, needed), *kept])
+
+
+def closure(needed: set[str], found: list) -> set[str]:
+    """All names that the needed ones lead to."""
+    used = {
+        each.id for statement in found if bound(statement) & needed for each in ast.walk(statement) if isinstance(each, ast.Name)
+    }
+    return needed if used <= needed else closure(needed | used, found)
+
+
+def bound(statement) -> set[str]:
+    """The names that a definition or an import makes."""
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.split(".")[0] for alias in statement.names}
+    return {statement.name}
 
 
 def cells_like(own: str) -> dict[str, str]:
@@ -92,11 +111,9 @@ def where_defined(function) -> str:
     return getattr(function, "body", function).__code__.co_filename
 
 
-def constants(names: dict) -> list[str]:
-    """Assignments of the plain values that the notebook's names stand for now; In and Out are IPython's."""
-    own = {name: value for name, value in names.items() if not name.startswith("_") and name not in ("In", "Out")}
-    kept = {name: value for name, value in own.items() if is_literal(value)}
-    return [f"{name} = {value!r}" for name, value in kept.items()]
+def constants(names: dict, needed: set[str]) -> list[str]:
+    """Assignments of the plain values that the needed names stand for now."""
+    return [f"{name} = {names[name]!r}" for name in sorted(needed & set(names)) if is_literal(names[name])]
 
 
 def is_literal(value) -> bool:

@@ -124,7 +124,7 @@ def fixed(setup):
         after = predict(model)
     observe(loaded=model.variables)
     checks.assert_distributed(model.variables, strategy)
-    return Proof("the model is on every device and predicts as it did before it was saved", [after], [before])
+    return Proof("every variable is the strategy's, and the model predicts as it did before it was saved", [after], [before])
 
 
 MODE.proves(fixed, setup)
@@ -186,7 +186,8 @@ MODE.judges(
 # %% [markdown]
 # ## Exercise
 #
-# This script does open a scope, but the model still lives on one device. Move one line until the exercise is green.
+# This script does open a scope, for a new optimizer, but the model still lives on one device. Move one line until the
+# exercise is green.
 
 
 # %% tags=["exercise"]
@@ -195,11 +196,12 @@ def attempt(setup):
     strategy = build_strategy(setup)
     with tempfile.TemporaryDirectory() as folder:
         before = save_yesterday(strategy, folder, setup.save_format)
-        model = formats.load(folder, setup.save_format, make_model)
         with strategy.scope():
-            after = predict(model)
+            optimizer = tf.keras.optimizers.Adam()
+        model = formats.load(folder, setup.save_format, make_model)
+        after = predict(model)
     checks.assert_distributed(model.variables, strategy)
-    return Proof("the model is on every device and predicts as before", [after], [before])
+    return Proof("every variable is the strategy's, and the model predicts as before", [after], [before])
 
 
 MODE.exercise(attempt, setup)
@@ -212,10 +214,11 @@ def solved(setup):
     with tempfile.TemporaryDirectory() as folder:
         before = save_yesterday(strategy, folder, setup.save_format)
         with strategy.scope():
+            optimizer = tf.keras.optimizers.Adam()
             model = formats.load(folder, setup.save_format, make_model)
-            after = predict(model)
+        after = predict(model)
     checks.assert_distributed(model.variables, strategy)
-    return Proof("the model is on every device and predicts as before", [after], [before])
+    return Proof("every variable is the strategy's, and the model predicts as before", [after], [before])
 
 
 MODE.solution(solved, setup)

@@ -1,0 +1,42 @@
+# Two commands: `make lab` and `make test`. Both install what they need on the first call and nothing on the next.
+PYTHON ?= python3
+BIN := .venv/bin
+PINS := pyproject.toml requirements.lock
+
+lab: .venv/lab
+	$(BIN)/jupyter lab --ip=127.0.0.1 notebooks/00_start_here.ipynb
+
+test: .venv/test
+	$(BIN)/ruff check helpers notebooks tests
+	$(BIN)/ruff format --check helpers notebooks tests
+	$(BIN)/pytest tests
+	$(BIN)/pytest --nbval notebooks
+
+# pip byte-compiles what it installs; compileall sees to the rest where another installer had been at work.
+.venv/lab: $(PINS) binder/overrides.json
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install -q -c requirements.lock -e .
+	$(BIN)/python -m compileall -q -j 2 .venv/lib/python*/site-packages/tensorflow .venv/lib/python*/site-packages/keras || true
+	mkdir -p .venv/share/jupyter/lab/settings
+	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
+	touch $@
+
+.venv/test: .venv/lab
+	$(BIN)/pip install -q -c requirements.lock -e '.[test]'
+	touch $@
+
+# After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
+COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
+lock: .venv/test
+	$(BIN)/pip install -q uv
+	$(COMPILE) --extra test -o requirements.lock
+	$(COMPILE) -c requirements.lock -o binder/requirements.txt
+	$(BIN)/python -m helpers.pins
+
+# The oldest supported versions, in an environment of their own.
+oldest: tests/oldest.txt
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install -q -c tests/oldest.txt -e '.[test]'
+	.venv-oldest/bin/pytest tests -m "not browser"
+
+.PHONY: lab test lock oldest

@@ -1,0 +1,38 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers import catalog, render, setups
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel():
+    """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
+    setups.enter(setups.Setup("default", 1))
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
+    for name in ("notebooks", "helpers"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.setattr(render, "ROOT", tmp_path)
+    monkeypatch.setattr(render, "NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setitem(render.PAPERMILL, "cwd", str(tmp_path / "notebooks"))
+    monkeypatch.setattr(catalog, "ROOT", tmp_path)
+    monkeypatch.setattr(catalog, "CATALOG", tmp_path / "helpers" / "catalog.json")
+    monkeypatch.setattr(catalog, "README", tmp_path / "README.md")
+    return tmp_path
+
+
+def changed(path: Path, old: str, new: str, count: int = -1):
+    """Edits a file; an edit that changes nothing would make its test worthless."""
+    text = path.read_text()
+    assert old in text, f"{old!r} is not in {path.name}"
+    path.write_text(text.replace(old, new, count))
+    return path

@@ -1,0 +1,254 @@
+"""The laws of the collection. Each holds for the project as it stands, and each is broken on purpose below."""
+
+import ast
+import json
+import re
+import statistics
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ROOT, changed
+
+from helpers import catalog, render, setups
+
+HEADINGS = ["What goes wrong", "Why", "The fix", "What you may have read", "Exercise", "Switch and run", "See also"]
+CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
+MACHINE_BOUND = re.compile(r"/work|/home|/tmp|/root|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d")
+
+
+def mode_sources() -> list[Path]:
+    return [source for source in render.sources() if catalog.read_mode(source)]
+
+
+def law_names() -> list[str]:
+    """Ids are unique, file names are made of id and slug, and the title is the mode's."""
+    problems, ids = [], []
+    for source in mode_sources():
+        mode = catalog.read_mode(source)
+        ids.append(mode.id)
+        if source.stem != f"{mode.id}_{mode.slug}":
+            problems.append(f"{source.name}: MODE says {mode.id}_{mode.slug}")
+        if f"# # {mode.name}. {mode.title}\n" not in source.read_text():
+            problems.append(f"{source.name}: the first heading is not the mode's title")
+    return problems + [f"{each} is declared twice" for each in set(ids) if ids.count(each) > 1]
+
+
+def law_rendered() -> list[str]:
+    """Every source has its executed notebook, catalog entry and README row, all up to date; nothing is left over."""
+    return render.check()
+
+
+def law_symptoms() -> list[str]:
+    """No two modes declare the same symptom; a mode without any says since which version."""
+    seen, problems = {}, []
+    for mode in catalog.modes():
+        if not mode.symptoms and not mode.since:
+            problems.append(f"{mode.id} has no symptom and does not say since when")
+        for symptom in {(each.raises, each.says) for each in mode.symptoms}:
+            if symptom in seen:
+                problems.append(f"{mode.id} and {seen[symptom]} declare the same symptom {symptom}")
+            seen[symptom] = mode.id
+    return problems
+
+
+def law_anatomy() -> list[str]:
+    """Headings and tagged cells stand in the agreed order, between 16 and 22 cells."""
+    problems = []
+    for source in mode_sources():
+        cells = render.read(source).cells
+        headings = [line[3:] for cell in cells for line in cell.source.splitlines() if line.startswith("## ")]
+        tagged = [tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS]
+        if headings != HEADINGS or tagged != CELL_TAGS or not 16 <= len(cells) <= 22:
+            problems.append(f"{source.name}: {headings}, {tagged}, {len(cells)} cells")
+    return problems
+
+
+def law_parameters() -> list[str]:
+    """Exactly one parameters cell, with the same four names in the same order, all of them literals."""
+    return [source.name for source in mode_sources() if parameters(source) != list(setups.PARAMETERS)]
+
+
+def parameters(source: Path) -> list[str]:
+    names = []
+    for cell in render.read(source).cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            body = ast.parse(cell.source).body
+            names += [node.targets[0].id for node in body if isinstance(node.value, ast.Constant)]
+    return names
+
+
+def law_markers() -> list[str]:
+    """Each notebook marks the line that is guilty and the line that repairs it, so that controls can swap them."""
+    return [source.name for source in mode_sources() if not marked(source.read_text())]
+
+
+def marked(text: str) -> bool:
+    return text.count("# guilty") == 1 and text.count("# repair") == 1
+
+
+def law_outputs() -> list[str]:
+    """Stored text says nothing that belongs to one machine, and no notebook carries widget state."""
+    problems = []
+    for path in sorted(render.NOTEBOOKS.glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        if "widgets" in notebook.metadata or MACHINE_BOUND.search(compared_text(notebook)):
+            problems.append(path.name)
+    return problems
+
+
+def compared_text(notebook) -> str:
+    """What nbval compares: all text of the cells that are not excused."""
+    kept = [cell for cell in notebook.cells if "nbval-ignore-output" not in cell.metadata.get("tags", [])]
+    outputs = [output for cell in kept for output in cell.get("outputs", [])]
+    return "\n".join(output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in outputs)
+
+
+def law_sizes() -> list[str]:
+    """Helpers read at a glance: a median function body of at most 6 lines, none over 40."""
+    bodies = function_sizes(render.ROOT / "helpers")
+    long = [f"{name} has {lines} lines" for name, lines in bodies.items() if lines > 40]
+    return long + ([f"median {statistics.median(bodies.values())}"] if statistics.median(bodies.values()) > 6 else [])
+
+
+def function_sizes(folder: Path) -> dict[str, int]:
+    """Lines of each function's body, without its docstring."""
+    sizes = {}
+    for path in sorted(folder.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                sizes[f"{path.stem}.{node.name}:{node.lineno}"] = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+    return sizes
+
+
+LAWS = {name: law for name, law in list(globals().items()) if name.startswith("law_")}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_law(law):
+    assert LAWS[law]() == []
+
+
+FM25 = "notebooks/fm25_load_outside_scope"
+
+
+def strip_counts(root):
+    edit_notebook(root, lambda cell: cell.update(execution_count=None))
+
+
+def strip_outputs(root):
+    edit_notebook(root, lambda cell: cell.update(outputs=[]))
+
+
+def edit_notebook(root, edit):
+    path = root / f"{FM25}.ipynb"
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            edit(cell)
+    path.write_text(json.dumps(notebook))
+
+
+def keep_widget_state(root):
+    path = root / f"{FM25}.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["metadata"]["widgets"] = {}
+    path.write_text(json.dumps(notebook))
+
+
+def print_a_device(root):
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced |", "FM25 reproduced on CPU:0 |")
+
+
+def second_parameters_cell(root):
+    changed(root / f"{FM25}.py", "# %%\nfrom helpers", '# %% tags=["parameters"]\nepochs = 1\n\n# %%\nfrom helpers')
+
+
+def a_long_function(root):
+    body = "\n".join(f"    x = {i}" for i in range(41))
+    (root / "helpers" / "long.py").write_text(f"def long():\n{body}\n")
+
+
+def many_middling_functions(root):
+    body = "\n".join(f"    x = {i}" for i in range(9))
+    (root / "helpers" / "long.py").write_text("\n".join(f"def f{i}():\n{body}\n" for i in range(300)))
+
+
+def edit(name: str, old: str, new: str):
+    def mutation(root):
+        changed(root / name, old, new, 1)
+
+    mutation.__name__ = f"{old.strip()[:30]} -> {new.strip()[:30]}"
+    return mutation
+
+
+def copied_notebook(root):
+    text = (root / f"{FM25}.py").read_text()
+    (root / "notebooks" / "fm25_again.py").write_text(text)
+
+
+def orphan(root):
+    (root / "notebooks" / "fm99_orphan.ipynb").write_text((root / f"{FM25}.ipynb").read_text())
+
+
+MUTATIONS = [
+    ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
+    ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),
+    ("law_names", copied_notebook),
+    ("law_rendered", edit(f"{FM25}.py", "You train on several devices", "You train on many devices")),
+    ("law_rendered", edit(f"{FM25}.py", 'sees="a loaded model works', 'sees="a loaded model runs')),
+    ("law_rendered", edit("README.md", "[fm25 load_outside_scope]", "[fm25 loaded_outside_scope]")),
+    ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
+    ("law_rendered", strip_counts),
+    ("law_rendered", strip_outputs),
+    ("law_rendered", orphan),
+    ("law_symptoms", edit(f"{FM25}.py", 'r"live outside the scope"', 'r"the predictions differ after the restart"')),
+    ("law_anatomy", edit(f"{FM25}.py", "# ## Why\n", "# ## Cause\n")),
+    ("law_anatomy", edit(f"{FM25}.py", '# %% tags=["solution"]', "# %%")),
+    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "devices = 1 + 1\n")),
+    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "replicas = 2\n")),
+    ("law_parameters", second_parameters_cell),
+    ("law_markers", edit(f"{FM25}.py", "# repair", "# mend")),
+    ("law_outputs", keep_widget_state),
+    ("law_outputs", print_a_device),
+    ("law_sizes", a_long_function),
+    ("law_sizes", many_middling_functions),
+]
+
+
+@pytest.mark.parametrize("law, mutation", MUTATIONS, ids=lambda value: getattr(value, "__name__", value))
+def test_mutation_breaks_law(project, law, mutation):
+    assert LAWS[law]() == []
+    mutation(project)
+    assert LAWS[law]() != []
+
+
+def test_every_law_has_a_mutation():
+    assert {law for law, _ in MUTATIONS} == set(LAWS)
+
+
+def test_a_mode_without_symptoms_says_since_when(project):
+    begin, end = "    symptoms=(\n        Symptom(", "    claims=("
+    text = (project / f"{FM25}.py").read_text()
+    (project / f"{FM25}.py").write_text(text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :])
+    assert any("since when" in problem for problem in law_symptoms())
+    changed(project / f"{FM25}.py", "    symptoms=(),\n", '    symptoms=(),\n    since="TensorFlow 2.30",\n')
+    assert law_symptoms() == []
+
+
+def test_helpers_do_not_import_tensorflow():
+    assert "tensorflow" not in modules_after("import helpers, helpers.cli, helpers.panel")
+
+
+def test_the_check_of_imports_can_fail():
+    assert "tensorflow" in modules_after("import tensorflow")
+
+
+def modules_after(statement: str) -> set[str]:
+    import subprocess
+    import sys
+
+    script = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())

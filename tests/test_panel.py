@@ -1,0 +1,92 @@
+"""The panel without a browser: its button is a plain function, so a click is a call."""
+
+import pytest
+from conftest import ROOT
+
+from helpers import Setup, panel, strategies
+from helpers.checks import SilentFailure
+from helpers.verdicts import Verdict
+
+
+@pytest.fixture(scope="module")
+def fm25():
+    """The notebook's own experiments, from its source up to the claims, run outside Jupyter."""
+    path = ROOT / "notebooks" / "fm25_load_outside_scope.py"
+    source = path.read_text().split("# ## What you may have read")[0]
+    names = {"__name__": "fm25", "__file__": str(path)}
+    exec(compile(source, str(path), "exec"), names)
+    return names
+
+
+@pytest.fixture
+def made(fm25):
+    return panel.Panel(fm25["MODE"], fm25["broken"], fm25["fixed"], Setup())
+
+
+def click(made, **choices):
+    for name, value in choices.items():
+        made.controls[name].value = value
+    made.button.click()
+    return made.runs[-1]
+
+
+def test_devices_go_back_and_forth(made):
+    outcomes = [click(made, devices=count)[0].outcome for count in (2, 4, 1, 8, 2)]
+    assert outcomes == ["silent", "silent", "works", "silent", "silent"]
+    assert all(found[1].outcome == "works" for found in made.runs)
+    assert made.history.value.count("<tr>") == 6
+    assert "data-clinic-runs='5'" in made.status.value
+
+
+def test_every_dropdown_matters(made):
+    assert click(made, save_format="npz")[0].setup.save_format == "npz"
+    assert click(made, strategy="default")[0].outcome == "works"
+    assert made.controls["devices"].options == (1,)
+    assert click(made, strategy="central_storage", devices=2)[0].outcome == "silent"
+    assert click(made, strategy="mirrored", keras=2)[0].setup.keras == 2
+    assert made.runs[-1][0].outcome == "silent"
+
+
+def test_a_strategy_that_cannot_run_gives_its_reason(made):
+    found = click(made, strategy="tpu_traced")
+    assert {each.outcome for each in found} == {"unavailable"}
+    assert "cannot run here" in made.card.value and "not part of this version" in made.card.value
+
+
+def test_the_card_and_the_figure_say_what_was_found(made):
+    click(made)
+    assert "data-clinic-outcome='silent'" in made.card.value and "(executed)" in made.card.value
+    assert "<img alt=" in made.figure.value and "loaded, broken: 4 variables: 1 copy" in made.figure.value
+
+
+def test_switching_strategies_keeps_the_device_count_where_it_can(made):
+    made.controls["devices"].value = 4
+    made.controls["strategy"].value = "central_storage"
+    assert made.controls["devices"].value == 4
+    made.controls["strategy"].value = "one_device"
+    assert made.controls["devices"].value == 1
+
+
+def test_the_panel_says_which_keras_this_is_and_how_to_switch(made):
+    note = panel.keras_note(Setup(keras=3))
+    assert "holds Keras 3" in note and "keras = 2" in note and "restart" in note
+
+
+def test_every_strategy_is_offered(made):
+    assert list(made.controls["strategy"].options) == list(strategies.TABLE)
+
+
+def test_what_an_error_says_is_escaped(fm25):
+    evil = Verdict("broken", Setup(), "raises", "executed", "<script>alert('x')</script>", "ValueError")
+    page = panel.card_html(fm25["MODE"], [evil, evil])
+    assert "<script>" not in page and "&lt;script&gt;" in page
+
+
+def test_a_failing_experiment_ends_in_a_card(fm25):
+    def unlucky(setup):
+        raise SilentFailure("boom")
+
+    unlucky.body, unlucky.__name__ = unlucky, "unlucky"
+    made = panel.Panel(fm25["MODE"], unlucky, unlucky, Setup())
+    made.button.click()
+    assert "boom" in made.card.value and not made.button.disabled

@@ -1,0 +1,62 @@
+import pytest
+
+from helpers import formats, runtime, setups, strategies
+from helpers.refusals import Refused
+from helpers.setups import Setup
+
+BAD = [
+    ({"strategy": "mirorred"}, ["'mirorred'", "'mirrored'", "Did you mean"]),
+    ({"save_format": "pickle"}, ["'pickle'", "'npz'"]),
+    ({"devices": 0}, ["0", "1, 2, 4, 8"]),
+    ({"devices": -1}, ["-1", "1, 2, 4, 8"]),
+    ({"devices": 3}, ["3", "1, 2, 4, 8"]),
+    ({"devices": "two"}, ["'two'", "1, 2, 4, 8"]),
+    ({"devices": True}, ["True"]),
+    ({"devices": 2.0}, ["2.0"]),
+    ({"devices": None}, ["None"]),
+    ({"keras": 4}, ["4", "2, 3"]),
+    ({"strategy": ["mirrored"]}, ["['mirrored']"]),
+    ({"strategy": "default", "devices": 2}, ["for default", "valid: 1"]),
+]
+
+
+@pytest.mark.parametrize("given, expected", BAD)
+def test_bad_values_are_one_sentence(given, expected):
+    with pytest.raises(Refused) as refused:
+        Setup(**given)
+    assert all(words in str(refused.value) for words in expected)
+    assert "\n" not in str(refused.value)
+
+
+def test_every_row_can_be_asked_for():
+    for row in strategies.ROWS:
+        for count in row.counts:
+            for each in formats.ROWS:
+                for keras in each.generations:
+                    assert Setup(row.name, count, each.name, keras).strategy == row.name
+
+
+def test_a_refusal_shows_no_traceback_in_a_notebook():
+    assert Refused("one sentence")._render_traceback_() == ["one sentence"]
+
+
+def test_grid_keeps_what_makes_sense_and_says_what_does_not():
+    kept, skipped = setups.grid(["default", "mirrored"], [1, 2], ["keras"], [3])
+    assert [(each.strategy, each.devices) for each in kept] == [("default", 1), ("mirrored", 1), ("mirrored", 2)]
+    assert len(skipped) == 1 and "for default" in skipped[0]
+
+
+@pytest.mark.parametrize("devices", [[1, 3], [0, 2], ["two", 2]])
+def test_grid_refuses_a_value_that_no_strategy_takes(devices):
+    with pytest.raises(Refused, match="devices"):
+        setups.grid(["mirrored"], devices, ["keras"], [3])
+
+
+def test_names_of_parameters_in_an_injected_cell():
+    assert setups.assigned("# Parameters\nstrategy = 'mirrored'\ndevcies = 4\n") == ["strategy", "devcies"]
+
+
+def test_pieces_of_several_gpus_are_spread():
+    names = ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
+    assert runtime._spread(names, 2) == ["GPU:0", "GPU:2", "GPU:1", "GPU:3"]
+    assert runtime._spread(names[:2], 1) == ["GPU:0", "GPU:1"]

@@ -1,0 +1,172 @@
+"""Real strategies with real replicas: in this process on virtual devices, and in processes of their own on loopback."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers import Proof, Setup, build_strategy, experiment, strategies, verdicts, workers
+from helpers.refusals import Unavailable
+
+ROOT = Path(workers.__file__).parents[1]
+HERE = [row for row in strategies.ROWS if not row.tasks and not row.missing()]
+CLUSTERS = [row for row in strategies.ROWS if row.tasks]
+
+
+@experiment
+def sums_over_replicas(setup):
+    """Each replica contributes 1; the sum is the number of replicas."""
+    import tensorflow as tf
+
+    strategy = build_strategy(setup)
+
+    def one():
+        return tf.constant(1.0)
+
+    total = strategy.reduce("SUM", strategy.run(one), axis=None)
+    return Proof("every replica took part", [total], [strategy.num_replicas_in_sync])
+
+
+@experiment
+def trains(setup):
+    """A variable made in scope takes a step, and every copy of it is the same afterwards."""
+    import tensorflow as tf
+
+    from helpers import figures
+
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        variable = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM)
+
+    def step():
+        variable.assign_add(tf.constant(1.0))
+
+    strategy.run(tf.function(step))
+    want = 1.0 + strategy.num_replicas_in_sync
+    return Proof("every copy was updated by every replica", figures.values_of(variable), [want] * len(figures.copies(variable)))
+
+
+@experiment
+def raises(setup):
+    raise KeyError("no such thing")
+
+
+@experiment
+def dies(setup):
+    os._exit(7)
+
+
+@experiment
+def sleeps(setup):
+    time.sleep(600)
+
+
+@experiment
+def names_keras(setup):
+    import tensorflow as tf
+
+    generation = 2 if tf.keras.Model.__module__.startswith("tf_keras") else 3
+    return Proof("the process holds the Keras that was asked for", [generation], [setup.keras])
+
+
+@pytest.mark.parametrize("row", HERE, ids=lambda row: row.name)
+def test_rows_of_this_process(row):
+    for count in row.counts:
+        setup = Setup(row.name, count)
+        assert sums_over_replicas(setup).holds
+        assert trains(setup).holds
+        assert build_strategy(setup).num_replicas_in_sync == count
+
+
+def test_device_counts_go_back_and_forth_in_one_process():
+    for count in (2, 4, 1, 8, 2):
+        assert sums_over_replicas(Setup("mirrored", count)).got == [count]
+
+
+@pytest.mark.parametrize("row", CLUSTERS, ids=lambda row: row.name)
+def test_rows_with_processes_of_their_own(row):
+    setup = Setup(row.name, 2)
+    assert workers.place(setup) == (row.name, 2, 3)
+    assert trains(setup).holds
+
+
+def test_two_workers_are_two_replicas():
+    assert sums_over_replicas(Setup("multi_worker", 2)).got == [2.0]
+
+
+def test_the_other_keras_runs_beside_this_one():
+    setups = [Setup("default", 1, keras=keras) for keras in (2, 3)]
+    found = verdicts.verdicts({"generation": names_keras}, setups)
+    assert [each.outcome for each in found] == ["works", "works"]
+
+
+def test_an_error_comes_back_by_name_and_words():
+    with pytest.raises(KeyError, match="no such thing"):
+        raises(Setup("multi_worker", 2))
+
+
+def test_a_dying_worker_is_a_verdict(monkeypatch):
+    found = verdicts.verdicts({"broken": dies}, [Setup("multi_worker", 2)])
+    assert found[0].outcome == "crashes" and "status 7" in found[0].says
+
+
+def test_a_hanging_worker_is_a_verdict_and_leaves_nothing_behind(monkeypatch):
+    monkeypatch.setattr(workers, "SECONDS", 8)
+    found = verdicts.verdicts({"broken": sleeps}, [Setup("multi_worker", 2)])
+    assert found[0].outcome == "hangs" and "8 seconds" in found[0].says
+    assert children_of(os.getpid()) == []
+
+
+def test_workers_end_with_their_notebook(tmp_path):
+    script = "import tests_of_workers as t; t.sleeps(t.Setup('multi_worker', 2))"
+    (tmp_path / "tests_of_workers.py").write_text(
+        "import time\nfrom helpers import Setup, experiment\n\n\n@experiment\ndef sleeps(setup):\n    time.sleep(600)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    notebook = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    workers_seen = until(lambda: len(children_of(notebook.pid)) == 2 and children_of(notebook.pid), 30)
+    notebook.send_signal(signal.SIGKILL)
+    notebook.wait()
+    assert until(lambda: not any(is_alive(pid) for pid in workers_seen), 30)
+
+
+def until(condition, seconds: float):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.2)
+    return False
+
+
+def children_of(pid: int) -> list[int]:
+    import psutil
+
+    return [child.pid for child in psutil.Process(pid).children() if "helpers.workers" in child.cmdline()]
+
+
+def is_alive(pid: int) -> bool:
+    import psutil
+
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("row", [row for row in strategies.ROWS if row.missing()], ids=lambda row: row.name)
+def test_what_is_unavailable_has_a_reason_and_needs_it(row):
+    """The reason is a sentence, and building really fails: an exemption that is no longer needed is an error."""
+    setup = Setup(row.name, row.counts[-1])
+    with pytest.raises(Unavailable, match=row.name):
+        build_strategy(setup)
+    assert len(row.missing().split()) > 5
+    script = f"from helpers import runtime, strategies; runtime.start_tensorflow(); strategies.{row.build.__name__}(8)"
+    built = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=120)
+    assert built.returncode != 0
+
+
+def test_an_unavailable_verdict_carries_its_reason():
+    found = verdicts.verdicts({"broken": sums_over_replicas}, [Setup("tpu_traced", 8)])
+    assert found[0].outcome == "unavailable" and "tpu_traced is unavailable" in found[0].says
