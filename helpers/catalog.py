@@ -34,7 +34,9 @@ def value_of(node, source: Path):
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise Refused(f"{source.name}, line {node.lineno}: MODE takes literals only, so that it can be read unrun.") from None
+        raise Refused(
+            f"{source.name}, line {node.lineno}: MODE takes literals only, so that it can be read unrun."
+        ) from None
 
 
 def modes() -> list[FailureMode]:
@@ -43,7 +45,9 @@ def modes() -> list[FailureMode]:
 
 
 def catalog_text() -> str:
-    return json.dumps({mode.id: asdict(mode) for mode in modes()}, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps({mode.id: asdict(mode) for mode in modes()}, indent=1, ensure_ascii=False) + "\n"
+    )
 
 
 def markdown(link: str) -> str:
@@ -69,5 +73,7 @@ def write():
 
 def drift() -> list[str]:
     wanted = {CATALOG: catalog_text(), README: readme_text()}
-    stale = [path.name for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    stale = [
+        path.name for path, text in wanted.items() if not path.exists() or path.read_text() != text
+    ]
     return [f"{name} is not what the notebooks declare; run: clinic render" for name in stale]

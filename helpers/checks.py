@@ -37,12 +37,22 @@ def assert_tracked(saved, variables):
     """
     import tensorflow as tf
 
-    owned = saved.variables if hasattr(saved, "variables") else tf.train.TrackableView(saved).descendants()
+    owned = (
+        saved.variables
+        if hasattr(saved, "variables")
+        else tf.train.TrackableView(saved).descendants()
+    )
     kept = {id(item) for item in owned} | {id(variable_of(v)) for v in owned if hasattr(v, "value")}
-    lost = [variable for variable in variables if id(variable) not in kept and id(variable_of(variable)) not in kept]
+    lost = [
+        variable
+        for variable in variables
+        if id(variable) not in kept and id(variable_of(variable)) not in kept
+    ]
     if lost:
         names = ", ".join(variable.name.split(":")[0] for variable in lost)
-        raise SilentFailure(f"{len(lost)} of {len(variables)} variables would not be saved: {names}.")
+        raise SilentFailure(
+            f"{len(lost)} of {len(variables)} variables would not be saved: {names}."
+        )
 
 
 def assert_same_values(what, before, after, tolerance=1e-6):
@@ -50,6 +60,8 @@ def assert_same_values(what, before, after, tolerance=1e-6):
     import tensorflow as tf
 
     before, after = tf.convert_to_tensor(before), tf.convert_to_tensor(after)
-    same = before.shape == after.shape and bool(tf.reduce_all(tf.abs(after - before) <= tolerance * (1 + tf.abs(before))))
+    same = before.shape == after.shape and bool(
+        tf.reduce_all(tf.abs(after - before) <= tolerance * (1 + tf.abs(before)))
+    )
     if not same:
         raise SilentFailure(f"{what} differ after the restart, and nothing was raised.")

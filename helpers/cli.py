@@ -22,7 +22,12 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message):
-        options = [text for action in self._actions for text in action.option_strings if text.startswith("--")]
+        options = [
+            text
+            for action in self._actions
+            for text in action.option_strings
+            if text.startswith("--")
+        ]
         raise Refused(f"{message}; options of {self.prog!r}: {', '.join(options)}.")
 
 
@@ -50,20 +55,34 @@ def add_run(commands):
     run.add_argument("--devices", type=numbers, help="one or more device counts, such as 1,2,4")
     run.add_argument("--save-format", type=words, help=f"one or more of {', '.join(formats.TABLE)}")
     run.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
-    run.add_argument("-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts")
+    run.add_argument(
+        "-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts"
+    )
     run.set_defaults(action=run_action)
 
 
 def add_render(commands):
     rendering = commands.add_parser("render", help="execute sources into notebooks")
     rendering.add_argument("modes", nargs="*", help="ids such as fm25; none means all")
-    rendering.add_argument("--check", action="store_true", help="say what is stale, without running anything")
-    rendering.add_argument("--pull", type=Path, metavar="NOTEBOOK", help="take edits of a notebook back into its source")
+    rendering.add_argument(
+        "--check", action="store_true", help="say what is stale, without running anything"
+    )
+    rendering.add_argument(
+        "--pull",
+        type=Path,
+        metavar="NOTEBOOK",
+        help="take edits of a notebook back into its source",
+    )
     rendering.set_defaults(action=render_action)
 
 
 def run_action(options) -> int:
-    wanted = [options.strategy or ["mirrored"], options.devices, options.save_format or ["keras"], options.keras]
+    wanted = [
+        options.strategy or ["mirrored"],
+        options.devices,
+        options.save_format or ["keras"],
+        options.keras,
+    ]
     wanted[1] = wanted[1] or default_counts(wanted[0])
     chosen, skipped = setups.grid(*wanted)
     for reason in skipped:

@@ -28,7 +28,10 @@ class Proof:
         import numpy as np
 
         pairs = [(np.asarray(got), np.asarray(want)) for got, want in zip(self.got, self.want)]
-        same = [g.shape == w.shape and np.allclose(g, w, rtol=self.tolerance, atol=self.tolerance) for g, w in pairs]
+        same = [
+            g.shape == w.shape and np.allclose(g, w, rtol=self.tolerance, atol=self.tolerance)
+            for g, w in pairs
+        ]
         return len(self.got) == len(self.want) and all(same)
 
 
@@ -61,7 +64,13 @@ def mark(**groups):
 def observe(**variables):
     """Notes for the figure on which devices each variable has a copy: observe(loaded=model.variables)."""
     for label, listed in variables.items():
-        mark(**{label: {short_name(variable, i): copies(variable) for i, variable in enumerate(listed)}})
+        mark(
+            **{
+                label: {
+                    short_name(variable, i): copies(variable) for i, variable in enumerate(listed)
+                }
+            }
+        )
 
 
 def short_name(variable, position: int) -> str:
@@ -108,7 +117,11 @@ def run_all(jobs: list) -> list[Result]:
     for place in dict.fromkeys(workers.place(setup) for _, setup in jobs):
         chosen = [i for i, (_, setup) in enumerate(jobs) if workers.place(setup) == place]
         pairs = [jobs[i] for i in chosen]
-        done = [run_here(f.body, s) for f, s in pairs] if place is None else workers.launch(place, pairs)
+        done = (
+            [run_here(f.body, s) for f, s in pairs]
+            if place is None
+            else workers.launch(place, pairs)
+        )
         results |= dict(zip(chosen, done))
     return [results[i] for i in range(len(jobs))]
 

@@ -20,7 +20,9 @@ class Picture:
     alt: str
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {"image/png": {"alt": self.alt}}
+        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {
+            "image/png": {"alt": self.alt}
+        }
 
     def as_html(self) -> str:
         source = f"data:image/png;base64,{base64.b64encode(self.png).decode()}"
@@ -69,11 +71,16 @@ def draw_cell(axes, x: int, y: int, value, good: str, bad: str):
 def _box(x: float, y: float, colour: str):
     from matplotlib.patches import FancyBboxPatch
 
-    return FancyBboxPatch((x + 0.04, y + 0.04), 0.84, 0.72, boxstyle="round,pad=0.04", color=colour, linewidth=0)
+    return FancyBboxPatch(
+        (x + 0.04, y + 0.04), 0.84, 0.72, boxstyle="round,pad=0.04", color=colour, linewidth=0
+    )
 
 
 def grid_text(cells: dict, columns: list[str], good: str, bad: str) -> str:
-    words = {name: ", ".join(f"{c} {good if v else bad}" for c, v in zip(columns, values)) for name, values in cells.items()}
+    words = {
+        name: ", ".join(f"{c} {good if v else bad}" for c, v in zip(columns, values))
+        for name, values in cells.items()
+    }
     return "\n".join(f"{name}: {told}" for name, told in words.items())
 
 
@@ -92,13 +99,18 @@ def alike(seen: dict) -> dict[str, list[str]]:
     for label, group in seen.items():
         for where in dict.fromkeys(map(tuple, group.values())):
             names = [name for name, places in group.items() if tuple(places) == where]
-            rows[f"{label}: {', '.join(names) if len(names) < 4 else f'{len(names)} variables'}"] = list(where)
+            rows[
+                f"{label}: {', '.join(names) if len(names) < 4 else f'{len(names)} variables'}"
+            ] = list(where)
     return rows
 
 
 def placement_text(rows: dict[str, list[str]]) -> str:
     """Counts, not device names: the same sentence on CPUs, GPUs and TPUs."""
-    return "\n".join(f"{row}: {len(where)} {'copy' if len(where) == 1 else 'copies'}" for row, where in rows.items())
+    return "\n".join(
+        f"{row}: {len(where)} {'copy' if len(where) == 1 else 'copies'}"
+        for row, where in rows.items()
+    )
 
 
 def where_variables_live(experiment, setup) -> Picture:
@@ -115,15 +127,19 @@ def timeline(lines: dict[str, list[float]], event: int, event_name: str, axis: s
     """Values over steps, with one moment marked, for what a restart keeps and what it forgets."""
     figure, axes = canvas(5.6, 2.6)
     for (name, values), (colour, style) in zip(lines.items(), [(HAVE, "-"), (LACK, "--")]):
-        axes.plot(range(len(values)), values, style, color=colour, linewidth=2, label=name)
+        steps = range(len(values))
+        axes.plot(steps[:event], values[:event], style, color=colour, linewidth=2, label=name)
+        axes.plot(steps[event:], values[event:], style, color=colour, linewidth=2)
     axes.axvline(event - 0.5, color=INK, linewidth=1, linestyle=":")
-    axes.text(event - 0.6, axes.get_ylim()[1], f"{event_name} ", color=INK, ha="right", va="top", fontsize=9)
+    axes.text(event - 0.4, 0, event_name, color=INK, va="bottom", fontsize=9)
     axes.set_xlabel("training step", color=INK)
     axes.set_ylabel(axis, color=INK)
-    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="lower right")
+    axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="upper left")
     return picture(figure, timeline_text(lines, event, event_name))
 
 
 def timeline_text(lines: dict, event: int, event_name: str) -> str:
     told = {name: (values[event - 1], values[event]) for name, values in lines.items()}
-    return "\n".join(f"{name}: {a:.2f} before {event_name}, {b:.2f} after" for name, (a, b) in told.items())
+    return "\n".join(
+        f"{name}: {a:.2f} before {event_name}, {b:.2f} after" for name, (a, b) in told.items()
+    )

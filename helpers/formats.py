@@ -53,7 +53,9 @@ def load_checkpoint(folder: Path, make_model):
 
 
 def save_saved_model(model, folder: Path):
-    with contextlib.redirect_stdout(io.StringIO()):  # Keras 3 prints the endpoints, Keras 2 has no option to be quiet
+    with contextlib.redirect_stdout(
+        io.StringIO()
+    ):  # Keras 3 prints the endpoints, Keras 2 has no option to be quiet
         model.export(str(folder / "saved_model"))
 
 
@@ -92,19 +94,54 @@ class Row:
 
 
 ROWS = (
-    Row("keras", save_keras, load_keras, ("architecture", "weights", "optimizer"), (2, 3), "model.save('m.keras')"),
-    Row("h5", save_h5, load_h5, ("architecture", "weights", "optimizer"), (2, 3), "model.save('m.h5')"),
+    Row(
+        "keras",
+        save_keras,
+        load_keras,
+        ("architecture", "weights", "optimizer"),
+        (2, 3),
+        "model.save('m.keras')",
+    ),
+    Row(
+        "h5",
+        save_h5,
+        load_h5,
+        ("architecture", "weights", "optimizer"),
+        (2, 3),
+        "model.save('m.h5')",
+    ),
     Row(
         "weights_h5",
         save_weights_h5,
         load_weights_h5,
         ("weights", "optimizer"),
         (2, 3),
-        "model.save_weights('m.weights.h5'); the optimizer only into one that is built",
+        "model.save_weights; the optimizer only into a built one",
     ),
-    Row("checkpoint", save_checkpoint, load_checkpoint, ("weights", "optimizer"), (2, 3), "tf.train.Checkpoint"),
-    Row("saved_model", save_saved_model, load_saved_model, ("weights",), (2, 3), "model.export('folder'), a graph to call"),
-    Row("npz", save_npz, load_npz, ("architecture", "weights"), (2, 3), "config as JSON, arrays in one .npz"),
+    Row(
+        "checkpoint",
+        save_checkpoint,
+        load_checkpoint,
+        ("weights", "optimizer"),
+        (2, 3),
+        "tf.train.Checkpoint",
+    ),
+    Row(
+        "saved_model",
+        save_saved_model,
+        load_saved_model,
+        ("weights",),
+        (2, 3),
+        "model.export('folder'), a graph to call",
+    ),
+    Row(
+        "npz",
+        save_npz,
+        load_npz,
+        ("architecture", "weights"),
+        (2, 3),
+        "config as JSON, arrays in one .npz",
+    ),
 )
 TABLE = {row.name: row for row in ROWS}
 

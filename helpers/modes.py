@@ -91,7 +91,9 @@ class FailureMode:
 
     @property
     def loud(self) -> str:
-        words = dict.fromkeys("silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms)
+        words = dict.fromkeys(
+            "silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms
+        )
         return " or ".join(words)
 
     def symptom(self, setup) -> Symptom | None:
@@ -132,8 +134,13 @@ class FailureMode:
         found = verdicts({"broken": broken, "fixed": fixed}, listed)
         for each in found:
             if not self.agrees(each):
-                raise self._disagreement(f"{each.subject} ({each.setup})", self._expected(each), told(each))
-        show(text_table(rows(found)), table=[each.as_dict() | {"setup": each.setup.as_dict()} for each in found])
+                raise self._disagreement(
+                    f"{each.subject} ({each.setup})", self._expected(each), told(each)
+                )
+        show(
+            text_table(rows(found)),
+            table=[each.as_dict() | {"setup": each.setup.as_dict()} for each in found],
+        )
 
     def judges(self, setup, found: dict) -> None:
         """Compares each claim's observations with its declared verdict: all hold, none holds, or some do."""
@@ -180,12 +187,21 @@ class FailureMode:
             return f"works under {found.setup}, as declared"
         if symptom is not None and symptom.matches(found, whole):
             return f"{symptom.raises}: {re.search(symptom.says, whole).group(0)}"
-        wanted = f"{symptom.raises} saying {symptom.says!r}" if symptom else "no failure under this setup"
+        wanted = (
+            f"{symptom.raises} saying {symptom.says!r}"
+            if symptom
+            else "no failure under this setup"
+        )
         raise self._disagreement("reproduce", wanted, told(found))
 
     @staticmethod
     def _judge(claim: Claim, observations) -> str:
-        held = [bool(each) for each in (observations if isinstance(observations, (list, tuple)) else [observations])]
+        held = [
+            bool(each)
+            for each in (
+                observations if isinstance(observations, (list, tuple)) else [observations]
+            )
+        ]
         if not held:
             raise Refused(f"Claim {claim.id} was declared, but no run in this notebook tests it.")
         return "true" if all(held) else "half" if any(held) else "false"
@@ -196,7 +212,9 @@ class FailureMode:
 
     def _disagreement(self, step: str, wanted: str, got: str) -> Disagreement:
         verb = "did not reproduce" if step == "reproduce" else f"disagrees with its run at {step!r}"
-        return Disagreement(f"{self.name} {verb}: declared {wanted}; the run gave {got}. See {self.notebook}")
+        return Disagreement(
+            f"{self.name} {verb}: declared {wanted}; the run gave {got}. See {self.notebook}"
+        )
 
     def _report(self, step: str, words: str, **facts) -> None:
         show(f"{self.name} {step} | {words}", mode=self.id, step=step, **facts)
@@ -206,7 +224,11 @@ def told(found: Verdict) -> str:
     """A verdict in words, for a sentence about what came instead."""
     if found.outcome == "works":
         return "no failure" if found.subject == "broken" else "no proof by values"
-    return f"{found.outcome} ({found.error}: {found.says})" if found.error else f"{found.outcome} ({found.says})"
+    return (
+        f"{found.outcome} ({found.error}: {found.says})"
+        if found.error
+        else f"{found.outcome} ({found.says})"
+    )
 
 
 def show(line: str, **facts) -> None:

@@ -11,7 +11,12 @@ from .refusals import Refused
 from .setups import PARAMETERS, Setup
 from .verdicts import Verdict, verdicts
 
-LABELS = {"strategy": "Strategy", "devices": "Devices", "save_format": "Save format", "keras": "Keras"}
+LABELS = {
+    "strategy": "Strategy",
+    "devices": "Devices",
+    "save_format": "Save format",
+    "keras": "Keras",
+}
 LOOK = {
     "raises": ("✖", "--jp-error-color1", "#c62828"),
     "silent": ("▲", "--jp-warn-color1", "#b26a00"),
@@ -32,7 +37,13 @@ NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Co
 
 def card_text(mode, found: list[Verdict]) -> str:
     lines = [f"{mode.name} under {found[0].setup}: {headline(mode, found)}"]
-    return "\n".join(lines + [f"  {each.subject}: {each.outcome} ({each.evidence}). {each.says}".rstrip() for each in found])
+    return "\n".join(
+        lines
+        + [
+            f"  {each.subject}: {each.outcome} ({each.evidence}). {each.says}".rstrip()
+            for each in found
+        ]
+    )
 
 
 def headline(mode, found: list[Verdict]) -> str:
@@ -40,7 +51,11 @@ def headline(mode, found: list[Verdict]) -> str:
         return "cannot run here"
     if not all(mode.agrees(each) for each in found):
         return "not as declared"
-    return "the failure shows, the fix works" if found[0].outcome != "works" else "no failure under this setup"
+    return (
+        "the failure shows, the fix works"
+        if found[0].outcome != "works"
+        else "no failure under this setup"
+    )
 
 
 def card_html(mode, found: list[Verdict], live: bool = False) -> str:
@@ -61,14 +76,20 @@ def card_html(mode, found: list[Verdict], live: bool = False) -> str:
 
 def history_html(runs: list[list[Verdict]]) -> str:
     """A small table of this session's runs, the latest first."""
-    head = "".join(f"<th scope='col'>{name}</th>" for name in ("Run", "Setup", "Broken", "Fixed", "Evidence"))
+    head = "".join(
+        f"<th scope='col'>{name}</th>" for name in ("Run", "Setup", "Broken", "Fixed", "Evidence")
+    )
     body = "".join(
         f"<tr><td>{number}</td><td>{html.escape(str(found[0].setup))}</td>"
         + "".join(f"<td>{each.outcome}</td>" for each in found)
         + f"<td>{found[0].evidence}</td></tr>"
         for number, found in reversed(list(enumerate(runs, 1)))
     )
-    return f"<table class='clinic-runs' aria-label='Runs in this session'><tr>{head}</tr>{body}</table>" if runs else ""
+    return (
+        f"<table class='clinic-runs' aria-label='Runs in this session'><tr>{head}</tr>{body}</table>"
+        if runs
+        else ""
+    )
 
 
 def keras_note(setup: Setup) -> str:
@@ -135,7 +156,11 @@ def seen_by(found: list[Verdict]) -> dict:
     for label in dict.fromkeys(label for each in found for label in each.seen):
         seen = {each.subject: each.seen[label] for each in found if label in each.seen}
         same = all(group == next(iter(seen.values())) for group in seen.values())
-        groups |= {label: next(iter(seen.values()))} if same else {f"{label}, {who}": group for who, group in seen.items()}
+        groups |= (
+            {label: next(iter(seen.values()))}
+            if same
+            else {f"{label}, {who}": group for who, group in seen.items()}
+        )
     return groups
 
 
@@ -155,7 +180,9 @@ def make_controls(setup: Setup) -> dict:
     }
     made = {}
     for name, values in options.items():
-        made[name] = ipywidgets.Dropdown(options=values, value=getattr(setup, name), description=LABELS[name])
+        made[name] = ipywidgets.Dropdown(
+            options=values, value=getattr(setup, name), description=LABELS[name]
+        )
         made[name].style.description_width = "7em"
         made[name].layout.width = "auto"
         made[name].add_class(f"clinic-{name}")
@@ -165,9 +192,13 @@ def make_controls(setup: Setup) -> dict:
 def make_displays() -> list:
     import ipywidgets
 
-    button = ipywidgets.Button(description="Run", button_style="primary", tooltip="Run the experiment")
+    button = ipywidgets.Button(
+        description="Run", button_style="primary", tooltip="Run the experiment"
+    )
     named = {"clinic-run": button}
-    named |= {f"clinic-{name}": ipywidgets.HTML() for name in ("status", "verdict", "figure", "history")}
+    named |= {
+        f"clinic-{name}": ipywidgets.HTML() for name in ("status", "verdict", "figure", "history")
+    }
     for name, widget in named.items():
         widget.add_class(name)
     return list(named.values())
@@ -178,10 +209,16 @@ def arrange(panel: Panel, note: str):
     import ipywidgets
 
     about = ipywidgets.HTML(f"<small style='line-height:1.4;display:block'>{note}</small>")
-    left = ipywidgets.VBox([*panel.controls.values(), panel.button, panel.status, about, panel.history])
+    left = ipywidgets.VBox(
+        [*panel.controls.values(), panel.button, panel.status, about, panel.history]
+    )
     right = ipywidgets.VBox([panel.card, panel.figure])
-    columns = ipywidgets.Layout(grid_template_columns="repeat(auto-fit, minmax(320px, 1fr))", grid_gap="4px 18px")
-    return ipywidgets.GridBox([left, right], layout=columns)
+    columns = ipywidgets.Layout(
+        grid_template_columns="repeat(auto-fit, minmax(320px, 1fr))", grid_gap="4px 18px"
+    )
+    root = ipywidgets.GridBox([left, right], layout=columns)
+    root.add_class("clinic-panel")
+    return root
 
 
 def panel(mode, broken, fixed, setup) -> Panel:

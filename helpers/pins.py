@@ -28,7 +28,10 @@ def files() -> dict[Path, str]:
         f"name: {project()['name']}\ndependencies:\n  - python={python_version()}\n  - pip\n  - pip:\n"
         f"      - -c requirements.lock\n{listed}      - -e .\n"
     )
-    return {ROOT / "environment.yml": environment, ROOT / "binder" / "runtime.txt": f"python-{python_version()}\n"}
+    return {
+        ROOT / "environment.yml": environment,
+        ROOT / "binder" / "runtime.txt": f"python-{python_version()}\n",
+    }
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = ROOT / "notebooks"
 EXTRA_METADATA = {
     "solution": {"jupyter": {"source_hidden": True}, "cellView": "form"},
+    "bootstrap": {"tags": ["bootstrap"], "jupyter": {"source_hidden": True}, "cellView": "form"},
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
 }
@@ -31,21 +32,25 @@ PAPERMILL = {
     "progress_bar": False,
     "store_widget_state": False,
     "cwd": str(NOTEBOOKS),
-    "extra_arguments": ["--log-level=ERROR"],  # ipykernel warns about unencrypted sockets, which stay on this machine
+    "extra_arguments": [
+        "--log-level=ERROR"
+    ],  # ipykernel warns about unencrypted sockets, which stay on this machine
 }
 STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
 BOOTSTRAP = """# Set-up: finds the helpers beside this notebook, or fetches them on Colab and Kaggle.
 import os, subprocess, sys
 from pathlib import Path
 
+address, tag = "https://github.com/{repository}", "{tag}"
+folder = Path("strategy-clinic").resolve()
 if "COLAB_RELEASE_TAG" in os.environ or "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
-    if not Path("strategy-clinic").exists():
-        command = ["git", "clone", "-q", "--depth=1", "-b", "{tag}", "https://github.com/{repository}", "strategy-clinic"]
-        subprocess.run(command, check=True)
-    sys.path.insert(0, str(Path("strategy-clinic").resolve()))
+    if not folder.exists():
+        clone = ["git", "clone", "-q", "--depth=1", "-b", tag, address, str(folder)]
+        subprocess.run(clone, check=True)
+    sys.path.insert(0, str(folder))
 else:
-    here = Path.cwd().resolve()
-    sys.path[:0] = [str(folder) for folder in (here, *here.parents) if (folder / "helpers" / "modes.py").exists()]"""
+    above = [Path.cwd().resolve(), *Path.cwd().resolve().parents]
+    sys.path[:0] = [str(each) for each in above if (each / "helpers" / "modes.py").exists()]"""
 
 
 def say(line: str):
@@ -67,7 +72,9 @@ def find(name: str, every: list[Path]) -> Path:
     for path in every:
         if stem in (path.stem, path.stem.split("_")[0]):
             return path
-    raise Refused(f"There is no notebook {name!r}; known: {', '.join(path.stem.split('_')[0] for path in every)}.")
+    raise Refused(
+        f"There is no notebook {name!r}; known: {', '.join(path.stem.split('_')[0] for path in every)}."
+    )
 
 
 def read(source: Path):
@@ -89,7 +96,9 @@ def percent_format():
     try:
         import jupytext
     except ImportError:
-        raise Refused("Rendering needs jupytext, which is not installed; run: pip install -e '.[test]'") from None
+        raise Refused(
+            "Rendering needs jupytext, which is not installed; run: pip install -e '.[test]'"
+        ) from None
     return jupytext
 
 
@@ -106,7 +115,9 @@ def tags(cell) -> list[str]:
 
 def metadata(cell) -> dict:
     extra = [EXTRA_METADATA[tag] for tag in tags(cell) if tag in EXTRA_METADATA]
-    kept = {key: cell.metadata[key] for key in ("tags", "lines_to_next_cell") if key in cell.metadata}
+    kept = {
+        key: cell.metadata[key] for key in ("tags", "lines_to_next_cell") if key in cell.metadata
+    }
     return kept | (extra[0] if extra else {})
 
 
@@ -190,14 +201,22 @@ def require_whole(notebook, mode: FailureMode):
     found = {report["step"]: report for report in reports(notebook) if "step" in report}
     missing = [step for step in STEPS if step not in found]
     if missing:
-        raise Refused(f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See notebooks/{mode.id}_{mode.slug}.py")
+        raise Refused(
+            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See notebooks/{mode.id}_{mode.slug}.py"
+        )
     if found["setup"]["expects"] == "works":
-        raise Refused(f"{mode.name} shows no failure under its own parameters: choose others in {mode.notebook}.")
+        raise Refused(
+            f"{mode.name} shows no failure under its own parameters: choose others in {mode.notebook}."
+        )
     judged = {report["claim"]["id"] for report in reports(notebook) if "claim" in report}
     if judged != {claim.id for claim in mode.claims}:
-        raise Refused(f"{mode.name} declares claims that no run tests; see the cell with MODE.judges in {mode.notebook}.")
+        raise Refused(
+            f"{mode.name} declares claims that no run tests; see the cell with MODE.judges in {mode.notebook}."
+        )
     if found["exercise"]["colour"] != "red":
-        raise Refused(f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}")
+        raise Refused(
+            f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}"
+        )
 
 
 def render(source: Path) -> str:
@@ -244,7 +263,10 @@ def check(names=()) -> list[str]:
     if not names:
         stems = {source.stem for source in sources()}
         left = [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb")) if path.stem not in stems]
-        problems += [f"notebooks/{name} has no source: delete it, or `clinic render --pull` it." for name in left]
+        problems += [
+            f"notebooks/{name} has no source: delete it, or `clinic render --pull` it."
+            for name in left
+        ]
         problems += catalog.drift()
     return problems
 
@@ -256,27 +278,42 @@ def stored_problems(source: Path) -> list[str]:
     if not source.with_suffix(".ipynb").exists():
         return [f"{source.stem}.ipynb is missing; {command}"]
     stored = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
-    problems = [f"{source.stem}.ipynb is not what its source says; {command}"] if shape(stored) != shape(read(source)) else []
+    problems = (
+        [f"{source.stem}.ipynb is not what its source says; {command}"]
+        if shape(stored) != shape(read(source))
+        else []
+    )
     empty = [cell.id for cell in stored.cells if cell.cell_type == "code" and not is_run(cell)]
-    return problems + [f"{source.stem}.ipynb: cell {name} has not been run, or lost its output; {command}" for name in empty]
+    return problems + [
+        f"{source.stem}.ipynb: cell {name} has not been run, or lost its output; {command}"
+        for name in empty
+    ]
 
 
 def shape(notebook) -> list:
     """All of a notebook that its source decides."""
-    return [(cell.cell_type, cell.id, cell.source, dict(cell.metadata)) for cell in notebook.cells] + [notebook.metadata]
+    return [
+        (cell.cell_type, cell.id, cell.source, dict(cell.metadata)) for cell in notebook.cells
+    ] + [notebook.metadata]
 
 
 def is_run(cell) -> bool:
     """nbval compares nothing in a cell that has no execution count, or whose outputs were stripped."""
-    speaks = re.search(r"^(MODE\.\w+\(|with MODE|figures\.|print\(|setup = MODE|\w+ = panel\()", cell.source, re.M)
+    speaks = re.search(
+        r"^(MODE\.\w+\(|with MODE|figures\.|print\(|setup = MODE|\w+ = panel\()", cell.source, re.M
+    )
     return cell.execution_count is not None and (bool(cell.outputs) or not speaks)
 
 
 def pull(path: Path, tell=say):
     """Takes edits made in Jupyter back into the source; badges, set-up and the map are written again when rendering."""
     notebook = open_notebook(path)
-    notebook.cells = [emptied(cell) for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
-    notebook.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}}
+    notebook.cells = [
+        emptied(cell) for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))
+    ]
+    notebook.metadata = {
+        "jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}
+    }
     text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
     target = NOTEBOOKS / f"{path.stem}.py"
@@ -305,4 +342,6 @@ def open_notebook(path: Path):
     except FileNotFoundError:
         raise Refused(f"There is no file {str(path)!r}.") from None
     except Exception as error:  # nbformat raises its own, json's and jsonschema's kinds
-        raise Refused(f"{str(path)!r} is not a notebook ({type(error).__name__}); give a .ipynb file.") from None
+        raise Refused(
+            f"{str(path)!r} is not a notebook ({type(error).__name__}); give a .ipynb file."
+        ) from None

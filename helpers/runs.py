@@ -23,7 +23,9 @@ def target(name: str):
     source = render.find(name, [path for path in render.sources() if catalog.read_mode(path)])
     path = Path(name) if name.endswith(".ipynb") else source.with_suffix(".ipynb")
     if not path.exists():
-        raise Refused(f"{path.name} has not been rendered yet; run: clinic render {source.stem.split('_')[0]}")
+        raise Refused(
+            f"{path.name} has not been rendered yet; run: clinic render {source.stem.split('_')[0]}"
+        )
     return catalog.read_mode(source), path
 
 
@@ -36,7 +38,9 @@ def writable(folder: Path) -> Path:
         probe.unlink()
         return folder
     except OSError as error:
-        raise Refused(f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder with -o.") from None
+        raise Refused(
+            f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder with -o."
+        ) from None
 
 
 def run_grid(names, setups: list[Setup], folder: Path, tell=render.say) -> bool:
@@ -91,9 +95,15 @@ def executed(path: Path, kept: Path, setup: Setup) -> str:
 
 def verdict_line(mode, setup: Setup, notebook, failure: str) -> dict:
     """One run in one line: the setup, both outcomes with their evidence, the claims, and whether all was as declared."""
-    found = {report["step"]: report.get("verdict", {}) for report in render.reports(notebook) if "step" in report}
+    found = {
+        report["step"]: report.get("verdict", {})
+        for report in render.reports(notebook)
+        if "step" in report
+    }
     broken, fixed = found.get("reproduced", {}), found.get("fixed", {})
-    claims = {r["claim"]["id"]: r["claim"]["verdict"] for r in render.reports(notebook) if "claim" in r}
+    claims = {
+        r["claim"]["id"]: r["claim"]["verdict"] for r in render.reports(notebook) if "claim" in r
+    }
     return {
         "mode": mode.id,
         **setup.as_dict(),

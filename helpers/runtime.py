@@ -116,7 +116,9 @@ def _split_once(word: str):
 
     physical = tf.config.list_physical_devices(word)
     if tf.config.get_logical_device_configuration(physical[0]) is None:
-        with contextlib.suppress(RuntimeError):  # TensorFlow is already up; `devices` says what that means
+        with contextlib.suppress(
+            RuntimeError
+        ):  # TensorFlow is already up; `devices` says what that means
             split(physical, {"memory_limit": GPU_MEMORY_MB} if word == "GPU" else {})
 
 
@@ -133,7 +135,11 @@ def seed(value: int = 7):
 
 
 def host() -> str:
-    table = {"colab": "COLAB_RELEASE_TAG", "kaggle": "KAGGLE_KERNEL_RUN_TYPE", "binder": "BINDER_REPO_URL"}
+    table = {
+        "colab": "COLAB_RELEASE_TAG",
+        "kaggle": "KAGGLE_KERNEL_RUN_TYPE",
+        "binder": "BINDER_REPO_URL",
+    }
     return next((name for name, variable in table.items() if os.environ.get(variable)), "local")
 
 

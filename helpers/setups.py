@@ -20,10 +20,16 @@ class Setup:
 
     def __post_init__(self):
         choose("strategy", self.strategy, strategies.TABLE)
-        choose(f"devices (for {self.strategy})", self.devices, strategies.TABLE[self.strategy].counts)
+        choose(
+            f"devices (for {self.strategy})", self.devices, strategies.TABLE[self.strategy].counts
+        )
         choose("save_format", self.save_format, formats.TABLE)
         choose("keras", self.keras, runtime.GENERATIONS)
-        choose(f"keras (for {self.save_format})", self.keras, formats.TABLE[self.save_format].generations)
+        choose(
+            f"keras (for {self.save_format})",
+            self.keras,
+            formats.TABLE[self.save_format].generations,
+        )
 
     def __str__(self):
         return f"{self.strategy} x{self.devices}, {self.save_format}, Keras {self.keras}"
@@ -57,7 +63,11 @@ def strays() -> list[str]:
 
 
 def assigned(cell: str) -> list[str]:
-    targets = [statement.targets[0] for statement in ast.parse(cell).body if isinstance(statement, ast.Assign)]
+    targets = [
+        statement.targets[0]
+        for statement in ast.parse(cell).body
+        if isinstance(statement, ast.Assign)
+    ]
     return [target.id for target in targets]
 
 
@@ -93,6 +103,11 @@ def _check_used(kept, *lists):
 
 def _explain(name, value):
     every = sorted({count for row in strategies.ROWS for count in row.counts})
-    valid = {"strategy": strategies.TABLE, "devices": every, "save_format": formats.TABLE, "keras": runtime.GENERATIONS}
+    valid = {
+        "strategy": strategies.TABLE,
+        "devices": every,
+        "save_format": formats.TABLE,
+        "keras": runtime.GENERATIONS,
+    }
     choose(name, value, valid[name])
     raise Refused(f"{name} = {value!r} fits none of the other values that were asked for.")

@@ -32,7 +32,9 @@ def central_storage(count):
     import tensorflow as tf
 
     names = runtime.devices(count)
-    return tf.distribute.experimental.CentralStorageStrategy(compute_devices=names, parameter_device=names[0])
+    return tf.distribute.experimental.CentralStorageStrategy(
+        compute_devices=names, parameter_device=names[0]
+    )
 
 
 def multi_worker(count):
@@ -63,12 +65,16 @@ def always() -> str:
 
 def needs_tpu() -> str:
     if not runtime.tpu_attached():
-        return "this machine has no TPU; mirrored with 8 devices runs the same program on virtual devices"
-    return "" if runtime.has_version("tensorflow-tpu") else "a TPU is attached, but tensorflow-tpu is not installed"
+        return "this machine has no TPU; mirrored x8 runs the same program on virtual devices"
+    return (
+        ""
+        if runtime.has_version("tensorflow-tpu")
+        else "a TPU is attached, but tensorflow-tpu is not installed"
+    )
 
 
 def needs_tracing() -> str:
-    return "tracing TPUStrategy without a TPU is not part of this version; mirrored with 8 devices has as many replicas"
+    return "tracing without a TPU is not part of this version; mirrored x8 has as many replicas"
 
 
 @dataclass(frozen=True)
@@ -88,16 +94,29 @@ ROWS = (
     Row("default", default, (1,), "no strategy at all"),
     Row("one_device", one_device, (1,), "everything on one named device"),
     Row("mirrored", mirrored, (1, 2, 4, 8), "one copy of each variable on every device"),
-    Row("central_storage", central_storage, (1, 2, 4, 8), "one copy of each variable, read by every device"),
+    Row(
+        "central_storage",
+        central_storage,
+        (1, 2, 4, 8),
+        "one copy of each variable, read by every device",
+    ),
     Row("multi_worker", multi_worker, (2,), "one copy in each of two processes", {"worker": 2}),
     Row(
         "parameter_server",
         parameter_server,
         (2,),
-        "variables in a server process, two workers, one coordinator",
+        "variables in a server process, two workers",
         {"chief": 1, "worker": 2, "ps": 1},
     ),
-    Row("tpu_traced", tpu, (8,), "TPUStrategy on a described topology", None, needs_tracing, "traced"),
+    Row(
+        "tpu_traced",
+        tpu,
+        (8,),
+        "TPUStrategy on a described topology",
+        None,
+        needs_tracing,
+        "traced",
+    ),
     Row("tpu", tpu, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
 )
 TABLE = {row.name: row for row in ROWS}

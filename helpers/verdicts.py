@@ -10,7 +10,12 @@ from .setups import Setup
 
 OUTCOMES = ("raises", "silent", "works", "hangs", "crashes", "unavailable")
 EVIDENCE = ("executed", "emulated", "compiled", "traced", "recorded")
-OUTCOME_OF = ((Unavailable, "unavailable"), (SilentFailure, "silent"), (TimeoutError, "hangs"), (ChildProcessError, "crashes"))
+OUTCOME_OF = (
+    (Unavailable, "unavailable"),
+    (SilentFailure, "silent"),
+    (TimeoutError, "hangs"),
+    (ChildProcessError, "crashes"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,12 @@ class Verdict:
             raise Refused("A verdict of 'unavailable' needs its reason.")
 
     def as_dict(self) -> dict:
-        return {"subject": self.subject, "outcome": self.outcome, "evidence": self.evidence, "says": self.says}
+        return {
+            "subject": self.subject,
+            "outcome": self.outcome,
+            "evidence": self.evidence,
+            "says": self.says,
+        }
 
 
 def last_line(error: Exception) -> str:
@@ -48,7 +58,15 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
         outcome, says = weigh(result.value)
         return Verdict(subject, setup, outcome, evidence, says, "", result.seen)
     outcome = next((word for kind, word in OUTCOME_OF if isinstance(result.error, kind)), "raises")
-    return Verdict(subject, setup, outcome, evidence, last_line(result.error), type(result.error).__name__, result.seen)
+    return Verdict(
+        subject,
+        setup,
+        outcome,
+        evidence,
+        last_line(result.error),
+        type(result.error).__name__,
+        result.seen,
+    )
 
 
 def weigh(value) -> tuple[str, str]:
@@ -79,5 +97,7 @@ def rows(listed: list[Verdict]) -> list[list[str]]:
 def text_table(table: list[list[str]]) -> str:
     """Columns of plain text, the first row a heading; stable, so stored outputs can be compared."""
     widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table
+    ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

@@ -41,7 +41,9 @@ def launch(where, jobs) -> list[Result]:
     tasks = (strategies.TABLE[strategy].tasks if strategy else None) or {"alone": 1}
     request = {"jobs": [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]}
     with tempfile.TemporaryDirectory() as folder:
-        request["source"] = str(Path(folder) / "notebook.py")  # a file, since AutoGraph reads the source of what it traces
+        request["source"] = str(
+            Path(folder) / "notebook.py"
+        )  # a file, since AutoGraph reads the source of what it traces
         Path(request["source"]).write_text(definitions([run for run, _ in jobs]))
         started = start(tasks, keras, request, Path(folder))
         try:
@@ -59,7 +61,10 @@ def definitions(runs: list) -> str:
     """The source of these experiments and of all that they use: constants, imports, functions and classes."""
     names, own = runs[0].body.__globals__, runs[0].body.__code__.co_filename
     found = [
-        statement for file, text in cells_like(own).items() for statement in statements(text) if travels(statement, file, names)
+        statement
+        for file, text in cells_like(own).items()
+        for statement in statements(text)
+        if travels(statement, file, names)
     ]
     needed = closure({run.__name__ for run in runs}, found)
     kept = [ast.unparse(statement) for statement in found if bound(statement) & needed]
@@ -69,7 +74,11 @@ def definitions(runs: list) -> str:
 def closure(needed: set[str], found: list) -> set[str]:
     """All names that the needed ones lead to."""
     used = {
-        each.id for statement in found if bound(statement) & needed for each in ast.walk(statement) if isinstance(each, ast.Name)
+        each.id
+        for statement in found
+        if bound(statement) & needed
+        for each in ast.walk(statement)
+        if isinstance(each, ast.Name)
     }
     return needed if used <= needed else closure(needed | used, found)
 
@@ -86,7 +95,11 @@ def cells_like(own: str) -> dict[str, str]:
     if Path(own).exists():
         return {own: Path(own).read_text()}
     folder = os.path.dirname(own)
-    alike = [name for name in linecache.cache if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))]
+    alike = [
+        name
+        for name in linecache.cache
+        if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))
+    ]
     return {name: "".join(linecache.getlines(name)) for name in alike}
 
 
@@ -103,7 +116,9 @@ def travels(statement, file: str, names: dict) -> bool:
         return statement.name in names
     if isinstance(statement, ast.FunctionDef):
         function = names.get(statement.name)
-        return getattr(getattr(function, "body", function), "__code__", None) is not None and file == where_defined(function)
+        return getattr(
+            getattr(function, "body", function), "__code__", None
+        ) is not None and file == where_defined(function)
     return isinstance(statement, (ast.Import, ast.ImportFrom))
 
 
@@ -113,7 +128,11 @@ def where_defined(function) -> str:
 
 def constants(names: dict, needed: set[str]) -> list[str]:
     """Assignments of the plain values that the needed names stand for now."""
-    return [f"{name} = {names[name]!r}" for name in sorted(needed & set(names)) if is_literal(names[name])]
+    return [
+        f"{name} = {names[name]!r}"
+        for name in sorted(needed & set(names))
+        if is_literal(names[name])
+    ]
 
 
 def is_literal(value) -> bool:
@@ -126,7 +145,9 @@ def is_literal(value) -> bool:
 
 
 def start(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
-    cluster = {job: [f"127.0.0.1:{port}" for port in free_ports(count)] for job, count in tasks.items()}
+    cluster = {
+        job: [f"127.0.0.1:{port}" for port in free_ports(count)] for job, count in tasks.items()
+    }
     started = {}
     for task in [(job, index) for job, count in tasks.items() for index in range(count)]:
         started[task] = start_one(task, cluster, keras, folder)
@@ -139,12 +160,24 @@ def start(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
 
 def start_one(task, cluster: dict, keras: int, folder: Path):
     described = {"cluster": cluster, "task": {"type": task[0], "index": task[1]}}
-    changed = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"} if task[0] != "alone" else {}
-    environment = os.environ | changed | {"TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    changed = (
+        {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
+        if task[0] != "alone"
+        else {}
+    )
+    environment = (
+        os.environ
+        | changed
+        | {"TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    )
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     with open(folder / f"{task[0]}-{task[1]}.log", "w") as log:
         command = [sys.executable, "-m", "helpers.workers"]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True)
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True
+        )
 
 
 def free_ports(count: int) -> list[int]:
@@ -176,7 +209,9 @@ def wait_for(process, task, deadline: float, folder: Path):
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"{name} did not finish within {SECONDS} seconds.") from None
     if not answer_file(folder, task).exists():
-        last = (folder / f"{task[0]}-{task[1]}.log").read_text().strip().splitlines()[-1:] or ["no output"]
+        last = (folder / f"{task[0]}-{task[1]}.log").read_text().strip().splitlines()[-1:] or [
+            "no output"
+        ]
         raise ChildProcessError(f"{name} ended with status {process.returncode}: {last[0]}")
 
 
@@ -193,7 +228,9 @@ def revive(answers: list[dict]) -> Result:
 def merged(parts: list[dict]) -> dict:
     """Each process knows its own copies only; together they are all copies, without repeats and in order."""
     whole = {}
-    for label, name, where in ((k, n, w) for part in parts for k, v in part.items() for n, w in v.items()):
+    for label, name, where in (
+        (k, n, w) for part in parts for k, v in part.items() for n, w in v.items()
+    ):
         places = whole.setdefault(label, {}).setdefault(name, [])
         places.extend(device for device in where if device not in places)
     return whole
@@ -219,7 +256,9 @@ def main():
 
     namespace = {"__name__": "__main__"}
     exec(compile(Path(request["source"]).read_text(), request["source"], "exec"), namespace)
-    results = [run_here(namespace[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]]
+    results = [
+        run_here(namespace[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]
+    ]
     write_whole(Path(request["answer"]), json.dumps([plain(result) for result in results]))
     os._exit(0)  # a cluster's background threads would otherwise hold the process
 
@@ -229,7 +268,9 @@ def serve():
 
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     task = (resolver.task_type, resolver.task_id)
-    tf.distribute.Server(resolver.cluster_spec(), job_name=task[0], task_index=task[1], protocol="grpc").join()
+    tf.distribute.Server(
+        resolver.cluster_spec(), job_name=task[0], task_index=task[1], protocol="grpc"
+    ).join()
 
 
 def die_with_parent():

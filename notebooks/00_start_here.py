@@ -31,11 +31,7 @@ machine.show()
 # - The exercise starts red. The solution is folded away below it.
 
 # %%
-from helpers import formats, strategies, verdicts
-
-print(verdicts.text_table([["strategy", "devices", "what it is"]] + [[r.name, str(r.counts), r.about] for r in strategies.ROWS]))
-print()
-print(verdicts.text_table([["save format", "keeps", "how"]] + [[r.name, ", ".join(r.keeps), r.about] for r in formats.ROWS]))
+machine.show_switches()
 
 # %% [markdown]
 # ## Without a browser

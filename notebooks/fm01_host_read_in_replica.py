@@ -13,7 +13,17 @@ save_format = "keras"
 keras = 3
 
 # %%
-from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, checks, experiment, figures, observe
+from helpers import (
+    Claim,
+    FailureMode,
+    Proof,
+    Symptom,
+    build_strategy,
+    checks,
+    experiment,
+    figures,
+    observe,
+)
 
 MODE = FailureMode(
     id="fm01",
@@ -24,12 +34,29 @@ MODE = FailureMode(
     document="000",
     switches=("keras", "strategy"),
     symptoms=(
-        Symptom("NotImplementedError", r"numpy\(\) is only available when eager execution is enabled", keras=(3,)),
-        Symptom("RuntimeError", r"Cannot get value inside Tensorflow graph function", strategies=("default",), keras=(2,)),
-        Symptom("RuntimeError", r"Method requires being in cross-replica context, use get_replica_context", keras=(2,)),
+        Symptom(
+            "NotImplementedError",
+            r"numpy\(\) is only available when eager execution is enabled",
+            keras=(3,),
+        ),
+        Symptom(
+            "RuntimeError",
+            r"Cannot get value inside Tensorflow graph function",
+            strategies=("default",),
+            keras=(2,),
+        ),
+        Symptom(
+            "RuntimeError",
+            r"Method requires being in cross-replica context, use get_replica_context",
+            keras=(2,),
+        ),
     ),
     claims=(
-        Claim("000-C1", "reading weights before or after training, outside `strategy.run`, will likely fail", "false"),
+        Claim(
+            "000-C1",
+            "reading weights before or after training, outside `strategy.run`, will likely fail",
+            "false",
+        ),
         Claim("000-C2", "it fails because the weights are not on the calling device", "false"),
         Claim("000-C3", "the right place to read weights is inside `strategy.run`", "false"),
         Claim("000-C5", "each replica holds its own copy of every variable", "true"),
@@ -103,7 +130,7 @@ two = setup.but(strategy="mirrored", devices=2)
 
 
 def reads(model):
-    """Is Python running eagerly here, is this outside every replica, and does reading the weights work?"""
+    """Is Python eager here, is this outside every replica, and does reading the weights work?"""
     try:
         works = len(model.get_weights()) == 2
     except (RuntimeError, NotImplementedError):
@@ -132,7 +159,8 @@ def places(setup):
 
 
 PLACES = places(two)
-figures.grid(PLACES, ["eager", "not in a\nreplica", "get_weights()"], "yes", "no", "Where can weights be read?")
+COLUMNS = ["eager", "not in a\nreplica", "get_weights()"]
+figures.grid(PLACES, COLUMNS, "yes", "no", "Where can weights be read?")
 
 # %% [markdown]
 # ## The fix
@@ -150,7 +178,9 @@ def fixed(setup):
 
     def step():
         train(model)
-        return [tf.identity(checks.variable_of(weight)) for weight in model.trainable_variables]  # repair
+        return [
+            tf.identity(checks.variable_of(weight)) for weight in model.trainable_variables
+        ]  # repair
 
     @tf.function
     def train_step():
@@ -166,7 +196,9 @@ MODE.proves(fixed, setup)
 
 # %%
 SETUPS = [two.but(devices=each) for each in (1, 2, 4, 8)]
-SETUPS += [two.but(strategy=each, devices=1) for each in ("default", "one_device")] + [two.but(strategy="central_storage")]
+SETUPS += [two.but(strategy=each, devices=1) for each in ("default", "one_device")] + [
+    two.but(strategy="central_storage")
+]
 other = 5 - setup.keras
 SETUPS += [two.but(keras=other), two.but(keras=other, strategy="default", devices=1)]
 MODE.table(broken, fixed, SETUPS)
@@ -204,15 +236,18 @@ def traced_read_works(setup):
     return all(seen)
 
 
-trained = on_replicas(two, train)  # and now the weights are read outside the scope, where the document expects an error
-untrained = on_replicas(two, reads)
+trained, untrained = on_replicas(two, train), on_replicas(two, reads)
 parts = [figures.values_of(weight) for weight in trained.trainable_variables]
 equal = [np.array_equal(part[0], each) for part in parts for each in part]
 MODE.judges(
     setup,
     {
+        # Read here, outside the scope: where the document expects the error.
         "000-C1": [not reads(untrained)[-1], not reads(trained)[-1]],
-        "000-C2": [traced_read_works(two.but(devices=1)), traced_read_works(two.but(strategy="one_device", devices=1))],
+        "000-C2": [
+            traced_read_works(two.but(devices=1)),
+            traced_read_works(two.but(strategy="one_device", devices=1)),
+        ],
         "000-C3": [traced_read_works(two)],
         "000-C5": [all(len(part) == 2 for part in parts), *equal],
     },
@@ -240,7 +275,9 @@ def attempt(setup):
         return strategy.run(step)
 
     got = strategy.experimental_local_results(train_step())
-    return Proof("the step reports the largest weight", got, [model.get_weights()[0].max()] * len(got))
+    return Proof(
+        "the step reports the largest weight", got, [model.get_weights()[0].max()] * len(got)
+    )
 
 
 MODE.exercise(attempt, setup)
@@ -262,7 +299,9 @@ def solved(setup):
         return strategy.run(step)
 
     got = strategy.experimental_local_results(train_step())
-    return Proof("the step reports the largest weight", got, [model.get_weights()[0].max()] * len(got))
+    return Proof(
+        "the step reports the largest weight", got, [model.get_weights()[0].max()] * len(got)
+    )
 
 
 MODE.solution(solved, setup)
@@ -281,6 +320,7 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - `fm02 cross_replica_call_in_replica`: `strategy.reduce` inside the step, which the same document calls correct.
-# - `fm07 python_in_traced_step`: other Python that runs once where you meant it to run every step.
-# - `fm31 replica_call_in_cross_replica`: the reverse, a replica's call made on the host.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model whose variables have no copies,
+#   although you meant them to.
+# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the other thing that goes wrong with a
+#   value that you keep beside the model.

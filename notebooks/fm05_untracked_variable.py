@@ -12,7 +12,18 @@ save_format = "checkpoint"
 keras = 3
 
 # %%
-from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, checks, experiment, figures, formats, mark
+from helpers import (
+    Claim,
+    FailureMode,
+    Proof,
+    Symptom,
+    build_strategy,
+    checks,
+    experiment,
+    figures,
+    formats,
+    mark,
+)
 
 MODE = FailureMode(
     id="fm05",
@@ -27,7 +38,11 @@ MODE = FailureMode(
         Claim("001-C1", "a variable outside the checkpoint is reinitialised on load", "true"),
         Claim("001-C2", "applying gradients to an untracked variable raises an error", "false"),
         Claim("001-C3", "its first example runs and writes a checkpoint", {2: "true", 3: "false"}),
-        Claim("001-C4", "a variable that gets gradients must be in the checkpoint, or an error follows", "half"),
+        Claim(
+            "001-C4",
+            "a variable that gets gradients must be in the checkpoint, or an error follows",
+            "half",
+        ),
         Claim("001-C13", "temporary variables in helper functions are a silent cause", "true"),
     ),
 )
@@ -61,7 +76,9 @@ class Memory(tf.keras.layers.Layer):
 
 
 def make_model():
-    model = tf.keras.Sequential([tf.keras.Input((3,)), Memory(name="memory"), tf.keras.layers.Dense(1)])
+    model = tf.keras.Sequential(
+        [tf.keras.Input((3,)), Memory(name="memory"), tf.keras.layers.Dense(1)]
+    )
     model.compile(optimizer="adam", loss=tf.keras.losses.MeanSquaredError())
     model.optimizer.build(model.trainable_variables)
     return model
@@ -72,7 +89,9 @@ def batch(step):
 
 
 def predict(model, mean):
-    call = getattr(model, "serve", model)  # a SavedModel comes back as a graph to call, not as a Keras model
+    call = getattr(
+        model, "serve", model
+    )  # a SavedModel comes back as a graph to call, not as a Keras model
     return np.asarray(call(tf.constant(batch(0)) - tf.convert_to_tensor(mean)))
 
 
@@ -86,7 +105,11 @@ def is_quiet(check, *arguments):
 
 def where(variable, model):
     """Where a value is after saving the model: for the picture of the panel."""
-    return ["in memory", "in the file"] if is_quiet(checks.assert_tracked, model, [variable]) else ["in memory"]
+    return (
+        ["in memory", "in the file"]
+        if is_quiet(checks.assert_tracked, model, [variable])
+        else ["in memory"]
+    )
 
 
 # %%
@@ -112,7 +135,12 @@ def train_and_restart(setup, start):
         model, mean = start(strategy, make_model)
         train(strategy, model, mean)
         formats.save(model, folder, setup.save_format)
-        mark(script={weight.name.split(":")[0]: where(weight, model) for weight in [*model.variables, mean]})
+        mark(
+            script={
+                weight.name.split(":")[0]: where(weight, model)
+                for weight in [*model.variables, mean]
+            }
+        )
         before = predict(model, mean)
         model, mean = start(strategy, lambda: formats.load(folder, setup.save_format, make_model))
     after = predict(model, mean)
@@ -125,7 +153,9 @@ def broken(setup):
     def start(strategy, make):
         with strategy.scope():
             model = make()
-            mean = tf.Variable(tf.zeros(3), trainable=False, name="mean")  # guilty: nothing that is saved owns it
+            mean = tf.Variable(
+                tf.zeros(3), trainable=False, name="mean"
+            )  # guilty: nothing that is saved owns it
         return model, mean
 
     return train_and_restart(setup, start)
@@ -184,7 +214,9 @@ def fixed(setup):
     def start(strategy, make):
         with strategy.scope():
             model = make()
-            mean = next(weight for weight in model.variables if "mean" in weight.name)  # repair
+            mean = next(
+                weight for weight in model.variables if "mean" in weight.name
+            )  # repair: owned
         return model, mean
 
     return train_and_restart(setup, start)
@@ -211,7 +243,9 @@ def trained_outside_the_checkpoint():
     """A variable that gets gradients and is in no checkpoint: is that refused, and what is it after a restart?"""
     model, scale = make_model(), tf.Variable(1.0)
     optimizer = tf.keras.optimizers.Adam()
-    pairs = [(tf.ones_like(checks.variable_of(w)), w) for w in model.trainable_variables] + [(tf.constant(1.0), scale)]
+    pairs = [(tf.ones_like(checks.variable_of(w)), w) for w in model.trainable_variables] + [
+        (tf.constant(1.0), scale)
+    ]
     try:
         optimizer.apply_gradients(pairs)
         refused = False
@@ -277,7 +311,9 @@ MODE.judges(
             "helper" not in names_in_checkpoint(model=model),
             "helper" in names_in_checkpoint(model=model, helper=helper),
             not is_quiet(checks.assert_tracked, model, [helper]),
-            is_quiet(checks.assert_tracked, tf.train.Checkpoint(model=model, helper=helper), [helper]),
+            is_quiet(
+                checks.assert_tracked, tf.train.Checkpoint(model=model, helper=helper), [helper]
+            ),
         ],
     },
 )
@@ -298,7 +334,11 @@ def attempt(setup):
         before = predict(model, mean)
         model, mean = make_model(), tf.Variable(tf.zeros(3))
         tf.train.Checkpoint(model=model).restore(path).assert_consumed()
-    return Proof("the predictions after the restart are those from before it", [predict(model, mean)], [before])
+    return Proof(
+        "the predictions after the restart are those from before it",
+        [predict(model, mean)],
+        [before],
+    )
 
 
 MODE.exercise(attempt, setup)
@@ -314,7 +354,11 @@ def solved(setup):
         before = predict(model, mean)
         model, mean = make_model(), tf.Variable(tf.zeros(3))
         tf.train.Checkpoint(model=model, mean=mean).restore(path).assert_consumed()
-    return Proof("the predictions after the restart are those from before it", [predict(model, mean)], [before])
+    return Proof(
+        "the predictions after the restart are those from before it",
+        [predict(model, mean)],
+        [before],
+    )
 
 
 MODE.solution(solved, setup)
@@ -332,6 +376,7 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - `fm09 optimizer_slots_missing`: the checkpoint that was saved before the optimizer had anything to save.
-# - `fm35 restore_before_build`: weights that are in the file and still do not arrive.
-# - `fm10 variable_unknown_to_optimizer`: the error you do get, when the optimizer was built without the variable.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): the other silent loss, where the values
+#   arrive and the devices do not.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): how to read such a variable while
+#   replicas are training.

@@ -18,7 +18,11 @@ def kernel():
 def project(tmp_path, monkeypatch):
     """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
     for name in ("notebooks", "helpers"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+        shutil.copytree(
+            ROOT / name,
+            tmp_path / name,
+            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+        )
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(render, "ROOT", tmp_path)

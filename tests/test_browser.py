@@ -14,12 +14,22 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = (
+    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+)
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine; install it, or name it in CHROMIUM"),
+    pytest.mark.skipif(
+        not CHROMIUM, reason="no Chromium on this machine; install it, or name it in CHROMIUM"
+    ),
 ]
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 NOTEBOOK = "fm25_load_outside_scope.ipynb"
 SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
@@ -31,7 +41,11 @@ MODULES = {
     "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
     "voila": ["voila", "--Voila.ip=127.0.0.1"],
 }
-PATHS = {"lab": "/lab/tree/notebooks/", "notebook": "/notebooks/notebooks/", "voila": "/voila/render/notebooks/"}
+PATHS = {
+    "lab": "/lab/tree/notebooks/",
+    "notebook": "/notebooks/notebooks/",
+    "voila": "/voila/render/notebooks/",
+}
 TOKEN = "for-this-test-only"
 
 
@@ -87,10 +101,15 @@ def front(request, tmp_path):
     port = free_port()
     environment = os.environ | private_folders(tmp_path)
     with open(tmp_path / "server.log", "w") as log:
-        server = subprocess.Popen(command(request.param, port), env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            command(request.param, port), env=environment, stdout=log, stderr=log
+        )
         try:
             wait_until_up(server, f"http://127.0.0.1:{port}/", tmp_path / "server.log")
-            yield request.param, f"http://127.0.0.1:{port}{PATHS[request.param]}{NOTEBOOK}?token={TOKEN}"
+            yield (
+                request.param,
+                f"http://127.0.0.1:{port}{PATHS[request.param]}{NOTEBOOK}?token={TOKEN}",
+            )
         finally:
             server.terminate()
             server.wait(20)
@@ -119,7 +138,9 @@ def choose(page, name: str, value: str):
 def run(page, number: int) -> str:
     """Presses Run and waits for the panel's own mark; a kernel says idle several times in between."""
     page.locator("button.clinic-run").click()
-    page.locator(f"[data-clinic-runs='{number}'][data-clinic-state='done']").wait_for(state="attached")
+    page.locator(f"[data-clinic-runs='{number}'][data-clinic-state='done']").wait_for(
+        state="attached"
+    )
     return page.locator(".clinic-verdict .clinic-card").get_attribute("data-clinic-outcome")
 
 
@@ -138,9 +159,10 @@ def test_panel(front, tmp_path):
             choose(page, "devices", count)
             outcomes.append(run(page, number))
         assert outcomes == ["silent", "works", "silent", "silent"]
-        choose(page, "save_format", "checkpoint")
-        assert run(page, 6) == "silent"
         by_keyboard(page)
+        choose(page, "strategy", "mirrored")
+        choose(page, "save_format", "checkpoint")
+        assert run(page, 7) == "silent"
         assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
         assert page.locator(".clinic-runs tr").count() == 8
         keep_picture(page, name)
@@ -151,13 +173,16 @@ def by_keyboard(page):
     """The arrow key must reach the focused dropdown, and the button must take the space bar."""
     page.get_by_label("Strategy").last.focus()
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("() => document.querySelector('.clinic-strategy select').value === 'central_storage'")
+    page.wait_for_function(
+        "() => document.querySelector('.clinic-strategy select').value === 'central_storage'"
+    )
     page.locator("button.clinic-run").focus()
     page.keyboard.press("Space")
-    page.locator("[data-clinic-runs='7'][data-clinic-state='done']").wait_for(state="attached")
+    page.locator("[data-clinic-runs='6'][data-clinic-state='done']").wait_for(state="attached")
 
 
 def keep_picture(page, name: str):
     SHOTS.mkdir(exist_ok=True)
     page.locator("button.clinic-run").scroll_into_view_if_needed()
-    page.screenshot(path=str(SHOTS / f"panel-{name}.png"))
+    page.screenshot(path=str(SHOTS / f"{name}.png"))
+    page.locator(".clinic-panel").screenshot(path=str(SHOTS / f"panel-{name}.png"))

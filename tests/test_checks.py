@@ -45,8 +45,12 @@ def test_tracked_in_a_checkpoint():
 
     model, helper = dense(), tf.Variable(0.0, name="helper")
     with pytest.raises(SilentFailure, match="helper"):
-        checks.assert_tracked(tf.train.Checkpoint(model=model), [*model.trainable_variables, helper])
-    checks.assert_tracked(tf.train.Checkpoint(model=model, helper=helper), [*model.trainable_variables, helper])
+        checks.assert_tracked(
+            tf.train.Checkpoint(model=model), [*model.trainable_variables, helper]
+        )
+    checks.assert_tracked(
+        tf.train.Checkpoint(model=model, helper=helper), [*model.trainable_variables, helper]
+    )
 
 
 def test_tracked_takes_what_a_tape_watched():

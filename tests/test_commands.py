@@ -64,12 +64,25 @@ def test_an_unwritable_folder_is_refused(tmp_path, capsys):
 
 
 def test_the_command_itself_says_it_without_a_traceback(tmp_path):
-    done = subprocess.run([sys.executable, "-m", "helpers", "run", "fm99"], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers", "run", "fm99"], cwd=ROOT, capture_output=True, text=True
+    )
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stdout == ""
 
 
 def test_a_grid_runs_and_is_kept(tmp_path, capsys):
-    arguments = ["run", "fm25", "--strategy", "mirrored", "--devices", "1,2", "--save-format", "h5", "-o", str(tmp_path)]
+    arguments = [
+        "run",
+        "fm25",
+        "--strategy",
+        "mirrored",
+        "--devices",
+        "1,2",
+        "--save-format",
+        "h5",
+        "-o",
+        str(tmp_path),
+    ]
     assert cli.main(arguments) == 0
     lines = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
     assert [(line["devices"], line["broken"], line["fixed"], line["agrees"]) for line in lines] == [
@@ -77,16 +90,27 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
         (2, "silent", "works", True),
     ]
     assert {line["evidence"] for line in lines} == {"executed"}
-    assert lines[1]["claims"] == {"004-C1": "true", "004-C2": "true", "004-C5": "true", "003-C28": "true"}
+    assert lines[1]["claims"] == {
+        "004-C1": "true",
+        "004-C2": "true",
+        "004-C5": "true",
+        "003-C28": "true",
+    }
     assert all((tmp_path / line["notebook"]).exists() for line in lines)
     assert not list(tmp_path.glob("*.part*"))
-    assert "[2/2] fm25 mirrored x2, h5, Keras 3: broken silent, fixed works" in capsys.readouterr().out
+    assert (
+        "[2/2] fm25 mirrored x2, h5, Keras 3: broken silent, fixed works" in capsys.readouterr().out
+    )
 
 
 def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
     path = tmp_path / NOTEBOOK.name
     path.write_text(NOTEBOOK.read_text())
-    changed(path, "with MODE.reproduces(setup):\\n    broken(setup)", "with MODE.reproduces(setup):\\n    pass")
+    changed(
+        path,
+        "with MODE.reproduces(setup):\\n    broken(setup)",
+        "with MODE.reproduces(setup):\\n    pass",
+    )
     assert cli.main(["run", str(path), "-o", str(tmp_path / "out")]) == 1
     line = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
     assert line["agrees"] is False and "did not reproduce" in line["says"]
@@ -94,13 +118,20 @@ def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
 
 
 def run_papermill(tmp_path: Path, **parameters):
-    return papermill.execute_notebook(NOTEBOOK, tmp_path / "out.ipynb", parameters, **render.PAPERMILL)
+    return papermill.execute_notebook(
+        NOTEBOOK, tmp_path / "out.ipynb", parameters, **render.PAPERMILL
+    )
 
 
 def test_plain_papermill_runs(tmp_path):
     executed = run_papermill(tmp_path, devices=4, save_format="h5")
     steps = {report["step"]: report for report in render.reports(executed) if "step" in report}
-    assert steps["setup"]["parameters"] == {"strategy": "mirrored", "devices": 4, "save_format": "h5", "keras": 3}
+    assert steps["setup"]["parameters"] == {
+        "strategy": "mirrored",
+        "devices": 4,
+        "save_format": "h5",
+        "keras": 3,
+    }
     assert steps["reproduced"]["verdict"]["outcome"] == "silent"
 
 
@@ -123,9 +154,10 @@ def test_plain_papermill_fails_when_it_should(tmp_path, parameters, expected):
 def test_rendering_twice_gives_the_same_bytes(project):
     names = ["fm01_host_read_in_replica.ipynb", "00_start_here.ipynb"]
     render.render_all(["fm01", "00"])
-    assert [(project / "notebooks" / name).read_bytes() == (ROOT / "notebooks" / name).read_bytes() for name in names] == [
-        True
-    ] * 2
+    assert [
+        (project / "notebooks" / name).read_bytes() == (ROOT / "notebooks" / name).read_bytes()
+        for name in names
+    ] == [True] * 2
 
 
 def test_pull_brings_back_what_was_rendered(project):

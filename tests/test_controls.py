@@ -25,7 +25,11 @@ def failing_line_gone(source):
 
 
 def failure_cured(source):
-    changed(source, "with MODE.reproduces(setup):\n    broken(setup)", "with MODE.reproduces(setup):\n    pass")
+    changed(
+        source,
+        "with MODE.reproduces(setup):\n    broken(setup)",
+        "with MODE.reproduces(setup):\n    pass",
+    )
 
 
 def another_failure(source):
@@ -41,7 +45,9 @@ def bug_back_in_the_fix(source):
 
 
 def proof_of_nothing(source):
-    changed(source, "MODE.proves(fixed, setup)", "MODE.proves(experiment(lambda setup: None), setup)")
+    changed(
+        source, "MODE.proves(fixed, setup)", "MODE.proves(experiment(lambda setup: None), setup)"
+    )
 
 
 def claim_turned_round(source):
@@ -51,7 +57,11 @@ def claim_turned_round(source):
 
 
 def claim_untested(source):
-    changed(source, "    claims=(\n", '    claims=(\n        Claim("000-C99", "the moon is made of cheese", "false"),\n')
+    changed(
+        source,
+        "    claims=(\n",
+        '    claims=(\n        Claim("000-C99", "the moon is made of cheese", "false"),\n',
+    )
 
 
 def exercise_green_from_the_start(source):

@@ -88,10 +88,14 @@ SETUPS = [Setup("default", 1, row.name, keras) for row in formats.ROWS for keras
 
 def test_weights_return_in_every_format():
     found = verdicts({"weights": predictions_return}, SETUPS)
-    assert {str(each.setup): each.outcome for each in found} == {str(setup): "works" for setup in SETUPS}
+    assert {str(each.setup): each.outcome for each in found} == {
+        str(setup): "works" for setup in SETUPS
+    }
 
 
-@pytest.mark.parametrize("part, check", [("architecture", architecture_returns), ("optimizer", optimizer_returns)])
+@pytest.mark.parametrize(
+    "part, check", [("architecture", architecture_returns), ("optimizer", optimizer_returns)]
+)
 def test_what_a_row_keeps_is_what_comes_back(part, check):
     found = verdicts({part: check}, SETUPS)
     kept = {str(each.setup): each.outcome == "works" for each in found}
@@ -101,7 +105,9 @@ def test_what_a_row_keeps_is_what_comes_back(part, check):
 @pytest.mark.filterwarnings("ignore:Skipping variable loading")
 def test_weights_h5_needs_a_built_optimizer():
     setups = [setup for setup in SETUPS if setup.save_format == "weights_h5"]
-    assert [each.outcome for each in verdicts({"optimizer": optimizer_returns_unbuilt}, setups)] == ["silent", "silent"]
+    assert [
+        each.outcome for each in verdicts({"optimizer": optimizer_returns_unbuilt}, setups)
+    ] == ["silent", "silent"]
 
 
 def test_npz_refuses_pickled_objects(tmp_path):

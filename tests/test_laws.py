@@ -12,9 +12,19 @@ from conftest import ROOT, changed
 
 from helpers import catalog, render, setups
 
-HEADINGS = ["What goes wrong", "Why", "The fix", "What you may have read", "Exercise", "Switch and run", "See also"]
+HEADINGS = [
+    "What goes wrong",
+    "Why",
+    "The fix",
+    "What you may have read",
+    "Exercise",
+    "Switch and run",
+    "See also",
+]
 CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
-MACHINE_BOUND = re.compile(r"/work|/home|/tmp|/root|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d")
+MACHINE_BOUND = re.compile(
+    r"/work|/home|/tmp|/root|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d"
+)
 
 
 def mode_sources() -> list[Path]:
@@ -57,8 +67,15 @@ def law_anatomy() -> list[str]:
     problems = []
     for source in mode_sources():
         cells = render.read(source).cells
-        headings = [line[3:] for cell in cells for line in cell.source.splitlines() if line.startswith("## ")]
-        tagged = [tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS]
+        headings = [
+            line[3:]
+            for cell in cells
+            for line in cell.source.splitlines()
+            if line.startswith("## ")
+        ]
+        tagged = [
+            tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
+        ]
         if headings != HEADINGS or tagged != CELL_TAGS or not 16 <= len(cells) <= 22:
             problems.append(f"{source.name}: {headings}, {tagged}, {len(cells)} cells")
     return problems
@@ -66,7 +83,9 @@ def law_anatomy() -> list[str]:
 
 def law_parameters() -> list[str]:
     """Exactly one parameters cell, with the same four names in the same order, all of them literals."""
-    return [source.name for source in mode_sources() if parameters(source) != list(setups.PARAMETERS)]
+    return [
+        source.name for source in mode_sources() if parameters(source) != list(setups.PARAMETERS)
+    ]
 
 
 def parameters(source: Path) -> list[str]:
@@ -99,16 +118,35 @@ def law_outputs() -> list[str]:
 
 def compared_text(notebook) -> str:
     """What nbval compares: all text of the cells that are not excused."""
-    kept = [cell for cell in notebook.cells if "nbval-ignore-output" not in cell.metadata.get("tags", [])]
+    kept = [
+        cell
+        for cell in notebook.cells
+        if "nbval-ignore-output" not in cell.metadata.get("tags", [])
+    ]
     outputs = [output for cell in kept for output in cell.get("outputs", [])]
-    return "\n".join(output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in outputs)
+    return "\n".join(
+        output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in outputs
+    )
+
+
+def law_links() -> list[str]:
+    """A link from one notebook to another, or from the README, leads to a file that exists."""
+    pages = [*sorted(render.NOTEBOOKS.glob("*.py")), render.ROOT / "README.md"]
+    links = [
+        (page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", page.read_text())
+    ]
+    return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
 
 
 def law_sizes() -> list[str]:
     """Helpers read at a glance: a median function body of at most 6 lines, none over 40."""
     bodies = function_sizes(render.ROOT / "helpers")
     long = [f"{name} has {lines} lines" for name, lines in bodies.items() if lines > 40]
-    return long + ([f"median {statistics.median(bodies.values())}"] if statistics.median(bodies.values()) > 6 else [])
+    return long + (
+        [f"median {statistics.median(bodies.values())}"]
+        if statistics.median(bodies.values()) > 6
+        else []
+    )
 
 
 def function_sizes(folder: Path) -> dict[str, int]:
@@ -118,7 +156,9 @@ def function_sizes(folder: Path) -> dict[str, int]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
-                sizes[f"{path.stem}.{node.name}:{node.lineno}"] = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                sizes[f"{path.stem}.{node.name}:{node.lineno}"] = (
+                    body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                )
     return sizes
 
 
@@ -162,7 +202,11 @@ def print_a_device(root):
 
 
 def second_parameters_cell(root):
-    changed(root / f"{FM25}.py", "# %%\nfrom helpers", '# %% tags=["parameters"]\nepochs = 1\n\n# %%\nfrom helpers')
+    changed(
+        root / f"{FM25}.py",
+        "# %%\nfrom helpers",
+        '# %% tags=["parameters"]\nepochs = 1\n\n# %%\nfrom helpers',
+    )
 
 
 def a_long_function(root):
@@ -172,7 +216,9 @@ def a_long_function(root):
 
 def many_middling_functions(root):
     body = "\n".join(f"    x = {i}" for i in range(9))
-    (root / "helpers" / "long.py").write_text("\n".join(f"def f{i}():\n{body}\n" for i in range(300)))
+    (root / "helpers" / "long.py").write_text(
+        "\n".join(f"def f{i}():\n{body}\n" for i in range(300))
+    )
 
 
 def edit(name: str, old: str, new: str):
@@ -196,14 +242,24 @@ MUTATIONS = [
     ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
     ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),
     ("law_names", copied_notebook),
-    ("law_rendered", edit(f"{FM25}.py", "You train on several devices", "You train on many devices")),
+    (
+        "law_rendered",
+        edit(f"{FM25}.py", "You train on several devices", "You train on many devices"),
+    ),
     ("law_rendered", edit(f"{FM25}.py", 'sees="a loaded model works', 'sees="a loaded model runs')),
     ("law_rendered", edit("README.md", "[fm25 load_outside_scope]", "[fm25 loaded_outside_scope]")),
     ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
     ("law_rendered", strip_counts),
     ("law_rendered", strip_outputs),
     ("law_rendered", orphan),
-    ("law_symptoms", edit(f"{FM25}.py", 'r"live outside the scope"', 'r"the predictions differ after the restart"')),
+    (
+        "law_symptoms",
+        edit(
+            f"{FM25}.py",
+            'r"\d+ of \d+ variables live outside the scope of \w+"',
+            'r"the predictions differ after the restart"',
+        ),
+    ),
     ("law_anatomy", edit(f"{FM25}.py", "# ## Why\n", "# ## Cause\n")),
     ("law_anatomy", edit(f"{FM25}.py", '# %% tags=["solution"]', "# %%")),
     ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "devices = 1 + 1\n")),
@@ -212,12 +268,15 @@ MUTATIONS = [
     ("law_markers", edit(f"{FM25}.py", "# repair", "# mend")),
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
+    ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
     ("law_sizes", a_long_function),
     ("law_sizes", many_middling_functions),
 ]
 
 
-@pytest.mark.parametrize("law, mutation", MUTATIONS, ids=lambda value: getattr(value, "__name__", value))
+@pytest.mark.parametrize(
+    "law, mutation", MUTATIONS, ids=lambda value: getattr(value, "__name__", value)
+)
 def test_mutation_breaks_law(project, law, mutation):
     assert LAWS[law]() == []
     mutation(project)
@@ -231,9 +290,15 @@ def test_every_law_has_a_mutation():
 def test_a_mode_without_symptoms_says_since_when(project):
     begin, end = "    symptoms=(\n        Symptom(", "    claims=("
     text = (project / f"{FM25}.py").read_text()
-    (project / f"{FM25}.py").write_text(text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :])
+    (project / f"{FM25}.py").write_text(
+        text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :]
+    )
     assert any("since when" in problem for problem in law_symptoms())
-    changed(project / f"{FM25}.py", "    symptoms=(),\n", '    symptoms=(),\n    since="TensorFlow 2.30",\n')
+    changed(
+        project / f"{FM25}.py",
+        "    symptoms=(),\n",
+        '    symptoms=(),\n    since="TensorFlow 2.30",\n',
+    )
     assert law_symptoms() == []
 
 
@@ -250,5 +315,7 @@ def modules_after(statement: str) -> set[str]:
     import sys
 
     script = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     return set(done.stdout.split())

@@ -56,7 +56,10 @@ def test_a_strategy_that_cannot_run_gives_its_reason(made):
 def test_the_card_and_the_figure_say_what_was_found(made):
     click(made)
     assert "data-clinic-outcome='silent'" in made.card.value and "(executed)" in made.card.value
-    assert "<img alt=" in made.figure.value and "loaded, broken: 4 variables: 1 copy" in made.figure.value
+    assert (
+        "<img alt=" in made.figure.value
+        and "loaded, broken: 4 variables: 1 copy" in made.figure.value
+    )
 
 
 def test_switching_strategies_keeps_the_device_count_where_it_can(made):
@@ -77,7 +80,9 @@ def test_every_strategy_is_offered(made):
 
 
 def test_what_an_error_says_is_escaped(fm25):
-    evil = Verdict("broken", Setup(), "raises", "executed", "<script>alert('x')</script>", "ValueError")
+    evil = Verdict(
+        "broken", Setup(), "raises", "executed", "<script>alert('x')</script>", "ValueError"
+    )
     page = panel.card_html(fm25["MODE"], [evil, evil])
     assert "<script>" not in page and "&lt;script&gt;" in page
 

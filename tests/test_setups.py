@@ -42,7 +42,11 @@ def test_a_refusal_shows_no_traceback_in_a_notebook():
 
 def test_grid_keeps_what_makes_sense_and_says_what_does_not():
     kept, skipped = setups.grid(["default", "mirrored"], [1, 2], ["keras"], [3])
-    assert [(each.strategy, each.devices) for each in kept] == [("default", 1), ("mirrored", 1), ("mirrored", 2)]
+    assert [(each.strategy, each.devices) for each in kept] == [
+        ("default", 1),
+        ("mirrored", 1),
+        ("mirrored", 2),
+    ]
     assert len(skipped) == 1 and "for default" in skipped[0]
 
 
@@ -53,7 +57,10 @@ def test_grid_refuses_a_value_that_no_strategy_takes(devices):
 
 
 def test_names_of_parameters_in_an_injected_cell():
-    assert setups.assigned("# Parameters\nstrategy = 'mirrored'\ndevcies = 4\n") == ["strategy", "devcies"]
+    assert setups.assigned("# Parameters\nstrategy = 'mirrored'\ndevcies = 4\n") == [
+        "strategy",
+        "devcies",
+    ]
 
 
 def test_pieces_of_several_gpus_are_spread():

@@ -21,7 +21,10 @@ def names(lines: str) -> dict[str, str]:
 def drifted(root) -> list[str]:
     files = {root / path.relative_to(pins.ROOT): text for path, text in pins.files().items()}
     problems = [path.name for path, text in files.items() if path.read_text() != text]
-    lock, binder = names((root / "requirements.lock").read_text()), names((root / "binder" / "requirements.txt").read_text())
+    lock, binder = (
+        names((root / "requirements.lock").read_text()),
+        names((root / "binder" / "requirements.txt").read_text()),
+    )
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     problems += [f"binder: {name}" for name, version in binder.items() if lock.get(name) != version]
     problems += [f"binder lacks {name}" for name in plain(project["dependencies"]) - set(binder)]
@@ -53,7 +56,13 @@ def test_the_lock_names_no_registry():
 )
 def test_drift_is_found(tmp_path, name, old, new):
     (tmp_path / "binder").mkdir()
-    for path in ("environment.yml", "requirements.lock", "pyproject.toml", "binder/requirements.txt", "binder/runtime.txt"):
+    for path in (
+        "environment.yml",
+        "requirements.lock",
+        "pyproject.toml",
+        "binder/requirements.txt",
+        "binder/runtime.txt",
+    ):
         (tmp_path / path).write_text((ROOT / path).read_text())
     assert drifted(tmp_path) == []
     changed(tmp_path / name, old, new)

@@ -47,7 +47,11 @@ def trains(setup):
 
     strategy.run(tf.function(step))
     want = 1.0 + strategy.num_replicas_in_sync
-    return Proof("every copy was updated by every replica", figures.values_of(variable), [want] * len(figures.copies(variable)))
+    return Proof(
+        "every copy was updated by every replica",
+        figures.values_of(variable),
+        [want] * len(figures.copies(variable)),
+    )
 
 
 @experiment
@@ -128,7 +132,9 @@ def test_workers_end_with_their_notebook(tmp_path):
     )
     environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     notebook = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    workers_seen = until(lambda: len(children_of(notebook.pid)) == 2 and children_of(notebook.pid), 30)
+    workers_seen = until(
+        lambda: len(children_of(notebook.pid)) == 2 and children_of(notebook.pid), 30
+    )
     notebook.send_signal(signal.SIGKILL)
     notebook.wait()
     assert until(lambda: not any(is_alive(pid) for pid in workers_seen), 30)
@@ -146,7 +152,11 @@ def until(condition, seconds: float):
 def children_of(pid: int) -> list[int]:
     import psutil
 
-    return [child.pid for child in psutil.Process(pid).children() if "helpers.workers" in child.cmdline()]
+    return [
+        child.pid
+        for child in psutil.Process(pid).children()
+        if "helpers.workers" in child.cmdline()
+    ]
 
 
 def is_alive(pid: int) -> bool:
@@ -155,7 +165,9 @@ def is_alive(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-@pytest.mark.parametrize("row", [row for row in strategies.ROWS if row.missing()], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in strategies.ROWS if row.missing()], ids=lambda row: row.name
+)
 def test_what_is_unavailable_has_a_reason_and_needs_it(row):
     """The reason is a sentence, and building really fails: an exemption that is no longer needed is an error."""
     setup = Setup(row.name, row.counts[-1])
@@ -163,7 +175,9 @@ def test_what_is_unavailable_has_a_reason_and_needs_it(row):
         build_strategy(setup)
     assert len(row.missing().split()) > 5
     script = f"from helpers import runtime, strategies; runtime.start_tensorflow(); strategies.{row.build.__name__}(8)"
-    built = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=120)
+    built = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=120
+    )
     assert built.returncode != 0
 
 
