@@ -32,7 +32,7 @@ class Setup:
         )
 
     def __str__(self):
-        return f"{self.strategy} x{self.devices}, {self.save_format}, Keras {self.keras}"
+        return f"{self.strategy} x{self.devices}, saved as {self.save_format}, Keras {self.keras}"
 
     def but(self, **changes):
         """The same setup with some parameters changed."""

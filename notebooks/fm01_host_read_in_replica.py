@@ -175,12 +175,11 @@ def fixed(setup):
     strategy = build_strategy(setup)
     with strategy.scope():
         model = make_model()
+    variables = [checks.variable_of(weight) for weight in model.trainable_variables]
 
     def step():
         train(model)
-        return [
-            tf.identity(checks.variable_of(weight)) for weight in model.trainable_variables
-        ]  # repair
+        return [tf.identity(variable) for variable in variables]  # repair
 
     @tf.function
     def train_step():

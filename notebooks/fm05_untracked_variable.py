@@ -89,9 +89,8 @@ def batch(step):
 
 
 def predict(model, mean):
-    call = getattr(
-        model, "serve", model
-    )  # a SavedModel comes back as a graph to call, not as a Keras model
+    # A SavedModel comes back as a graph to call, not as a Keras model.
+    call = getattr(model, "serve", model)
     return np.asarray(call(tf.constant(batch(0)) - tf.convert_to_tensor(mean)))
 
 
@@ -105,11 +104,8 @@ def is_quiet(check, *arguments):
 
 def where(variable, model):
     """Where a value is after saving the model: for the picture of the panel."""
-    return (
-        ["in memory", "in the file"]
-        if is_quiet(checks.assert_tracked, model, [variable])
-        else ["in memory"]
-    )
+    saved = is_quiet(checks.assert_tracked, model, [variable])
+    return ["in memory", "in the file"] if saved else ["in memory"]
 
 
 # %%
@@ -135,12 +131,7 @@ def train_and_restart(setup, start):
         model, mean = start(strategy, make_model)
         train(strategy, model, mean)
         formats.save(model, folder, setup.save_format)
-        mark(
-            script={
-                weight.name.split(":")[0]: where(weight, model)
-                for weight in [*model.variables, mean]
-            }
-        )
+        mark(script={"weights": ["in memory", "in the file"], "mean": where(mean, model)})
         before = predict(model, mean)
         model, mean = start(strategy, lambda: formats.load(folder, setup.save_format, make_model))
     after = predict(model, mean)
@@ -153,9 +144,7 @@ def broken(setup):
     def start(strategy, make):
         with strategy.scope():
             model = make()
-            mean = tf.Variable(
-                tf.zeros(3), trainable=False, name="mean"
-            )  # guilty: nothing that is saved owns it
+            mean = tf.Variable(tf.zeros(3), trainable=False)  # guilty: nothing saved owns it
         return model, mean
 
     return train_and_restart(setup, start)
@@ -209,14 +198,17 @@ figures.timeline(two_lives, STEPS, "restart", "value")
 
 
 # %%
+def mean_of(model):
+    """The mean that the layer made above owns; by name, since a SavedModel has variables and no layers."""
+    return next(weight for weight in model.variables if "mean" in weight.name)
+
+
 @experiment
 def fixed(setup):
     def start(strategy, make):
         with strategy.scope():
             model = make()
-            mean = next(
-                weight for weight in model.variables if "mean" in weight.name
-            )  # repair: owned
+            mean = mean_of(model)  # repair: a weight of a layer, so the model owns it
         return model, mean
 
     return train_and_restart(setup, start)

@@ -84,9 +84,8 @@ def make_model():
 
 
 def predict(model):
-    call = getattr(
-        model, "serve", model
-    )  # a SavedModel comes back as a graph to call, not as a Keras model
+    # A SavedModel comes back as a graph to call, not as a Keras model.
+    call = getattr(model, "serve", model)
     return np.asarray(call(tf.constant(BATCH)))
 
 

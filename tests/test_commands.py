@@ -99,7 +99,8 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
     assert all((tmp_path / line["notebook"]).exists() for line in lines)
     assert not list(tmp_path.glob("*.part*"))
     assert (
-        "[2/2] fm25 mirrored x2, h5, Keras 3: broken silent, fixed works" in capsys.readouterr().out
+        "[2/2] fm25 mirrored x2, saved as h5, Keras 3: broken silent, fixed works"
+        in capsys.readouterr().out
     )
 
 

@@ -103,7 +103,18 @@ def law_markers() -> list[str]:
 
 
 def marked(text: str) -> bool:
-    return text.count("# guilty") == 1 and text.count("# repair") == 1
+    """Once each, and on a line that is a statement of its own."""
+    lines = [line.strip() for line in text.splitlines() if "# guilty" in line or "# repair" in line]
+    return len(lines) == 2 and "# guilty" in lines[0] and all(is_statement(line) for line in lines)
+
+
+def is_statement(line: str) -> bool:
+    code = line.split("#")[0].strip()
+    try:
+        tree = ast.parse(f"def function():\n {code}{' pass' if code.endswith(':') else ''}")
+    except SyntaxError:
+        return False
+    return bool(tree.body)
 
 
 def law_outputs() -> list[str]:
@@ -256,7 +267,7 @@ MUTATIONS = [
         "law_symptoms",
         edit(
             f"{FM25}.py",
-            'r"\d+ of \d+ variables live outside the scope of \w+"',
+            r'r"\d+ of \d+ variables live outside the scope of \w+"',
             'r"the predictions differ after the restart"',
         ),
     ),
@@ -266,6 +277,14 @@ MUTATIONS = [
     ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "replicas = 2\n")),
     ("law_parameters", second_parameters_cell),
     ("law_markers", edit(f"{FM25}.py", "# repair", "# mend")),
+    (
+        "law_markers",
+        edit(
+            f"{FM25}.py",
+            "setup.save_format, make_model)  # guilty",
+            "setup.save_format,\n make_model)  # guilty",
+        ),
+    ),
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
