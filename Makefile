@@ -38,5 +38,6 @@ oldest: tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install -q -c tests/oldest.txt -e '.[test]'
 	.venv-oldest/bin/pytest tests -m "not browser"
+	.venv-oldest/bin/pytest --nbval notebooks
 
 .PHONY: lab test lock oldest
