@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from . import formats, render, runs, setups, strategies
+from . import formats, render, runs, setups, sources, strategies
 from .refusals import Refused, choose
 
 
@@ -98,7 +98,7 @@ def default_counts(names: list[str]) -> list[int]:
 
 def render_action(options) -> int:
     if options.pull:
-        render.pull(options.pull)
+        sources.pull(options.pull)
         return 0
     if not options.check:
         render.render_all(options.modes)
@@ -114,6 +114,9 @@ def main(arguments=None) -> int:
         return options.action(options)
     except Refused as reason:
         print(f"clinic: {reason}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"clinic: {error.strerror}: {str(error.filename)!r}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("clinic: stopped; what had finished is kept", file=sys.stderr)

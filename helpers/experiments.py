@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 
 from . import runtime, strategies
+from .checks import SilentFailure, variable_of
 from .refusals import Refused
 
 SEEN: dict = {}  # what the experiment under way has shown to the figures
@@ -44,11 +45,18 @@ def as_lists(values) -> list:
 
 @dataclass
 class Result:
-    """What one run of an experiment came to: a value or an error, and what it showed on the way."""
+    """What one run of an experiment came to: a value or an error, and what it showed on the way.
+
+    A proof that does not hold is a silent failure, whether or not a check has said so.
+    """
 
     value: object = None
     error: Exception | None = None
     seen: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if isinstance(self.value, Proof) and not self.value.holds:
+            self.error = SilentFailure(f"not so: {self.value.what}")
 
     def unwrap(self):
         if self.error is not None:
@@ -79,8 +87,6 @@ def short_name(variable, position: int) -> str:
 
 def parts_of(weight) -> list:
     """The components of a distributed variable, one per device; of any other, the variable itself."""
-    from .checks import variable_of
-
     variable = variable_of(weight)
     return list(getattr(variable, "values", None) or [getattr(variable, "_v", variable)])
 

@@ -91,10 +91,8 @@ class FailureMode:
 
     @property
     def loud(self) -> str:
-        words = dict.fromkeys(
-            "silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms
-        )
-        return " or ".join(words)
+        words = ["silent" if each.outcome == "silent" else "loud" for each in self.symptoms]
+        return " or ".join(dict.fromkeys(words))
 
     def symptom(self, setup) -> Symptom | None:
         """The symptom that must show under a setup; None means that it must work."""
@@ -166,12 +164,16 @@ class FailureMode:
 
     def agrees(self, found: Verdict) -> bool:
         """Whether a verdict is what the mode declares; what cannot run here is neither right nor wrong."""
-        return found.outcome in (self._expected(found), "unavailable")
+        symptom = self.symptom(found.setup) if found.subject == "broken" else None
+        if found.outcome == "unavailable":
+            return True
+        return symptom.matches(found, found.says) if symptom else found.outcome == "works"
 
     # What they share
 
     def _expected(self, found: Verdict) -> str:
-        return self.expects(found.setup) if found.subject == "broken" else "works"
+        symptom = self.symptom(found.setup) if found.subject == "broken" else None
+        return f"{symptom.raises} saying {symptom.says!r}" if symptom else "no failure"
 
     def _proven(self, step: str, experiment, setup) -> Verdict:
         found = verdict(step, setup, run_all([(experiment, setup)])[0])
@@ -187,21 +189,11 @@ class FailureMode:
             return f"works under {found.setup}, as declared"
         if symptom is not None and symptom.matches(found, whole):
             return f"{symptom.raises}: {re.search(symptom.says, whole).group(0)}"
-        wanted = (
-            f"{symptom.raises} saying {symptom.says!r}"
-            if symptom
-            else "no failure under this setup"
-        )
-        raise self._disagreement("reproduce", wanted, told(found))
+        raise self._disagreement("reproduce", self._expected(found), told(found))
 
     @staticmethod
     def _judge(claim: Claim, observations) -> str:
-        held = [
-            bool(each)
-            for each in (
-                observations if isinstance(observations, (list, tuple)) else [observations]
-            )
-        ]
+        held = [bool(each) for each in observations]
         if not held:
             raise Refused(f"Claim {claim.id} was declared, but no run in this notebook tests it.")
         return "true" if all(held) else "half" if any(held) else "false"
@@ -224,11 +216,7 @@ def told(found: Verdict) -> str:
     """A verdict in words, for a sentence about what came instead."""
     if found.outcome == "works":
         return "no failure" if found.subject == "broken" else "no proof by values"
-    return (
-        f"{found.outcome} ({found.error}: {found.says})"
-        if found.error
-        else f"{found.outcome} ({found.says})"
-    )
+    return f"{found.outcome} ({found.error}: {found.says})"
 
 
 def show(line: str, **facts) -> None:

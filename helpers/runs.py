@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from . import catalog, render, runtime
+from . import catalog, render, runtime, sources
 from .refusals import Refused
 from .setups import Setup
 
@@ -19,8 +19,8 @@ def targets(names) -> list:
 
 def target(name: str):
     if name.endswith(".ipynb"):
-        render.open_notebook(Path(name))
-    source = render.find(name, [path for path in render.sources() if catalog.read_mode(path)])
+        sources.open_notebook(Path(name))
+    source = sources.find(name, [path for path in sources.sources() if catalog.read_mode(path)])
     path = Path(name) if name.endswith(".ipynb") else source.with_suffix(".ipynb")
     if not path.exists():
         raise Refused(
@@ -43,7 +43,7 @@ def writable(folder: Path) -> Path:
         ) from None
 
 
-def run_grid(names, setups: list[Setup], folder: Path, tell=render.say) -> bool:
+def run_grid(names, setups: list[Setup], folder: Path, tell=sources.say) -> bool:
     """Runs every notebook under every setup; True if each run agrees with what its mode declares."""
     jobs = [(mode, path, setup) for mode, path in targets(names) for setup in setups]
     folder = writable(folder)
@@ -70,7 +70,7 @@ def run_one(mode, path: Path, setup: Setup, folder: Path) -> dict:
     """Executes one notebook, keeps it, and appends its verdict line."""
     stem = f"{mode.id}-{setup.strategy}-{setup.devices}-{setup.save_format}-keras{setup.keras}"
     failure = executed(path, folder / f"{stem}.ipynb", setup)
-    line = verdict_line(mode, setup, render.open_notebook(folder / f"{stem}.ipynb"), failure)
+    line = verdict_line(mode, setup, sources.open_notebook(folder / f"{stem}.ipynb"), failure)
     line["notebook"] = f"{stem}.ipynb"
     with open(folder / LINES, "a") as lines:
         lines.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -78,19 +78,24 @@ def run_one(mode, path: Path, setup: Setup, folder: Path) -> dict:
 
 
 def executed(path: Path, kept: Path, setup: Setup) -> str:
-    """The sentence of the cell that failed, or nothing. The notebook appears under its name once it is whole."""
+    """The sentence of the cell that failed, or nothing. The notebook gets its name once it is whole."""
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     part = kept.with_suffix(".part.ipynb")
+    failure = ""
     try:
         papermill.execute_notebook(path, part, setup.as_dict(), **render.PAPERMILL)
-        return ""
     except PapermillExecutionError as error:
-        return render.said(error)
-    finally:
-        if part.exists():
-            part.replace(kept)
+        failure = render.said(error)
+    except DeadKernelError:
+        failure = "the kernel died"
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    part.replace(kept)
+    return failure
 
 
 def verdict_line(mode, setup: Setup, notebook, failure: str) -> dict:
@@ -110,7 +115,7 @@ def verdict_line(mode, setup: Setup, notebook, failure: str) -> dict:
         "runtime": f"{runtime.kind()}-keras{setup.keras}",
         "broken": broken.get("outcome", "not reached"),
         "fixed": fixed.get("outcome", "not reached"),
-        "evidence": broken.get("evidence", "executed"),
+        "evidence": broken.get("evidence", "none"),
         "says": failure or broken.get("says", ""),
         "claims": claims,
         "agrees": not failure,

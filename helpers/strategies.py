@@ -38,6 +38,7 @@ def central_storage(count):
 
 
 def multi_worker(count):
+    """TensorFlow binds the servers of this row and the next to all interfaces; the README warns of it."""
     import tensorflow as tf
 
     return tf.distribute.MultiWorkerMirroredStrategy()

@@ -32,7 +32,7 @@ class Verdict:
 
     def __post_init__(self):
         choose("outcome", self.outcome, OUTCOMES)
-        choose("evidence", self.evidence, EVIDENCE)
+        choose("evidence", self.evidence, ("none",) if self.outcome == "unavailable" else EVIDENCE)
         if self.outcome == "unavailable" and not self.says:
             raise Refused("A verdict of 'unavailable' needs its reason.")
 
@@ -52,27 +52,15 @@ def last_line(error: Exception) -> str:
 
 
 def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
-    """Classifies a result: an exception by its kind, a value by whether its proof holds."""
-    evidence = strategies.TABLE[setup.strategy].evidence
-    if result.error is None:
-        outcome, says = weigh(result.value)
-        return Verdict(subject, setup, outcome, evidence, says, "", result.seen)
-    outcome = next((word for kind, word in OUTCOME_OF if isinstance(result.error, kind)), "raises")
-    return Verdict(
-        subject,
-        setup,
-        outcome,
-        evidence,
-        last_line(result.error),
-        type(result.error).__name__,
-        result.seen,
-    )
-
-
-def weigh(value) -> tuple[str, str]:
-    if not isinstance(value, Proof):
-        return "works", ""
-    return ("works", value.what) if value.holds else ("silent", f"not so: {value.what}")
+    """Classifies a result: what was raised, or what was proven; what did not run has no evidence."""
+    error, evidence = result.error, strategies.TABLE[setup.strategy].evidence
+    if error is None:
+        says = result.value.what if isinstance(result.value, Proof) else ""
+        return Verdict(subject, setup, "works", evidence, says, "", result.seen)
+    outcome = next((word for kind, word in OUTCOME_OF if isinstance(error, kind)), "raises")
+    evidence = "none" if outcome == "unavailable" else evidence
+    name = type(error).__name__
+    return Verdict(subject, setup, outcome, evidence, last_line(error), name, result.seen)
 
 
 def verdicts(experiments: dict, setups: list[Setup]) -> list[Verdict]:

@@ -3,11 +3,9 @@
 What travels is source text, one JSON request on standard input and one JSON file back; nothing is pickled.
 """
 
-import ast
 import builtins
 import contextlib
 import json
-import linecache
 import os
 import socket
 import subprocess
@@ -19,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from . import checks, refusals, runtime, strategies
+from .definitions import definitions
 from .experiments import Proof, Result, run_here
 
 SECONDS = 180
@@ -36,15 +35,15 @@ def place(setup):
 
 
 def launch(where, jobs) -> list[Result]:
-    """Starts the processes, hands each the notebook's definitions and the jobs, and reads the first one's results."""
+    """Starts the processes, hands each the notebook's definitions and the jobs, and puts their answers together."""
     strategy, _, keras = where
     tasks = (strategies.TABLE[strategy].tasks if strategy else None) or {"alone": 1}
     request = {"jobs": [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]}
     with tempfile.TemporaryDirectory() as folder:
-        request["source"] = str(
-            Path(folder) / "notebook.py"
-        )  # a file, since AutoGraph reads the source of what it traces
-        Path(request["source"]).write_text(definitions([run for run, _ in jobs]))
+        # A file, since AutoGraph reads the source of what it traces.
+        source = Path(folder) / "notebook.py"
+        source.write_text(definitions([run for run, _ in jobs]))
+        request["source"] = str(source)
         started = start(tasks, keras, request, Path(folder))
         try:
             return collect(started, len(jobs), Path(folder))
@@ -55,93 +54,6 @@ def launch(where, jobs) -> list[Result]:
                 process.kill()
                 process.wait()
                 process.stdin.close()
-
-
-def definitions(runs: list) -> str:
-    """The source of these experiments and of all that they use: constants, imports, functions and classes."""
-    names, own = runs[0].body.__globals__, runs[0].body.__code__.co_filename
-    found = [
-        statement
-        for file, text in cells_like(own).items()
-        for statement in statements(text)
-        if travels(statement, file, names)
-    ]
-    needed = closure({run.__name__ for run in runs}, found)
-    kept = [ast.unparse(statement) for statement in found if bound(statement) & needed]
-    return "\n".join([*constants(names, needed), *kept])
-
-
-def closure(needed: set[str], found: list) -> set[str]:
-    """All names that the needed ones lead to."""
-    used = {
-        each.id
-        for statement in found
-        if bound(statement) & needed
-        for each in ast.walk(statement)
-        if isinstance(each, ast.Name)
-    }
-    return needed if used <= needed else closure(needed | used, found)
-
-
-def bound(statement) -> set[str]:
-    """The names that a definition or an import makes."""
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return {alias.asname or alias.name.split(".")[0] for alias in statement.names}
-    return {statement.name}
-
-
-def cells_like(own: str) -> dict[str, str]:
-    """Every cell that this kernel has run, by the file name that IPython gave it; or the module's one file."""
-    if Path(own).exists():
-        return {own: Path(own).read_text()}
-    folder = os.path.dirname(own)
-    alike = [
-        name
-        for name in linecache.cache
-        if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))
-    ]
-    return {name: "".join(linecache.getlines(name)) for name in alike}
-
-
-def statements(cell: str) -> list:
-    try:
-        return ast.parse(cell).body
-    except SyntaxError:  # a cell with magics defines nothing that an experiment could need
-        return []
-
-
-def travels(statement, file: str, names: dict) -> bool:
-    """Imports do, and so do definitions, unless a later cell has replaced them."""
-    if isinstance(statement, ast.ClassDef):
-        return statement.name in names
-    if isinstance(statement, ast.FunctionDef):
-        function = names.get(statement.name)
-        return getattr(
-            getattr(function, "body", function), "__code__", None
-        ) is not None and file == where_defined(function)
-    return isinstance(statement, (ast.Import, ast.ImportFrom))
-
-
-def where_defined(function) -> str:
-    return getattr(function, "body", function).__code__.co_filename
-
-
-def constants(names: dict, needed: set[str]) -> list[str]:
-    """Assignments of the plain values that the needed names stand for now."""
-    return [
-        f"{name} = {names[name]!r}"
-        for name in sorted(needed & set(names))
-        if is_literal(names[name])
-    ]
-
-
-def is_literal(value) -> bool:
-    if not isinstance(value, (int, float, str, tuple, list, dict, bool)):
-        return False
-    try:
-        return ast.literal_eval(repr(value)) == value
-    except (ValueError, SyntaxError, TypeError):
-        return False
 
 
 def start(tasks: dict, keras: int, request: dict, folder: Path) -> dict:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import catalog, render, setups
+from helpers import catalog, render, setups, sources
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,8 +25,8 @@ def project(tmp_path, monkeypatch):
         )
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(render, "ROOT", tmp_path)
-    monkeypatch.setattr(render, "NOTEBOOKS", tmp_path / "notebooks")
+    monkeypatch.setattr(sources, "ROOT", tmp_path)
+    monkeypatch.setattr(sources, "NOTEBOOKS", tmp_path / "notebooks")
     monkeypatch.setitem(render.PAPERMILL, "cwd", str(tmp_path / "notebooks"))
     monkeypatch.setattr(catalog, "ROOT", tmp_path)
     monkeypatch.setattr(catalog, "CATALOG", tmp_path / "helpers" / "catalog.json")

@@ -1,8 +1,10 @@
 """The two ways to run notebooks headless, good and bad input alike. Kernels are real; nothing is mocked."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import papermill
@@ -10,7 +12,7 @@ import pytest
 from conftest import ROOT, changed
 from papermill.exceptions import PapermillExecutionError
 
-from helpers import cli, render, runs
+from helpers import cli, render, runs, sources
 from helpers.refusals import Refused
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
@@ -164,16 +166,16 @@ def test_rendering_twice_gives_the_same_bytes(project):
 
 
 def test_pull_brings_back_what_was_rendered(project):
-    for source in render.sources():
+    for source in sources.sources():
         before = source.read_text()
-        render.pull(source.with_suffix(".ipynb"))
+        sources.pull(source.with_suffix(".ipynb"))
         assert source.read_text() == before
 
 
 def test_pull_takes_an_edit_made_in_jupyter(project):
     notebook = project / "notebooks" / NOTEBOOK.name
     changed(notebook, "You believe that a model", "You are sure that a model")
-    render.pull(notebook)
+    sources.pull(notebook)
     assert "# You are sure that a model" in notebook.with_suffix(".py").read_text()
     assert any("run: clinic render fm25" in problem for problem in render.check(["fm25"]))
 
@@ -182,3 +184,41 @@ def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(Refused, match="clinic render fm25"):
         runs.target("fm25")
+
+
+def copy_with(tmp_path: Path, cell: str) -> Path:
+    """The notebook with one line put in front of its experiment."""
+    path = tmp_path / NOTEBOOK.name
+    path.write_text(NOTEBOOK.read_text())
+    return changed(
+        path, "with MODE.reproduces(setup):\\n", f"{cell}\\nwith MODE.reproduces(setup):\\n"
+    )
+
+
+def test_a_dying_kernel_is_a_disagreement_and_the_rest_goes_on(tmp_path):
+    path = copy_with(tmp_path, "import os; os._exit(3)")
+    assert cli.main(["run", str(path), "fm25", "--devices", "1", "-o", str(tmp_path / "out")]) == 1
+    lines = [
+        json.loads(line) for line in (tmp_path / "out" / "verdicts.jsonl").read_text().splitlines()
+    ]
+    assert [(line["agrees"], line["says"]) for line in lines] == [
+        (False, "the kernel died"),
+        (True, lines[1]["says"]),
+    ]
+
+
+def test_a_stopped_run_leaves_nothing_half_written(tmp_path):
+    path = copy_with(tmp_path, "import time; time.sleep(600)")
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "helpers", "run", str(path), "--devices", "1", "-o", str(out)]
+    running = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not list(out.glob("*.part.ipynb")) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert list(out.glob("*.part.ipynb"))
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130 and "Traceback" not in said
+    assert list(out.iterdir()) == []

@@ -5,7 +5,7 @@ import re
 import pytest
 from conftest import changed
 
-from helpers import catalog, render
+from helpers import catalog, render, sources
 from helpers.refusals import Refused
 
 IDS = [mode.id for mode in catalog.modes()]
@@ -93,7 +93,7 @@ CONTROLS = {
 @pytest.mark.parametrize("mode", IDS)
 @pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.__name__)
 def test_rendering_refuses(project, control, mode):
-    source = render.sources([mode])[0]
+    source = sources.sources([mode])[0]
     stored = source.with_suffix(".ipynb").read_bytes()
     control(source)
     with pytest.raises(Refused, match=CONTROLS[control]):

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT, changed
 
-from helpers import catalog, render, setups
+from helpers import catalog, render, setups, sources
 
 HEADINGS = [
     "What goes wrong",
@@ -28,7 +28,7 @@ MACHINE_BOUND = re.compile(
 
 
 def mode_sources() -> list[Path]:
-    return [source for source in render.sources() if catalog.read_mode(source)]
+    return [source for source in sources.sources() if catalog.read_mode(source)]
 
 
 def law_names() -> list[str]:
@@ -66,7 +66,7 @@ def law_anatomy() -> list[str]:
     """Headings and tagged cells stand in the agreed order, between 16 and 22 cells."""
     problems = []
     for source in mode_sources():
-        cells = render.read(source).cells
+        cells = sources.read(source).cells
         headings = [
             line[3:]
             for cell in cells
@@ -90,7 +90,7 @@ def law_parameters() -> list[str]:
 
 def parameters(source: Path) -> list[str]:
     names = []
-    for cell in render.read(source).cells:
+    for cell in sources.read(source).cells:
         if "parameters" in cell.metadata.get("tags", []):
             body = ast.parse(cell.source).body
             names += [node.targets[0].id for node in body if isinstance(node.value, ast.Constant)]
@@ -120,7 +120,7 @@ def is_statement(line: str) -> bool:
 def law_outputs() -> list[str]:
     """Stored text says nothing that belongs to one machine, and no notebook carries widget state."""
     problems = []
-    for path in sorted(render.NOTEBOOKS.glob("*.ipynb")):
+    for path in sorted(sources.NOTEBOOKS.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         if "widgets" in notebook.metadata or MACHINE_BOUND.search(compared_text(notebook)):
             problems.append(path.name)
@@ -142,7 +142,7 @@ def compared_text(notebook) -> str:
 
 def law_links() -> list[str]:
     """A link from one notebook to another, or from the README, leads to a file that exists."""
-    pages = [*sorted(render.NOTEBOOKS.glob("*.py")), render.ROOT / "README.md"]
+    pages = [*sorted(sources.NOTEBOOKS.glob("*.py")), sources.ROOT / "README.md"]
     links = [
         (page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", page.read_text())
     ]
@@ -151,7 +151,7 @@ def law_links() -> list[str]:
 
 def law_sizes() -> list[str]:
     """Helpers read at a glance: a median function body of at most 6 lines, none over 40."""
-    bodies = function_sizes(render.ROOT / "helpers")
+    bodies = function_sizes(sources.ROOT / "helpers")
     long = [f"{name} has {lines} lines" for name, lines in bodies.items() if lines > 40]
     return long + (
         [f"median {statistics.median(bodies.values())}"]

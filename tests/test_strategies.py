@@ -184,3 +184,36 @@ def test_what_is_unavailable_has_a_reason_and_needs_it(row):
 def test_an_unavailable_verdict_carries_its_reason():
     found = verdicts.verdicts({"broken": sums_over_replicas}, [Setup("tpu_traced", 8)])
     assert found[0].outcome == "unavailable" and "tpu_traced is unavailable" in found[0].says
+
+
+CELLS = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+def cell(text):
+    assert shell.run_cell(text).success
+cell("from helpers import experiment; FACTOR = 2")
+first = "def twice(x):\\n    return x * FACTOR\\n\\n\\n@experiment\\ndef run(setup):\\n    return twice(1)"
+cell(first)
+cell(first.replace("x * FACTOR", "x + x"))
+cell("unrelated = open")
+cell(first)
+cell("FACTOR = 3")
+cell("from helpers.definitions import definitions; print(definitions([run]))")
+"""
+
+
+def test_what_travels_is_what_the_notebook_holds_now():
+    """Edited cells, edited back, and constants changed since: the last state counts, and nothing unrelated comes along."""
+    done = subprocess.run(
+        [sys.executable, "-c", CELLS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split("\n") == [
+        "FACTOR = 3",
+        "from helpers import experiment",
+        "def twice(x):",
+        "    return x * FACTOR",
+        "@experiment",
+        "def run(setup):",
+        "    return twice(1)",
+        "",
+    ]

@@ -1,0 +1,177 @@
+"""What a mode accepts and what it refuses, on experiments of three lines."""
+
+import pytest
+
+from helpers import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
+from helpers.experiments import Result
+from helpers.modes import Disagreement
+from helpers.refusals import Refused, Unavailable
+from helpers.verdicts import Verdict, last_line, verdict, verdicts
+
+MODE = FailureMode(
+    id="fm00",
+    slug="example",
+    title="An example",
+    sees="",
+    fix="",
+    document="000",
+    switches=(),
+    symptoms=(
+        Symptom("ValueError", "wrong shape", devices=(2,)),
+        Symptom("SilentFailure", "", devices=(4,)),
+    ),
+    claims=(Claim("000-C1", "one", "false"), Claim("000-C2", "two", {2: "true", 3: "half"})),
+)
+ONE, TWO, FOUR = (Setup("mirrored", count) for count in (1, 2, 4))
+
+
+@experiment
+def raises(setup):
+    raise ValueError("in user code:\n\n  ValueError: wrong shape\n")
+
+
+@experiment
+def raises_otherwise(setup):
+    raise ValueError("wrong dtype")
+
+
+@experiment
+def differs(setup):
+    return Proof("both are equal", [1.0], [2.0])
+
+
+@experiment
+def equal(setup):
+    return Proof("both are equal", [[1.0, 2.0]], [[1.0, 2.0]])
+
+
+@experiment
+def nothing(setup):
+    return None
+
+
+@pytest.mark.parametrize(
+    "setup, run", [(ONE, equal), (ONE, nothing), (TWO, raises), (FOUR, differs)]
+)
+def test_reproduces_accepts_what_is_declared(setup, run):
+    with MODE.reproduces(setup):
+        run(setup)
+
+
+@pytest.mark.parametrize(
+    "setup, run",
+    [
+        (TWO, nothing),
+        (TWO, raises_otherwise),
+        (TWO, differs),
+        (ONE, raises),
+        (ONE, differs),
+        (FOUR, equal),
+        (FOUR, raises),
+    ],
+)
+def test_reproduces_refuses_everything_else(setup, run):
+    with (
+        pytest.raises(
+            Disagreement,
+            match="FM00 did not reproduce: declared .* the run gave .* See notebooks/fm00",
+        ),
+        MODE.reproduces(setup),
+    ):
+        run(setup)
+
+
+def test_what_cannot_run_here_is_neither_right_nor_wrong(capsys):
+    with MODE.reproduces(TWO):
+        raise Unavailable("there is no TPU")
+    assert "not run: there is no TPU" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("run", [nothing, differs, raises])
+def test_a_fix_is_proven_by_values_only(run):
+    with pytest.raises(Disagreement, match="at 'fixed'"):
+        MODE.proves(run, TWO)
+
+
+def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
+    MODE.table(raises, equal, [TWO])
+    with pytest.raises(Disagreement, match="wrong dtype"):
+        MODE.table(raises_otherwise, equal, [TWO])
+    with pytest.raises(Disagreement, match="at 'fixed"):
+        MODE.table(raises, differs, [TWO])
+
+
+def test_claims_are_judged_by_what_was_observed(capsys):
+    MODE.judges(TWO, {"000-C1": [False, False], "000-C2": [True, False]})
+    assert "000-C2 is half on Keras 3, true on Keras 2: two" in capsys.readouterr().out
+    for found in (
+        {"000-C1": [True], "000-C2": [True, False]},
+        {"000-C1": [False], "000-C2": [True]},
+    ):
+        with pytest.raises(Disagreement):
+            MODE.judges(TWO, found)
+    with pytest.raises(Refused, match="no run in this notebook tests it"):
+        MODE.judges(TWO, {"000-C1": [False]})
+    with pytest.raises(Disagreement, match="000-C3"):
+        MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
+
+
+def test_an_exercise_is_red_until_it_proves_something(capsys):
+    for attempt in (nothing, differs, raises):
+        MODE.exercise(attempt, TWO)
+        assert "FM00 exercise | red: " in capsys.readouterr().out
+    MODE.exercise(equal, TWO)
+    assert "FM00 exercise | green: both are equal" in capsys.readouterr().out
+
+
+def test_a_proof_that_does_not_hold_raises_when_called():
+    with pytest.raises(SilentFailure, match="not so: both are equal"):
+        differs(TWO)
+
+
+@pytest.mark.parametrize(
+    "got, want", [([1.0], [1.0, 2.0]), ([[1.0]], [[1.0, 1.0]]), ([float("nan")], [float("nan")])]
+)
+def test_proofs_that_do_not_hold(got, want):
+    assert not Proof("equal", got, want).holds
+
+
+def test_a_proof_needs_values():
+    with pytest.raises(Refused, match="compares no values"):
+        Proof("nothing", [], [])
+
+
+@pytest.mark.parametrize(
+    "outcome, evidence, says",
+    [
+        ("works", "", ""),
+        ("works", "none", ""),
+        ("works", "seen", ""),
+        ("fine", "executed", ""),
+        ("unavailable", "none", ""),
+        ("unavailable", "executed", "no TPU"),
+    ],
+)
+def test_a_verdict_without_honest_evidence_is_refused(outcome, evidence, says):
+    with pytest.raises(Refused):
+        Verdict("broken", TWO, outcome, evidence, says)
+
+
+@pytest.mark.parametrize(
+    "error, outcome",
+    [
+        (TimeoutError("t"), "hangs"),
+        (ChildProcessError("c"), "crashes"),
+        (SilentFailure("s"), "silent"),
+        (KeyError("k"), "raises"),
+        (Unavailable("u"), "unavailable"),
+    ],
+)
+def test_outcomes_by_kind_of_error(error, outcome):
+    assert verdict("broken", TWO, Result(error=error)).outcome == outcome
+
+
+def test_the_useful_line_is_the_last_one():
+    found = verdicts({"broken": raises}, [TWO])
+    assert found[0].says == "wrong shape"
+    assert last_line(ValueError("")) == ""
