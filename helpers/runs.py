@@ -18,14 +18,16 @@ def targets(names) -> list:
 
 
 def target(name: str):
-    if name.endswith(".ipynb"):
-        sources.open_notebook(Path(name))
-    source = sources.find(name, [path for path in sources.sources() if catalog.read_mode(path)])
-    path = Path(name) if name.endswith(".ipynb") else source.with_suffix(".ipynb")
+    """A copy of a notebook may have any name that begins with its mode's id."""
+    given = Path(name) if name.endswith(".ipynb") else None
+    if given:
+        sources.open_notebook(given)
+    known = [path for path in sources.sources() if catalog.read_mode(path)]
+    source = sources.find(given.stem.split("_")[0] if given else name, known)
+    path = given or source.with_suffix(".ipynb")
     if not path.exists():
-        raise Refused(
-            f"{path.name} has not been rendered yet; run: clinic render {source.stem.split('_')[0]}"
-        )
+        identity = source.stem.split("_")[0]
+        raise Refused(f"{path.name} has not been rendered yet; run: clinic render {identity}")
     return catalog.read_mode(source), path
 
 
