@@ -1,11 +1,12 @@
 # Two commands: `make lab` and `make test`. Both install what they need on the first call and nothing on the next.
 PYTHON ?= python3
 BIN := .venv/bin
+OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
 lab: .venv/lab
-	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
+	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
 test: .venv/test
 	$(BIN)/ruff check helpers notebooks tests

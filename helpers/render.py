@@ -122,6 +122,23 @@ def render_all(names, tell=sources.say):
         source.with_suffix(".ipynb").write_text(text)
         tell(f"rendered {source.stem}")
     catalog.write()
+    for source in sources.sources():
+        redraw_map(source)
+
+
+def redraw_map(source: Path):
+    """A new mode changes the map of modes, which is text: written anew without running the notebook around it."""
+    import nbformat
+
+    path, plain = source.with_suffix(".ipynb"), sources.read(source)
+    if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
+        stored = nbformat.read(path, as_version=4)
+        if all_but_text(stored) == all_but_text(plain):
+            path.write_text(text_of(stable(stored, plain)))
+
+
+def all_but_text(notebook) -> list:
+    return [(cell.cell_type, cell.cell_type == "code" and cell.source) for cell in notebook.cells]
 
 
 # Drift

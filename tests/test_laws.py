@@ -23,7 +23,7 @@ HEADINGS = [
 ]
 CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
 MACHINE_BOUND = re.compile(
-    r"/work|/home|/tmp|/root|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d"
+    r"(?<![\w.])/\w+/\w+|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d"
 )
 
 
@@ -212,6 +212,10 @@ def print_a_device(root):
     changed(root / f"{FM25}.ipynb", "FM25 reproduced |", "FM25 reproduced on CPU:0 |")
 
 
+def print_a_path(root):
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced |", "FM25 reproduced in /home/me |")
+
+
 def second_parameters_cell(root):
     changed(
         root / f"{FM25}.py",
@@ -287,6 +291,7 @@ MUTATIONS = [
     ),
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
+    ("law_outputs", print_a_path),
     ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
     ("law_sizes", a_long_function),
     ("law_sizes", many_middling_functions),
