@@ -30,8 +30,9 @@ color:var(--jp-ui-font-color1,inherit);font-family:var(--jp-ui-font-family,syste
 .clinic-card h4{margin:0 0 .2em}.clinic-card p{margin:.15em 0;overflow-wrap:anywhere}
 .clinic-card code,.clinic-runs code{background:var(--jp-layout-color2,rgba(127,127,127,.18));color:inherit;padding:0 .25em}
 .clinic-runs{border-collapse:collapse;font-size:12px;color:var(--jp-ui-font-color1,inherit)}
-.clinic-runs th,.clinic-runs td{text-align:left;padding:.15em .7em .15em 0;border-bottom:1px solid var(--jp-border-color2,#ccc)}
+.clinic-runs th,.clinic-runs td{text-align:left;line-height:1.3;padding:.15em .6em .15em 0;border-bottom:1px solid var(--jp-border-color2,#ccc)}
 </style>"""
+HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
 NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Colab or Binder and run all cells."
 
 
@@ -76,20 +77,19 @@ def card_html(mode, found: list[Verdict], live: bool = False) -> str:
 
 def history_html(runs: list[list[Verdict]]) -> str:
     """A small table of this session's runs, the latest first."""
-    head = "".join(
-        f"<th scope='col'>{name}</th>" for name in ("Run", "Setup", "Broken", "Fixed", "Evidence")
-    )
-    body = "".join(
-        f"<tr><td>{number}</td><td>{html.escape(str(found[0].setup))}</td>"
-        + "".join(f"<td>{each.outcome}</td>" for each in found)
-        + f"<td>{found[0].evidence}</td></tr>"
-        for number, found in reversed(list(enumerate(runs, 1)))
-    )
-    return (
-        f"<table class='clinic-runs' aria-label='Runs in this session'><tr>{head}</tr>{body}</table>"
-        if runs
-        else ""
-    )
+    if not runs:
+        return ""
+    head = "".join(f"<th scope='col'>{name}</th>" for name in HISTORY)
+    numbered = reversed(list(enumerate(runs, 1)))
+    body = "".join(history_row(number, found) for number, found in numbered)
+    return f"<table class='clinic-runs' aria-label='Runs in this session'><tr>{head}</tr>{body}</table>"
+
+
+def history_row(number: int, found: list[Verdict]) -> str:
+    setup = found[0].setup
+    cells = [number, f"{setup.strategy} x{setup.devices}", setup.save_format, setup.keras]
+    cells += [each.outcome for each in found] + [found[0].evidence]
+    return f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in cells)}</tr>"
 
 
 def keras_note(setup: Setup) -> str:
