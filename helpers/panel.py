@@ -30,7 +30,8 @@ color:var(--jp-ui-font-color1,inherit);font-family:var(--jp-ui-font-family,syste
 .clinic-card h4{margin:0 0 .2em}.clinic-card p{margin:.15em 0;overflow-wrap:anywhere}
 .clinic-card code,.clinic-runs code{background:var(--jp-layout-color2,rgba(127,127,127,.18));color:inherit;padding:0 .25em}
 .clinic-runs{border-collapse:collapse;font-size:12px;color:var(--jp-ui-font-color1,inherit)}
-.clinic-runs th,.clinic-runs td{text-align:left;line-height:1.3;padding:.15em .6em .15em 0;border-bottom:1px solid var(--jp-border-color2,#ccc)}
+.clinic-runs th,.clinic-runs td{text-align:left;line-height:1.3;
+padding:.15em .6em .15em 0;border-bottom:1px solid var(--jp-border-color2,#ccc)}
 </style>"""
 HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
 NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Colab or Binder and run all cells."
