@@ -20,6 +20,7 @@ test: .venv/test
 	$(BIN)/pip install -q --compile -c requirements.lock -e .
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
+	$(BIN)/python -m helpers.kernels
 	touch $@
 
 .venv/test: .venv/lab
@@ -38,6 +39,7 @@ lock: .venv/test
 oldest: tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install -q -c tests/oldest.txt -e '.[test]'
+	.venv-oldest/bin/python -m helpers.kernels
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 

@@ -5,7 +5,7 @@ import html
 import io
 from dataclasses import dataclass
 
-from .experiments import copies, parts_of, run_all
+from .experiments import copies, parts_of, recall
 
 __all__ = ["copies", "grid", "placement", "timeline", "values_of", "where_variables_live"]
 
@@ -114,8 +114,8 @@ def placement_text(rows: dict[str, list[str]]) -> str:
 
 
 def where_variables_live(experiment, setup) -> Picture:
-    """Runs an experiment, whatever comes of it, and draws where the variables that it observed live."""
-    return placement(run_all([(experiment, setup)])[0].seen)
+    """Draws where the variables live that an experiment observed, whatever else came of it."""
+    return placement(recall([(experiment, setup)])[0].seen)
 
 
 def values_of(weight) -> list:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from . import setups
-from .experiments import Result, run_all
+from .experiments import Result, recall, run_all
 from .refusals import Refused, choose
 from .verdicts import Verdict, rows, text_table, verdict, verdicts
 
@@ -128,8 +128,8 @@ class FailureMode:
         self._report("fixed", found.says, verdict=found.as_dict())
 
     def table(self, broken, fixed, listed) -> None:
-        """Runs both experiments under each setup and shows the verdicts; each must be what the mode declares."""
-        found = verdicts({"broken": broken, "fixed": fixed}, listed)
+        """Shows the verdicts of both experiments under each setup; each must be what the mode declares."""
+        found = verdicts({"broken": broken, "fixed": fixed}, listed, recall)
         for each in found:
             if not self.agrees(each):
                 raise self._disagreement(

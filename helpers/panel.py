@@ -7,6 +7,7 @@ import html
 import re
 
 from . import figures, formats, runtime, strategies, workers
+from .experiments import recall
 from .refusals import Refused
 from .setups import PARAMETERS, Setup
 from .verdicts import Verdict, verdicts
@@ -229,7 +230,7 @@ def panel(mode, broken, fixed, setup) -> Panel:
     """
     from IPython.display import display
 
-    found = verdicts({"broken": broken, "fixed": fixed}, [setup])
+    found = verdicts({"broken": broken, "fixed": fixed}, [setup], recall)
     display({"text/plain": card_text(mode, found), "text/html": card_html(mode, found)}, raw=True)
     if seen_by(found):
         display(figures.placement(seen_by(found)))

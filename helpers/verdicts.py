@@ -63,10 +63,10 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
     return Verdict(subject, setup, outcome, evidence, last_line(error), name, result.seen)
 
 
-def verdicts(experiments: dict, setups: list[Setup]) -> list[Verdict]:
+def verdicts(experiments: dict, setups: list[Setup], run=run_all) -> list[Verdict]:
     """One verdict for every experiment under every setup, in that order."""
     jobs = [(subject, setup) for setup in setups for subject in experiments]
-    results = run_all([(experiments[subject], setup) for subject, setup in jobs])
+    results = run([(experiments[subject], setup) for subject, setup in jobs])
     return [verdict(subject, setup, result) for (subject, setup), result in zip(jobs, results)]
 
 

@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from . import checks, refusals, runtime, strategies
+from . import checks, kernels, refusals, runtime, strategies
 from .definitions import definitions
 from .experiments import Proof, Result, run_here
 
@@ -86,10 +86,7 @@ def start_one(task, cluster: dict, keras: int, folder: Path):
         [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
     with open(folder / f"{task[0]}-{task[1]}.log", "w") as log:
-        command = [sys.executable, "-m", "helpers.workers"]
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True
-        )
+        return kernels.start("helpers.workers", environment, log)
 
 
 def free_ports(count: int) -> list[int]:

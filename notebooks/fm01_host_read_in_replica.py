@@ -194,12 +194,9 @@ def fixed(setup):
 MODE.proves(fixed, setup)
 
 # %%
-SETUPS = [two.but(devices=each) for each in (1, 2, 4, 8)]
-SETUPS += [two.but(strategy=each, devices=1) for each in ("default", "one_device")] + [
-    two.but(strategy="central_storage")
-]
-other = 5 - setup.keras
-SETUPS += [two.but(keras=other), two.but(keras=other, strategy="default", devices=1)]
+alone = two.but(strategy="default", devices=1)
+SETUPS = [two, two.but(devices=1), alone, two.but(strategy="central_storage")]
+SETUPS += [each.but(keras=5 - setup.keras) for each in (two, alone)]
 MODE.table(broken, fixed, SETUPS)
 
 # %% [markdown]
