@@ -44,6 +44,10 @@ def modes() -> list[FailureMode]:
     return [mode for mode in found if mode]
 
 
+def ids() -> list[str]:
+    return [mode.id for mode in modes()]
+
+
 def catalog_text() -> str:
     return (
         json.dumps({mode.id: asdict(mode) for mode in modes()}, indent=1, ensure_ascii=False) + "\n"

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import formats, render, runs, setups, sources, strategies
@@ -40,6 +41,12 @@ def numbers(text: str) -> list:
     return [int(word) if word.lstrip("-").isdigit() else word for word in words(text)]
 
 
+def positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
 def parser() -> Parser:
     top = Parser(prog="clinic", description="Runs and renders the notebooks of Strategy Clinic.")
     commands = top.add_subparsers(dest="command", required=True, parser_class=Parser)
@@ -50,14 +57,26 @@ def parser() -> Parser:
 
 def add_run(commands):
     run = commands.add_parser("run", help="run notebooks over a grid of setups")
-    run.add_argument("modes", nargs="+", help="ids such as fm25, or notebooks")
-    run.add_argument("--strategy", type=words, help=f"one or more of {', '.join(strategies.TABLE)}")
-    run.add_argument("--devices", type=numbers, help="one or more device counts, such as 1,2,4")
-    run.add_argument("--save-format", type=words, help=f"one or more of {', '.join(formats.TABLE)}")
+    run.add_argument("modes", nargs="+", help="ids such as fm25, notebooks, or all")
+    run.add_argument(
+        "--strategy", type=words, help=f"one or more of {', '.join(strategies.TABLE)}, or all"
+    )
+    run.add_argument(
+        "--devices", type=numbers, help="one or more device counts, such as 1,2,4, or all"
+    )
+    run.add_argument(
+        "--save-format", type=words, help=f"one or more of {', '.join(formats.TABLE)}, or all"
+    )
     run.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
     run.add_argument(
         "-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts"
     )
+    run.add_argument("--jobs", type=positive, default=1, help="how many runs at once")
+    run.add_argument(
+        "--limit", type=positive, default=runs.LIMIT, help="seconds after which a run hangs"
+    )
+    run.add_argument("--again", action="store_true", help="run anew what was finished before")
+    run.add_argument("--scheduler", metavar="ADDRESS", help="a dask cluster to run on")
     run.set_defaults(action=run_action)
 
 
@@ -77,17 +96,24 @@ def add_render(commands):
 
 
 def run_action(options) -> int:
-    wanted = [
-        options.strategy or ["mirrored"],
-        options.devices,
-        options.save_format or ["keras"],
-        options.keras,
-    ]
-    wanted[1] = wanted[1] or default_counts(wanted[0])
-    chosen, skipped = setups.grid(*wanted)
+    names = every(options.strategy or ["mirrored"], strategies.TABLE)
+    counts = every(options.devices or default_counts(names), strategies.COUNTS)
+    kept_as = every(options.save_format or ["keras"], formats.TABLE)
+    chosen, skipped = setups.grid(names, counts, kept_as, options.keras)
     for reason in skipped:
         print(f"skipped: {reason}")
-    return 0 if runs.run_grid(options.modes, chosen, options.output) else 1
+    pool = (
+        runs.cluster(options.scheduler) if options.scheduler else ThreadPoolExecutor(options.jobs)
+    )
+    agreed = runs.run_grid(
+        options.modes, chosen, options.output, pool, options.limit, options.again
+    )
+    return 0 if agreed else 1
+
+
+def every(given: list, valid) -> list:
+    """The word all stands for every value."""
+    return list(valid) if given == ["all"] else given
 
 
 def default_counts(names: list[str]) -> list[int]:

@@ -87,6 +87,14 @@ def descriptor(stream, inherited: int) -> int:
     return number
 
 
+def warm() -> str | None:
+    """The socket of a warm process, or None, said once, where there can be none."""
+    try:
+        return ensure()
+    except Cold as reason:
+        return say_once(f"runs start cold here: {reason}")
+
+
 @functools.cache
 def say_once(words: str):
     print(f"clinic: {words}", file=sys.stderr)
@@ -226,9 +234,9 @@ def fork(path: str, command: list[str], environment: dict, folder: str, streams)
         raise Cold(f"the warm process did not answer ({error})") from None
 
 
-def start(module: str, environment: dict, log):
-    """`python -m module` with a pipe as its standard input: forked where this process was, else spawned."""
-    command, path = [sys.executable, "-m", module], environment.get(VARIABLE)
+def start(module: str, environment: dict, log, path: str | None):
+    """`python -m module` with a pipe as its standard input: forked from the warm process at `path`, or spawned."""
+    command = [sys.executable, "-m", module]
     if not path:
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True

@@ -9,18 +9,10 @@ import re
 import tempfile
 from pathlib import Path
 
-from . import catalog, sources
+from . import catalog, jobs, sources
 from .modes import MIME, FailureMode
 from .refusals import Refused
 
-PAPERMILL = {
-    "progress_bar": False,
-    "store_widget_state": False,
-    "cwd": str(sources.NOTEBOOKS),
-    "extra_arguments": [
-        "--log-level=ERROR"
-    ],  # ipykernel warns about unencrypted sockets, which stay on this machine
-}
 STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
 
 
@@ -32,7 +24,7 @@ def execute(notebook):
     with tempfile.TemporaryDirectory() as folder:
         written, executed = Path(folder) / "in.ipynb", Path(folder) / "out.ipynb"
         nbformat.write(notebook, written)
-        papermill.execute_notebook(written, executed, **PAPERMILL)
+        papermill.execute_notebook(written, executed, **jobs.PAPERMILL)
         return nbformat.read(executed, as_version=4)
 
 
@@ -97,18 +89,11 @@ def render(source: Path) -> str:
     try:
         notebook = stable(execute(plain), plain)
     except PapermillExecutionError as error:
-        raise Refused(f"{source.name} was not rendered: {said(error)}") from None
+        raise Refused(f"{source.name} was not rendered: {jobs.said(error)}") from None
     mode = catalog.read_mode(source)
     if mode:
         require_whole(notebook, mode)
     return text_of(notebook)
-
-
-def said(error) -> str:
-    """The sentence of a failed cell, and where it stands unless it is one of ours."""
-    words = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue)).strip()
-    ours = error.ename in ("Refused", "Unavailable", "Disagreement")
-    return words if ours else f"cell {error.exec_count} raised {error.ename}: {words}"
 
 
 def text_of(notebook) -> str:

@@ -102,10 +102,9 @@ def _check_used(kept, *lists):
 
 
 def _explain(name, value):
-    every = sorted({count for row in strategies.ROWS for count in row.counts})
     valid = {
         "strategy": strategies.TABLE,
-        "devices": every,
+        "devices": strategies.COUNTS,
         "save_format": formats.TABLE,
         "keras": runtime.GENERATIONS,
     }

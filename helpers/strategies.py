@@ -121,6 +121,7 @@ ROWS = (
     Row("tpu", tpu, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
 )
 TABLE = {row.name: row for row in ROWS}
+COUNTS = sorted({count for row in ROWS for count in row.counts})
 
 
 def require(setup):

@@ -86,7 +86,7 @@ def start_one(task, cluster: dict, keras: int, folder: Path):
         [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
     with open(folder / f"{task[0]}-{task[1]}.log", "w") as log:
-        return kernels.start("helpers.workers", environment, log)
+        return kernels.start("helpers.workers", environment, log, os.environ.get(kernels.VARIABLE))
 
 
 def free_ports(count: int) -> list[int]:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import catalog, render, setups, sources
+from helpers import catalog, jobs, setups, sources
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +27,7 @@ def project(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setitem(render.PAPERMILL, "cwd", str(tmp_path / "notebooks"))
+    monkeypatch.setitem(jobs.PAPERMILL, "cwd", str(tmp_path / "notebooks"))
     monkeypatch.setattr(catalog, "ROOT", tmp_path)
     monkeypatch.setattr(catalog, "CATALOG", tmp_path / "helpers" / "catalog.json")
     monkeypatch.setattr(catalog, "README", tmp_path / "README.md")

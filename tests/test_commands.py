@@ -1,16 +1,10 @@
 """The two ways to run notebooks headless, good and bad input alike. Kernels are real; nothing is mocked."""
 
-import json
-import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
-import papermill
 import pytest
 from conftest import ROOT, changed
-from papermill.exceptions import PapermillExecutionError
 
 from helpers import cli, render, runs, sources
 from helpers.refusals import Refused
@@ -72,88 +66,6 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stdout == ""
 
 
-def test_a_grid_runs_and_is_kept(tmp_path, capsys):
-    arguments = [
-        "run",
-        "fm25",
-        "--strategy",
-        "mirrored",
-        "--devices",
-        "1,2",
-        "--save-format",
-        "h5",
-        "-o",
-        str(tmp_path),
-    ]
-    assert cli.main(arguments) == 0
-    lines = [json.loads(line) for line in (tmp_path / "verdicts.jsonl").read_text().splitlines()]
-    assert [(line["devices"], line["broken"], line["fixed"], line["agrees"]) for line in lines] == [
-        (1, "works", "works", True),
-        (2, "silent", "works", True),
-    ]
-    assert {line["evidence"] for line in lines} == {"executed"}
-    assert lines[1]["claims"] == {
-        "004-C1": "true",
-        "004-C2": "true",
-        "004-C5": "true",
-        "003-C28": "true",
-    }
-    assert all((tmp_path / line["notebook"]).exists() for line in lines)
-    assert not list(tmp_path.glob("*.part*"))
-    assert (
-        "[2/2] fm25 mirrored x2, saved as h5, Keras 3: broken silent, fixed works"
-        in capsys.readouterr().out
-    )
-
-
-def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
-    path = tmp_path / NOTEBOOK.name
-    path.write_text(NOTEBOOK.read_text())
-    changed(
-        path,
-        "with MODE.reproduces(setup):\\n    broken(setup)",
-        "with MODE.reproduces(setup):\\n    pass",
-    )
-    assert cli.main(["run", str(path), "-o", str(tmp_path / "out")]) == 1
-    line = json.loads((tmp_path / "out" / "verdicts.jsonl").read_text())
-    assert line["agrees"] is False and "did not reproduce" in line["says"]
-    assert "DISAGREES" in capsys.readouterr().out
-
-
-def run_papermill(tmp_path: Path, **parameters):
-    return papermill.execute_notebook(
-        NOTEBOOK, tmp_path / "out.ipynb", parameters, **render.PAPERMILL
-    )
-
-
-def test_plain_papermill_runs(tmp_path):
-    executed = run_papermill(tmp_path, devices=4, save_format="h5")
-    steps = {report["step"]: report for report in render.reports(executed) if "step" in report}
-    assert steps["setup"]["parameters"] == {
-        "strategy": "mirrored",
-        "devices": 4,
-        "save_format": "h5",
-        "keras": 3,
-    }
-    assert steps["reproduced"]["verdict"]["outcome"] == "silent"
-
-
-@pytest.mark.parametrize(
-    "parameters, expected",
-    [
-        ({"strategy": "mirorred"}, "Did you mean 'mirrored'?"),
-        ({"devcies": 4}, "parameter name = 'devcies' is not known here"),
-        ({"epochs": 4}, "parameter name = 'epochs' is not known here"),
-        ({"keras": 4}, "valid: 2, 3"),
-        ({"devices": "two"}, "'two'"),
-    ],
-)
-def test_plain_papermill_fails_when_it_should(tmp_path, parameters, expected):
-    with pytest.raises(PapermillExecutionError) as failed:
-        run_papermill(tmp_path, **parameters)
-    assert expected in str(failed.value.evalue)
-
-
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
     paths = [project / "notebooks" / "fm01_host_read_in_replica.ipynb", project / "README.md"]
@@ -197,41 +109,3 @@ def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(Refused, match="clinic render fm25"):
         runs.target("fm25")
-
-
-def copy_with(tmp_path: Path, cell: str) -> Path:
-    """The notebook with one line put in front of its experiment."""
-    path = tmp_path / NOTEBOOK.name
-    path.write_text(NOTEBOOK.read_text())
-    return changed(
-        path, "with MODE.reproduces(setup):\\n", f"{cell}\\nwith MODE.reproduces(setup):\\n"
-    )
-
-
-def test_a_dying_kernel_is_a_disagreement_and_the_rest_goes_on(tmp_path):
-    path = copy_with(tmp_path, "import os; os._exit(3)")
-    assert cli.main(["run", str(path), "fm25", "--devices", "1", "-o", str(tmp_path / "out")]) == 1
-    lines = [
-        json.loads(line) for line in (tmp_path / "out" / "verdicts.jsonl").read_text().splitlines()
-    ]
-    assert [(line["agrees"], line["says"]) for line in lines] == [
-        (False, "the kernel died"),
-        (True, lines[1]["says"]),
-    ]
-
-
-def test_a_stopped_run_leaves_nothing_half_written(tmp_path):
-    path = copy_with(tmp_path, "import time; time.sleep(600)")
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "helpers", "run", str(path), "--devices", "1", "-o", str(out)]
-    running = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 60
-    while not list(out.glob("*.part.ipynb")) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert list(out.glob("*.part.ipynb"))
-    running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=60)[1]
-    assert running.returncode == 130 and "Traceback" not in said
-    assert list(out.iterdir()) == []

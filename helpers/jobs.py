@@ -1,0 +1,104 @@
+"""One run of a notebook in a process of its own: it may hang, and it may die, and nothing else is touched."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+from . import kernels, sources
+
+PAPERMILL = {
+    "progress_bar": False,
+    "store_widget_state": False,
+    "cwd": str(sources.NOTEBOOKS),
+    # ipykernel warns about unencrypted sockets, which stay on this machine
+    "extra_arguments": ["--log-level=ERROR"],
+}
+RUNNING: set = set()  # processes to end when the whole command is stopped
+
+
+def run(text: str, parameters: dict, seconds: float) -> dict:
+    """Executes a notebook given as text; says how it ended, in which words, and what the notebook then held."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "in.ipynb").write_text(text)
+        ended = wait(start(place, parameters), seconds, place)
+        executed = place / "out.ipynb"
+        return ended | {"notebook": executed.read_text() if executed.exists() else text}
+
+
+def start(folder: Path, parameters: dict):
+    request = {"folder": str(folder), "parameters": parameters}
+    with open(folder / "log", "w") as log:
+        process = kernels.start("helpers.jobs", dict(os.environ), log, kernels.warm())
+    RUNNING.add(process)
+    process.stdin.write(json.dumps(request) + "\n")
+    process.stdin.flush()
+    return process
+
+
+def wait(process, seconds: float, folder: Path) -> dict:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return {"end": "hangs", "failure": f"no end within {seconds:g} seconds"}
+    finally:
+        RUNNING.discard(process)
+        process.kill()
+        process.wait()
+        process.stdin.close()
+    if (folder / "answer.json").exists():
+        return json.loads((folder / "answer.json").read_text())
+    last = (folder / "log").read_text().strip().splitlines()[-1:]
+    return {"end": "crashes", "failure": f"the run ended without an answer: {''.join(last)}"}
+
+
+def stop():
+    for process in list(RUNNING):
+        process.kill()
+
+
+# The process's side
+
+
+def main():
+    request = json.loads(sys.stdin.readline())
+    threading.Thread(target=die_with_parent, daemon=True).start()
+    folder = Path(request["folder"])
+    answer = execute(folder / "in.ipynb", folder / "out.ipynb", request["parameters"])
+    (folder / "answer.part").write_text(json.dumps(answer))
+    (folder / "answer.part").replace(folder / "answer.json")
+
+
+def execute(path: Path, kept: Path, parameters: dict) -> dict:
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        papermill.execute_notebook(path, kept, parameters, **PAPERMILL)
+    except PapermillExecutionError as error:
+        return {"end": "failed", "failure": said(error)}
+    except DeadKernelError:
+        return {"end": "crashes", "failure": "the kernel died"}
+    return {"end": "finished", "failure": ""}
+
+
+def said(error) -> str:
+    """The sentence of a failed cell, and where it stands unless it is one of ours."""
+    words = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue)).strip()
+    ours = error.ename in ("Refused", "Unavailable", "Disagreement")
+    return words if ours else f"cell {error.exec_count} raised {error.ename}: {words}"
+
+
+def die_with_parent():
+    sys.stdin.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
