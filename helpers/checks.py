@@ -26,7 +26,13 @@ def assert_distributed(variables, strategy):
 
 def devices_of(strategy) -> int:
     """How many devices compute or keep variables, in this process and in those that it works with."""
-    own = {*strategy.extended.worker_devices, *strategy.extended.parameter_devices}
+    import tensorflow as tf
+
+    here = tf.DeviceSpec.from_string(
+        "/job:localhost/replica:0/task:0"
+    )  # which some names leave out
+    names = [*strategy.extended.worker_devices, *strategy.extended.parameter_devices]
+    own = {here.make_merged_spec(tf.DeviceSpec.from_string(name)) for name in names}
     return max(strategy.num_replicas_in_sync, len(own))
 
 

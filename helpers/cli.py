@@ -1,11 +1,12 @@
 """The command: clinic run, clinic render. A user's mistake is one sentence and exit status 2."""
 
 import argparse
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import formats, render, runs, setups, sources, strategies
+from . import atlas, formats, records, render, runs, runtime, setups, sources, strategies
 from .refusals import Refused, choose
 
 
@@ -52,6 +53,9 @@ def parser() -> Parser:
     commands = top.add_subparsers(dest="command", required=True, parser_class=Parser)
     add_run(commands)
     add_render(commands)
+    add_record(commands)
+    add_check(commands)
+    add_atlas(commands)
     return top
 
 
@@ -93,6 +97,61 @@ def add_render(commands):
         help="take edits of a notebook back into its source",
     )
     rendering.set_defaults(action=render_action)
+
+
+def add_record(commands):
+    recording = commands.add_parser("record", help="keep every verdict of this runtime")
+    add_measuring(recording)
+    recording.add_argument("--again", action="store_true", help="run anew what is recorded already")
+    recording.set_defaults(action=record_action)
+
+
+def add_check(commands):
+    checking = commands.add_parser("check", help="compare this runtime with outputs and record")
+    add_measuring(checking)
+    checking.set_defaults(action=check_action)
+
+
+def add_atlas(commands):
+    drawing = commands.add_parser("atlas", help="draw all records as one page")
+    drawing.add_argument("page", type=Path, help="the HTML file to write")
+    drawing.set_defaults(action=atlas_action)
+
+
+def add_measuring(command):
+    command.add_argument("modes", nargs="*", help="ids such as fm25; none means all")
+    command.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+    command.add_argument("--jobs", type=positive, default=1, help="how many modes at once")
+
+
+def record_action(options) -> int:
+    chosen = runs.targets(options.modes or ["all"])
+    for keras in generations(options):
+        records.record(chosen, keras, options.jobs, options.again)
+    return 0
+
+
+def check_action(options) -> int:
+    """Stored outputs by nbval, then every verdict against the record of this runtime."""
+    chosen = runs.targets(options.modes or ["all"])
+    wanted = generations(options)
+    stored = [path for _, path in chosen] if options.modes else [sources.NOTEBOOKS]
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", *map(str, stored)]
+    outputs = subprocess.run(command, cwd=sources.ROOT)
+    problems = [each for keras in wanted for each in records.compare(chosen, keras, options.jobs)]
+    if outputs.returncode:
+        problems.append("stored outputs differ: see above what nbval says")
+    print("\n".join(problems) or "every output and every verdict is as stored")
+    return 1 if problems else 0
+
+
+def atlas_action(options) -> int:
+    atlas.write(options.page)
+    return 0
+
+
+def generations(options) -> list[int]:
+    return [choose("keras", keras, runtime.GENERATIONS) for keras in options.keras]
 
 
 def run_action(options) -> int:

@@ -117,12 +117,15 @@ def run_here(function, setup) -> Result:
 
 
 def run_all(jobs: list) -> list[Result]:
-    """Runs (experiment, setup) pairs; those that need other processes share one launch per kind of process."""
+    """Runs (experiment, setup) pairs; those that can share processes are sent to them together."""
     from . import workers
 
-    results = {}
-    for place in dict.fromkeys(workers.place(setup) for _, setup in jobs):
-        chosen = [i for i, (_, setup) in enumerate(jobs) if workers.place(setup) == place]
+    groups, results = {}, {}
+    for i, (_, setup) in enumerate(jobs):
+        place = workers.place(setup)
+        # A second strategy in a cluster's processes may meet what the first has left behind, and stall.
+        groups.setdefault((place, i if place and place[0] else None), []).append(i)
+    for (place, _), chosen in groups.items():
         pairs = [jobs[i] for i in chosen]
         done = (
             [run_here(f.body, s) for f, s in pairs]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from . import kernels, sources
@@ -18,6 +19,7 @@ PAPERMILL = {
     # ipykernel warns about unencrypted sockets, which stay on this machine
     "extra_arguments": ["--log-level=ERROR"],
 }
+PATIENCE = 10  # seconds for what should end at once
 RUNNING: set = set()  # processes to end when the whole command is stopped
 
 
@@ -57,9 +59,14 @@ def wait(process, seconds: float, folder: Path) -> dict:
     return {"end": "crashes", "failure": f"the run ended without an answer: {''.join(last)}"}
 
 
-def stop():
-    for process in list(RUNNING):
-        process.kill()
+def stop_all(pool, asked):
+    """Ends what runs and forgets what waits; a run that is just being started is caught in the next round."""
+    pool.shutdown(wait=False, cancel_futures=True)
+    deadline = time.monotonic() + PATIENCE
+    while any(future.running() for future in asked) and time.monotonic() < deadline:
+        for process in list(RUNNING):
+            process.kill()
+        time.sleep(0.05)
 
 
 # The process's side

@@ -130,18 +130,9 @@ def run_all(left: list[Run], folder: Path, workers, seconds: float, tell) -> lis
             remaining = f", about {pace * (len(left) - len(lines)):.0f} s left"
             tell(f"[{len(lines)}/{len(left)}] {run}: {told(lines[-1])}{remaining}")
     except BaseException:
-        stop(workers, asked)
+        jobs.stop_all(workers, asked)
         raise
     return lines
-
-
-def stop(workers, asked):
-    """Ends what runs and forgets what waits; a run that is just being started is caught in the next round."""
-    workers.shutdown(wait=False, cancel_futures=True)
-    deadline = time.monotonic() + PATIENCE
-    while any(future.running() for future in asked) and time.monotonic() < deadline:
-        jobs.stop()
-        time.sleep(0.05)
 
 
 def cluster(address: str):

@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from helpers import atlas
+
 CHROMIUM = (
     os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 )
@@ -166,6 +168,27 @@ def test_panel(front, tmp_path):
         assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
         assert page.locator(".clinic-runs tr").count() == 8
         keep_picture(page, name)
+        browser.close()
+
+
+def test_the_filters_of_the_atlas(tmp_path):
+    """The page needs no server and no network."""
+    from playwright.sync_api import sync_playwright
+
+    atlas.write(tmp_path / "atlas.html")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(offline=True)
+        page.goto((tmp_path / "atlas.html").as_uri())
+        shown = page.locator("tbody tr:visible").count()
+        page.get_by_label("Runtime").select_option("cpu-keras2")
+        assert page.locator("tbody tr:visible").count() == shown / 2
+        page.get_by_label("Strategy").select_option("mirrored")
+        page.get_by_label("Save format").select_option("h5")
+        row = page.locator("tr:visible", has_text="fm25")
+        assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
+        page.get_by_label("Document").select_option("000")
+        assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
         browser.close()
 
 

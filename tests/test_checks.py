@@ -27,7 +27,8 @@ def test_distributed(strategy):
 
 
 def test_distributed_has_nothing_to_say_about_one_device():
-    for setup in (Setup("mirrored", 1), Setup("one_device", 1), Setup("default", 1)):
+    for name in ("mirrored", "one_device", "default", "central_storage"):
+        setup = Setup(name, 1)
         checks.assert_distributed(dense().variables, build_strategy(setup))
 
 

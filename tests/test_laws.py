@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT, changed
 
-from helpers import catalog, render, setups, sources
+from helpers import atlas, catalog, records, render, runtime, setups, sources
 
 HEADINGS = [
     "What goes wrong",
@@ -149,6 +149,35 @@ def law_links() -> list[str]:
     return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
 
 
+def law_records() -> list[str]:
+    """The records of a plain machine hold every mode as its notebook is now, under all of its setups, as declared."""
+    return [
+        problem
+        for keras in runtime.GENERATIONS
+        for mode in catalog.modes()
+        for problem in recorded(mode, keras)
+    ]
+
+
+def recorded(mode, keras: int) -> list[str]:
+    record = records.read(f"cpu-keras{keras}") or {"modes": {}, "verdicts": []}
+    notebook = nbformat.read(sources.ROOT / mode.notebook, as_version=4)
+    lines = {records.key(line): line for line in record["verdicts"] if line["mode"] == mode.id}
+    wanted = records.grid_of(mode, records.base_of(notebook, keras))
+    stale = record["modes"].get(mode.id, {}).get("code") != records.code_of(notebook)
+    problems = ["is not in the record as it is now"] if stale else []
+    if set(lines) != {records.key(setup.as_dict()) for setup in wanted}:
+        problems.append("is recorded under other setups than those that matter to it")
+    problems += [f"disagrees: {line}" for line in lines.values() if not line["agrees"]]
+    return [f"{mode.id}, Keras {keras}: {each}; run: clinic record" for each in problems]
+
+
+def law_atlas() -> list[str]:
+    """The stored picture of the records says in words what the records hold."""
+    stored = nbformat.read(sources.NOTEBOOKS / "atlas.ipynb", as_version=4)
+    return [line for line in atlas.sentences(atlas.rows()) if line not in compared_text(stored)]
+
+
 def law_sizes() -> list[str]:
     """Helpers read at a glance: a median function body of at most 6 lines, none over 40."""
     bodies = function_sizes(sources.ROOT / "helpers")
@@ -253,7 +282,22 @@ def orphan(root):
     (root / "notebooks" / "fm99_orphan.ipynb").write_text((root / f"{FM25}.ipynb").read_text())
 
 
+CPU3 = "notebooks/records/cpu-keras3.json"
+
+
+def lose_a_verdict(root):
+    path = root / CPU3
+    record = json.loads(path.read_text())
+    record["verdicts"].pop()
+    path.write_text(json.dumps(record))
+
+
 MUTATIONS = [
+    ("law_records", edit(f"{FM25}.ipynb", '"devices = 2', '"devices = 4')),
+    ("law_records", edit(CPU3, '"agrees": true', '"agrees": false')),
+    ("law_records", edit(CPU3, '"fm25": {"code": "', '"fm25": {"code": "0')),
+    ("law_records", lose_a_verdict),
+    ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
     ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
     ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),
     ("law_names", copied_notebook),

@@ -1,0 +1,27 @@
+# %% [markdown]
+# # The atlas: what breaks where
+#
+# Every failure mode under every setup that matters to it, as recorded by runs. A cell says what becomes of the broken code:
+# it **raises**, it is **silent** (wrong, without a word), it **works** after all, or it **differs** by save format.
+
+# %% tags=["records"]
+from helpers import atlas
+
+atlas.picture()
+
+# %% [markdown]
+# ## Look closer
+#
+# The filters need a running kernel; `clinic atlas page.html` writes the same as a page that needs none. Each cell leads to its
+# notebook.
+
+# %% tags=["panel"]
+boxes, table = atlas.explorer()
+
+# %% [markdown]
+# ## What nobody has recorded yet
+#
+# A record is made on the runtime that it speaks of, never guessed from another.
+
+# %%
+atlas.show_missing()

@@ -1,0 +1,162 @@
+"""Records are made by runs, and a check says in words what is no longer as recorded. Kernels are real."""
+
+import json
+
+import nbformat
+import pytest
+from conftest import changed
+
+from helpers import atlas, catalog, cli, records, runs, runtime
+
+RECORD = "notebooks/records/cpu-keras3.json"
+FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
+NAME = f"{runtime.kind()}-keras3"
+pytestmark = pytest.mark.skipif(runtime.kind() != "cpu", reason="the committed records are a CPU's")
+
+
+@pytest.fixture
+def few(project, monkeypatch):
+    """fm01 under three setups only, so that a run is short."""
+    every = records.grid_of
+    monkeypatch.setattr(records, "grid_of", lambda mode, base: every(mode, base)[:3])
+    record = json.loads((project / RECORD).read_text())
+    listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:3]
+    (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
+    monkeypatch.setattr(runs.render.sources, "NOTEBOOKS", project / "notebooks")
+    return project
+
+
+def test_a_check_of_what_has_not_changed_finds_nothing(few, capsys):
+    assert cli.main(["check", "fm01"]) == 0
+    assert "every output and every verdict is as stored" in capsys.readouterr().out
+
+
+def test_a_check_says_in_words_what_differs(few, capsys):
+    changed(few / RECORD, '"broken": "raises"', '"broken": "works"', 1)
+    changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"', 1)
+    assert cli.main(["check", "fm01"]) == 1
+    said = capsys.readouterr().out
+    assert (
+        "fm01 default x1, saved as keras, Keras 3: the record says broken works, this run says raises"
+        in said
+    )
+    assert "fm01, claim 000-C1: the record says true, this run says false" in said
+
+
+def test_a_check_sees_a_stored_output_that_differs(few, capfd):
+    changed(few / FM01, "FM01 fixed |", "FM01 mended |")
+    assert cli.main(["check", "fm01"]) == 1
+    assert "stored outputs differ" in capfd.readouterr().out
+
+
+def test_a_runtime_without_a_record_says_how_to_make_one(few, capsys):
+    (few / RECORD).unlink()
+    assert cli.main(["check", "fm01"]) == 1
+    assert (
+        f"{NAME} has not been recorded yet; run: clinic record --keras 3" in capsys.readouterr().out
+    )
+
+
+def test_a_mode_that_is_not_recorded_says_how_to_record_it(few, capsys):
+    changed(few / RECORD, '"fm01": {', '"fm99": {')
+    assert cli.main(["check", "fm01"]) == 1
+    assert "fm01 is not in the record; run: clinic record fm01 --keras 3" in capsys.readouterr().out
+
+
+def test_a_record_is_written_after_every_mode_and_taken_up_again(few, capsys):
+    (few / RECORD).unlink()
+    assert cli.main(["record", "fm01"]) == 0
+    record = records.read(NAME)
+    assert [line["broken"] for line in record["verdicts"]] == ["raises"] * 3
+    assert record["modes"]["fm01"]["claims"]["000-C1"] == "false"
+    assert set(record["versions"]) >= {"tensorflow", "keras"}
+    assert cli.main(["record", "fm01"]) == 0
+    assert "1 of 1 modes are recorded already" in capsys.readouterr().out
+    assert cli.main(["check", "fm01"]) == 0
+
+
+def test_a_record_of_other_versions_starts_anew(few):
+    changed(few / RECORD, '"tensorflow": "', '"tensorflow": "1.')
+    assert cli.main(["record", "fm01"]) == 0
+    assert list(records.read(NAME)["modes"]) == ["fm01"]
+
+
+def broken_copy(project, line: str):
+    """fm01 whose broken experiment does something else under the strategy default."""
+    path = project / FM01
+    notebook = nbformat.read(path, as_version=4)
+    cell = next(each for each in notebook.cells if "def broken(setup)" in each.source)
+    start = "def broken(setup):\n"
+    cell.source = cell.source.replace(
+        start, f'{start}    if setup.strategy == "default":\n        {line}\n'
+    )
+    nbformat.write(notebook, path)
+
+
+@pytest.mark.parametrize(
+    "line, outcome",
+    [("import os; os._exit(3)", "crashes"), ("import time; time.sleep(600)", "hangs")],
+)
+def test_one_setup_that_does_not_end_leaves_the_others_their_verdicts(
+    few, monkeypatch, line, outcome
+):
+    monkeypatch.setattr(records, "LIMIT", 25)
+    notebook = nbformat.read(few / FM01, as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if "MODE.table(" not in cell.source]
+    nbformat.write(notebook, few / FM01)
+    broken_copy(few, line)
+    (few / RECORD).unlink()
+    assert cli.main(["record", "fm01"]) == 0
+    found = {line["strategy"]: line["broken"] for line in records.read(NAME)["verdicts"]}
+    assert found == {"default": outcome, "one_device": "raises", "mirrored": "raises"}
+
+
+def test_a_notebook_that_fails_is_not_recorded(few, capsys):
+    changed(
+        few / FM01,
+        "with MODE.reproduces(setup):\\n    broken(setup)",
+        "with MODE.reproduces(setup):\\n    pass",
+    )
+    before = (few / RECORD).read_text()
+    assert cli.main(["record", "fm01", "--again"]) == 2
+    assert "FM01 under Keras 3: FM01 did not reproduce" in capsys.readouterr().err
+    assert (few / RECORD).read_text() == before
+
+
+# The atlas
+
+
+def test_the_page_has_a_cell_for_every_recorded_place_and_links_that_lead_somewhere(project):
+    import re
+
+    page = project / "atlas.html"
+    assert cli.main(["atlas", str(page)]) == 0
+    text = page.read_text()
+    cells = re.findall(r"<td data-strategy='(\w+)'><a href='([^']+)'", text)
+    listed = atlas.rows()
+    assert len(cells) == len(listed) * len(atlas.places_of(listed))
+    assert all((project / link).exists() for _, link in cells)
+    assert "http" not in text and "gpu-keras3: not recorded yet" in text
+    for mode in catalog.modes():
+        assert f"<li>{mode.id} {mode.slug}, cpu-keras3: " in text
+
+
+def test_the_filters_of_the_notebook_are_the_same():
+    listed = atlas.rows(
+        {"document": "004", "runtime": "cpu-keras3", "strategy": "mirrored", "format": "h5"}
+    )
+    row = next(row for row in listed if row.mode.id == "fm25")
+    assert {place: atlas.summary(found) for place, found in row.outcomes.items()} == {
+        ("mirrored", 1): "works",
+        ("mirrored", 2): "silent",
+        ("mirrored", 4): "silent",
+        ("mirrored", 8): "silent",
+    }
+
+
+def test_without_records_there_is_no_atlas(project, capsys):
+    for path in (project / "notebooks" / "records").iterdir():
+        path.unlink()
+    assert cli.main(["atlas", str(project / "atlas.html")]) == 2
+    assert "run: clinic record" in capsys.readouterr().err
+    assert not (project / "atlas.html").exists()
