@@ -71,3 +71,69 @@ def assert_same_values(what, before, after, tolerance=1e-6):
     )
     if not same:
         raise SilentFailure(f"{what} differ after the restart, and nothing was raised.")
+
+
+def assert_restored(status):
+    """Raises if `restore` left a variable as it was; `status` is what `tf.train.Checkpoint.restore` returned.
+
+    Call it once everything that shall be restored exists: built model, built optimizer.
+    """
+    try:
+        status.assert_existing_objects_matched()
+    except AssertionError as reason:
+        raise SilentFailure(
+            "restore left variables as they were, and nothing was raised."
+        ) from reason
+
+
+def assert_gradients_fit(gradients, variables):
+    """Raises unless there is one gradient, of the right shape, for each variable.
+
+    Call it right before `apply_gradients(zip(gradients, variables))`: `zip` stops at the shorter list, an optimizer
+    skips a gradient that is None, and broadcasting makes a sum of two shapes. Nothing is said in any of these cases.
+    """
+    if len(gradients) != len(variables):
+        raise SilentFailure(
+            f"{len(gradients)} gradients for {len(variables)} variables: zip stops at the shorter list."
+        )
+    for gradient, variable in zip(gradients, variables):
+        name, shape = variable.name.split(":")[0], tuple(variable.shape)
+        if gradient is None:
+            raise SilentFailure(f"the gradient of {name} is None: this loss does not depend on it.")
+        if tuple(gradient.shape) != shape:
+            raise SilentFailure(
+                f"the gradient of {name} has shape {tuple(gradient.shape)}, and {name} has {shape}."
+            )
+
+
+def assert_same_global_batch(strategy, per_replica, before):
+    """Raises if one step takes in another number of examples than it did before a restart.
+
+    `per_replica` is the size of the batch that each replica gets; `before` counts the examples of all replicas together.
+    """
+    now = per_replica * strategy.num_replicas_in_sync
+    if now != before:
+        raise SilentFailure(
+            f"one step takes in {now} examples on {strategy.num_replicas_in_sync} replicas, "
+            f"and {before} before the restart: this is another training, and nothing was said."
+        )
+
+
+def assert_optimizer_resumed(model, steps):
+    """Raises if the optimizer of a loaded model does not go on where it was after that many steps.
+
+    Call it in the scope of the strategy, before training: it makes the optimizer's variables if they do not exist yet.
+    """
+    import tensorflow as tf
+
+    optimizer = model.optimizer
+    fresh = type(optimizer).from_config(optimizer.get_config())
+    for each in (optimizer, fresh):
+        each.build(model.trainable_variables)
+    at = int(tf.convert_to_tensor(variable_of(optimizer.iterations)))
+    has, needs = len(optimizer.variables), len(fresh.variables)
+    if at != steps or has != needs:
+        raise SilentFailure(
+            f"the optimizer is at step {at} of {steps}, with {has} of {needs} variables: "
+            "the weights were loaded without its state."
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .experiments import copies, parts_of, recall
 
-__all__ = ["copies", "grid", "placement", "timeline", "values_of", "where_variables_live"]
+__all__ = ["copies", "grid", "placement", "timeline", "values_of", "where_variables_live", "words"]
 
 INK, HAVE, LACK = "#808080", "#2f7f5f", "#c7593f"  # readable on white and on black
 
@@ -53,13 +53,30 @@ def grid(cells: dict, columns: list[str], good: str, bad: str, title: str = "") 
     for y, values in enumerate(cells.values()):
         for x, value in enumerate(values):
             draw_cell(axes, x, y, value, good, bad)
+    lay_out(axes, list(cells), columns, title)
+    return picture(figure, grid_text(cells, columns, good, bad))
+
+
+def words(cells: dict, columns: list[str], plain: str, title: str = "") -> Picture:
+    """A heat map of words: `cells` maps each row's name to one word per column; the word `plain` has the quiet colour."""
+    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
+    for y, row in enumerate(cells.values()):
+        for x, word in enumerate(row):
+            draw_cell(axes, x, y, word != plain, word, word)
+    lay_out(axes, list(cells), columns, title)
+    names = [column.replace("\n", " ") for column in columns]
+    told = {row: ", ".join(f"{n}: {w}" for n, w in zip(names, row_)) for row, row_ in cells.items()}
+    return picture(figure, "\n".join(f"{row}; loaded under {text}" for row, text in told.items()))
+
+
+def lay_out(axes, rows: list[str], columns: list[str], title: str):
+    """Names of columns above, names of rows at the side, the first row on top."""
     axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(cells)), list(cells))
+    axes.set_yticks(range(len(rows)), rows)
     axes.xaxis.tick_top()
     axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(len(cells) - 0.5, -0.5)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_title(title, color=INK, fontsize=10, loc="left")
-    return picture(figure, grid_text(cells, columns, good, bad))
 
 
 def draw_cell(axes, x: int, y: int, value, good: str, bad: str):

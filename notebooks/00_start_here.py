@@ -21,6 +21,9 @@ machine.show()
 # parameters that make the failure come and go.
 
 # %% [markdown]
+# [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
+
+# %% [markdown]
 # ## How to read a notebook
 #
 # - Run all cells. A failure that a notebook shows is a failure that has just happened: the cell fails if it does not.

@@ -75,3 +75,59 @@ def test_checks_import_nothing_but_tensorflow():
     tree = ast.parse(Path(checks.__file__).read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {alias.name for node in imports for alias in node.names} == {"tensorflow"}
+
+
+def test_restored(tmp_path):
+    import tensorflow as tf
+
+    path = tf.train.Checkpoint(model=dense()).save(str(tmp_path / "training"))
+    checks.assert_restored(tf.train.Checkpoint(model=dense()).restore(path))
+    more = tf.train.Checkpoint(model=dense(), extra=tf.Variable(0.0))
+    for wrong in (path, None):
+        with pytest.raises(SilentFailure, match="left variables as they were"):
+            checks.assert_restored(more.restore(wrong))
+
+
+def test_gradients_fit():
+    import tensorflow as tf
+
+    kernel, bias = dense().trainable_variables
+    good = [tf.zeros((3, 2)), tf.zeros((2,))]
+    checks.assert_gradients_fit(good, [kernel, bias])
+    bad = [[], [good[0], None], [good[0], good[0]], [good[0], good[1][:1]]]
+    words = ["0 gradients for 2 variables", "is None", r"has shape \(3, 2\)", r"has shape \(1,\)"]
+    for gradients, says in zip(bad, words):
+        with pytest.raises(SilentFailure, match=says):
+            checks.assert_gradients_fit(gradients, [kernel, bias])
+
+
+def test_gradients_fit_knows_sparse_gradients():
+    import tensorflow as tf
+
+    table = tf.Variable(tf.zeros((5, 2)))
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, [1, 1, 3]))
+    checks.assert_gradients_fit([tape.gradient(loss, table)], [table])
+
+
+def test_same_global_batch():
+    four = build_strategy(Setup("mirrored", 4))
+    with pytest.raises(SilentFailure, match="32 examples on 4 replicas, and 8 before"):
+        checks.assert_same_global_batch(four, 8, 8)
+    checks.assert_same_global_batch(four, 2, 8)
+    checks.assert_same_global_batch(build_strategy(Setup("default", 1)), 8, 8)
+
+
+def test_optimizer_resumed():
+    import tensorflow as tf
+
+    model = dense()
+    checks.assert_optimizer_resumed(model, 0)
+    with pytest.raises(SilentFailure, match="at step 0 of 3, with 6 of 6 variables"):
+        checks.assert_optimizer_resumed(model, 3)
+    model.optimizer.iterations.assign(3)
+    checks.assert_optimizer_resumed(model, 3)
+    model.compile(tf.keras.optimizers.SGD(momentum=0.9), "mse")
+    model.optimizer.build([])  # what Keras 3 leaves behind when it loads an .h5 file
+    with pytest.raises(SilentFailure, match="at step 0 of 0, with 2 of 4 variables"):
+        checks.assert_optimizer_resumed(model, 0)
