@@ -137,3 +137,16 @@ def assert_optimizer_resumed(model, steps):
             f"the optimizer is at step {at} of {steps}, with {has} of {needs} variables: "
             "the weights were loaded without its state."
         )
+
+
+def assert_shared(first, second):
+    """Raises if two layers or models that are meant to share their weights have variables of their own.
+
+    Call it once both are built.
+    """
+    theirs = {id(variable_of(variable)) for variable in first.variables}
+    own = [weight for weight in second.variables if id(variable_of(weight)) not in theirs]
+    if own or not second.variables:
+        raise SilentFailure(
+            f"{len(own)} of {len(second.variables)} variables are not shared: they are copies that train apart."
+        )

@@ -44,8 +44,8 @@ class Symptom:
     def outcome(self) -> str:
         return "silent" if self.raises == "SilentFailure" else "raises"
 
-    def matches(self, found: Verdict, whole: str) -> bool:
-        return found.error == self.raises and re.search(self.says, whole) is not None
+    def matches(self, found: Verdict) -> bool:
+        return found.error == self.raises and re.search(self.says, found.whole) is not None
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class FailureMode:
         except Exception as error:
             result = Result(error=error)
         found = verdict("broken", setup, result)
-        word = self._agree(found, str(result.error or ""))
+        word = self._agree(found)
         self._report("reproduced", word, verdict=found.as_dict())
 
     def proves(self, fixed, setup) -> None:
@@ -167,7 +167,7 @@ class FailureMode:
         symptom = self.symptom(found.setup) if found.subject == "broken" else None
         if found.outcome == "unavailable":
             return True
-        return symptom.matches(found, found.says) if symptom else found.outcome == "works"
+        return symptom.matches(found) if symptom else found.outcome == "works"
 
     # What they share
 
@@ -181,14 +181,14 @@ class FailureMode:
             raise self._disagreement(step, "values that are equal", told(found))
         return found
 
-    def _agree(self, found: Verdict, whole: str) -> str:
+    def _agree(self, found: Verdict) -> str:
         symptom = self.symptom(found.setup)
         if found.outcome == "unavailable":
             return f"not run: {found.says}"
         if symptom is None and found.outcome == "works":
             return f"works under {found.setup}, as declared"
-        if symptom is not None and symptom.matches(found, whole):
-            return f"{symptom.raises}: {re.search(symptom.says, whole).group(0)}"
+        if symptom is not None and symptom.matches(found):
+            return f"{symptom.raises}: {re.search(symptom.says, found.whole).group(0)}"
         raise self._disagreement("reproduce", self._expected(found), told(found))
 
     @staticmethod

@@ -29,6 +29,7 @@ class Verdict:
     says: str = ""
     error: str = ""
     seen: dict = field(default_factory=dict, compare=False)
+    whole: str = field(default="", compare=False)  # the message that `says` is the last line of
 
     def __post_init__(self):
         choose("outcome", self.outcome, OUTCOMES)
@@ -60,7 +61,9 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
     outcome = next((word for kind, word in OUTCOME_OF if isinstance(error, kind)), "raises")
     evidence = "none" if outcome == "unavailable" else evidence
     name = type(error).__name__
-    return Verdict(subject, setup, outcome, evidence, last_line(error), name, result.seen)
+    return Verdict(
+        subject, setup, outcome, evidence, last_line(error), name, result.seen, str(error)
+    )
 
 
 def verdicts(experiments: dict, setups: list[Setup], run=run_all) -> list[Verdict]:

@@ -131,3 +131,20 @@ def test_optimizer_resumed():
     model.optimizer.build([])  # what Keras 3 leaves behind when it loads an .h5 file
     with pytest.raises(SilentFailure, match="at step 0 of 0, with 2 of 4 variables"):
         checks.assert_optimizer_resumed(model, 0)
+
+
+def test_shared():
+    import tensorflow as tf
+
+    model = dense()
+    checks.assert_shared(model, model)
+    checks.assert_shared(model, model.layers[-1])
+    with pytest.raises(SilentFailure, match="2 of 2 variables are not shared"):
+        checks.assert_shared(model, tf.keras.models.clone_model(model))
+
+
+def test_shared_is_not_said_of_layers_without_weights():
+    import tensorflow as tf
+
+    with pytest.raises(SilentFailure, match="0 of 0"):
+        checks.assert_shared(tf.keras.layers.Dense(2), tf.keras.layers.Dense(2))

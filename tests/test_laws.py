@@ -293,7 +293,7 @@ def lose_a_verdict(root):
 
 
 MUTATIONS = [
-    ("law_records", edit(f"{FM25}.ipynb", '"devices = 2', '"devices = 4')),
+    ("law_records", edit(f"{FM25}.ipynb", r"\ndevices = 2", r"\ndevices = 4")),
     ("law_records", edit(CPU3, '"agrees": true', '"agrees": false')),
     ("law_records", edit(CPU3, '"fm25": {"code": "', '"fm25": {"code": "0')),
     ("law_records", lose_a_verdict),
