@@ -80,14 +80,14 @@ def test_rendering_twice_gives_the_same_bytes(project):
 def test_a_new_mode_is_one_file(project):
     """Rendering it also brings catalog, README and the map in the first notebook up to date."""
     first = (project / "notebooks" / "fm25_load_outside_scope.py").read_text()
-    second = first.replace('id="fm25"', 'id="fm26"').replace("# # FM25.", "# # FM26.")
+    second = first.replace('id="fm25"', 'id="fm98"').replace("# # FM25.", "# # FM98.")
     second = second.replace('slug="load_outside_scope"', 'slug="trial_mode"')
-    (project / "notebooks" / "fm26_trial_mode.py").write_text(second)
-    assert any("fm26" in problem for problem in render.check())
-    render.render_all(["fm26"])
+    (project / "notebooks" / "fm98_trial_mode.py").write_text(second)
+    assert any("fm98" in problem for problem in render.check())
+    render.render_all(["fm98"])
     assert render.check() == []
-    assert "fm26_trial_mode.ipynb" in (project / "README.md").read_text()
-    assert "fm26_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
+    assert "fm98_trial_mode.ipynb" in (project / "README.md").read_text()
+    assert "fm98_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
 
 
 def test_pull_brings_back_what_was_rendered(project):
