@@ -83,12 +83,15 @@ def load_npz(folder: Path, make_model):
     return model
 
 
+BOTH = (2, 3)
+
+
 @dataclass(frozen=True)
 class Row:
     name: str
     save: Callable
     load: Callable
-    keeps: tuple[str, ...]
+    keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which Keras generations
     generations: tuple[int, ...]
     about: str
 
@@ -98,48 +101,49 @@ ROWS = (
         "keras",
         save_keras,
         load_keras,
-        ("architecture", "weights", "optimizer"),
-        (2, 3),
+        {"architecture": BOTH, "weights": BOTH, "optimizer": BOTH},
+        BOTH,
         "model.save('m.keras')",
     ),
     Row(
         "h5",
         save_h5,
         load_h5,
-        ("architecture", "weights", "optimizer"),
-        (2, 3),
+        # Keras 3 brings back the step counter without the slots, and the next step raises "Unknown variable".
+        {"architecture": BOTH, "weights": BOTH, "optimizer": (2,)},
+        BOTH,
         "model.save('m.h5')",
     ),
     Row(
         "weights_h5",
         save_weights_h5,
         load_weights_h5,
-        ("weights", "optimizer"),
-        (2, 3),
+        {"weights": BOTH, "optimizer": BOTH},
+        BOTH,
         "model.save_weights; the optimizer only into a built one",
     ),
     Row(
         "checkpoint",
         save_checkpoint,
         load_checkpoint,
-        ("weights", "optimizer"),
-        (2, 3),
+        {"weights": BOTH, "optimizer": BOTH},
+        BOTH,
         "tf.train.Checkpoint",
     ),
     Row(
         "saved_model",
         save_saved_model,
         load_saved_model,
-        ("weights",),
-        (2, 3),
+        {"weights": BOTH},
+        BOTH,
         "model.export('folder'), a graph to call",
     ),
     Row(
         "npz",
         save_npz,
         load_npz,
-        ("architecture", "weights"),
-        (2, 3),
+        {"architecture": BOTH, "weights": BOTH},
+        BOTH,
         "config as JSON, arrays in one .npz",
     ),
 )
@@ -156,5 +160,14 @@ def load(folder, name: str, make_model):
     return TABLE[name].load(Path(folder), make_model)
 
 
-def keeps(name: str, part: str) -> bool:
-    return part in TABLE[name].keeps
+def keeps(name: str, part: str, keras: int) -> bool:
+    return keras in TABLE[name].keeps.get(part, ())
+
+
+def kept(row: Row) -> str:
+    """In words, with the Keras generation where it is not all of them."""
+    words = [
+        part if among == row.generations else f"{part} (Keras {', '.join(map(str, among))})"
+        for part, among in row.keeps.items()
+    ]
+    return ", ".join(words)

@@ -30,7 +30,7 @@ def switches() -> list[list[list[str]]]:
     """The values of the two richest parameters, and what each stands for."""
     counts = {row.name: ", ".join(map(str, row.counts)) for row in strategies.ROWS}
     chosen = [[row.name, counts[row.name], row.about] for row in strategies.ROWS]
-    kept = [[row.name, ", ".join(row.keeps), row.about] for row in formats.ROWS]
+    kept = [[row.name, formats.kept(row), row.about] for row in formats.ROWS]
     return [
         [["strategy", "devices", "what it is"], *chosen],
         [["save format", "keeps", "how"], *kept],
