@@ -234,9 +234,9 @@ def fork(path: str, command: list[str], environment: dict, folder: str, streams)
         raise Cold(f"the warm process did not answer ({error})") from None
 
 
-def start(module: str, environment: dict, log, path: str | None):
+def start(module: str, environment: dict, log, path: str | None, *arguments: str):
     """`python -m module` with a pipe as its standard input: forked from the warm process at `path`, or spawned."""
-    command = [sys.executable, "-m", module]
+    command = [sys.executable, "-m", module, *arguments]
     if not path:
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, text=True

@@ -33,6 +33,7 @@ PRELOAD = (
     "numpy.random",
     "papermill",
     "PIL.PngImagePlugin",
+    "pytest",
     "sqlite3",
     "tornado.platform.asyncio",
     "tensorflow.python.data.ops.from_tensors_op",
