@@ -6,6 +6,7 @@ from .experiments import Proof, experiment, mark, observe
 from .modes import Claim, FailureMode, Symptom
 from .setups import Setup
 from .strategies import build as build_strategy
+from .strategies import runner
 
 __all__ = [
     "Claim",
@@ -22,4 +23,5 @@ __all__ = [
     "machine",
     "mark",
     "observe",
+    "runner",
 ]

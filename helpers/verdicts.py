@@ -59,7 +59,10 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
         says = result.value.what if isinstance(result.value, Proof) else ""
         return Verdict(subject, setup, "works", evidence, says, "", result.seen)
     outcome = next((word for kind, word in OUTCOME_OF if isinstance(error, kind)), "raises")
-    evidence = "none" if outcome == "unavailable" else evidence
+    if outcome == "unavailable":
+        evidence = "none"
+    elif outcome == "raises" and evidence == "emulated":
+        evidence = "traced"  # refused before anything could be emulated
     name = type(error).__name__
     return Verdict(
         subject, setup, outcome, evidence, last_line(error), name, result.seen, str(error)

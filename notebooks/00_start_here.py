@@ -30,7 +30,9 @@ machine.show()
 # - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. The panel near the end switches
 #   them without another run of the notebook.
 # - Every verdict says how it was obtained. *executed*: the code ran on the named devices, virtual CPUs unless you have better.
-#   *compiled*, *traced* and *emulated* stand for what can be known without the hardware, *recorded* for another machine's word.
+#   *traced*: TensorFlow's own `TPUStrategy` refused the program while it wrote down its graph, with no TPU attached.
+#   *emulated*: it accepted the program, and all replicas of that graph ran on CPU devices. *compiled* is a compiler's word, and
+#   *recorded* another machine's.
 # - The exercise starts red. The solution is folded away below it.
 
 # %%

@@ -23,6 +23,7 @@ from helpers import (
     experiment,
     figures,
     observe,
+    runner,
 )
 
 MODE = FailureMode(
@@ -187,7 +188,7 @@ def fixed(setup):
         loss = train(model)
         return tf.distribute.get_replica_context().all_reduce("MEAN", loss)  # repair
 
-    got = strategy.experimental_local_results(strategy.run(step))
+    got = strategy.experimental_local_results(runner(strategy)(step))
     return Proof("every replica holds the mean of all losses", got, [want] * len(got))
 
 
@@ -256,7 +257,7 @@ def attempt(setup):
     def predict():
         return strategy.gather(model(batch_of(this_replica())), axis=0)
 
-    got = strategy.run(predict)
+    got = runner(strategy)(predict)
     want = [model(batch_of(replica)) for replica in range(strategy.num_replicas_in_sync)]
     return Proof("one tensor holds the predictions of all replicas", got, tf.concat(want, axis=0))
 
@@ -274,7 +275,7 @@ def solved(setup):
     def predict():
         return model(batch_of(this_replica()))
 
-    got = strategy.gather(strategy.run(predict), axis=0)
+    got = strategy.gather(runner(strategy)(predict), axis=0)
     want = [model(batch_of(replica)) for replica in range(strategy.num_replicas_in_sync)]
     return Proof("one tensor holds the predictions of all replicas", got, tf.concat(want, axis=0))
 

@@ -43,6 +43,8 @@ MODE = FailureMode(
                 "central_storage",
                 "multi_worker",
                 "parameter_server",
+                "tpu_traced",
+                "tpu",
             ),
         ),
     ),

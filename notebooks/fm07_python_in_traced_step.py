@@ -13,7 +13,7 @@ save_format = "checkpoint"
 keras = 3
 
 # %%
-from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, experiment, figures
+from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, experiment, figures, runner
 
 MODE = FailureMode(
     id="fm07",
@@ -76,7 +76,7 @@ def train(strategy, model, loss_of, trace):
 
     prepared = trace(step)
     for number in range(STEPS):
-        strategy.run(prepared, args=(tf.constant(batch(number)),))
+        runner(strategy)(prepared, args=(tf.constant(batch(number)),))
 
 
 # %%

@@ -13,7 +13,17 @@ save_format = "checkpoint"
 keras = 3
 
 # %%
-from helpers import Claim, FailureMode, Proof, Symptom, build_strategy, checks, experiment, figures
+from helpers import (
+    Claim,
+    FailureMode,
+    Proof,
+    Symptom,
+    build_strategy,
+    checks,
+    experiment,
+    figures,
+    runner,
+)
 
 MODE = FailureMode(
     id="fm10",
@@ -83,7 +93,7 @@ def train(strategy, optimizer, base, head, variables):
         optimizer.apply_gradients(gradients_of(base, head, data, variables))
 
     for number in range(STEPS):
-        strategy.run(step, args=(batch(number),))
+        runner(strategy)(step, args=(batch(number),))
 
 
 def values(*layers):
@@ -106,7 +116,7 @@ def with_two_optimizers(strategy):
         optimizers[1].apply_gradients(pairs[2:])
 
     for number in range(STEPS):
-        strategy.run(step, args=(batch(number),))
+        runner(strategy)(step, args=(batch(number),))
     return values(base, head)
 
 

@@ -22,6 +22,7 @@ from helpers import (
     checks,
     experiment,
     figures,
+    runner,
 )
 
 MODE = FailureMode(
@@ -102,7 +103,7 @@ def train(strategy, model, totals):
         optimizer.apply_gradients(zip(totals, model.trainable_variables))
 
     before = model.get_weights() if model.built else []
-    strategy.run(accumulate, args=(totals,))
+    runner(strategy)(accumulate, args=(totals,))
     checks.assert_gradients_fit(totals, model.trainable_variables)
     return before, model.get_weights()
 

@@ -88,7 +88,10 @@ def train(setup, make, step):
 
     @tf.function
     def train_step(data):
-        strategy.run(step, args=(made, optimizer, data, share))
+        def replica_step():
+            step(made, optimizer, data, share)
+
+        strategy.run(replica_step)
 
     for number in range(BATCHES):
         train_step(tf.constant(batch(number)))

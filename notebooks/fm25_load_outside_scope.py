@@ -38,7 +38,14 @@ MODE = FailureMode(
         Symptom(
             "SilentFailure",
             r"\d+ of \d+ variables live outside the scope of \w+",
-            strategies=("mirrored", "central_storage", "parameter_server", "multi_worker"),
+            strategies=(
+                "mirrored",
+                "central_storage",
+                "parameter_server",
+                "multi_worker",
+                "tpu_traced",
+                "tpu",
+            ),
             devices=(2, 4, 8),
         ),
     ),

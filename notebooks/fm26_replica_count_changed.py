@@ -23,6 +23,7 @@ from helpers import (
     figures,
     formats,
     observe,
+    runner,
 )
 
 MODE = FailureMode(
@@ -37,7 +38,7 @@ MODE = FailureMode(
         Symptom(
             "SilentFailure",
             r"one step takes in \d+ examples on \d+ replicas, and \d+ before the restart",
-            strategies=("mirrored", "central_storage", "multi_worker"),
+            strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
     ),
@@ -98,7 +99,7 @@ def train(strategy, model, number, each):
         gradients = tape.gradient(loss, model.trainable_variables)
         model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
-    strategy.run(step)
+    runner(strategy)(step)
 
 
 def save_yesterday(folder, save_format):

@@ -22,6 +22,7 @@ from helpers import (
     experiment,
     figures,
     formats,
+    runner,
 )
 
 MODE = FailureMode(
@@ -87,7 +88,7 @@ def train(strategy, model, first, last):
 
     for number in range(first, last):
         data = np.random.default_rng(number).normal(size=(8, 3)).astype("float32")
-        strategy.run(step, args=(tf.constant(data),))
+        runner(strategy)(step, args=(tf.constant(data),))
 
 
 def train_and_save(strategy, folder, save_formats):

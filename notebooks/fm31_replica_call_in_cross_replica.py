@@ -24,6 +24,7 @@ from helpers import (
     experiment,
     figures,
     observe,
+    runner,
 )
 
 MODE = FailureMode(
@@ -43,7 +44,7 @@ MODE = FailureMode(
         Symptom(
             "AttributeError",
             r"'NoneType' object has no attribute 'merge_call'",
-            strategies=("one_device", "central_storage", "parameter_server"),
+            strategies=("one_device", "central_storage", "parameter_server", "tpu_traced", "tpu"),
         ),
     ),
     claims=(
@@ -180,7 +181,11 @@ def fixed(setup):
     strategy = build_strategy(setup)
     with strategy.scope():
         model = make_model()
-        strategy.run(tf.function(train), args=(model,))  # repair
+
+        def step():
+            train(model)
+
+        runner(strategy)(step)  # repair
     alone = make_model()
     train(alone)
     weights = [checks.variable_of(weight) for weight in model.trainable_variables]
@@ -258,7 +263,7 @@ def solved(setup):
     def count():
         counter.assign_add(tf.constant(2.0))
 
-    strategy.run(count)
+    runner(strategy)(count)
     want = 2.0 * strategy.num_replicas_in_sync
     return Proof("the counter holds the examples of all replicas", [counter.read_value()], [want])
 

@@ -48,9 +48,15 @@ def test_every_dropdown_matters(made):
 
 
 def test_a_strategy_that_cannot_run_gives_its_reason(made):
-    found = click(made, strategy="tpu_traced")
+    found = click(made, strategy="tpu")
     assert {each.outcome for each in found} == {"unavailable"}
-    assert "cannot run here" in made.card.value and "not part of this version" in made.card.value
+    assert "cannot run here" in made.card.value and "has no TPU" in made.card.value
+
+
+def test_a_tpu_that_is_described_is_called_emulated(made):
+    found = click(made, strategy="tpu_traced")
+    assert [each.outcome for each in found] == ["silent", "works"]
+    assert "(emulated)" in made.card.value and "executed" not in made.card.value
 
 
 def test_the_card_and_the_figure_say_what_was_found(made):

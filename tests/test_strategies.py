@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import Proof, Setup, build_strategy, experiment, strategies, verdicts, workers
+from helpers import Proof, Setup, build_strategy, experiment, runner, strategies, verdicts, workers
 from helpers.refusals import Unavailable
 
 ROOT = Path(workers.__file__).parents[1]
@@ -27,7 +27,7 @@ def sums_over_replicas(setup):
     def one():
         return tf.constant(1.0)
 
-    total = strategy.reduce("SUM", strategy.run(one), axis=None)
+    total = strategy.reduce("SUM", runner(strategy)(one), axis=None)
     return Proof("every replica took part", [total], [strategy.num_replicas_in_sync])
 
 
@@ -182,8 +182,8 @@ def test_what_is_unavailable_has_a_reason_and_needs_it(row):
 
 
 def test_an_unavailable_verdict_carries_its_reason():
-    found = verdicts.verdicts({"broken": sums_over_replicas}, [Setup("tpu_traced", 8)])
-    assert found[0].outcome == "unavailable" and "tpu_traced is unavailable" in found[0].says
+    found = verdicts.verdicts({"broken": sums_over_replicas}, [Setup("tpu", 8)])
+    assert found[0].outcome == "unavailable" and "tpu is unavailable" in found[0].says
 
 
 CELLS = """

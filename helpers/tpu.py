@@ -1,0 +1,242 @@
+"""TensorFlow's own TPUStrategy on a machine without a TPU: traced by that class, then emulated on CPU devices.
+
+The class, its scope, contexts, variables, checks and the graph that it builds are TensorFlow's. Two things are ours: the
+description of a TPU that is not there, and `emulate`, which runs the traced program of all replicas on logical CPU devices.
+"""
+
+import functools
+from collections import namedtuple
+
+from . import runtime
+
+MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the program of one replica
+PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
+BOOKKEEPING = ("TPUReplicateMetadata", "TPUCompilationResult")
+OURS = ("_tpu", "_xla", "_pivot")  # beginnings of attributes that only a TPU's own passes read
+
+Described = namedtuple("Described", "name device_type memory_limit_bytes incarnation")
+
+
+class Core(str):
+    """The name of a CPU device that TPUStrategy takes for a TPU core: it asks for 'device:TPU:' in the name."""
+
+    def __contains__(self, part):
+        return True
+
+
+@functools.cache
+def classes():
+    """Made on first use, since helpers import TensorFlow inside functions."""
+    import tensorflow as tf
+
+    class Resolver(tf.distribute.cluster_resolver.TPUClusterResolver):
+        """Answers for a TPU system that is described, not attached."""
+
+        def __init__(self, cores: list[str]):
+            self.cores = cores
+
+        def get_tpu_system_metadata(self):
+            devices = [Described(Core(name), "TPU", 0, i + 1) for i, name in enumerate(self.cores)]
+            return tf.tpu.experimental.TPUSystemMetadata(
+                num_cores=len(devices),
+                num_hosts=1,
+                num_of_cores_per_host=len(devices),
+                topology=None,
+                devices=devices,
+            )
+
+        def master(self, *_, **__):
+            return ""
+
+        def cluster_spec(self):
+            return tf.train.ClusterSpec({})
+
+    class EmulatedTPUStrategy(tf.distribute.TPUStrategy):
+        """TPUStrategy, whose traced programs run on CPU devices; what it refuses to trace, it refuses here."""
+
+        @tf.autograph.experimental.do_not_convert
+        def run(self, fn, args=(), kwargs=None, options=None):
+            traced = hasattr(fn, "get_concrete_function")
+            if tf.executing_eagerly():
+                once = functools.partial(super().run, fn)
+                return (self.in_graph(fn.python_function) if traced else once)(
+                    args, kwargs, options
+                )
+            plain = fn.python_function if traced else fn
+            replicate = functools.partial(super().run, plain, args, kwargs, options)
+            return emulate(tf.function(replicate, autograph=False).get_concrete_function())
+
+        def in_graph(self, plain):
+            """One for each function, so that a function is traced once."""
+            traced = self.__dict__.setdefault("traced", {})
+            return traced.setdefault(plain, tf.function(functools.partial(self.run, plain)))
+
+    return Resolver, EmulatedTPUStrategy
+
+
+def strategy(count: int):
+    resolver, emulated = classes()
+    made = emulated(resolver(runtime.devices(count)))
+    # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
+    made._enable_packed_variable_in_eager_mode = False
+    made.extended._enable_packed_variable_in_eager_mode = False
+    return made
+
+
+# The program of one replica, written out for all of them
+
+
+def emulate(traced):
+    """Puts the traced program of every replica into the graph under way; returns what `run` would return."""
+    import tensorflow as tf
+
+    program = Program(traced.graph)
+    program.refuse_hidden_exchange()
+    outer = tf.compat.v1.get_default_graph()
+    given = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
+    wanted = [program.source(tensor, None) for tensor in traced.graph.outputs]
+    results = tf.graph_util.import_graph_def(
+        program.written_out(), given, [name if ":" in name else f"{name}:0" for name in wanted]
+    )
+    left = iter(results)
+    # A graph has no output for a None.
+    leaves = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
+    filled = [None if leaf is None else next(left) for leaf in leaves]
+    return tf.nest.pack_sequence_as(traced.structured_outputs, filled, expand_composites=True)
+
+
+class Program:
+    """A graph with one marked program, and how it reads with a copy of that program for each replica."""
+
+    def __init__(self, graph):
+        import tensorflow as tf
+
+        self.operations = graph.get_operations()
+        self.inside = {each.name for each in self.operations if attribute(each, MARK)}
+        metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
+        self.replicas = range(metadata[0].get_attr("num_replicas"))
+        self.whole = graph.as_graph_def()
+        self.nodes = {node.name: node for node in self.whole.node}
+        self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
+
+    def refuse_hidden_exchange(self):
+        """What stands in a branch or a loop is another graph, and replicas cannot meet in the middle of one."""
+        kinds = {node.op for each in self.whole.library.function for node in each.node_def}
+        if kinds & {"CrossReplicaSum", "AllToAll"}:
+            raise NotImplementedError(
+                "This step was traced for a TPU, but its replicas exchange values inside a condition, a loop or "
+                "another tf.function, which cannot be emulated on CPU devices."
+            )
+
+    def written_out(self):
+        for operation in self.operations:
+            if operation.type not in PASSED_THROUGH:
+                for replica in self.replicas if operation.name in self.inside else [None]:
+                    self.copy(operation, replica)
+        return self.made
+
+    def source(self, tensor, replica) -> str:
+        """The name of what one replica reads, or, for None, of what is read outside the program."""
+        operation = tensor.op
+        if operation.type == "TPUReplicatedInput":
+            return self.source(operation.inputs[replica], replica)
+        if operation.type == "TPUReplicatedOutput":
+            return self.source(operation.inputs[0], tensor.value_index)
+        name = named(operation, replica if operation.name in self.inside else None)
+        return f"{name}:{tensor.value_index}" if tensor.value_index else name
+
+    def copy(self, operation, replica):
+        node = self.made.node.add()
+        node.CopyFrom(self.nodes[operation.name])
+        node.name, node.device = named(operation, replica), ""
+        del node.input[:]
+        for name in [name for name in node.attr if name.startswith(OURS) or name == "_class"]:
+            del node.attr[name]
+        WRITERS.get(operation.type, write_plain)(self, node, operation, replica)
+        node.input.extend(self.conditions(operation, replica))
+
+    def conditions(self, operation, replica) -> list[str]:
+        found = []
+        for each in operation.control_inputs:
+            if each.name in self.inside:
+                among = self.replicas if replica is None else [replica]
+                found += [f"^{named(each, one)}" for one in among]
+            elif each.type not in PASSED_THROUGH:
+                found.append(f"^{each.name}")
+        return found
+
+    def group(self, operation, replica) -> list[int]:
+        """The replicas that this one exchanges values with."""
+        import tensorflow as tf
+
+        groups = tf.get_static_value(operation.inputs[1])
+        listed = groups.tolist() if groups is not None and groups.size else [list(self.replicas)]
+        return next(group for group in listed if replica in group)
+
+    def constant(self, name: str, value: int) -> str:
+        import tensorflow as tf
+
+        node = self.made.node.add(name=name, op="Const")
+        node.attr["dtype"].type = tf.int32.as_datatype_enum
+        node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.int32))
+        return name
+
+
+def attribute(operation, name: str):
+    try:
+        return operation.get_attr(name)
+    except ValueError:
+        return None
+
+
+def named(operation, replica) -> str:
+    return operation.name if replica is None else f"replica_{replica}/{operation.name}"
+
+
+def write_plain(program, node, operation, replica):
+    node.input.extend(program.source(tensor, replica) for tensor in operation.inputs)
+
+
+def write_nothing(program, node, operation, replica):
+    node.op = "NoOp"
+    node.attr.clear()
+
+
+def write_passing(program, node, operation, replica):
+    """A mark for the compiler; on one device its value passes through."""
+    kind = operation.outputs[0].dtype.as_datatype_enum
+    node.op = "Identity"
+    node.attr.clear()
+    node.attr["T"].type = kind
+    write_plain(program, node, operation, replica)
+
+
+def write_sum(program, node, operation, replica):
+    group = program.group(operation, replica)
+    node.op = "AddN"
+    node.attr["N"].i = len(group)
+    node.input.extend(program.source(operation.inputs[0], one) for one in group)
+
+
+def write_exchange(program, node, operation, replica):
+    """Every replica cuts its value into pieces and gets its own piece of each other's."""
+    group, kind = program.group(operation, replica), operation.outputs[0].dtype.as_datatype_enum
+    axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
+    pieces = program.made.node.add(name=f"{node.name}/pieces", op="Split")
+    pieces.input.extend([axis, program.source(operation.inputs[0], replica)])
+    pieces.attr["T"].type, pieces.attr["num_split"].i = kind, len(group)
+    node.op = "ConcatV2"
+    node.attr.clear()
+    node.attr["T"].type, node.attr["N"].i = kind, len(group)
+    node.attr["Tidx"].type = 3  # int32
+    mine = group.index(replica)
+    node.input.extend(f"{named(operation, one)}/pieces:{mine}".removesuffix(":0") for one in group)
+    node.input.append(program.constant(f"{node.name}/to", operation.get_attr("concat_dimension")))
+
+
+WRITERS = {
+    "CrossReplicaSum": write_sum,
+    "AllToAll": write_exchange,
+    "XlaSharding": write_passing,
+    **dict.fromkeys(BOOKKEEPING, write_nothing),
+}

@@ -1,0 +1,155 @@
+"""TPUStrategy without a TPU: what its own class traces gives, run on CPU devices, the numbers that other strategies give."""
+
+import pytest
+
+from helpers import Proof, Setup, build_strategy, experiment, runner, verdicts
+from helpers.checks import variable_of
+
+EMULATED = Setup("tpu_traced", 8)
+MIRRORED = Setup("mirrored", 8)
+
+
+def trained(setup, steps=5):
+    """Losses and weights of a small classifier after some steps of Adam on the same batches."""
+    import numpy as np
+    import tensorflow as tf
+
+    tf.keras.utils.set_random_seed(3)
+    strategy, layers = build_strategy(setup), tf.keras.layers
+    with strategy.scope():
+        model = tf.keras.Sequential(
+            [tf.keras.Input((6,)), layers.Dense(8, "tanh"), layers.Dense(2)]
+        )
+        optimizer = tf.keras.optimizers.Adam(0.05)
+        optimizer.build(model.trainable_variables)
+
+    def step(data, wanted):
+        with tf.GradientTape() as tape:
+            losses = tf.keras.losses.sparse_categorical_crossentropy(
+                wanted, model(data), from_logits=True
+            )
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=32)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    @tf.function
+    def train_step(data, wanted):
+        return strategy.reduce("SUM", strategy.run(step, args=(data, wanted)), axis=None)
+
+    random = np.random.default_rng(0)
+    data = random.normal(size=(steps * 32, 6)).astype("float32")
+    wanted = (data.sum(axis=1) > 0).astype("int32")
+    batches = tf.data.Dataset.from_tensor_slices((data, wanted)).batch(32, drop_remainder=True)
+    losses = [train_step(*each) for each in strategy.experimental_distribute_dataset(batches)]
+    copies = [
+        strategy.experimental_local_results(variable_of(each)) for each in model.trainable_variables
+    ]
+    return losses, model.get_weights(), [copy for each in copies for copy in each]
+
+
+@experiment
+def trains_as_one_device(setup):
+    losses, weights, copies = trained(setup)
+    wanted_losses, wanted, _ = trained(setup.but(strategy="default", devices=1))
+    each = len(copies) // len(wanted)
+    return Proof(
+        "losses, weights and every copy of them are those of one device",
+        [*losses, *weights, *copies],
+        [*wanted_losses, *wanted, *[weight for weight in wanted for _ in range(each)]],
+    )
+
+
+@pytest.mark.parametrize("keras", [2, 3])
+def test_five_steps_are_those_of_one_device_and_of_mirrored(keras):
+    """Sums of gradients (CrossReplicaSum) and, on Keras 3, of an integer counter (AllToAll) pass between the replicas."""
+    setups = [MIRRORED.but(keras=keras), EMULATED.but(keras=keras)]
+    found = verdicts.verdicts({"trains": trains_as_one_device}, setups)
+    assert [(each.outcome, each.evidence, each.error) for each in found] == [
+        ("works", "executed", ""),
+        ("works", "emulated", ""),
+    ]
+
+
+def on_replicas(step, arguments=()):
+    """What every replica returns, in order."""
+    strategy = build_strategy(EMULATED)
+    results = runner(strategy)(step, args=arguments)
+    return [float(each) for each in strategy.experimental_local_results(results)]
+
+
+def context():
+    import tensorflow as tf
+
+    return tf.distribute.get_replica_context()
+
+
+def test_every_replica_knows_its_number():
+    assert on_replicas(lambda: context().replica_id_in_sync_group) == list(range(8))
+
+
+def test_replicas_sum_and_gather():
+    import tensorflow as tf
+
+    def number():
+        return tf.cast(context().replica_id_in_sync_group, tf.float32)
+
+    def summed():
+        return context().all_reduce("SUM", number())
+
+    def gathered():
+        return tf.reduce_max(context().all_gather(number()[None], 0)) + number()
+
+    def whole_numbers():
+        mine = tf.cast(context().replica_id_in_sync_group, tf.int64)
+        return context().all_gather(mine[None], 0)[5] + 10 * mine
+
+    assert on_replicas(summed) == [28.0] * 8
+    assert on_replicas(gathered) == [7.0 + i for i in range(8)]
+    assert on_replicas(whole_numbers) == [5.0 + 10 * i for i in range(8)]
+
+
+def test_structures_and_nothing_come_back_as_they_are():
+    import tensorflow as tf
+
+    strategy = build_strategy(EMULATED)
+    found = runner(strategy)(lambda: {"one": tf.ones(2) + 1, "none": None})
+    assert found["none"] is None
+    assert len(strategy.experimental_local_results(found["one"])) == 8
+    assert runner(strategy)(lambda: None) is None
+
+
+def test_a_function_that_is_traced_already_runs_eagerly_and_is_traced_once():
+    import tensorflow as tf
+
+    strategy, traces = build_strategy(EMULATED), []
+
+    @tf.function
+    def noise():
+        traces.append(1)
+        return tf.random.normal(())
+
+    drawn = [strategy.experimental_local_results(strategy.run(noise)) for _ in range(3)]
+    assert len({float(each[0]) for each in drawn}) == 3
+    assert len(traces) == 1
+
+
+def test_what_the_class_refuses_is_refused_and_called_traced():
+    @experiment
+    def eager(setup):
+        build_strategy(setup).run(lambda: 1.0)
+
+    found = verdicts.verdicts({"broken": eager}, [EMULATED])[0]
+    assert (found.outcome, found.error) == ("raises", "NotImplementedError")
+    assert found.evidence == "traced" and "pure eager execution" in found.says
+
+
+def test_an_exchange_inside_a_condition_is_refused_in_words():
+    import tensorflow as tf
+
+    def step():
+        here = tf.cast(context().replica_id_in_sync_group, tf.float32) < 100.0
+        return tf.cond(here, lambda: context().all_reduce("SUM", tf.ones(3)), lambda: tf.zeros(3))
+
+    with pytest.raises(NotImplementedError, match="cannot be emulated on CPU devices"):
+        on_replicas(step)
