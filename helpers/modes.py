@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from . import setups
 from .experiments import Result, recall, run_all
 from .refusals import Refused, choose
-from .verdicts import Verdict, rows, text_table, verdict, verdicts
+from .verdicts import EVIDENCE, Verdict, rows, text_table, verdict, verdicts
 
 MIME = "application/vnd.strategy-clinic+json"
 WORDS = ("true", "half", "false")
@@ -119,13 +119,12 @@ class FailureMode:
         except Exception as error:
             result = Result(error=error)
         found = verdict("broken", setup, result)
-        word = self._agree(found)
-        self._report("reproduced", word, verdict=found.as_dict())
+        self._report("reproduced", self._agree(found), found)
 
     def proves(self, fixed, setup) -> None:
         """Runs the repaired experiment; the values in its proof must be equal."""
         found = self._proven("fixed", fixed, setup)
-        self._report("fixed", found.says, verdict=found.as_dict())
+        self._report("fixed", found.says, found)
 
     def table(self, broken, fixed, listed) -> None:
         """Shows the verdicts of both experiments under each setup; each must be what the mode declares."""
@@ -140,14 +139,16 @@ class FailureMode:
             table=[each.as_dict() | {"setup": each.setup.as_dict()} for each in found],
         )
 
-    def judges(self, setup, found: dict) -> None:
+    def judges(self, setup, found: dict, evidence: str = "executed") -> None:
         """Compares each claim's observations with its declared verdict: all hold, none holds, or some do."""
+        choose("evidence", evidence, EVIDENCE)
         for claim in self.claims:
             word = self._judge(claim, found.pop(claim.id, ()))
             if word != claim.expected(setup.keras):
                 raise self._disagreement(claim.id, claim.expected(setup.keras), word)
-            facts = {"id": claim.id, "verdict": word, "evidence": "executed"}
-            show(f"{claim.id} is {claim.told(setup.keras)}: {claim.says}", claim=facts)
+            facts = {"id": claim.id, "verdict": word, "evidence": evidence}
+            line = f"{claim.id} is {claim.told(setup.keras)} ({evidence}): {claim.says}"
+            show(line, claim=facts)
         if found:
             raise self._disagreement("claims", "only declared claims", ", ".join(found))
 
@@ -155,12 +156,12 @@ class FailureMode:
         """Says red or green, and why; a red exercise is where the reader starts, so it does not fail the notebook."""
         found = verdict("exercise", setup, run_all([(attempt, setup)])[0])
         colour = "green" if found.outcome == "works" and found.says else "red"
-        self._report("exercise", f"{colour}: {self._reason(found)}", colour=colour)
+        self._report("exercise", f"{colour}: {self._reason(found)}", found, colour=colour)
 
     def solution(self, solved, setup) -> None:
         """The solution must turn the exercise green."""
         found = self._proven("solution", solved, setup)
-        self._report("solution", f"green: {found.says}", colour="green")
+        self._report("solution", f"green: {found.says}", found, colour="green")
 
     def agrees(self, found: Verdict) -> bool:
         """Whether a verdict is what the mode declares; what cannot run here is neither right nor wrong."""
@@ -208,8 +209,11 @@ class FailureMode:
             f"{self.name} {verb}: declared {wanted}; the run gave {got}. See {self.notebook}"
         )
 
-    def _report(self, step: str, words: str, **facts) -> None:
-        show(f"{self.name} {step} | {words}", mode=self.id, step=step, **facts)
+    def _report(self, step: str, words: str, found: Verdict | None = None, **facts) -> None:
+        """One line; a verdict never stands without the word that says how it was obtained."""
+        how = f" ({found.evidence})" if found else ""
+        facts |= {"verdict": found.as_dict()} if found else {}
+        show(f"{self.name} {step}{how} | {words}", mode=self.id, step=step, **facts)
 
 
 def told(found: Verdict) -> str:

@@ -246,11 +246,11 @@ def keep_widget_state(root):
 
 
 def print_a_device(root):
-    changed(root / f"{FM25}.ipynb", "FM25 reproduced |", "FM25 reproduced on CPU:0 |")
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced on CPU:0 (")
 
 
 def print_a_path(root):
-    changed(root / f"{FM25}.ipynb", "FM25 reproduced |", "FM25 reproduced in /home/me |")
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced in /home/me (")
 
 
 def second_parameters_cell(root):

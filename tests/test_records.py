@@ -44,7 +44,7 @@ def test_a_check_says_in_words_what_differs(few, capsys):
 
 
 def test_a_check_sees_a_stored_output_that_differs(few, capfd):
-    changed(few / FM01, "FM01 fixed |", "FM01 mended |")
+    changed(few / FM01, "FM01 fixed (", "FM01 mended (")
     assert cli.main(["check", "fm01"]) == 1
     assert "stored outputs differ" in capfd.readouterr().out
 

@@ -119,9 +119,9 @@ def test_claims_are_judged_by_what_was_observed(capsys):
 def test_an_exercise_is_red_until_it_proves_something(capsys):
     for attempt in (nothing, differs, raises):
         MODE.exercise(attempt, TWO)
-        assert "FM00 exercise | red: " in capsys.readouterr().out
+        assert "FM00 exercise (executed) | red: " in capsys.readouterr().out
     MODE.exercise(equal, TWO)
-    assert "FM00 exercise | green: both are equal" in capsys.readouterr().out
+    assert "FM00 exercise (executed) | green: both are equal" in capsys.readouterr().out
 
 
 def test_a_proof_that_does_not_hold_raises_when_called():
