@@ -54,7 +54,7 @@ def parameter_server(count):
 def tpu_traced(count):
     from . import tpu
 
-    return tpu.strategy(count)
+    return tpu.strategy()
 
 
 def tpu_attached(count):

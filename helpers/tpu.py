@@ -5,9 +5,21 @@ description of a TPU that is not there, and `emulate`, which runs the traced pro
 """
 
 import functools
+import itertools
+import math
 from collections import namedtuple
 
 from . import runtime
+from .refusals import Unavailable, choose
+
+# Chips in x, y and z, and the cores of a chip. From v4 on, TensorFlow sees one core in each chip.
+MESHES = {
+    "v2-8": (2, 2, 1, 2),
+    "v3-8": (2, 2, 1, 2),
+    "v4-8": (2, 2, 1, 1),
+    "v5e-8": (2, 4, 1, 1),
+    "v6e-8": (2, 4, 1, 1),
+}
 
 MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the program of one replica
 PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
@@ -32,8 +44,8 @@ def classes():
     class Resolver(tf.distribute.cluster_resolver.TPUClusterResolver):
         """Answers for a TPU system that is described, not attached."""
 
-        def __init__(self, cores: list[str]):
-            self.cores = cores
+        def __init__(self, cores: list[str], described):
+            self.cores, self.described = cores, described
 
         def get_tpu_system_metadata(self):
             devices = [Described(Core(name), "TPU", 0, i + 1) for i, name in enumerate(self.cores)]
@@ -41,7 +53,7 @@ def classes():
                 num_cores=len(devices),
                 num_hosts=1,
                 num_of_cores_per_host=len(devices),
-                topology=None,
+                topology=self.described,
                 devices=devices,
             )
 
@@ -50,6 +62,16 @@ def classes():
 
         def cluster_spec(self):
             return tf.train.ClusterSpec({})
+
+    class Assignment(tf.tpu.experimental.DeviceAssignment):
+        """Says which CPU device stands for a core."""
+
+        def tpu_device(self, replica=0, logical_core=0, job=None):
+            number = self.tpu_ordinal(replica, logical_core)
+            return runtime.devices(number + 1)[number]
+
+        def host_device(self, replica=0, logical_core=0, job=None):
+            return runtime.devices(1)[0]
 
     class EmulatedTPUStrategy(tf.distribute.TPUStrategy):
         """TPUStrategy, whose traced programs run on CPU devices; what it refuses to trace, it refuses here."""
@@ -71,12 +93,33 @@ def classes():
             traced = self.__dict__.setdefault("traced", {})
             return traced.setdefault(plain, tf.function(functools.partial(self.run, plain)))
 
-    return Resolver, EmulatedTPUStrategy
+    return Resolver, Assignment, EmulatedTPUStrategy
 
 
-def strategy(count: int):
-    resolver, emulated = classes()
-    made = emulated(resolver(runtime.devices(count)))
+def topology(name: str):
+    """The cores of a TPU as TensorFlow sees them, in the order of their coordinates."""
+    import tensorflow as tf
+
+    mesh = MESHES[choose("TPU", name, MESHES)]
+    places = [list(reversed(place)) for place in itertools.product(*map(range, reversed(mesh)))]
+    return tf.tpu.experimental.Topology(mesh_shape=mesh, device_coordinates=[places])
+
+
+def strategy(name: str = "v2-8", computation=(1, 1, 1, 1), spmd: bool = False):
+    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over."""
+    resolver, assignment, emulated = classes()
+    described = topology(name)
+    cores = math.prod(MESHES[name])
+    placed = assignment.build(
+        described,
+        computation_shape=list(computation),
+        num_replicas=cores // math.prod(computation),
+    )
+    made = emulated(
+        resolver(runtime.devices(cores), described),
+        experimental_device_assignment=assignment(described, placed.core_assignment),
+        experimental_spmd_xla_partitioning=spmd,
+    )
     # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
     made._enable_packed_variable_in_eager_mode = False
     made.extended._enable_packed_variable_in_eager_mode = False
@@ -91,7 +134,7 @@ def emulate(traced):
     import tensorflow as tf
 
     program = Program(traced.graph)
-    program.refuse_hidden_exchange()
+    program.refuse_what_only_a_tpu_can_run()
     outer = tf.compat.v1.get_default_graph()
     given = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
     wanted = [program.source(tensor, None) for tensor in traced.graph.outputs]
@@ -119,13 +162,18 @@ class Program:
         self.nodes = {node.name: node for node in self.whole.node}
         self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
 
-    def refuse_hidden_exchange(self):
+    def refuse_what_only_a_tpu_can_run(self):
         """What stands in a branch or a loop is another graph, and replicas cannot meet in the middle of one."""
-        kinds = {node.op for each in self.whole.library.function for node in each.node_def}
-        if kinds & {"CrossReplicaSum", "AllToAll"}:
-            raise NotImplementedError(
-                "This step was traced for a TPU, but its replicas exchange values inside a condition, a loop or "
+        hidden = {node.op for each in self.whole.library.function for node in each.node_def}
+        if hidden & {"CrossReplicaSum", "AllToAll"}:
+            raise Unavailable(
+                "The step was traced for a TPU, but its replicas exchange values inside a condition, a loop or "
                 "another tf.function, which cannot be emulated on CPU devices."
+            )
+        if any(each.type.startswith("TPUPartitioned") for each in self.operations):
+            raise Unavailable(
+                "The step was traced for a TPU, but its variables have a copy on every logical device (SPMD), which "
+                "cannot be emulated on CPU devices."
             )
 
     def written_out(self):

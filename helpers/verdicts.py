@@ -1,5 +1,6 @@
 """Verdicts: what came of one experiment under one setup, and the tables that hold them."""
 
+import re
 from dataclasses import dataclass, field
 
 from . import strategies
@@ -49,7 +50,14 @@ class Verdict:
 def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if lines else "").removeprefix(f"{type(error).__name__}: ")
+    last = root_error(lines) or (lines[-1] if lines else "")
+    return last.removeprefix(f"{type(error).__name__}: ")
+
+
+def root_error(lines: list[str]) -> str:
+    """Where a graph lists several root errors, one of them; names of nodes, which differ from run to run, are left out."""
+    found = [re.match(r"\(\d+\) [A-Z_]+:\s+(.+)", line) for line in lines]
+    return min((re.sub(r" '[\w/]+'", "", each.group(1)) for each in found if each), default="")
 
 
 def verdict(subject: str, setup: Setup, result: Result) -> Verdict:

@@ -316,7 +316,6 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model whose variables have no copies,
-#   although you meant them to.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the other thing that goes wrong with a
-#   value that you keep beside the model.
+# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): another call with no place inside a replica.
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else changes when Python runs once, to write a graph.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model whose variables have no copies, although you meant them to.

@@ -367,7 +367,6 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): the other silent loss, where the values
-#   arrive and the devices do not.
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): how to read such a variable while
-#   replicas are training.
+# - [fm09 optimizer_slots_missing](fm09_optimizer_slots_missing.ipynb): the values of an optimizer, left behind likewise.
+# - [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb): formats that never hold them.
+# - [fm35 restore_before_build](fm35_restore_before_build.ipynb): a restore that finds no place yet for what the file holds.

@@ -289,5 +289,6 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the same question, put to a variable instead of a tensor.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): what really is missing when a checkpoint brings back something else.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the same, when what is read are the weights.
+# - [fm34 no_gradients](fm34_no_gradients.ipynb): NumPy or Python between the weights and the loss, and the tape sees nothing.
+# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the strategy that takes traced steps only.

@@ -297,5 +297,5 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm09 optimizer_slots_missing](fm09_optimizer_slots_missing.ipynb): the same slots, too late for the checkpoint.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): a variable that the optimizer knows and no checkpoint does.
+# - [fm09 optimizer_slots_missing](fm09_optimizer_slots_missing.ipynb): an optimizer that has not been built at all.
+# - [fm12 variables_recreated](fm12_variables_recreated.ipynb): where the variables that it does not know come from.

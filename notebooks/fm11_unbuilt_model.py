@@ -297,7 +297,6 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm12 variables_recreated](fm12_variables_recreated.ipynb): the other way to hold a list of variables that the
-#   next batch does not use.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the same words about unpacking, for a model whose
-#   variables Keras 3 does not see.
+# - [fm35 restore_before_build](fm35_restore_before_build.ipynb): what an unbuilt model does to a restore.
+# - [fm32 optimizer_built_in_replica](fm32_optimizer_built_in_replica.ipynb): what an unbuilt optimizer does to a traced step.
+# - [fm12 variables_recreated](fm12_variables_recreated.ipynb): variables that are made again and again.

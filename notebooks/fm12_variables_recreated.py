@@ -353,7 +353,5 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): a variable that is made once per process, and so
-#   starts again after a restart.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): why it matters under which strategy a variable
-#   is made.
+# - [fm10 variable_unknown_to_optimizer](fm10_variable_unknown_to_optimizer.ipynb): what the optimizer says of such a variable.
+# - [fm14 weights_not_shared](fm14_weights_not_shared.ipynb): two objects where you meant one.

@@ -274,7 +274,6 @@ clinic = panel(MODE, broken, fixed, setup)
 # %% [markdown]
 # ## See also
 #
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the other silent loss, where a value is
-#   gone and not a device.
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): what happens when you look at the
-#   weights of a model that does live on several devices.
+# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): the whole matrix of saving here and loading there.
+# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): the scope is open, and no replica is running.
+# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the other thing that a load may leave behind.

@@ -2,8 +2,9 @@
 
 import pytest
 
-from helpers import Proof, Setup, build_strategy, experiment, runner, verdicts
+from helpers import Proof, Setup, build_strategy, experiment, runner, tpu, verdicts
 from helpers.checks import variable_of
+from helpers.refusals import Refused, Unavailable
 
 EMULATED = Setup("tpu_traced", 8)
 MIRRORED = Setup("mirrored", 8)
@@ -71,9 +72,9 @@ def test_five_steps_are_those_of_one_device_and_of_mirrored(keras):
     ]
 
 
-def on_replicas(step, arguments=()):
+def on_replicas(step, arguments=(), strategy=None):
     """What every replica returns, in order."""
-    strategy = build_strategy(EMULATED)
+    strategy = strategy or build_strategy(EMULATED)
     results = runner(strategy)(step, args=arguments)
     return [float(each) for each in strategy.experimental_local_results(results)]
 
@@ -151,5 +152,41 @@ def test_an_exchange_inside_a_condition_is_refused_in_words():
         here = tf.cast(context().replica_id_in_sync_group, tf.float32) < 100.0
         return tf.cond(here, lambda: context().all_reduce("SUM", tf.ones(3)), lambda: tf.zeros(3))
 
-    with pytest.raises(NotImplementedError, match="cannot be emulated on CPU devices"):
+    with pytest.raises(Unavailable, match="exchange values inside a condition"):
         on_replicas(step)
+
+
+@pytest.mark.parametrize("name", tpu.MESHES)
+def test_every_described_tpu_runs_its_replicas(name):
+    strategy = tpu.strategy(name)
+    assert strategy.num_replicas_in_sync == (4 if name == "v4-8" else 8)
+    numbers = on_replicas(lambda: context().replica_id_in_sync_group, strategy=strategy)
+    assert numbers == list(range(strategy.num_replicas_in_sync))
+
+
+@pytest.mark.parametrize("spmd", [False, True])
+def test_a_replica_spread_over_two_cores_gives_the_same_numbers(spmd):
+    import tensorflow as tf
+
+    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd)
+
+    def step():
+        split = strategy.experimental_split_to_logical_devices(tf.ones((3, 4)), [1, 2])
+        return context().all_reduce("SUM", tf.reduce_sum(split))
+
+    assert on_replicas(step, strategy=strategy) == [48.0] * 4
+
+
+def test_variables_on_every_logical_device_are_not_emulated():
+    import tensorflow as tf
+
+    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd=True)
+    with strategy.scope():
+        variable = tf.Variable(1.0)
+    with pytest.raises(Unavailable, match="on every logical device"):
+        on_replicas(lambda: variable.read_value(), strategy=strategy)
+
+
+def test_an_unknown_tpu_is_refused_with_the_known_ones():
+    with pytest.raises(Refused, match="v5e-8"):
+        tpu.strategy("v9-8")

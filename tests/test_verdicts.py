@@ -175,3 +175,13 @@ def test_the_useful_line_is_the_last_one():
     found = verdicts({"broken": raises}, [TWO])
     assert found[0].says == "wrong shape"
     assert last_line(ValueError("")) == ""
+
+
+def test_of_several_root_errors_one_is_told_without_names():
+    told = "Detected at node cond/A\n2 root error(s) found.\n"
+    told += "  (0) INVALID_ARGUMENT:  Feed a value for 'cond/_1/A_2' of int32\n\t [[{{node cond/A_2}}]]\n"
+    told += (
+        "  (1) INVALID_ARGUMENT:  Feed a value for 'cond/_1/A' of int32\n\t [[{{node cond/A}}]]\n"
+    )
+    told += "0 successful operations.\n0 derived errors ignored. [Op:__inference_step_12]"
+    assert last_line(ValueError(told)) == "Feed a value for of int32"
