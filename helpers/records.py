@@ -188,8 +188,10 @@ def empty(keras: int) -> dict:
 def record(chosen, keras: int, workers=1, again=False, tell=sources.say):
     """Measures what this runtime's record does not hold yet, and writes it after every mode, so it can be stopped."""
     stored, fresh = read(name_of(keras)), empty(keras)
-    if again or not stored or stored["versions"] != fresh["versions"]:
+    if not stored or stored["versions"] != fresh["versions"]:
         stored = fresh
+    for mode, _ in chosen if again else []:
+        stored["modes"].pop(mode.id, None)
     left = [(mode, path) for mode, path in chosen if not holds(stored, mode, path)]
     if len(left) < len(chosen):
         tell(

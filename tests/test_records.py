@@ -81,6 +81,14 @@ def test_a_record_of_other_versions_starts_anew(few):
     assert list(records.read(NAME)["modes"]) == ["fm01"]
 
 
+def test_recording_one_mode_again_leaves_the_others(few):
+    changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"')
+    before = set(records.read(NAME)["modes"])
+    assert cli.main(["record", "fm01", "--again"]) == 0
+    assert set(records.read(NAME)["modes"]) == before
+    assert records.read(NAME)["modes"]["fm01"]["claims"]["000-C1"] == "false"
+
+
 def broken_copy(project, line: str):
     """fm01 whose broken experiment does something else under the strategy default."""
     path = project / FM01

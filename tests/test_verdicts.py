@@ -185,3 +185,8 @@ def test_of_several_root_errors_one_is_told_without_names():
     )
     told += "0 successful operations.\n0 derived errors ignored. [Op:__inference_step_12]"
     assert last_line(ValueError(told)) == "Feed a value for of int32"
+
+
+def test_the_useful_line_is_the_same_in_every_run():
+    told = "defined in FuncGraph(name=step{}), which is out of scope."
+    assert last_line(TypeError(told.format(", id=140604639972928"))) == told.format("")
