@@ -103,7 +103,11 @@ def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
 
 def test_claims_are_judged_by_what_was_observed(capsys):
     MODE.judges(TWO, {"000-C1": [False, False], "000-C2": [True, False]})
-    assert "000-C2 is half on Keras 3, true on Keras 2: two" in capsys.readouterr().out
+    assert "000-C2 is half on Keras 3, true on Keras 2 (executed): two" in capsys.readouterr().out
+    MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
+    assert "000-C1 is false (traced): one" in capsys.readouterr().out
+    with pytest.raises(Refused, match="evidence = 'seen'"):
+        MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False]}, evidence="seen")
     for found in (
         {"000-C1": [True], "000-C2": [True, False]},
         {"000-C1": [False], "000-C2": [True]},
