@@ -6,6 +6,9 @@ from difflib import get_close_matches
 class Refused(ValueError):
     """A mistake of the user's; its message is the whole story, so a notebook shows no traceback."""
 
+    # AutoGraph makes the errors of a traced function anew, and keeps the class of such only.
+    __init__ = Exception.__init__
+
     def _render_traceback_(self):
         return [str(self)]
 

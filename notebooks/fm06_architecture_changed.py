@@ -36,14 +36,14 @@ MODE = FailureMode(
         Symptom(
             "ValueError",
             r"The shape of the target variable and the shape of the target value .* must match",
-            strategies=("mirrored", "multi_worker"),
+            strategies=("mirrored", "multi_worker", "tpu_traced", "tpu"),
             formats=("checkpoint",),
             keras=(3,),
         ),
         Symptom(
             "ValueError",
             r"Cannot assign value to variable .*Shape mismatch",
-            strategies=("mirrored", "multi_worker"),
+            strategies=("mirrored", "multi_worker", "tpu_traced", "tpu"),
             formats=("checkpoint",),
             keras=(2,),
         ),
@@ -53,6 +53,14 @@ MODE = FailureMode(
             r"objects could not be loaded|^\[<\w+ name=\w+, built=True>",
             formats=("weights_h5",),
             keras=(3,),
+        ),
+        # A TPU's variable takes a value of any shape, so the first call is the first to notice.
+        Symptom(
+            "ValueError",
+            r"is incompatible with the layer: expected axis -1",
+            strategies=("tpu_traced", "tpu"),
+            formats=("weights_h5",),
+            keras=(2,),
         ),
         Symptom(
             "ValueError",
