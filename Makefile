@@ -11,8 +11,9 @@ lab: .venv/lab
 test: .venv/test
 	$(BIN)/ruff check helpers notebooks tests
 	$(BIN)/ruff format --check helpers notebooks tests
-	$(BIN)/pytest tests
-	$(BIN)/pytest --nbval notebooks
+	$(BIN)/pytest tests --ignore tests/test_controls.py
+	$(BIN)/pytest -n 2 tests/test_controls.py
+	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
 # Byte-compiled at install: importing TensorFlow takes more than twice as long without.
 .venv/lab: $(PINS) binder/overrides.json

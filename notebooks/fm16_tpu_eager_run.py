@@ -171,9 +171,9 @@ figures.grid(FOUND, COLUMNS, "runs", "raises", "Which call does which strategy t
 # %% [markdown]
 # ## The fix
 #
-# Put the whole step, `strategy.run` and what you do with its results, into one `tf.function`, and do so from the first day: it
-# then runs on every strategy. The proof is the one that matters: the weights that all replicas have made of the batch are those
-# of one device.
+# Put the call of `strategy.run` into a `tf.function`, with whatever you do with its results, and do so from the first day: then
+# every strategy takes it. The shortest way to write that is `tf.function(strategy.run)(step)`. The proof is the one that
+# matters: the weights that all replicas have made of the batch are those of one device.
 
 
 # %%
@@ -183,12 +183,7 @@ def fixed(setup):
     with strategy.scope():
         weights = make_weights()
     step = step_for(weights)
-
-    @tf.function
-    def train_step():
-        strategy.run(step)  # repair
-
-    train_step()
+    tf.function(strategy.run)(step)  # repair: traced as a whole, so there is a program to hand over
     alone = make_weights()
     step_for(alone)()
     got = [part.numpy() for part in strategy.experimental_local_results(weights)]
