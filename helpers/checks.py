@@ -150,3 +150,83 @@ def assert_shared(first, second):
         raise SilentFailure(
             f"{len(own)} of {len(second.variables)} variables are not shared: they are copies that train apart."
         )
+
+
+def assert_loss_of_whole_batch(strategy, losses, whole):
+    """Raises unless the losses of all replicas add up to the loss of the whole batch, as their gradients do.
+
+    `losses` is what `strategy.run` has returned for the loss, `whole` that of the whole batch by the same weights.
+    """
+    import tensorflow as tf
+
+    together, whole = tf.reduce_sum(strategy.reduce("SUM", losses, axis=None)), float(whole)
+    if abs(float(together) - whole) > 1e-3 * abs(whole):
+        raise SilentFailure(
+            f"the losses of {strategy.num_replicas_in_sync} replicas add up to {float(together) / whole:.2f} times "
+            "the loss of the whole batch: so do their gradients, and nothing was said."
+        )
+
+
+def assert_replicas_agree(strategy, variables):
+    """Raises if a variable, which is one for whoever reads or saves it, has another value on each replica.
+
+    `variables` are `model.variables`. One that is made to differ, and is put together when read (`ON_READ`), may.
+    """
+    import tensorflow as tf
+
+    on_read = tf.VariableSynchronization.ON_READ
+    chosen = [each for each in map(variable_of, variables) if each.synchronization is not on_read]
+
+    @tf.function
+    def spreads():
+        copies = strategy.run(lambda: [tf.cast(each, tf.float32) for each in chosen])
+        means = [strategy.reduce("MEAN", each, axis=None) for each in copies]
+        mine = [strategy.experimental_local_results(each)[0] for each in copies]
+        return [tf.reduce_max(tf.abs(a - b) / (1 + tf.abs(b))) for a, b in zip(mine, means)]
+
+    apart = [each for each, distance in zip(chosen, spreads()) if float(distance) > 1e-5]
+    if apart:
+        names = ", ".join(variable.name.split(":")[0] for variable in apart)
+        raise SilentFailure(
+            f"{len(apart)} of {len(variables)} variables are not the same on all "
+            f"{strategy.num_replicas_in_sync} replicas, and a file keeps one of their values: {names}."
+        )
+
+
+def assert_scope_of_writers(strategy, variables):
+    """Raises if a variable was made outside the scope of the strategy whose replicas are going to write to it."""
+    known, replicas = strategy.extended.variable_created_in_scope, strategy.num_replicas_in_sync
+    outside = [variable_of(each) for each in variables if not known(variable_of(each))]
+    if outside and replicas > 1:
+        raise SilentFailure(
+            f"{replicas} replicas write to {outside[0].name.split(':')[0]}, which was made outside their scope: "
+            "every one of their updates counts, and nothing was said."
+        )
+
+
+def assert_mean_of_all(strategy, mean, values):
+    """Raises if `mean` is not the mean over all examples of all replicas.
+
+    `values` is what `strategy.run` returned: a tensor with one value per example, on each replica.
+    """
+    import tensorflow as tf
+
+    everything = strategy.gather(values, axis=0)
+    wanted, found = tf.reduce_mean(everything), tf.cast(mean, everything.dtype)
+    if not tf.abs(found - wanted) <= 1e-5 * (1 + tf.abs(wanted)):  # nor if it is not a number
+        raise SilentFailure(
+            f"the mean is {float(found):.4f}, and that of all {len(everything)} examples is "
+            f"{float(wanted):.4f}: a replica with few of them has weighed as much as a full one."
+        )
+
+
+def assert_global_batch(strategy, batch, size):
+    """Raises if the parts that all replicas get of one step are not `size` examples together.
+
+    `batch` is what a distributed dataset gives: a tensor, or a tuple or dictionary of them.
+    """
+    import tensorflow as tf
+
+    found = len(strategy.gather(tf.nest.flatten(batch)[0], axis=0))
+    if found != size:
+        raise SilentFailure(f"a step takes in {found} examples, and a global batch is {size}.")

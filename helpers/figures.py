@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from .experiments import copies, parts_of, recall
 
-__all__ = ["copies", "grid", "placement", "timeline", "values_of", "where_variables_live", "words"]
+__all__ = [
+    "copies",
+    "grid",
+    "numbers",
+    "placement",
+    "timeline",
+    "values_of",
+    "where_variables_live",
+    "words",
+]
 
 INK, HAVE, LACK = "#808080", "#2f7f5f", "#c7593f"  # readable on white and on black
 
@@ -67,6 +76,19 @@ def words(cells: dict, columns: list[str], plain: str, title: str = "") -> Pictu
     names = [column.replace("\n", " ") for column in columns]
     told = {row: ", ".join(f"{n}: {w}" for n, w in zip(names, row_)) for row, row_ in cells.items()}
     return picture(figure, "\n".join(f"{row}; loaded under {text}" for row, text in told.items()))
+
+
+def numbers(cells: dict, columns: list[str], right: list[float], title: str = "") -> Picture:
+    """A heat map of numbers: one that is what `right` says for its column has the quiet colour."""
+    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
+    told = {row: [f"{value:.2f}" for value in values] for row, values in cells.items()}
+    for y, row in enumerate(cells):
+        for x, (value, want) in enumerate(zip(cells[row], right)):
+            draw_cell(axes, x, y, abs(value - want) < 0.005, told[row][x], told[row][x])
+    lay_out(axes, list(cells), columns, title)
+    names = [column.replace("\n", " ") for column in columns]
+    lines = {row: ", ".join(f"{n} {v}" for n, v in zip(names, told[row])) for row in cells}
+    return picture(figure, "\n".join(f"{row}: {text}" for row, text in lines.items()))
 
 
 def lay_out(axes, rows: list[str], columns: list[str], title: str):

@@ -36,9 +36,11 @@ class Core(str):
         return True
 
 
+# Classes of TensorFlow's can only be extended once it is imported, so functions make them.
+
+
 @functools.cache
-def classes():
-    """Made on first use, since helpers import TensorFlow inside functions."""
+def resolver_class():
     import tensorflow as tf
 
     class Resolver(tf.distribute.cluster_resolver.TPUClusterResolver):
@@ -63,6 +65,13 @@ def classes():
         def cluster_spec(self):
             return tf.train.ClusterSpec({})
 
+    return Resolver
+
+
+@functools.cache
+def assignment_class():
+    import tensorflow as tf
+
     class Assignment(tf.tpu.experimental.DeviceAssignment):
         """Says which CPU device stands for a core."""
 
@@ -73,6 +82,13 @@ def classes():
         def host_device(self, replica=0, logical_core=0, job=None):
             return runtime.devices(1)[0]
 
+    return Assignment
+
+
+@functools.cache
+def strategy_class():
+    import tensorflow as tf
+
     class EmulatedTPUStrategy(tf.distribute.TPUStrategy):
         """TPUStrategy, whose traced programs run on CPU devices; what it refuses to trace, it refuses here."""
 
@@ -81,19 +97,18 @@ def classes():
             traced = hasattr(fn, "get_concrete_function")
             if tf.executing_eagerly():
                 once = functools.partial(super().run, fn)
-                return (self.in_graph(fn.python_function) if traced else once)(
-                    args, kwargs, options
-                )
+                run = self.in_graph(fn.python_function) if traced else once
+                return run(args, kwargs, options)
             plain = fn.python_function if traced else fn
             replicate = functools.partial(super().run, plain, args, kwargs, options)
             return emulate(tf.function(replicate, autograph=False).get_concrete_function())
 
         def in_graph(self, plain):
             """One for each function, so that a function is traced once."""
-            traced = self.__dict__.setdefault("traced", {})
-            return traced.setdefault(plain, tf.function(functools.partial(self.run, plain)))
+            known = self.__dict__.setdefault("known", {})
+            return known.setdefault(plain, tf.function(functools.partial(self.run, plain)))
 
-    return Resolver, Assignment, EmulatedTPUStrategy
+    return EmulatedTPUStrategy
 
 
 def topology(name: str):
@@ -107,16 +122,15 @@ def topology(name: str):
 
 def strategy(name: str = "v2-8", computation=(1, 1, 1, 1), spmd: bool = False):
     """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over."""
-    resolver, assignment, emulated = classes()
-    described = topology(name)
+    described, assignment = topology(name), assignment_class()
     cores = math.prod(MESHES[name])
     placed = assignment.build(
         described,
         computation_shape=list(computation),
         num_replicas=cores // math.prod(computation),
     )
-    made = emulated(
-        resolver(runtime.devices(cores), described),
+    made = strategy_class()(
+        resolver_class()(runtime.devices(cores), described),
         experimental_device_assignment=assignment(described, placed.core_assignment),
         experimental_spmd_xla_partitioning=spmd,
     )
@@ -282,9 +296,24 @@ def write_exchange(program, node, operation, replica):
     node.input.append(program.constant(f"{node.name}/to", operation.get_attr("concat_dimension")))
 
 
+def write_cut(program, node, operation, replica):
+    """Batches of several sizes are padded to one; a TPU knows what is padding, here it is cut off."""
+    whole, axis, size = (program.source(tensor, replica) for tensor in operation.inputs)
+    first, step = program.constant(f"{node.name}/from", 0), program.constant(f"{node.name}/by", 1)
+    kept = program.made.node.add(name=f"{node.name}/kept", op="Range")
+    kept.input.extend([first, size, step])
+    node.op = "GatherV2"
+    node.attr.clear()
+    node.attr["Tparams"].type = operation.outputs[0].dtype.as_datatype_enum
+    for each, name in [(kept, "Tidx"), (node, "Tindices"), (node, "Taxis")]:
+        each.attr[name].type = 3  # int32
+    node.input.extend([whole, kept.name, axis])
+
+
 WRITERS = {
     "CrossReplicaSum": write_sum,
     "AllToAll": write_exchange,
+    "XlaSetDynamicDimensionSize": write_cut,
     "XlaSharding": write_passing,
     **dict.fromkeys(BOOKKEEPING, write_nothing),
 }

@@ -51,8 +51,8 @@ def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     last = root_error(lines) or (lines[-1] if lines else "")
-    # Where a graph is in memory is another place in each run.
-    return re.sub(r", id=\d+", "", last.removeprefix(f"{type(error).__name__}: "))
+    # Where an object or a graph is in memory is another place in each run.
+    return re.sub(r", id=\d+| at 0x[0-9a-f]+", "", last.removeprefix(f"{type(error).__name__}: "))
 
 
 def root_error(lines: list[str]) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import Setup, SilentFailure, build_strategy, checks
+from helpers import Setup, SilentFailure, build_strategy, checks, runner
 
 
 def dense():
@@ -148,3 +148,88 @@ def test_shared_is_not_said_of_layers_without_weights():
 
     with pytest.raises(SilentFailure, match="0 of 0"):
         checks.assert_shared(tf.keras.layers.Dense(2), tf.keras.layers.Dense(2))
+
+
+@pytest.mark.parametrize("strategy, devices", [("mirrored", 4), ("tpu_traced", 8)])
+def test_loss_of_whole_batch(strategy, devices):
+    import tensorflow as tf
+
+    chosen = build_strategy(Setup(strategy, devices))
+    mean, part = (
+        runner(chosen)(lambda: 3.0 * tf.ones(())),
+        runner(chosen)(lambda: 3.0 * tf.ones(()) / devices),
+    )
+    with pytest.raises(SilentFailure, match=rf"of {devices} replicas add up to {devices}.00 times"):
+        checks.assert_loss_of_whole_batch(chosen, mean, 3.0)
+    checks.assert_loss_of_whole_batch(chosen, part, 3.0)
+
+
+def test_loss_of_whole_batch_takes_a_loss_for_each_example():
+    import tensorflow as tf
+
+    alone = build_strategy(Setup("default", 1))
+    with pytest.raises(SilentFailure, match="of 1 replicas add up to 16.00 times"):
+        checks.assert_loss_of_whole_batch(alone, alone.run(lambda: tf.ones(16)), 1.0)
+
+
+@pytest.mark.parametrize("strategy, devices", [("mirrored", 4), ("tpu_traced", 8)])
+def test_replicas_agree(strategy, devices):
+    import tensorflow as tf
+
+    chosen, on_read = build_strategy(Setup(strategy, devices)), tf.VariableSynchronization.ON_READ
+    with chosen.scope():
+        one = tf.Variable(0.0, name="one")
+        many = tf.Variable(0.0, name="many", aggregation=tf.VariableAggregation.MEAN)
+        read = tf.Variable(0.0, synchronization=on_read, aggregation=many.aggregation)
+
+    def write():
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        for variable in (one, many, read):
+            variable.assign(tf.cast(replica, tf.float32))
+
+    checks.assert_replicas_agree(chosen, [one, many, read])
+    runner(chosen)(write)
+    checks.assert_replicas_agree(chosen, [many, read])
+    with pytest.raises(SilentFailure, match=rf"1 of 2 .* not the same on all {devices} .*: one"):
+        checks.assert_replicas_agree(chosen, [one, many])
+
+
+def test_replicas_agree_where_there_is_one():
+    checks.assert_replicas_agree(build_strategy(Setup("default", 1)), dense().variables)
+
+
+def test_scope_of_writers():
+    import tensorflow as tf
+
+    four, count = build_strategy(Setup("mirrored", 4)), tf.Variable(0.0, name="count")
+    with pytest.raises(SilentFailure, match="4 replicas write to count, which was made outside"):
+        checks.assert_scope_of_writers(four, [count])
+    checks.assert_scope_of_writers(build_strategy(Setup("mirrored", 1)), [count])
+    with four.scope():
+        checks.assert_scope_of_writers(four, [tf.Variable(0.0)])
+
+
+@pytest.mark.parametrize("rest, wrong", [([8.0], 5.0), ([], float("nan"))])
+def test_mean_of_all(rest, wrong):
+    import tensorflow as tf
+
+    strategy, parts = build_strategy(Setup("mirrored", 2)), [[1.0, 2.0, 3.0], rest]
+    values = strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(parts[context.replica_id_in_sync_group])
+    )
+    checks.assert_mean_of_all(strategy, strategy.reduce("MEAN", values, axis=0), values)
+    with pytest.raises(SilentFailure, match=r"that of all [34] examples is [23]\.[05]000"):
+        checks.assert_mean_of_all(strategy, wrong, values)
+
+
+def test_global_batch():
+    import tensorflow as tf
+
+    strategy = build_strategy(Setup("mirrored", 2))
+    dataset = tf.data.Dataset.from_tensor_slices({"a": tf.ones((16, 3)), "b": tf.ones(16)}).batch(8)
+    divided = strategy.experimental_distribute_dataset(dataset)
+    checks.assert_global_batch(strategy, next(iter(divided)), 8)
+    each = strategy.distribute_datasets_from_function(lambda context: dataset)
+    with pytest.raises(SilentFailure, match="takes in 16 examples, and a global batch is 8"):
+        checks.assert_global_batch(strategy, next(iter(each)), 8)
+    checks.assert_global_batch(build_strategy(Setup("default", 1)), next(iter(dataset)), 8)

@@ -190,3 +190,15 @@ def test_variables_on_every_logical_device_are_not_emulated():
 def test_an_unknown_tpu_is_refused_with_the_known_ones():
     with pytest.raises(Refused, match="v5e-8"):
         tpu.strategy("v9-8")
+
+
+def test_an_uneven_batch_is_padded_and_cut_again():
+    import tensorflow as tf
+
+    strategy = build_strategy(EMULATED)
+    dataset = tf.data.Dataset.from_tensor_slices(tf.range(13.0)).batch(13)
+    for batch in strategy.experimental_distribute_dataset(dataset):
+        doubled = runner(strategy)(lambda part: 2.0 * part, args=(batch,))
+        sizes = [len(part) for part in strategy.experimental_local_results(doubled)]
+        assert sizes == [2, 2, 2, 2, 2, 2, 1, 0]
+        assert strategy.gather(doubled, axis=0).numpy().tolist() == [2.0 * i for i in range(13)]

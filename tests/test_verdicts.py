@@ -194,3 +194,4 @@ def test_of_several_root_errors_one_is_told_without_names():
 def test_the_useful_line_is_the_same_in_every_run():
     told = "defined in FuncGraph(name=step{}), which is out of scope."
     assert last_line(TypeError(told.format(", id=140604639972928"))) == told.format("")
+    assert last_line(ValueError("in <function f at 0x7f01c2>, found")) == "in <function f>, found"
