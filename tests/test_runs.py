@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -116,7 +117,13 @@ def command(path: Path, out: Path) -> list[str]:
 def started(path: Path, out: Path, wanted: int):
     """The command, once it has finished so many runs."""
     process = subprocess.Popen(
-        command(path, out), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(path, out),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has them ignore Ctrl-C, and what they start as well.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while not (out / "verdicts.jsonl").exists() or len(lines(out)) < wanted:
