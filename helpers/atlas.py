@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import catalog, formats, records, sources, strategies
 from .refusals import Refused
+from .workers import write_whole
 
 COLOURS = {
     "raises": "#b3261e",
@@ -223,9 +224,7 @@ def write(path: Path):
     if not rows():
         raise Refused("Nothing has been recorded yet; run: clinic record")
     where = os.path.relpath(sources.NOTEBOOKS, path.resolve().parent)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(page(f"{Path(where).as_posix()}/"))
-    part.replace(path)
+    write_whole(path, page(f"{Path(where).as_posix()}/"))
 
 
 # In a notebook

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from . import kernels, sources
+from .workers import die_with_parent, write_whole
 
 PAPERMILL = {
     "progress_bar": False,
@@ -77,8 +78,7 @@ def main():
     threading.Thread(target=die_with_parent, daemon=True).start()
     folder = Path(request["folder"])
     answer = execute(folder / "in.ipynb", folder / "out.ipynb", request["parameters"])
-    (folder / "answer.part").write_text(json.dumps(answer))
-    (folder / "answer.part").replace(folder / "answer.json")
+    write_whole(folder / "answer.json", json.dumps(answer))
 
 
 def execute(path: Path, kept: Path, parameters: dict) -> dict:
@@ -100,11 +100,6 @@ def said(error) -> str:
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue)).strip()
     ours = error.ename in ("Refused", "Unavailable", "Disagreement")
     return words if ours else f"cell {error.exec_count} raised {error.ename}: {words}"
-
-
-def die_with_parent():
-    sys.stdin.read()
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from .modes import show
 from .refusals import Refused
 from .setups import Setup
 from .verdicts import OUTCOMES, verdicts
+from .workers import write_whole
 
 KINDS = ("cpu", "gpu", "tpu")
 RUNTIMES = [f"{kind}-keras{keras}" for kind in KINDS for keras in reversed(runtime.GENERATIONS)]
@@ -45,9 +46,7 @@ def write(record: dict):
     for name in ("modes", "verdicts"):
         lines[name] = spread(record[name])
     text = "{\n" + ",\n".join(f'"{name}": {line}' for name, line in lines.items()) + "\n}\n"
-    part = path_of(record["runtime"]).with_suffix(".part")
-    part.write_text(text)
-    part.replace(path_of(record["runtime"]))
+    write_whole(path_of(record["runtime"]), text)
 
 
 def spread(values) -> str:

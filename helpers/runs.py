@@ -16,6 +16,7 @@ from . import catalog, jobs, render, runtime, sources
 from .refusals import Refused
 from .setups import PARAMETERS, Setup
 from .verdicts import OUTCOMES
+from .workers import write_whole
 
 LINES = "verdicts.jsonl"
 LIMIT = 300  # seconds for one run
@@ -169,12 +170,6 @@ def keep(run: Run, ended: dict, folder: Path) -> dict:
         cut = lines.read() not in (b"", b"\n")  # by a crash in the middle of a line
         lines.write(b"\n" * cut + json.dumps(line, ensure_ascii=False).encode() + b"\n")
     return line
-
-
-def write_whole(path: Path, text: str):
-    part = path.with_suffix(".part")
-    part.write_text(text)
-    part.replace(path)
 
 
 def verdict_line(run: Run, ended: dict) -> dict:

@@ -194,8 +194,10 @@ def plain(result: Result) -> dict:
 
 
 def write_whole(path: Path, text: str):
-    path.with_suffix(".part").write_text(text)
-    path.with_suffix(".part").replace(path)
+    """A file is there with all of its text, or as it was before."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text)
+    part.replace(path)
 
 
 if __name__ == "__main__":
