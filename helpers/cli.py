@@ -1,4 +1,4 @@
-"""The command: clinic run, clinic render. A user's mistake is one sentence and exit status 2."""
+"""The command: clinic and what it does. A user's mistake is one sentence and exit status 2."""
 
 import argparse
 import os
@@ -9,7 +9,19 @@ from pathlib import Path
 # jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-from . import atlas, formats, kernels, records, render, runs, runtime, setups, sources, strategies  # noqa: E402
+from . import (  # noqa: E402
+    atlas,
+    compiler,
+    formats,
+    kernels,
+    records,
+    render,
+    runs,
+    runtime,
+    setups,
+    sources,
+    strategies,
+)
 from .refusals import Refused, choose  # noqa: E402
 
 
@@ -59,6 +71,7 @@ def parser() -> Parser:
     add_record(commands)
     add_check(commands)
     add_atlas(commands)
+    add_compile(commands)
     return top
 
 
@@ -121,6 +134,19 @@ def add_atlas(commands):
     drawing.set_defaults(action=atlas_action)
 
 
+def add_compile(commands):
+    compiling = commands.add_parser("compile", help="ask the TPU compiler about the steps of modes")
+    compiling.add_argument("modes", nargs="+", help="ids such as fm24, or all")
+    compiling.add_argument(
+        "--tpu",
+        type=words,
+        default=[compiler.USUAL],
+        help=f"one or more of {', '.join(compiler.TOPOLOGIES)}, or all",
+    )
+    compiling.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+    compiling.set_defaults(action=compile_action)
+
+
 def add_measuring(command):
     command.add_argument("modes", nargs="*", help="ids such as fm25; none means all")
     command.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
@@ -160,6 +186,13 @@ def nbval(paths: list[Path]) -> bool:
 
 def atlas_action(options) -> int:
     atlas.write(options.page)
+    return 0
+
+
+def compile_action(options) -> int:
+    names = every(options.tpu, compiler.TOPOLOGIES)
+    for keras in generations(options):
+        compiler.compile_modes(runs.targets(options.modes), names, keras)
     return 0
 
 

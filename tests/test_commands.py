@@ -26,6 +26,8 @@ BAD = [
     (["run", "00_start_here"], ["'00_start_here'", "fm25"]),
     (["run"], ["modes"]),
     (["render", "fm99"], ["'fm99'", "fm25"]),
+    (["compile", "fm24", "--tpu", "v7"], ["'v7'", "'v6e-8'"]),
+    (["compile", "fm99"], ["'fm99'", "fm25"]),
     (["rnu"], ["'rnu'", "'run'"]),
     ([], ["command"]),
 ]
