@@ -61,8 +61,12 @@ def root_error(lines: list[str]) -> str:
 
 
 def compiler_error(lines: list[str]) -> str:
-    """XLA says first what it refuses, and ends with how to see all that it has seen."""
-    return lines[0] if lines and lines[-1].startswith("tf2xla conversion failed") else ""
+    """XLA says first what it refuses; then, where, and for several replicas the same again, cut off."""
+    found = [
+        re.search(r"(Detected unsupported operations .+|Input \d+ to node .+)", line)
+        for line in lines
+    ]
+    return next((each.group(1) for each in found if each), "")
 
 
 # Where an object or a graph is in memory, and what TensorFlow calls graphs and nodes, is another name in each run.
