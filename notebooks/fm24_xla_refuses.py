@@ -197,8 +197,8 @@ FOUND = {
     ]
     for function in FUNCTIONS
 }
-COLUMNS = ["as it is", "XLA, this CPU", "TPU v5e (recorded)"]
-figures.words(FOUND, COLUMNS, ("runs", "compiles"), "What happens to a function that is compiled?")
+COLUMNS = ["as it is", "XLA,\nthis CPU", "TPU v5e,\nrecorded"]
+figures.words(FOUND, COLUMNS, ("refused", "wrong"), "What happens to a function that is compiled?")
 
 # %% [markdown]
 # ## The fix
