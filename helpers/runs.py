@@ -53,7 +53,7 @@ def writable(folder: Path) -> Path:
         return folder
     except OSError as error:
         raise Refused(
-            f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder with -o."
+            f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder."
         ) from None
 
 
