@@ -10,7 +10,7 @@ from pathlib import Path
 # jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-from . import (
+from . import (  # noqa: E402
     atlas,
     formats,
     grade,
@@ -24,7 +24,7 @@ from . import (
     setups,
     sources,
     strategies,
-)  # noqa: E402
+)
 from .refusals import Refused, choose  # noqa: E402
 
 
@@ -219,7 +219,7 @@ def atlas_action(options) -> int:
 
 
 def handout_action(options) -> int:
-    handout.write(options.folder, runs.targets(options.modes or ["all"]))
+    handout.write(options.folder, options.modes or ["all"])
     return 0
 
 

@@ -16,11 +16,10 @@ from .refusals import Refused
 NAME = "attempt"
 HEADING = "## Exercise"
 GIVEN = {"MODE", "setup", *helpers.__all__}  # what may be used, and neither replaced nor altered
-REACHING = set(
-    ["delattr", "eval", "exec", "get_ipython", "globals", "setattr", "vars", "__import__"]
-)
-REACHING |= set(["__class__", "__code__", "__dict__", "__globals__", "__setattr__", "modules"])
-INWARD = {"IPython", "builtins", "ctypes", "gc", "helpers", "importlib", "inspect", "sys"}
+REACHING = {"delattr", "eval", "exec", "get_ipython", "globals", "setattr", "vars", "__import__"}
+REACHING |= {"__class__", "__code__", "__dict__", "__globals__", "__setattr__", "modules"}
+REACHING |= {"_getframe", "setprofile", "settrace"}
+INWARD = {"IPython", "builtins", "ctypes", "gc", "helpers", "importlib", "inspect"}
 
 
 def section(notebook) -> list:
@@ -129,20 +128,18 @@ def needed(listed: list, wanted: set) -> list:
 
 def parts(project, participant) -> tuple[str, str]:
     """The project's code that an exercise needs, and the participant's; refused if that changes what is not its own."""
-    given = statements(before(project))
-    task = statements(tagged(project, "exercise"))
-    solved = statements(tagged(project, "solution"))
-    attempt = needed(statements(section(participant)), {NAME})
+    given, solved = statements(before(project)), statements(tagged(project, "solution"))
+    task, attempt = (needed(statements(section(each)), {NAME}) for each in (project, participant))
     require_task(attempt, task)
-    if [ast.unparse(each) for each in attempt] == [
-        ast.unparse(each) for each in needed(task, {NAME})
-    ]:
+    known = {ast.unparse(each) for each in given}
+    mine = [each for each in attempt if ast.unparse(each) not in known]
+    if text_of(attempt) == text_of(task):
         raise Unchanged("it is as it was handed out")
     wanted = {"MODE", "setup"} | union(uses, solved)
     fixed = union(binds, needed(given, wanted)) | (union(binds, task) & union(uses, solved))
-    require_honest(attempt, fixed, {ast.unparse(each) for each in given + task})
-    own = needed(given, wanted | union(uses, attempt))
-    return text_of(own), text_of(attempt)
+    require_honest(mine, fixed, {ast.unparse(each) for each in task})
+    own = needed(given, wanted | union(uses, mine))
+    return text_of(own), text_of(mine)
 
 
 class Unchanged(Refused):

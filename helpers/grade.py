@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from . import exercises, guard, jobs, junit, kernels, render, runs, sources
+from . import catalog, exercises, guard, jobs, junit, kernels, render, sources
 from .refusals import Refused
 from .workers import write_whole
 
@@ -42,7 +42,8 @@ class Grade:
 
 def grade(folder: Path, workers=1, seconds=LIMIT, keep=None, tell=sources.say) -> list[Grade]:
     """Grades every notebook; `keep` is given all grades so far whenever there is one more."""
-    ready = {name: prepared(name, path) for name, path in found(folder)}
+    own = {mode.id: sources.ROOT / mode.notebook for mode in catalog.modes()}
+    ready = {name: prepared(name, path, own) for name, path in found(folder)}
     known = [each for each in ready.values() if isinstance(each, Grade)]
     texts = {name: each for name, each in ready.items() if isinstance(each, str)}
     if not known and not texts:
@@ -100,11 +101,11 @@ def found(folder: Path) -> list[tuple[str, Path]]:
     return [(name, folder / name) for name in kept]
 
 
-def prepared(name: str, path: Path) -> str | Grade | None:
+def prepared(name: str, path: Path, own: dict[str, Path]) -> str | Grade | None:
     """The notebook to run, or the grade that needs no run; None for what belongs to no mode."""
     try:
         identity = mode_of(path)
-        return identity and assembled(*parts(path, identity))
+        return identity and assembled(*parts(path, identity, own))
     except exercises.Unchanged as reason:
         return Grade(name, "red", str(reason))
     except Refused as reason:
@@ -124,12 +125,13 @@ def readable(path: Path) -> bool:
     return path.is_file() and path.stat().st_size <= LARGEST
 
 
-def parts(path: Path, identity: str) -> tuple[str, str]:
-    _, own = runs.target(identity)
+def parts(path: Path, identity: str, own: dict[str, Path]) -> tuple[str, str]:
+    if identity not in own:
+        raise Refused(f"there is no mode {identity}")
     if not readable(path):
         raise Refused(f"it is no file, or has more than {LARGEST // 1_000_000} MB")
     participant = sources.open_notebook(path)
-    return exercises.parts(nbformat.read(own, as_version=4), participant)
+    return exercises.parts(nbformat.read(own[identity], as_version=4), participant)
 
 
 def assembled(project: str, attempt: str) -> str:
@@ -161,20 +163,19 @@ def executed(texts: dict[str, str], workers: int, seconds: float):
 
 def judged(name: str, ended: dict) -> Grade:
     """Green by nothing but the one report of the last cell, in a run that came to its end."""
-    first, *_, last = nbformat.reads(ended["notebook"], as_version=4).cells
-    network = next((each["network"] for each in reports(first) if "network" in each), "")
+    ran = nbformat.reads(ended["notebook"], as_version=4)
+    network = next((each["network"] for each in render.reports(ran) if "network" in each), "")
     if ended["end"] != "finished":
         result = "red" if network else "not run"  # which is nothing that the participant has done
         return Grade(name, result, plain(re.sub(r"^cell \S+", "it", ended["failure"])), network)
-    found = reports(last)
+    found = render.reports(new_notebook(cells=ran.cells[-1:]))
+    if not found:
+        return Grade(name, "red", "it ends the run before its verdict", network)
     if len(found) != 1 or found[0].get("step") != "exercise":
         return Grade(name, "not run", "it shows verdicts of its own", network)
-    says = found[0]["verdict"]["says"] or "it returns no Proof"
-    return Grade(name, found[0]["colour"], plain(says), network)
-
-
-def reports(cell) -> list[dict]:
-    return render.reports(nbformat.v4.new_notebook(cells=[cell]))
+    verdict = found[0]["verdict"]
+    result = "not run" if verdict["outcome"] == "unavailable" else found[0]["colour"]
+    return Grade(name, result, plain(verdict["says"] or "it returns no Proof"), network)
 
 
 def plain(words: str) -> str:

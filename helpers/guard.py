@@ -24,6 +24,7 @@ SET_FLAGS, UP = 0x8914, 0x41  # SIOCSIFFLAGS of netdevice(7); IFF_UP and IFF_RUN
 PATIENCE = 5  # seconds to end what keeps starting anew
 APART = "a network with nothing in it but loopback"
 BARRED = "Python's sockets barred; programs that it starts are not"
+OUTSIDE = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]  # for documents only
 LOCAL = ("localhost", "127.0.0.1", "::1", "", None)
 
 
@@ -33,8 +34,19 @@ LOCAL = ("localhost", "127.0.0.1", "::1", "", None)
 def enter():
     """Leaves the network if the system permits it, and adopts whatever its children leave behind."""
     ctypes.CDLL(None).prctl(ADOPT, 1, 0, 0, 0)
-    with contextlib.suppress(OSError):
+    if permitted(leave_network):
         leave_network()
+
+
+def permitted(step) -> bool:
+    """Tried in a child first: a step that fails half-way would leave this process without loopback as well."""
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            step()
+            os._exit(0)
+        os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
 
 
 def leave_network():
@@ -84,27 +96,27 @@ def begin():
     """Before any of a participant's code: nothing that it prints is heard, and nothing is reached but loopback."""
     from .modes import show
 
-    if sys.platform != "linux" or set(interfaces()) != {"lo"}:
+    if network() != APART:
         sys.addaudithook(bar)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as this process lives
     show("guarded", network=network())
 
 
-def interfaces() -> list[str]:
-    return [name for _, name in socket.if_nameindex()]
-
-
 def network() -> str:
-    """How this process is kept from the network, found by trying."""
-    if interfaces() == ["lo"]:
-        return APART
+    """How this process is kept from the network, found by trying; to connect a datagram socket sends nothing."""
     try:
-        socket.getaddrinfo("example.org", 80)
+        return "not at all" if any(has_route(*each) for each in OUTSIDE) else APART
     except Refused:
         return BARRED
+
+
+def has_route(family: int, address: str) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as trial:
+            trial.connect((address, 9))
+            return True
     except OSError:
-        pass
-    return "not at all"
+        return False
 
 
 def bar(event: str, given: tuple):

@@ -38,9 +38,10 @@ Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one
 """
 
 
-def write(folder: Path, targets: list, tell=sources.say):
+def write(folder: Path, names: list[str], tell=sources.say):
     """Everything or nothing; a folder that holds anything is left as it is."""
     require_new(folder)
+    targets = runs.targets(names)
     with tempfile.TemporaryDirectory(dir=runs.writable(folder), prefix=".") as part:
         fill(Path(part), [path for _, path in targets])
         for each in sorted(Path(part).iterdir()):
