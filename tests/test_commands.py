@@ -110,4 +110,4 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
 def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(Refused, match="clinic render fm25"):
-        runs.target("fm25")
+        runs.targets(["fm25"])
