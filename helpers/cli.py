@@ -132,6 +132,9 @@ def add_check(commands):
     checking = commands.add_parser("check", help="compare this runtime with outputs and record")
     add_measuring(checking)
     checking.add_argument("--junit", type=Path, metavar="FILE", help="the same as JUnit XML")
+    checking.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="keep what was found there, as a record"
+    )
     checking.set_defaults(action=check_action)
 
 
@@ -201,7 +204,7 @@ def check_action(options) -> int:
     as_stored, suites = nbval(stored)
     problems = [] if as_stored else ["stored outputs differ: see above what nbval says"]
     for keras in wanted:
-        found = records.compare(chosen, keras, options.jobs)
+        found = records.compare(chosen, keras, options.jobs, save=options.save)
         problems = [each.problem for each in found if each.problem] + problems
         suites.append(junit.suite(f"verdicts-keras{keras}", [each.case() for each in found]))
     if options.junit:

@@ -40,14 +40,15 @@ def read(name: str) -> dict | None:
     return json.loads(path_of(name).read_text()) if path_of(name).exists() else None
 
 
-def write(record: dict):
+def write(record: dict, place: Path | None = None):
     """One verdict in a line, so that a difference between two records is a readable one."""
-    folder().mkdir(exist_ok=True)
+    place = place or folder()
+    place.mkdir(exist_ok=True)
     lines = {name: json.dumps(value, ensure_ascii=False) for name, value in record.items()}
     for name in ("modes", "verdicts"):
         lines[name] = spread(record[name])
     text = "{\n" + ",\n".join(f'"{name}": {line}' for name, line in lines.items()) + "\n}\n"
-    write_whole(path_of(record["runtime"]), text)
+    write_whole(place / path_of(record["runtime"]).name, text)
 
 
 def spread(values) -> str:
@@ -201,12 +202,15 @@ def record(chosen, keras: int, workers=1, again=False, tell=sources.say):
             f"{len(chosen) - len(left)} of {len(chosen)} modes are recorded already; --again runs them anew"
         )
     for mode, notebook, result in measure_all(left, keras, workers, tell):
-        lines, claims = result()
-        stored["modes"][mode.id] = {"code": code_of(notebook), "claims": claims}
-        kept = [line for line in stored["verdicts"] if line["mode"] != mode.id]
-        stored["verdicts"] = sorted(kept + lines, key=lambda line: line["mode"])
+        add(stored, mode, notebook, *result())
         write(stored | {"date": fresh["date"]})
     tell(f"{name_of(keras)}: {len(stored['verdicts'])} verdicts in {path_of(name_of(keras)).name}")
+
+
+def add(stored: dict, mode, notebook, lines: list[dict], claims: dict):
+    stored["modes"][mode.id] = {"code": code_of(notebook), "claims": claims}
+    kept = [line for line in stored["verdicts"] if line["mode"] != mode.id]
+    stored["verdicts"] = sorted(kept + lines, key=lambda line: line["mode"])
 
 
 def holds(stored: dict, mode, path: Path) -> bool:
@@ -228,31 +232,43 @@ class Comparison:
         return junit.case(self.mode, self.what, failure=self.problem, skipped=skipped)
 
 
-def compare(chosen, keras: int, workers=1, tell=sources.say) -> list[Comparison]:
-    """What this runtime says now, verdict by verdict, beside its record."""
-    name = name_of(keras)
+def compare(
+    chosen, keras: int, workers=1, tell=sources.say, save: Path | None = None
+) -> list[Comparison]:
+    """What this runtime says now, verdict by verdict, beside its record; `save` keeps it as a record of its own."""
+    name, fresh = name_of(keras), empty(keras)
     stored = read(name)
-    if stored is None:
-        missing = f"{name} has not been recorded yet; run: clinic record --keras {keras}"
-        return [Comparison("records", name, missing)]
-    if stored["versions"] != runtime.versions():
-        tell(
-            f"{name} was recorded with {told(stored['versions'])}; this is {told(runtime.versions())}"
-        )
+    tell_versions(name, stored, fresh, tell)
     found = []
-    for mode, _, result in measure_all(chosen, keras, workers, tell):
+    for mode, notebook, result in measure_all(chosen, keras, workers, tell):
         try:
             found += comparisons(stored, mode, *result())
+            add(fresh, mode, notebook, *result())
         except Refused as reason:  # a notebook that fails is a difference, and the rest goes on
             found.append(Comparison(mode.id, f"Keras {keras}", str(reason)))
+        if save:
+            write(fresh, save)
     return found
+
+
+def tell_versions(name: str, stored: dict | None, fresh: dict, tell):
+    if stored is None:
+        tell(
+            f"{name} has not been recorded yet, so its verdicts are compared with what the notebooks declare."
+        )
+    elif stored["versions"] != fresh["versions"]:
+        tell(
+            f"{name} was recorded with {told(stored['versions'])}; this is {told(fresh['versions'])}"
+        )
 
 
 def told(versions: dict) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def comparisons(stored: dict, mode, lines: list[dict], claims: dict) -> list[Comparison]:
+def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
+    if stored is None:
+        return [as_declared(mode, line) for line in lines]
     if mode.id not in stored["modes"]:
         keras = lines[0]["keras"]
         missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
@@ -282,6 +298,13 @@ def key(line: dict) -> tuple:
 
 def where(line: dict) -> str:
     return str(Setup(**{name: line[name] for name in (*KEY, "keras")}))
+
+
+def as_declared(mode, now: dict) -> Comparison:
+    """Of claims the notebook has judged already: it fails where a verdict is not the declared one."""
+    said = f"broken {now['broken']}, fixed {now['fixed']} ({now['says'] or 'no message'})"
+    problem = f"{mode.id} {where(now)}: not as declared: {said}"
+    return Comparison(mode.id, where(now), "" if now["agrees"] else problem)
 
 
 def beside(mode, before: dict | None, now: dict) -> Comparison:
