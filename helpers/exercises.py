@@ -158,28 +158,38 @@ def require_task(attempt: list, task: list):
     """The attempt is there, a function still, and proves what it was asked to prove."""
     if not attempt:
         raise Refused("its exercise cell is missing: no cell defines attempt(setup)")
-    if proofs(attempt) != proofs(task):
-        raise Refused("its proof is not the one that was handed out: leave the return as it is")
+    if proofs(attempt) != proofs(task) or not calls(task, is_check) <= calls(attempt, is_check):
+        raise Refused(
+            "its proof is not the one that was handed out: leave the return, and every check, as it is"
+        )
 
 
 def proofs(listed: list) -> list[str]:
     """Every Proof that is made, and how the attempt comes to its own, with the names that are not its own."""
-    calls = [
-        node
-        for each in listed
-        for node in ast.walk(each)
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Proof"
-    ]
     functions = [each for each in listed if getattr(each, "name", "") == NAME]
-    final = functions[-1:] if functions and isinstance(functions[-1], ast.FunctionDef) else []
+    final = [each for each in functions[-1:] if isinstance(each, ast.FunctionDef)]
     returned = [each for function in final for each in own_returns(function)]
-    free = [
-        union(uses, final) & {n.id for n in ast.walk(each) if isinstance(n, ast.Name)}
-        for each in returned
+    free = [sorted(names_in(each) & union(uses, final)) for each in returned]
+    return sorted(calls(listed, is_proof)) + [
+        f"{ast.unparse(each)} of {names}" for each, names in zip(returned, free)
     ]
-    return sorted(map(ast.unparse, calls)) + [
-        f"{ast.unparse(each)} {sorted(names)}" for each, names in zip(returned, free)
-    ]
+
+
+def calls(listed: list, wanted) -> set[str]:
+    found = [node for each in listed for node in ast.walk(each) if isinstance(node, ast.Call)]
+    return {ast.unparse(call) for call in found if wanted(call.func)}
+
+
+def is_proof(function) -> bool:
+    return getattr(function, "id", "") == "Proof"
+
+
+def is_check(function) -> bool:
+    return root(function) == "checks" and getattr(function, "attr", "").startswith("assert_")
+
+
+def names_in(node) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def own_returns(node) -> list:

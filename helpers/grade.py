@@ -73,7 +73,7 @@ def summary(grades: list[Grade]) -> str:
 
 
 def write(path: Path, grades: list[Grade]):
-    write_whole(path, json.dumps([asdict(each) for each in grades], indent=1, ensure_ascii=False))
+    write_whole(path, json.dumps([asdict(each) for each in grades], indent=1))
 
 
 def write_junit(path: Path, grades: list[Grade]):
@@ -98,7 +98,7 @@ def found(folder: Path) -> list[tuple[str, Path]]:
     kept = [name for name in names if not any(part.startswith(".") for part in Path(name).parts)]
     if not kept:
         raise Refused(f"There is no notebook in {str(folder)!r}; give a participant's folder.")
-    return [(name, folder / name) for name in kept]
+    return [(plain(name), folder / name) for name in kept]
 
 
 def prepared(name: str, path: Path, own: dict[str, Path]) -> str | Grade | None:

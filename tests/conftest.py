@@ -23,7 +23,7 @@ def project(tmp_path, monkeypatch):
             tmp_path / name,
             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
         )
-    for name in ("README.md", "pyproject.toml"):
+    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "NOTEBOOKS", tmp_path / "notebooks")

@@ -1,12 +1,13 @@
 """Records are made by runs, and a check says in words what is no longer as recorded. Kernels are real."""
 
 import json
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
 from conftest import changed
 
-from helpers import Setup, atlas, catalog, cli, records, runs, runtime
+from helpers import Setup, atlas, catalog, cli, junit, records, runs, runtime
 
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
@@ -41,6 +42,76 @@ def test_a_check_says_in_words_what_differs(few, capsys):
         in said
     )
     assert "fm01, claim 000-C1: the record says true, this run says false" in said
+
+
+def suites(report) -> dict:
+    """The suites of a JUnit report by name, whose counts must be those of their cases."""
+    found = list(ElementTree.parse(report).getroot())
+    for suite in found:
+        counted = {"tests": len(suite), "failures": len(suite.findall("*/failure"))}
+        counted |= {"skipped": len(suite.findall("*/skipped"))}
+        assert {name: int(suite.get(name)) for name in counted} == counted
+    return {suite.get("name"): suite for suite in found}
+
+
+def failures(suite) -> dict[str, str]:
+    ended = {case.get("name"): case.find("failure") for case in suite}
+    return {name: failure.get("message") for name, failure in ended.items() if failure is not None}
+
+
+def test_a_check_is_reported_as_junit_xml(few):
+    assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 0
+    found = suites(few / "report.xml")
+    assert set(found) == {"outputs", "verdicts-keras3"}
+    assert [failures(suite) for suite in found.values()] == [{}, {}]
+    cells = [each for each in nbformat.read(few / FM01, 4).cells if each.cell_type == "code"]
+    assert len(found["outputs"]) == len(cells)
+    names = {(each.get("classname"), each.get("name")) for each in found["verdicts-keras3"]}
+    assert ("fm01", "mirrored x1, saved as keras, Keras 3") in names
+    assert ("fm01", "claim 000-C1, Keras 3") in names and len(names) == 3 + 4
+
+
+def test_a_difference_is_a_failure_in_the_report(few):
+    changed(few / RECORD, '"broken": "raises"', '"broken": "<works\\u0007>"', 1)
+    changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"', 1)
+    changed(few / FM01, "FM01 fixed (", "FM01 mended (")
+    assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 1
+    found = suites(few / "report.xml")
+    told = failures(found["verdicts-keras3"])
+    assert set(told) == {"default x1, saved as keras, Keras 3", "claim 000-C1, Keras 3"}
+    assert "the record says broken <works\ufffd>, this run says raises" in " ".join(told.values())
+    assert len(failures(found["outputs"])) == 1
+
+
+def test_a_notebook_that_fails_is_a_difference_and_the_rest_goes_on(few, capsys):
+    changed(
+        few / FM01,
+        "with MODE.reproduces(setup):\\n    broken(setup)",
+        "with MODE.reproduces(setup):\\n    pass",
+    )
+    assert cli.main(["check", "fm01", "fm17", "--junit", str(few / "report.xml")]) == 1
+    found = suites(few / "report.xml")["verdicts-keras3"]
+    assert "FM01 did not reproduce" in failures(found)["Keras 3"]
+    assert "fm17" in {each.get("classname") for each in found}
+
+
+def test_what_cannot_run_here_is_skipped_in_the_report():
+    made = records.Comparison("fm01", "tpu x8", unavailable="no TPU").case()
+    assert made.find("skipped").get("message") == "no TPU"
+    differs = records.Comparison("fm01", "tpu x8", "was executed", "no TPU").case()
+    assert differs.find("skipped") is None and differs.find("failure") is not None
+
+
+def test_outputs_without_a_report_are_an_error(tmp_path):
+    (suite,) = junit.read(tmp_path / "absent.xml")
+    assert suite.get("errors") == "1" and suite.find("testcase/error") is not None
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(few, capsys):
+    for path in (few, few / "absent" / "report.xml"):
+        assert cli.main(["check", "fm01", "--junit", str(path)]) == 2
+    said = capsys.readouterr()
+    assert said.err.count("cannot be written") == 2 and said.out == ""
 
 
 def test_a_check_sees_a_stored_output_that_differs(few, capfd):

@@ -213,6 +213,16 @@ def test_what_needs_no_run_is_graded_without_one(tmp_path):
     assert set(told) == set(UNRUN) and {each.network for each in found.values()} == {""}
 
 
+def test_a_check_of_the_exercise_cannot_be_left_out():
+    own, participant = (notebook("fm25_load_outside_scope.ipynb") for _ in range(2))
+    task = cell(participant, "exercise")
+    task.source = task.source.replace(
+        "    checks.assert_distributed(model.variables, strategy)\n", ""
+    )
+    with pytest.raises(exercises.Refused, match="every check"):
+        exercises.parts(own, participant)
+
+
 def test_what_is_no_notebook_of_a_mode_is_one_line(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {"unchanged": WRONG})
     (folder / "fm06_nonsense.ipynb").write_text("nonsense")
@@ -224,10 +234,12 @@ def test_what_is_no_notebook_of_a_mode_is_one_line(tmp_path, capsys):
     (folder / ".ipynb_checkpoints" / "fm08_old.ipynb").touch()
     (folder / "fm08_large.ipynb").touch()
     os.truncate(folder / "fm08_large.ipynb", grade.LARGEST + 1)
+    os.link(folder / "fm05_unchanged.ipynb", os.fsencode(folder / "fm05_a") + b"\n\xe9.ipynb")
     (folder / "mine.ipynb").write_text((folder / "fm05_unchanged.ipynb").read_text())
     found = graded(folder)
     assert {name: each.result for name, each in found.items()} == {
         "unchanged": "red",
+        "a ": "red",  # a name that no terminal should be shown as it is
         "mine": "red",  # known by the mode that it declares
         "fm06_nonsense": "not run",
         "fm07_folder": "not run",
@@ -236,7 +248,7 @@ def test_what_is_no_notebook_of_a_mode_is_one_line(tmp_path, capsys):
         "fm77_unknown": "not run",
     }
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8 and lines[-1] == "0 green, 2 red, 5 not run"
+    assert len(lines) == 9 and lines[-1] == "0 green, 3 red, 5 not run"
 
 
 @pytest.mark.parametrize("place", ["absent", "empty", "strangers"])
