@@ -162,9 +162,10 @@ def in_words(line: dict) -> str:
 
 
 def amount(memory: dict) -> str:
-    """What a core's memory holds at once: the program, what goes in and comes out, and what it needs on the way."""
-    used = sum(memory.get(name, 0) for name in ("generated_code", "argument", "output", "temp"))
-    return f"{(used - memory.get('alias', 0)) / 1e6:.1f} MB"
+    """What a core holds at once: the program, and the most of what goes in, comes out and is needed on the way."""
+    parts = {name: memory.get(name, 0) for name in ("argument", "output", "temp", "peak", "alias")}
+    whole = parts["argument"] + parts["output"] + parts["temp"] - parts["alias"]
+    return f"{(memory.get('generated_code', 0) + max(whole, parts['peak'])) / 1e6:.1f} MB"
 
 
 # The record, shown where the compiler is not installed
