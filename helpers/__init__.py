@@ -25,3 +25,16 @@ __all__ = [
     "observe",
     "runner",
 ]
+
+
+def load_ipython_extension(shell):
+    """After `%load_ext helpers`, an uncaught exception ends with a line that names its mode and notebook."""
+    from . import desk
+
+    shell.events.register("post_run_cell", desk.after_cell)
+
+
+def unload_ipython_extension(shell):
+    from . import desk
+
+    shell.events.unregister("post_run_cell", desk.after_cell)

@@ -4,13 +4,28 @@ import argparse
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 # jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-from . import atlas, formats, kernels, records, render, runs, runtime, setups, sources, strategies  # noqa: E402
+from . import formats, runtime, setups, sources, strategies  # noqa: E402
 from .refusals import Refused, choose  # noqa: E402
+
+
+class Later:
+    """A module that is imported when it is first used, so that a quick command does not wait for a slow one's."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __getattr__(self, attribute: str):
+        return getattr(import_module(f".{self.name}", __package__), attribute)
+
+
+atlas, desk, kernels, records = map(Later, ("atlas", "desk", "kernels", "records"))
+render, runs = map(Later, ("render", "runs"))
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,6 +74,7 @@ def parser() -> Parser:
     add_record(commands)
     add_check(commands)
     add_atlas(commands)
+    add_triage(commands)
     return top
 
 
@@ -79,9 +95,7 @@ def add_run(commands):
         "-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts"
     )
     run.add_argument("--jobs", type=positive, default=1, help="how many runs at once")
-    run.add_argument(
-        "--limit", type=positive, default=runs.LIMIT, help="seconds after which a run hangs"
-    )
+    run.add_argument("--limit", type=positive, metavar="SECONDS", help="after which a run hangs")
     run.add_argument("--again", action="store_true", help="run anew what was finished before")
     run.add_argument("--scheduler", metavar="ADDRESS", help="a dask cluster to run on")
     run.set_defaults(action=run_action)
@@ -119,6 +133,16 @@ def add_atlas(commands):
     drawing = commands.add_parser("atlas", help="draw all records as one page")
     drawing.add_argument("page", type=Path, help="the HTML file to write")
     drawing.set_defaults(action=atlas_action)
+
+
+def add_triage(commands):
+    asking = commands.add_parser("triage", help="say which mode an error shows, and its notebook")
+    asking.add_argument("file", nargs="?", default="-", help="a text; without it, or -, the input")
+    asking.add_argument("--json", action="store_true", help="answer with one JSON object")
+    asking.add_argument(
+        "--jsonl", action="store_true", help="one JSON object with id and text per line, and back"
+    )
+    asking.set_defaults(action=triage_action)
 
 
 def add_measuring(command):
@@ -163,6 +187,11 @@ def atlas_action(options) -> int:
     return 0
 
 
+def triage_action(options) -> int:
+    desk.answer(options.file, "jsonl" if options.jsonl else "json" if options.json else "words")
+    return 0
+
+
 def generations(options) -> list[int]:
     return [choose("keras", keras, runtime.GENERATIONS) for keras in options.keras]
 
@@ -178,7 +207,7 @@ def run_action(options) -> int:
         runs.cluster(options.scheduler) if options.scheduler else ThreadPoolExecutor(options.jobs)
     )
     agreed = runs.run_grid(
-        options.modes, chosen, options.output, pool, options.limit, options.again
+        options.modes, chosen, options.output, pool, options.limit or runs.LIMIT, options.again
     )
     return 0 if agreed else 1
 
