@@ -32,7 +32,7 @@ test: .venv/test
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
 lock: .venv/test
 	$(BIN)/pip install -q uv
-	$(COMPILE) --extra test -o requirements.lock
+	$(COMPILE) --extra test --extra compile -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
 	$(BIN)/python -m helpers.pins
 

@@ -17,6 +17,7 @@ __all__ = [
     "Symptom",
     "build_strategy",
     "checks",
+    "compiler",  # noqa: F822, imported when it is asked for, since it opens notebooks
     "experiment",
     "figures",
     "formats",
