@@ -1,6 +1,6 @@
 """The names that a notebook imports. TensorFlow is imported by what needs it, when it is called."""
 
-from . import checks, compiler, figures, formats, machine
+from . import checks, figures, formats, machine
 from .checks import SilentFailure
 from .experiments import Proof, experiment, mark, observe
 from .modes import Claim, FailureMode, Symptom
@@ -17,7 +17,7 @@ __all__ = [
     "Symptom",
     "build_strategy",
     "checks",
-    "compiler",
+    "compiler",  # noqa: F822, imported when it is asked for, since it opens notebooks
     "experiment",
     "figures",
     "formats",
@@ -26,3 +26,16 @@ __all__ = [
     "observe",
     "runner",
 ]
+
+
+def load_ipython_extension(shell):
+    """After `%load_ext helpers`, an uncaught exception ends with a line that names its mode and notebook."""
+    from . import desk
+
+    shell.events.register("post_run_cell", desk.after_cell)
+
+
+def unload_ipython_extension(shell):
+    from . import desk
+
+    shell.events.unregister("post_run_cell", desk.after_cell)

@@ -5,28 +5,29 @@ import os
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 
 # jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-from . import (  # noqa: E402
-    atlas,
-    compiler,
-    formats,
-    grade,
-    handout,
-    junit,
-    kernels,
-    records,
-    render,
-    runs,
-    runtime,
-    setups,
-    sources,
-    strategies,
-)
+from . import formats, runtime, setups, sources, strategies  # noqa: E402
 from .refusals import Refused, choose  # noqa: E402
+
+
+class Later:
+    """A module that is imported when it is first used, so that a quick command does not wait for a slow one's."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __getattr__(self, attribute: str):
+        return getattr(import_module(f".{self.name}", __package__), attribute)
+
+
+atlas, compiler, desk, grade = map(Later, ("atlas", "compiler", "desk", "grade"))
+handout, junit, kernels = map(Later, ("handout", "junit", "kernels"))
+records, render, runs = map(Later, ("records", "render", "runs"))
 
 
 class Parser(argparse.ArgumentParser):
@@ -75,6 +76,7 @@ def parser() -> Parser:
     add_record(commands)
     add_check(commands)
     add_atlas(commands)
+    add_triage(commands)
     add_compile(commands)
     add_handout(commands)
     add_grade(commands)
@@ -98,9 +100,7 @@ def add_run(commands):
         "-o", "--output", type=Path, default=Path("runs"), help="folder for notebooks and verdicts"
     )
     run.add_argument("--jobs", type=positive, default=1, help="how many runs at once")
-    run.add_argument(
-        "--limit", type=positive, default=runs.LIMIT, help="seconds after which a run hangs"
-    )
+    run.add_argument("--limit", type=positive, metavar="SECONDS", help="after which a run hangs")
     run.add_argument("--again", action="store_true", help="run anew what was finished before")
     run.add_argument("--scheduler", metavar="ADDRESS", help="a dask cluster to run on")
     run.set_defaults(action=run_action)
@@ -144,14 +144,23 @@ def add_atlas(commands):
     drawing.set_defaults(action=atlas_action)
 
 
+def add_triage(commands):
+    asking = commands.add_parser("triage", help="say which mode an error shows, and its notebook")
+    asking.add_argument("file", nargs="?", default="-", help="a text; without it, or -, the input")
+    asking.add_argument("--json", action="store_true", help="answer with one JSON object")
+    asking.add_argument(
+        "--jsonl", action="store_true", help="one JSON object with id and text per line, and back"
+    )
+    asking.set_defaults(action=triage_action)
+
+
 def add_compile(commands):
     compiling = commands.add_parser("compile", help="ask the TPU compiler about the steps of modes")
     compiling.add_argument("modes", nargs="+", help="ids such as fm24, or all")
     compiling.add_argument(
         "--tpu",
         type=words,
-        default=[compiler.USUAL],
-        help=f"one or more of {', '.join(compiler.TOPOLOGIES)}, or all",
+        help="one or more descriptions of TPUs, or all; of a name that is none, all that are",
     )
     compiling.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
     compiling.set_defaults(action=compile_action)
@@ -175,7 +184,7 @@ def add_grade(commands):
     )
     grading.add_argument("--jobs", type=positive, default=1, help="how many exercises at once")
     grading.add_argument(
-        "--limit", type=positive, default=grade.LIMIT, help="seconds after which an exercise is red"
+        "--limit", type=positive, metavar="SECONDS", help="after which an exercise is red"
     )
     grading.add_argument("--json", type=Path, metavar="FILE", help="the same as JSON")
     grading.add_argument("--junit", type=Path, metavar="FILE", help="the same as JUnit XML")
@@ -236,8 +245,13 @@ def atlas_action(options) -> int:
     return 0
 
 
+def triage_action(options) -> int:
+    desk.answer(options.file, "jsonl" if options.jsonl else "json" if options.json else "words")
+    return 0
+
+
 def compile_action(options) -> int:
-    names = every(options.tpu, compiler.TOPOLOGIES)
+    names = every(options.tpu or [compiler.USUAL], compiler.TOPOLOGIES)
     for keras in generations(options):
         compiler.compile_modes(runs.targets(options.modes), names, keras)
     return 0
@@ -259,7 +273,7 @@ def grade_action(options) -> int:
         for write, path in places.items():
             write(path, grades)
 
-    grades = grade.grade(options.folder, options.jobs, options.limit, keep)
+    grades = grade.grade(options.folder, options.jobs, options.limit or grade.LIMIT, keep)
     return 0 if all(each.result == "green" for each in grades) else 1
 
 
@@ -278,7 +292,7 @@ def run_action(options) -> int:
         runs.cluster(options.scheduler) if options.scheduler else ThreadPoolExecutor(options.jobs)
     )
     agreed = runs.run_grid(
-        options.modes, chosen, options.output, pool, options.limit, options.again
+        options.modes, chosen, options.output, pool, options.limit or runs.LIMIT, options.again
     )
     return 0 if agreed else 1
 

@@ -21,6 +21,19 @@ machine.show()
 # parameters that make the failure come and go.
 
 # %% [markdown]
+# ## Which of them is your error?
+#
+# Paste it with its traceback, from any version of TensorFlow and Keras, whole or in part, and press the button. The card names
+# the notebook, the fix and the words that gave the mode away; *none of the modes* is an answer too. Nothing leaves this machine.
+#
+# After `%load_ext helpers`, an exception that nobody catches ends with the same answer in one line, in any notebook.
+
+# %% tags=["panel"]
+from helpers import desk
+
+error, button, answer = desk.box()
+
+# %% [markdown]
 # [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
 
 # %% [markdown]
@@ -41,6 +54,7 @@ machine.show_switches()
 # %% [markdown]
 # ## Without a browser
 #
+# `clinic triage error.txt` names the mode of an error.
 # `clinic run fm25 --strategy mirrored --devices 1,2,4 --save-format keras,h5` runs one notebook over a grid of parameters;
 # `papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4` runs it once. Both fail when the failure does not
 # behave as its notebook declares.

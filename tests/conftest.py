@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers import catalog, jobs, setups, sources
+from helpers import catalog, jobs, setups, sources, triage
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,7 +31,15 @@ def project(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, "ROOT", tmp_path)
     monkeypatch.setattr(catalog, "CATALOG", tmp_path / "helpers" / "catalog.json")
     monkeypatch.setattr(catalog, "README", tmp_path / "README.md")
-    return tmp_path
+    monkeypatch.setattr(triage, "ROOT", tmp_path)
+    yield tmp_path
+    forget()
+
+
+def forget():
+    """What triage has read before an edit."""
+    triage.catalog.cache_clear()
+    triage.wordings.cache_clear()
 
 
 def changed(path: Path, old: str, new: str, count: int = -1):

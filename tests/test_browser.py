@@ -125,12 +125,12 @@ def wait_until_up(server, address: str, log: Path):
         time.sleep(0.2)
 
 
-def open_panel(page, front: str, url: str):
+def open_panel(page, front: str, url: str, button: str = "button.clinic-run"):
     page.goto(url)
     if front != "voila":
         page.wait_for_function(KERNEL_READY)
         page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
-    page.locator("button.clinic-run").wait_for(state="visible")
+    page.locator(button).wait_for(state="visible")
 
 
 def choose(page, name: str, value: str):
@@ -168,6 +168,30 @@ def test_panel(front, tmp_path):
         assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
         assert page.locator(".clinic-runs tr").count() == 8
         keep_picture(page, name)
+        browser.close()
+
+
+ERROR = "Traceback\nValueError: The filename must end in `.weights.h5`. <b>Received</b>: filepath=x"
+
+
+def test_an_error_is_pasted(front):
+    """By keyboard alone, from the field to the link."""
+    from playwright.sync_api import sync_playwright
+
+    name, url = front
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(120_000)
+        open_panel(page, name, url.replace(NOTEBOOK, "00_start_here.ipynb"), "button.clinic-triage")
+        page.get_by_label("Error", exact=True).focus()
+        page.keyboard.insert_text(ERROR)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        card = page.locator("[data-clinic-mode='fm04']")
+        card.wait_for(state="visible")
+        assert "must end in .weights.h5" in card.inner_text() and card.locator("b").count() == 0
+        assert card.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
         browser.close()
 
 

@@ -1,16 +1,20 @@
 """The laws of the collection. Each holds for the project as it stands, and each is broken on purpose below."""
 
 import ast
+import functools
+import importlib.util
 import json
+import mmap
 import re
 import statistics
+from importlib import metadata
 from pathlib import Path
 
 import nbformat
 import pytest
-from conftest import ROOT, changed
+from conftest import ROOT, changed, forget
 
-from helpers import atlas, catalog, compiler, records, render, runtime, setups, sources
+from helpers import atlas, catalog, compiler, records, render, runtime, setups, sources, triage
 
 HEADINGS = [
     "What goes wrong",
@@ -22,6 +26,8 @@ HEADINGS = [
     "See also",
 ]
 CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
+WRONG = ("## What goes wrong", "## Why")
+ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
 CLAIMS = {"000": 9, "001": 13, "002": 8, "004": 14}  # how many claims each document makes
 MACHINE_BOUND = re.compile(
     r"(?<![\w.])/\w+/\w+|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d"
@@ -228,6 +234,138 @@ def function_sizes(folder: Path) -> dict[str, int]:
     return sizes
 
 
+def law_wordings() -> list[str]:
+    """Each file of wordings is that of a mode, narrows only symptoms that its MODE declares, and says what has a meaning."""
+    forget()
+    problems, told = [], {}
+    for each in triage.wordings():
+        name = f"{each.mode or 'none'}.toml: {each.says}"
+        declared = [s["says"] for s in triage.catalog().get(each.mode, {}).get("symptoms", ())]
+        if each.mode and each.mode not in triage.catalog():
+            problems.append(f"{name}: there is no such mode")
+        if each.symptom and each.symptom not in declared:
+            problems.append(f"{name}: MODE declares no such symptom")
+        if not all((each.says, each.origin, each.proof in triage.PROOF, each.mode or each.kind)):
+            problems.append(f"{name}: says, from, proof or kind is missing or unknown")
+        if not ORIGIN.fullmatch(each.origin):
+            problems.append(f"{name}: from is no version, and none of the words for what has none")
+        if (each.origin == "seen") != bool(each.seen):
+            problems.append(f"{name}: what is known from reports only, and no more, names them")
+        if told.setdefault((each.says, each.unless), each.mode) != each.mode:
+            problems.append(f"{name}: another mode has the same words")
+    return problems
+
+
+def law_triage() -> list[str]:
+    """What a mode says, by its symptoms and in the records, leads to that mode and to no other."""
+    forget()
+    return [
+        f"{mode.id}: {says!r} leads to {found}"
+        for mode in catalog.modes()
+        for raises, says in sayings(mode)
+        if (found := triage.triage(pasted(mode, raises, says)).mode) not in leads(mode, says)
+    ]
+
+
+def leads(mode, says: str) -> set:
+    """The mode; or none of them, for a symptom that is no more than a hint."""
+    hints = [
+        each.symptom
+        for each in triage.wordings()
+        if each.mode == mode.id and each.symptom and each.proof == "hint"
+    ]
+    return {mode.id, None} if any(re.search(hint, says) for hint in hints) else {mode.id}
+
+
+def sayings(mode) -> list[tuple]:
+    """Each recorded message that a symptom explains, and in full those symptoms that no record shows."""
+    said = []
+    for keras in runtime.GENERATIONS:
+        for line in (records.read(f"cpu-keras{keras}") or {"verdicts": ()})["verdicts"]:
+            symptom = mode.symptom(setups.Setup(**{name: line[name] for name in setups.PARAMETERS}))
+            if line["mode"] == mode.id and symptom and re.search(symptom.says, line["says"]):
+                said.append((symptom.raises, line["says"], symptom.says))
+    shown = {says for _, _, says in said}
+    unshown = [
+        (each.raises, spelled(each.says)) for each in mode.symptoms if each.says not in shown
+    ]
+    return list(dict.fromkeys([(raises, says) for raises, says, _ in said] + unshown))
+
+
+def spelled(says: str) -> str:
+    """A text that a symptom's regular expression describes: its first alternative, with something for each wildcard."""
+    says = re.sub(r"\((\w+)\|[^)]*\)", r"\1", says).split("|")[0]
+    says = (
+        says.replace(r"\d+", "2").replace(r"\w+", "name").replace(r"\S+", "name").replace(".*", "x")
+    )
+    return re.sub(r"\\(.)|\?", r"\1", says)
+
+
+def pasted(mode, raises: str, says: str) -> str:
+    """An error as it is pasted: with the code that goes wrong above it."""
+    cells = sources.read(sources.NOTEBOOKS / f"{mode.id}_{mode.slug}.py").cells
+    texts = [cell.source for cell in cells]
+    first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
+    code = [cell.source for cell in cells[first:last] if cell.cell_type == "code"]
+    return "\n".join([*code, "", f"{raises}: {says}"])
+
+
+def law_drift() -> list[str]:
+    """Every wording that is said to be TensorFlow 2.21's is found in its source, its libraries, or a record."""
+    if not metadata.version("tensorflow").startswith("2.21"):
+        return []  # nothing is claimed about any other
+    forget()
+    claimed = [each for each in triage.wordings() if each.origin == "2.21"]
+    files = {each.file for each in claimed}
+    problems = [f"{each.says} says no file" for each in claimed if not each.file]
+    for file in sorted(files - {""}):
+        here = [each.says[0] for each in claimed if each.file == file]
+        problems += [f"{words!r} is not in {file}" for words in here if not is_in(file, words)]
+    return problems
+
+
+PACKAGES = Path(importlib.util.find_spec("tensorflow").origin).parents[1]
+JOINED = re.compile(
+    r"""['"]\s*\+?\s*\n\s*[frbFRB]{0,2}['"]"""
+)  # where a string goes on in the next line
+
+
+def is_in(file: str, words: str) -> bool:
+    if ".so" in file:
+        return longest(words).encode() in library(PACKAGES / file)
+    return any(
+        all(piece in source(file) for piece in pieces if piece) for pieces in triage.phrases(words)
+    )
+
+
+def longest(words: str) -> str:
+    """A library keeps the pieces of a message apart, so its longest has to do."""
+    return max((piece.strip(" `'\"") for piece in re.split(r"\.\.\.|[{}|]", words)), key=len)
+
+
+@functools.cache
+def source(file: str) -> str:
+    if file == "records":
+        return triage.flat("\n".join(map(said_in, records.RUNTIMES)))
+    return triage.flat(JOINED.sub("", (PACKAGES / file).read_text()))
+
+
+def said_in(name: str) -> str:
+    return "\n".join(line["says"] for line in (records.read(name) or {"verdicts": ()})["verdicts"])
+
+
+class Library:
+    """Bytes of a library, which is too large to be read."""
+
+    def __init__(self, path: Path):
+        with path.open("rb") as file:
+            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __contains__(self, words: bytes) -> bool:
+        return self.bytes.find(words) >= 0
+
+
+library = functools.cache(Library)
 LAWS = {name: law for name, law in list(globals().items()) if name.startswith("law_")}
 
 
@@ -318,6 +456,20 @@ def lose_a_verdict(root):
     path.write_text(json.dumps(record))
 
 
+WORDS = "notebooks/wordings"
+
+
+def wordings_of_no_mode(root):
+    (root / WORDS / "fm99.toml").write_text('[[wording]]\nsays = "all is lost"\nfrom = "1.0"\n')
+
+
+def the_words_of_another(root):
+    """One mode's own message, given to another with greater certainty."""
+    path = root / WORDS / "fm05.toml"
+    entry = "[[wording]]\nsays = 'filename must end in'\nfrom = '1.0'\nproof = 'certain'\n\n"
+    path.write_text(entry + path.read_text())
+
+
 MUTATIONS = [
     ("law_claims", edit(f"{FM25}.py", '"004-C5"', '"004-C50"')),
     ("law_records", edit(f"{FM25}.ipynb", r"\ndevices = 2", r"\ndevices = 4")),
@@ -369,6 +521,15 @@ MUTATIONS = [
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
     ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
+    ("law_wordings", edit(f"{WORDS}/fm04.toml", "[[wording]]", '[[wording]]\nsymptom = "x"')),
+    ("law_wordings", edit(f"{WORDS}/fm03.toml", "from = '2.21'", "from = 'seen'")),
+    ("law_wordings", edit(f"{WORDS}/fm07.toml", "proof = 'likely'", "proof = 'maybe'")),
+    ("law_wordings", wordings_of_no_mode),
+    ("law_triage", edit(f"{WORDS}/fm28.toml", "says = '{get_weights", "says = 'no {get_weights")),
+    ("law_triage", the_words_of_another),
+    ("law_drift", edit(f"{WORDS}/fm04.toml", "must end in `.weights.h5`", "must end in `.h5`")),
+    ("law_drift", edit(f"{WORDS}/fm06.toml", "Assign requires shapes", "Assign wants shapes")),
+    ("law_drift", edit(f"{WORDS}/fm36.toml", "joining a group", "leaving a group")),
     ("law_sizes", a_long_function),
     ("law_sizes", many_middling_functions),
 ]
