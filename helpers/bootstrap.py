@@ -36,7 +36,7 @@ def fetch(folder):
     except (OSError, subprocess.SubprocessError) as error:
         shutil.rmtree(folder, ignore_errors=True)
         text = (getattr(error, "stderr", b"") or b"").decode(errors="replace") or str(error)
-        said = [*text.split("fatal: "), text][1].splitlines()[0]
+        said = (text.partition("fatal: ")[2] or text).strip().splitlines()[0]
         raise Stop(
             f"The helpers could not be fetched from {ADDRESS} at {TAG} ({said}): "
             "give this runtime the internet (Kaggle: Settings) and run this cell again."
