@@ -44,4 +44,12 @@ oldest: tests/oldest.txt
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 
-.PHONY: lab test lock oldest
+# What Colab has, in an environment of its own in which the clinic is not installed: notebooks fetch it themselves.
+colab: tests/colab.txt
+	test -x .venv-colab/bin/python || PYENV_VERSION=3.13 python3.13 -m venv .venv-colab \
+	  || { echo "No Python 3.13 as on Colab: its versions run on $$($(PYTHON) --version)."; $(PYTHON) -m venv .venv-colab; }
+	.venv-colab/bin/pip install -q --compile -r tests/colab.txt papermill nbval pytest-xdist
+	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py
+	.venv-colab/bin/python -m pytest --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
+
+.PHONY: lab test lock oldest colab

@@ -49,7 +49,12 @@ def cells_like(own: str) -> dict[str, str]:
         for name in linecache.cache
         if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))
     ]
-    return {name: "".join(linecache.getlines(name)) for name in alike}
+    return {name: "".join(linecache.getlines(name)) for name in sorted(alike, key=compiled)}
+
+
+def compiled(cell: str) -> float:
+    """When a cell was run: IPython 7 notes it, and puts cells of a traceback last again; later ones keep their order."""
+    return linecache.cache[cell][1] or 0
 
 
 def statements(cell: str) -> list:

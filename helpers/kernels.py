@@ -21,7 +21,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from jupyter_client.provisioning import LocalProvisioner
+try:
+    from jupyter_client.provisioning import LocalProvisioner
+except ImportError:  # jupyter_client 6 has no provisioners; worker processes need none
+    LocalProvisioner = object
 
 from . import guard
 

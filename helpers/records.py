@@ -96,8 +96,10 @@ def base_of(notebook, keras: int) -> Setup:
 
 
 def code_of(notebook) -> str:
-    """Changes with the code of a notebook, not with its prose or its pictures."""
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    """Changes with the code of a notebook, not with its prose or its pictures, nor with the cells that nobody types."""
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    kept = [cell.source for cell in cells if "bootstrap" not in sources.tags(cell)]
+    code = sources.without_forms("\n".join(kept))
     return hashlib.sha256(code.encode()).hexdigest()[:12]
 
 

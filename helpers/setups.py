@@ -42,6 +42,13 @@ class Setup:
         return asdict(self)
 
 
+def choices() -> dict[str, list]:
+    """What each parameter may be in one setup or another."""
+    counts = {count for row in strategies.ROWS for count in row.counts}
+    valid = list(strategies.TABLE), sorted(counts), list(formats.TABLE), sorted(runtime.GENERATIONS)
+    return dict(zip(PARAMETERS, valid))
+
+
 def enter(setup: Setup) -> Setup:
     """Makes this kernel ready for a setup: Keras generation chosen, TensorFlow started, parameter names checked."""
     for name in strays():

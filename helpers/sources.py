@@ -2,10 +2,11 @@
 
 import ast
 import hashlib
+import json
 import tomllib
 from pathlib import Path
 
-from . import catalog
+from . import catalog, setups
 from .refusals import Refused
 
 ROOT = Path(__file__).parents[1]
@@ -21,20 +22,8 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-BOOTSTRAP = """# Set-up: finds the helpers beside this notebook, or fetches them on Colab and Kaggle.
-import os, subprocess, sys
-from pathlib import Path
-
-address, tag = "https://github.com/{repository}", "{tag}"
-folder = Path("strategy-clinic").resolve()
-if "COLAB_RELEASE_TAG" in os.environ or "KAGGLE_KERNEL_RUN_TYPE" in os.environ:
-    if not folder.exists():
-        clone = ["git", "clone", "-q", "--depth=1", "-b", tag, address, str(folder)]
-        subprocess.run(clone, check=True)
-    sys.path.insert(0, str(folder))
-else:
-    above = [Path.cwd().resolve(), *Path.cwd().resolve().parents]
-    sys.path[:0] = [str(each) for each in above if (each / "helpers" / "modes.py").exists()]"""
+BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+FORM = "  # @param "
 
 
 def say(line: str):
@@ -84,10 +73,21 @@ def percent_format():
 
 
 def filled(cell):
-    """The one cell whose text comes from the catalog: the map of modes."""
+    """Two cells get what tables know: the map of modes, and the form that Colab makes of the parameters."""
     if "map" in tags(cell):
         cell.source = f"{cell.source}\n\n{catalog.markdown(link='')}"
+    if "parameters" in tags(cell):
+        cell.source = "\n".join(field(line) for line in cell.source.splitlines())
     return cell
+
+
+def field(line: str) -> str:
+    """A parameter with the comment that Colab reads as a choice in a form, and papermill as its description."""
+    valid = setups.choices().get(line.split(" =")[0])
+    if not valid:
+        return line
+    kind = "" if isinstance(valid[0], str) else ' {type:"raw"}'  # else Colab would quote it
+    return f"{line}{FORM}{json.dumps(valid)}{kind}"
 
 
 def tags(cell) -> list[str]:
@@ -125,11 +125,21 @@ def badges(stem: str) -> str:
     return " · ".join(f"[{words}]({address})" for words, address in links.items())
 
 
+def without_forms(code: str) -> str:
+    return "\n".join(line.split(FORM)[0] for line in code.splitlines())
+
+
 def written_cells(stem: str) -> list:
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
     head = new_markdown_cell(badges(stem), metadata={"tags": ["badges"]})
-    return [head, new_code_cell(BOOTSTRAP.format(**setting()), metadata={"tags": ["bootstrap"]})]
+    return [head, new_code_cell(bootstrap(), metadata={"tags": ["bootstrap"]})]
+
+
+def bootstrap() -> str:
+    """The set-up cell: a program that stands on its own, with this repository's address and tag put in."""
+    text, known = BOOTSTRAP.read_text().strip(), setting()
+    return text.replace("OWNER/NAME", known["repository"]).replace('"TAG"', f'"{known["tag"]}"')
 
 
 def pull(path: Path, tell=say):
@@ -155,6 +165,8 @@ def emptied(cell):
         del cell.metadata["tags"]
     if "map" in tags(cell):
         cell.source = cell.source.split("\n\n|")[0]
+    if "parameters" in tags(cell):
+        cell.source = without_forms(cell.source)
     return cell
 
 

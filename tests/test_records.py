@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from conftest import changed
 
-from helpers import Setup, atlas, catalog, cli, junit, records, runs, runtime
+from helpers import Setup, atlas, catalog, cli, junit, records, runs, runtime, sources
 
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
@@ -25,6 +25,25 @@ def few(project, monkeypatch):
     (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
     monkeypatch.setattr(runs.render.sources, "NOTEBOOKS", project / "notebooks")
     return project
+
+
+@pytest.mark.parametrize(
+    "tag, old, new, counts",
+    [
+        ("bootstrap", "import os", "import os, io", False),
+        ("parameters", "[2, 3]", "[2, 3, 4]", False),
+        ("parameters", "keras = 3", "keras = 2", True),
+        ("exercise", "def attempt", "def trial", True),
+    ],
+)
+def test_code_is_what_somebody_has_typed(tag, old, new, counts):
+    """Another way to find the helpers, or more choices in a form, is no reason to record all modes again."""
+    notebook = nbformat.read(sources.ROOT / FM01, as_version=4)
+    before = records.code_of(notebook)
+    cell = next(cell for cell in notebook.cells if tag in sources.tags(cell))
+    assert old in cell.source
+    cell.source = cell.source.replace(old, new)
+    assert (records.code_of(notebook) != before) is counts
 
 
 def test_a_check_of_what_has_not_changed_finds_nothing(few, capsys):

@@ -1,5 +1,6 @@
 """Real strategies with real replicas: in this process on virtual devices, and in processes of their own on loopback."""
 
+import linecache
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers import Proof, Setup, build_strategy, experiment, runner, strategies, verdicts, workers
+from helpers.definitions import cells_like
 from helpers.refusals import Unavailable
 
 ROOT = Path(workers.__file__).parents[1]
@@ -217,3 +219,17 @@ def test_what_travels_is_what_the_notebook_holds_now():
         "    return twice(1)",
         "",
     ]
+
+
+def test_a_cell_keeps_its_place_when_a_traceback_has_shown_it():
+    """IPython 7 takes such a cell out of Python's table of sources, and puts it in again at the end."""
+    names = [f"<ipython-input-{i}>" for i in (1, 2, 3)]
+    for number, name in enumerate(names):
+        linecache.cache[name] = (1, float(number), [f"cell {number}\n"], name)
+    try:
+        linecache.cache[names[0]] = linecache.cache.pop(names[0])
+        assert [name for name in linecache.cache if name in names] == [*names[1:], names[0]]
+        assert [name for name in cells_like(names[0]) if name in names] == names
+    finally:
+        for name in names:
+            del linecache.cache[name]
