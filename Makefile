@@ -15,6 +15,11 @@ test: .venv/test
 	$(BIN)/pytest -n 2 tests/test_controls.py
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
+# The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew (-a),
+# since the list of pages stands beside each of them; only notebooks that changed are read again.
+book: .venv/book
+	$(BIN)/sphinx-build -qaW --keep-going -d site/read book site/html
+
 # Byte-compiled at install: importing TensorFlow takes more than twice as long without.
 .venv/lab: $(PINS) binder/overrides.json
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,15 +29,19 @@ test: .venv/test
 	$(BIN)/python -m helpers.kernels
 	touch $@
 
-.venv/test: .venv/lab
+.venv/test: .venv/book
 	$(BIN)/pip install -q --compile -c requirements.lock -e '.[test]'
+	touch $@
+
+.venv/book: .venv/lab
+	$(BIN)/pip install -q --compile -c requirements.lock -e '.[book]'
 	touch $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
 lock: .venv/test
 	$(BIN)/pip install -q uv
-	$(COMPILE) --extra test -o requirements.lock
+	$(COMPILE) --extra test --extra book -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
 	$(BIN)/python -m helpers.pins
 
@@ -44,4 +53,4 @@ oldest: tests/oldest.txt
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 
-.PHONY: lab test lock oldest
+.PHONY: lab test book lock oldest
