@@ -201,7 +201,7 @@ def page(where: str) -> str:
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         "<meta name='color-scheme' content='light dark'><title>Strategy Clinic: the atlas</title>"
-        "<body style='font-family:system-ui,sans-serif;margin:1.5em'><main><h1>What breaks where</h1>"
+        "<body style='font-family:system-ui,sans-serif;margin:1.5em;background:Canvas'><main><h1>What breaks where</h1>"
         f"{explorer_html(where)}<h2>Runtimes without a record</h2><ul>{unknown}</ul></main></body></html>\n"
     )
 

@@ -1,10 +1,9 @@
 """The stored notebooks, made ready for pages that no kernel stands behind; `make book` builds a site from them."""
 
 import html
-import json
 from pathlib import Path
 
-from . import atlas, sources
+from . import atlas, render, sources
 from .modes import MIME
 from .panel import NOTE
 from .setups import Setup
@@ -33,35 +32,31 @@ def prepare(folder: Path):
 
 def page(path: Path) -> str:
     """A notebook's text with long cells folded, pictures described, and reports as more than lines of text."""
-    notebook = json.loads(path.read_text())
+    notebook = sources.open_notebook(path)
     if path.stem == "atlas":
         show_filters(notebook)
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
             fold(cell)
-            for output in cell["outputs"]:
+            for output in cell.outputs:
                 describe(cell, output)
                 speak(output.get("data", {}), path.stem)
-    return json.dumps(notebook)
+    return render.text_of(notebook)
 
 
-def tags(cell: dict) -> list[str]:
-    return cell["metadata"].get("tags", [])
-
-
-def fold(cell: dict):
-    kinds = [*tags(cell), "declaration"] if "MODE = FailureMode(" in cell["source"] else tags(cell)
-    for kind in set(kinds) & set(FOLDED):
+def fold(cell):
+    declares = ["declaration"] if "MODE = FailureMode(" in cell.source else []
+    for kind in set(sources.tags(cell) + declares) & set(FOLDED):
         tag, what = FOLDED[kind]
         prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
-        cell["metadata"] |= {"tags": [*tags(cell), tag], "mystnb": prompts}
+        cell.metadata |= {"tags": [*sources.tags(cell), tag], "mystnb": prompts}
 
 
-def describe(cell: dict, output: dict):
+def describe(cell, output):
     """The content of a picture in words, where a page looks for it."""
     words = output.get("metadata", {}).get("image/png", {}).get("alt", "")
     if words:
-        cell["metadata"].setdefault("mystnb", {})["image"] = {"alt": " ".join(words.split())}
+        cell.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(words.split())}
 
 
 def speak(data: dict, stem: str):
@@ -72,7 +67,7 @@ def speak(data: dict, stem: str):
     elif report:
         data["text/html"] = line_html(data["text/plain"], outcome_of(report))
     elif data.get("text/plain") == NOTE:
-        data.pop("text/html")
+        data.pop("text/html", None)
         data["text/markdown"] = f"*{NOTE}*\n\n{sources.badges(stem)}"
 
 
@@ -103,13 +98,13 @@ def cell_html(word: str) -> str:
     return f"<td{mark}>{html.escape(word)}</td>"
 
 
-def show_filters(notebook: dict):
+def show_filters(notebook):
     """The atlas as a table with filters that need no kernel, in place of its picture and of the filters that need one."""
-    cells = notebook["cells"]
-    picture = next(cell for cell in cells if "records" in tags(cell))
-    panel = next(i for i, cell in enumerate(cells) if "panel" in tags(cell))
+    from nbformat.v4 import new_output
+
+    cells = notebook.cells
+    picture = next(cell for cell in cells if "records" in sources.tags(cell))
+    panel = next(i for i, cell in enumerate(cells) if "panel" in sources.tags(cell))
     table = atlas.explorer_html("").replace(".ipynb'", ".html'")
-    picture["outputs"] = [
-        {"output_type": "display_data", "metadata": {}, "data": {"text/html": table}}
-    ]
+    picture.outputs = [new_output("display_data", {"text/html": table})]
     del cells[panel - 1 : panel + 1]  # with the paragraph that introduces it

@@ -216,7 +216,7 @@ def arrange(panel: Panel, note: str):
     )
     right = ipywidgets.VBox([panel.card, panel.figure])
     columns = ipywidgets.Layout(
-        grid_template_columns="repeat(auto-fit, minmax(320px, 1fr))", grid_gap="4px 18px"
+        grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
     root = ipywidgets.GridBox([left, right], layout=columns)
     root.add_class("clinic-panel")
