@@ -269,7 +269,7 @@ def in_the_dark(page, name: str, url: str):
     page.emulate_media(color_scheme="dark")
     if name == "voila":
         page.set_viewport_size({"width": WIDTHS["wide"], "height": 1000})
-        open_panel(page, name, f"{url}&voila-theme=dark")
+        open_panel(page, name, f"{url}&theme=dark")
         run(page, 1)
     page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
 
@@ -341,6 +341,8 @@ def test_the_book_is_searched_filtered_and_unfolded(browser, site):
             "numpy() is only available when eager execution is enabled"
         )
         page.keyboard.press("Enter")
+        page.locator("#search-results a", has_text="FM01.").wait_for()
+        assert violations(page) == []
         page.locator("#search-results a", has_text="FM01.").click()
         page.get_by_text("Show the solution").click()
         assert page.get_by_text("def solved(setup)").is_visible()

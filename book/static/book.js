@@ -7,3 +7,9 @@ const reach = () => document.querySelectorAll("pre, .table-wrapper").forEach(eac
 });
 reach();
 addEventListener("resize", reach);
+// The page of search results has no title of its own.
+if (!document.querySelector("h1")) {
+  const title = document.createElement("h1");
+  title.textContent = "Search";
+  document.querySelector("article").prepend(title);
+}
