@@ -80,7 +80,7 @@ def line_html(line: str, outcome: str) -> str:
     """'FM01 reproduced (executed) | NotImplementedError: …', with the step set off from what came of it."""
     step, bar, said = line.partition(" | ")
     words = f"<b>{html.escape(step)}</b> {html.escape(said)}" if bar else html.escape(line)
-    return f"<p class='clinic-line' data-outcome='{outcome}'>{words}</p>"
+    return f"<p class='clinic-line' data-outcome='{html.escape(outcome)}'>{words}</p>"
 
 
 def table_html(lines: list[dict]) -> str:

@@ -1,4 +1,7 @@
-"""What a person sees, in a real browser: the panel in JupyterLab, Notebook 7 and Voila, the atlas, and the book."""
+"""What a person sees, in a real browser: the panel in JupyterLab, Notebook 7 and Voila, the atlas, and the book.
+
+Pictures of all of it are left in `shots`, or in the folder that SHOTS names; panel-lab-light-wide.png is the README's.
+"""
 
 import functools
 import http.server
@@ -237,14 +240,12 @@ def looks(page, name: str, scheme: str):
     for word, width in WIDTHS.items():
         page.set_viewport_size({"width": width, "height": 1000})
         page.wait_for_function(f"() => ({COLUMNS})() === {1 if word == 'narrow' else 2}")
-        page.locator(".clinic-panel").scroll_into_view_if_needed()
-        assert (
-            page.locator(".clinic-panel").evaluate("each => each.scrollWidth - each.clientWidth")
-            <= 0
-        )
+        panel = page.locator(".clinic-panel")
+        panel.scroll_into_view_if_needed()
+        assert panel.evaluate("each => each.scrollWidth <= each.clientWidth")
         assert violations(page, OURS) == []
         keep_picture(page, f"{name}-{scheme}-{word}")
-        page.locator(".clinic-panel").screenshot(path=SHOTS / f"panel-{name}-{scheme}-{word}.png")
+        keep_picture(panel, f"panel-{name}-{scheme}-{word}")
 
 
 def violations(page, selectors=()) -> list[str]:
@@ -259,9 +260,10 @@ def violations(page, selectors=()) -> list[str]:
     ]
 
 
-def keep_picture(page, name: str):
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
+def keep_picture(shown, name: str):
+    """Of a page, or of a part of one."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    shown.screenshot(path=SHOTS / f"{name}.png")
 
 
 def in_the_dark(page, name: str, url: str):
