@@ -15,10 +15,11 @@ test: .venv/test
 	$(BIN)/pytest -n 2 tests/test_controls.py
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
-# The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew (-a),
+# The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
 # since the list of pages stands beside each of them; only notebooks that changed are read again.
 book: .venv/book
-	$(BIN)/sphinx-build -qaW --keep-going -d site/read book site/html
+	rm -rf site/html
+	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
 
 # Byte-compiled at install: importing TensorFlow takes more than twice as long without.
 .venv/lab: $(PINS) binder/overrides.json
