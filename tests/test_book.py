@@ -66,6 +66,8 @@ def test_a_page_for_every_mode(site):
         text = (site / mode.notebook).with_suffix(".html").read_text()
         assert f"{mode.name} reproduced (" in text and f"{mode.name} solution (" in text
         assert panel.NOTE in text and "VBox(" not in text
+        assert "Show the solution" in text and "Set-up: finds the helpers" not in text
+        assert "<p class='clinic-line' data-outcome='red'>" in text
         for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
             assert address.replace("&", "&amp;") in text
 
@@ -133,6 +135,12 @@ def test_the_checks_of_pages_can_fail(tmp_path, line, problem):
 def test_a_style_sheet_that_fetches_is_found(tmp_path):
     (tmp_path / "a.css").write_text("p { background: url(https://cdn.example/a.png) }")
     assert fetched(tmp_path) == ["https://cdn.example/a.png"]
+
+
+def test_words_of_a_report_stay_words():
+    line = book.line_html("FM01 reproduced (executed) | <script>", "raises")
+    assert "<b>FM01 reproduced (executed)</b> &lt;script&gt;" in line and "'raises'" in line
+    assert book.cell_html("<b>") == "<td>&lt;b&gt;</td>"
 
 
 def test_only_what_changed_is_written_again(project, tmp_path):
