@@ -42,7 +42,7 @@ book: .venv/book
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
 lock: .venv/test
 	$(BIN)/pip install -q uv
-	$(COMPILE) --extra test --extra book -o requirements.lock
+	$(COMPILE) --extra test --extra book --extra compile -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
 	$(BIN)/python -m helpers.pins
 

@@ -1,6 +1,6 @@
 """The names that a notebook imports. TensorFlow is imported by what needs it, when it is called."""
 
-from . import checks, figures, formats, machine
+from . import checks, compiler, figures, formats, machine
 from .checks import SilentFailure
 from .experiments import Proof, experiment, mark, observe
 from .modes import Claim, FailureMode, Symptom
@@ -17,6 +17,7 @@ __all__ = [
     "Symptom",
     "build_strategy",
     "checks",
+    "compiler",
     "experiment",
     "figures",
     "formats",

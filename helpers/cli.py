@@ -1,15 +1,31 @@
-"""The command: clinic run, clinic render. A user's mistake is one sentence and exit status 2."""
+"""The command: clinic and what it does. A user's mistake is one sentence and exit status 2."""
 
 import argparse
 import os
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
 sys.modules.setdefault("rfc3987_syntax", None)
 
-from . import atlas, formats, kernels, records, render, runs, runtime, setups, sources, strategies  # noqa: E402
+from . import (  # noqa: E402
+    atlas,
+    compiler,
+    formats,
+    grade,
+    handout,
+    junit,
+    kernels,
+    records,
+    render,
+    runs,
+    runtime,
+    setups,
+    sources,
+    strategies,
+)
 from .refusals import Refused, choose  # noqa: E402
 
 
@@ -59,6 +75,9 @@ def parser() -> Parser:
     add_record(commands)
     add_check(commands)
     add_atlas(commands)
+    add_compile(commands)
+    add_handout(commands)
+    add_grade(commands)
     return top
 
 
@@ -112,6 +131,10 @@ def add_record(commands):
 def add_check(commands):
     checking = commands.add_parser("check", help="compare this runtime with outputs and record")
     add_measuring(checking)
+    checking.add_argument("--junit", type=Path, metavar="FILE", help="the same as JUnit XML")
+    checking.add_argument(
+        "--save", type=Path, metavar="FOLDER", help="keep what was found there, as a record"
+    )
     checking.set_defaults(action=check_action)
 
 
@@ -119,6 +142,44 @@ def add_atlas(commands):
     drawing = commands.add_parser("atlas", help="draw all records as one page")
     drawing.add_argument("page", type=Path, help="the HTML file to write")
     drawing.set_defaults(action=atlas_action)
+
+
+def add_compile(commands):
+    compiling = commands.add_parser("compile", help="ask the TPU compiler about the steps of modes")
+    compiling.add_argument("modes", nargs="+", help="ids such as fm24, or all")
+    compiling.add_argument(
+        "--tpu",
+        type=words,
+        default=[compiler.USUAL],
+        help=f"one or more of {', '.join(compiler.TOPOLOGIES)}, or all",
+    )
+    compiling.add_argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+    compiling.set_defaults(action=compile_action)
+
+
+def add_handout(commands):
+    handing = commands.add_parser("handout", help="notebooks for participants, without solutions")
+    handing.add_argument(
+        "folder", type=Path, help="a new folder, OUT: give away all of it but OUT/solutions"
+    )
+    handing.add_argument("modes", nargs="*", help="ids such as fm25; none means all")
+    handing.set_defaults(action=handout_action)
+
+
+def add_grade(commands):
+    grading = commands.add_parser(
+        "grade", help="run a participant's exercises: green, red or not run"
+    )
+    grading.add_argument(
+        "folder", type=Path, help="a participant's notebooks, or many participants' folders"
+    )
+    grading.add_argument("--jobs", type=positive, default=1, help="how many exercises at once")
+    grading.add_argument(
+        "--limit", type=positive, default=grade.LIMIT, help="seconds after which an exercise is red"
+    )
+    grading.add_argument("--json", type=Path, metavar="FILE", help="the same as JSON")
+    grading.add_argument("--junit", type=Path, metavar="FILE", help="the same as JUnit XML")
+    grading.set_defaults(action=grade_action)
 
 
 def add_measuring(command):
@@ -138,18 +199,30 @@ def check_action(options) -> int:
     """Stored outputs by nbval, then every verdict against the record of this runtime."""
     chosen = runs.targets(options.modes or ["all"])
     wanted = generations(options)
+    junit.require_place(options.junit)
     stored = [path for _, path in chosen] if options.modes else [sources.NOTEBOOKS]
-    as_stored = nbval(stored)
-    problems = [each for keras in wanted for each in records.compare(chosen, keras, options.jobs)]
-    if not as_stored:
-        problems.append("stored outputs differ: see above what nbval says")
+    as_stored, suites = nbval(stored)
+    problems = [] if as_stored else ["stored outputs differ: see above what nbval says"]
+    for keras in wanted:
+        found = records.compare(chosen, keras, options.jobs, save=options.save)
+        problems = [each.problem for each in found if each.problem] + problems
+        suites.append(junit.suite(f"verdicts-keras{keras}", [each.case() for each in found]))
+    if options.junit:
+        junit.write(options.junit, suites)
     print("\n".join(problems) or "every output and every verdict is as stored")
     return 1 if problems else 0
 
 
-def nbval(paths: list[Path]) -> bool:
+def nbval(paths: list[Path]) -> tuple[bool, list]:
     """Strict nbval as anybody would run it, except that pytest, too, starts from what is imported already."""
-    arguments = ["-q", "--nbval", *map(str, paths)]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "outputs.xml"
+        asked = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
+        passed = pytest(asked + [str(path) for path in paths])
+        return passed, junit.read(report)
+
+
+def pytest(arguments: list[str]) -> bool:
     process = kernels.start("pytest", dict(os.environ), sys.__stdout__, kernels.warm(), *arguments)
     try:
         return process.wait() == 0
@@ -161,6 +234,33 @@ def nbval(paths: list[Path]) -> bool:
 def atlas_action(options) -> int:
     atlas.write(options.page)
     return 0
+
+
+def compile_action(options) -> int:
+    names = every(options.tpu, compiler.TOPOLOGIES)
+    for keras in generations(options):
+        compiler.compile_modes(runs.targets(options.modes), names, keras)
+    return 0
+
+
+def handout_action(options) -> int:
+    handout.write(options.folder, options.modes or ["all"])
+    return 0
+
+
+def grade_action(options) -> int:
+    """Reports are written anew with every grade, so whatever stops the command leaves those that were finished."""
+    wanted = {grade.write: options.json, grade.write_junit: options.junit}
+    places = {write: path for write, path in wanted.items() if path}
+    for path in places.values():
+        junit.require_place(path)
+
+    def keep(grades):
+        for write, path in places.items():
+            write(path, grades)
+
+    grades = grade.grade(options.folder, options.jobs, options.limit, keep)
+    return 0 if all(each.result == "green" for each in grades) else 1
 
 
 def generations(options) -> list[int]:

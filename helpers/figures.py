@@ -66,16 +66,17 @@ def grid(cells: dict, columns: list[str], good: str, bad: str, title: str = "") 
     return picture(figure, grid_text(cells, columns, good, bad))
 
 
-def words(cells: dict, columns: list[str], plain: str, title: str = "") -> Picture:
-    """A heat map of words: `cells` maps each row's name to one word per column; the word `plain` has the quiet colour."""
+def words(cells: dict, columns: list[str], bad, title: str = "") -> Picture:
+    """A heat map of words: `cells` maps each row's name to one word per column; `bad` is a word, or several."""
+    bad = [bad] if isinstance(bad, str) else bad
     figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
     for y, row in enumerate(cells.values()):
         for x, word in enumerate(row):
-            draw_cell(axes, x, y, word != plain, word, word)
+            draw_cell(axes, x, y, word not in bad, word, word)
     lay_out(axes, list(cells), columns, title)
     names = [column.replace("\n", " ") for column in columns]
     told = {row: ", ".join(f"{n}: {w}" for n, w in zip(names, row_)) for row, row_ in cells.items()}
-    return picture(figure, "\n".join(f"{row}; loaded under {text}" for row, text in told.items()))
+    return picture(figure, "\n".join(f"{row}: {text}" for row, text in told.items()))
 
 
 def numbers(cells: dict, columns: list[str], right: list[float], title: str = "") -> Picture:

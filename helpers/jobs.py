@@ -24,20 +24,20 @@ PATIENCE = 10  # seconds for what should end at once
 RUNNING: set = set()  # processes to end when the whole command is stopped
 
 
-def run(text: str, parameters: dict, seconds: float) -> dict:
+def run(text: str, parameters: dict, seconds: float, environment=os.environ) -> dict:
     """Executes a notebook given as text; says how it ended, in which words, and what the notebook then held."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "in.ipynb").write_text(text)
-        ended = wait(start(place, parameters), seconds, place)
+        ended = wait(start(place, parameters, environment), seconds, place)
         executed = place / "out.ipynb"
         return ended | {"notebook": executed.read_text() if executed.exists() else text}
 
 
-def start(folder: Path, parameters: dict):
+def start(folder: Path, parameters: dict, environment):
     request = {"folder": str(folder), "parameters": parameters}
     with open(folder / "log", "w") as log:
-        process = kernels.start("helpers.jobs", dict(os.environ), log, kernels.warm())
+        process = kernels.start("helpers.jobs", dict(environment), log, kernels.warm(environment))
     RUNNING.add(process)
     process.stdin.write(json.dumps(request) + "\n")
     process.stdin.flush()

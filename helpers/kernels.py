@@ -23,12 +23,15 @@ from pathlib import Path
 
 from jupyter_client.provisioning import LocalProvisioner
 
+from . import guard
+
 PROVISIONER = "clinic-warm"
 IDLE = 300  # seconds without a kernel after which the warm process ends
 PATIENCE = 120  # seconds for it to import TensorFlow
 VARIABLE = "CLINIC_ZYGOTE"  # tells a warm kernel where its own processes can be forked
 COLD = "CLINIC_COLD"
 IMPORT_TIME = (
+    guard.VARIABLE,
     "CUDA_",
     "GRPC_",
     "KERAS_",
@@ -87,10 +90,10 @@ def descriptor(stream, inherited: int) -> int:
     return number
 
 
-def warm() -> str | None:
+def warm(environment=os.environ) -> str | None:
     """The socket of a warm process, or None, said once, where there can be none."""
     try:
-        return ensure()
+        return ensure(sys.executable, environment)
     except Cold as reason:
         return say_once(f"runs start cold here: {reason}")
 
@@ -111,6 +114,8 @@ def ensure(python: str = sys.executable, environment=os.environ, idle: float = I
         )
     if environment.get(COLD):
         raise Cold(f"{COLD} is set")
+    if environment.get(guard.VARIABLE) and VARIABLE in environment:
+        return environment[VARIABLE]  # a guarded run and its kernel share one network
     try:
         path = private_folder() / f"{key(python, environment)}.sock"
         with open(path.with_suffix(".lock"), "w") as lock:
@@ -140,7 +145,8 @@ def key(python: str, environment) -> str:
         for name, value in environment.items()
         if name.startswith(IMPORT_TIME) and name not in READ_LATER
     }
-    packages = [Path(sysconfig.get_path("purelib")), Path(__file__).with_name("zygote.py")]
+    own = [Path(__file__).with_name(name) for name in ("zygote.py", "guard.py")]
+    packages = [Path(sysconfig.get_path("purelib")), *own]
     times = [path.stat().st_mtime_ns for path in packages]
     text = json.dumps([python, early, times], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -5,11 +5,12 @@ import datetime
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from . import formats, jobs, render, runtime, sources, strategies
+from . import formats, jobs, junit, render, runtime, sources, strategies
 from .modes import show
 from .refusals import Refused
 from .setups import Setup
@@ -39,14 +40,15 @@ def read(name: str) -> dict | None:
     return json.loads(path_of(name).read_text()) if path_of(name).exists() else None
 
 
-def write(record: dict):
+def write(record: dict, place: Path | None = None):
     """One verdict in a line, so that a difference between two records is a readable one."""
-    folder().mkdir(exist_ok=True)
+    place = place or folder()
+    place.mkdir(exist_ok=True)
     lines = {name: json.dumps(value, ensure_ascii=False) for name, value in record.items()}
     for name in ("modes", "verdicts"):
         lines[name] = spread(record[name])
     text = "{\n" + ",\n".join(f'"{name}": {line}' for name, line in lines.items()) + "\n}\n"
-    write_whole(path_of(record["runtime"]), text)
+    write_whole(place / path_of(record["runtime"]).name, text)
 
 
 def spread(values) -> str:
@@ -153,7 +155,10 @@ def line_of(mode, broken, fixed) -> dict:
 
 
 def measure_all(chosen, keras: int, workers: int, tell):
-    """Measures modes one after the other, or several at once, and gives each as soon as it is done."""
+    """Measures modes one after the other, or several at once, and gives each as soon as it is done.
+
+    What it gives last is a function: verdict lines and claims, or what was raised instead.
+    """
     with ThreadPoolExecutor(workers) as pool:
         asked = {}
         for mode, path in chosen:
@@ -163,9 +168,9 @@ def measure_all(chosen, keras: int, workers: int, tell):
         try:
             for number, future in enumerate(as_completed(asked), 1):
                 mode, notebook = asked[future]
-                lines, claims = future.result()
-                tell(f"[{number}/{len(asked)}] {mode.id}: {summary(lines)}")
-                yield mode, notebook, lines, claims
+                failed = future.exception()
+                tell(f"[{number}/{len(asked)}] {mode.id}: {failed or summary(future.result()[0])}")
+                yield mode, notebook, future.result
         except BaseException:
             jobs.stop_all(pool, asked)
             raise
@@ -196,12 +201,16 @@ def record(chosen, keras: int, workers=1, again=False, tell=sources.say):
         tell(
             f"{len(chosen) - len(left)} of {len(chosen)} modes are recorded already; --again runs them anew"
         )
-    for mode, notebook, lines, claims in measure_all(left, keras, workers, tell):
-        stored["modes"][mode.id] = {"code": code_of(notebook), "claims": claims}
-        kept = [line for line in stored["verdicts"] if line["mode"] != mode.id]
-        stored["verdicts"] = sorted(kept + lines, key=lambda line: line["mode"])
+    for mode, notebook, result in measure_all(left, keras, workers, tell):
+        add(stored, mode, notebook, *result())
         write(stored | {"date": fresh["date"]})
     tell(f"{name_of(keras)}: {len(stored['verdicts'])} verdicts in {path_of(name_of(keras)).name}")
+
+
+def add(stored: dict, mode, notebook, lines: list[dict], claims: dict):
+    stored["modes"][mode.id] = {"code": code_of(notebook), "claims": claims}
+    kept = [line for line in stored["verdicts"] if line["mode"] != mode.id]
+    stored["verdicts"] = sorted(kept + lines, key=lambda line: line["mode"])
 
 
 def holds(stored: dict, mode, path: Path) -> bool:
@@ -209,45 +218,78 @@ def holds(stored: dict, mode, path: Path) -> bool:
     return known.get("code") == code_of(nbformat.read(path, as_version=4))
 
 
-def compare(chosen, keras: int, workers=1, tell=sources.say) -> list[str]:
-    """In words, what this runtime now says otherwise than its record."""
-    name = name_of(keras)
+@dataclass(frozen=True)
+class Comparison:
+    """One verdict of this run beside its record; `problem` says in words how they differ, if they do."""
+
+    mode: str
+    what: str
+    problem: str = ""
+    unavailable: str = ""
+
+    def case(self):
+        skipped = "" if self.problem else self.unavailable
+        return junit.case(self.mode, self.what, failure=self.problem, skipped=skipped)
+
+
+def compare(
+    chosen, keras: int, workers=1, tell=sources.say, save: Path | None = None
+) -> list[Comparison]:
+    """What this runtime says now, verdict by verdict, beside its record; `save` keeps it as a record of its own."""
+    name, fresh = name_of(keras), empty(keras)
     stored = read(name)
+    tell_versions(name, stored, fresh, tell)
+    found = []
+    for mode, notebook, result in measure_all(chosen, keras, workers, tell):
+        try:
+            found += comparisons(stored, mode, *result())
+            add(fresh, mode, notebook, *result())
+        except Refused as reason:  # a notebook that fails is a difference, and the rest goes on
+            found.append(Comparison(mode.id, f"Keras {keras}", str(reason)))
+        if save:
+            write(fresh, save)
+    return found
+
+
+def tell_versions(name: str, stored: dict | None, fresh: dict, tell):
     if stored is None:
-        return [f"{name} has not been recorded yet; run: clinic record --keras {keras}"]
-    if stored["versions"] != runtime.versions():
         tell(
-            f"{name} was recorded with {told(stored['versions'])}; this is {told(runtime.versions())}"
+            f"{name} has not been recorded yet, so its verdicts are compared with what the notebooks declare."
         )
-    problems = []
-    for mode, _, lines, claims in measure_all(chosen, keras, workers, tell):
-        problems += differences(stored, mode, lines, claims)
-    return problems
+    elif stored["versions"] != fresh["versions"]:
+        tell(
+            f"{name} was recorded with {told(stored['versions'])}; this is {told(fresh['versions'])}"
+        )
 
 
 def told(versions: dict) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def differences(stored: dict, mode, lines: list[dict], claims: dict) -> list[str]:
+def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
+    if stored is None:
+        return [as_declared(mode, line) for line in lines]
     if mode.id not in stored["modes"]:
         keras = lines[0]["keras"]
-        return [f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"]
+        missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
+        return [Comparison(mode.id, f"Keras {keras}", missing)]
     known = {key(line): line for line in stored["verdicts"] if line["mode"] == mode.id}
-    problems = [other(mode, known.get(key(line)), line) for line in lines]
-    found = {key(line) for line in lines}
-    problems += [
-        f"{mode.id} {where(known[each])}: recorded, and not run now"
-        for each in known
-        if each not in found
+    found = [beside(mode, known.get(key(line)), line) for line in lines]
+    gone = known.keys() - {key(line) for line in lines}
+    found += [
+        Comparison(mode.id, where(line), f"{mode.id} {where(line)}: recorded, and not run now")
+        for each, line in known.items()
+        if each in gone
     ]
     before = stored["modes"][mode.id]["claims"]
-    problems += [
-        f"{mode.id}, claim {each}: the record says {before.get(each)}, this run says {claims.get(each)}"
-        for each in sorted(before | claims)
-        if before.get(each) != claims.get(each)
-    ]
-    return [problem for problem in problems if problem]
+    keras = lines[0]["keras"]
+    return found + [claimed(mode, each, keras, before, claims) for each in sorted(before | claims)]
+
+
+def claimed(mode, name: str, keras: int, before: dict, now: dict) -> Comparison:
+    was, found = before.get(name), now.get(name)
+    words = f"{mode.id}, claim {name}: the record says {was}, this run says {found}"
+    return Comparison(mode.id, f"claim {name}, Keras {keras}", words if was != found else "")
 
 
 def key(line: dict) -> tuple:
@@ -256,6 +298,18 @@ def key(line: dict) -> tuple:
 
 def where(line: dict) -> str:
     return str(Setup(**{name: line[name] for name in (*KEY, "keras")}))
+
+
+def as_declared(mode, now: dict) -> Comparison:
+    """Of claims the notebook has judged already: it fails where a verdict is not the declared one."""
+    said = f"broken {now['broken']}, fixed {now['fixed']} ({now['says'] or 'no message'})"
+    problem = f"{mode.id} {where(now)}: not as declared: {said}"
+    return Comparison(mode.id, where(now), "" if now["agrees"] else problem)
+
+
+def beside(mode, before: dict | None, now: dict) -> Comparison:
+    unavailable = now["says"] if now["broken"] == "unavailable" else ""
+    return Comparison(mode.id, where(now), other(mode, before, now), unavailable)
 
 
 def other(mode, before: dict | None, now: dict) -> str:

@@ -26,15 +26,16 @@ WORDS = {"failed": "DISAGREES", "hangs": "HANGS", "crashes": "CRASHES", "finishe
 
 def targets(names) -> list:
     """(mode, notebook) for every id, stem or path; what is no mode's notebook is refused."""
-    return [target(name) for name in (catalog.ids() if list(names) == ["all"] else names)]
+    known = [path for path in sources.sources() if catalog.read_mode(path)]
+    ids = [path.stem.split("_")[0] for path in known]
+    return [target(name, known) for name in (ids if list(names) == ["all"] else names)]
 
 
-def target(name: str):
+def target(name: str, known: list[Path]):
     """A copy of a notebook may have any name that begins with its mode's id."""
     given = Path(name) if name.endswith(".ipynb") else None
     if given:
         sources.open_notebook(given)
-    known = [path for path in sources.sources() if catalog.read_mode(path)]
     source = sources.find(given.stem.split("_")[0] if given else name, known)
     path = given or source.with_suffix(".ipynb")
     if not path.exists():
@@ -53,7 +54,7 @@ def writable(folder: Path) -> Path:
         return folder
     except OSError as error:
         raise Refused(
-            f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder with -o."
+            f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder."
         ) from None
 
 

@@ -15,6 +15,7 @@ EXTRA_METADATA = {
     "bootstrap": {"tags": ["bootstrap"], "jupyter": {"source_hidden": True}, "cellView": "form"},
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
+    "compiled": {"tags": ["compiled", "nbval-ignore-output"]},
 }
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

@@ -4,10 +4,11 @@ The class, its scope, contexts, variables, checks and the graph that it builds a
 description of a TPU that is not there, and `emulate`, which runs the traced program of all replicas on logical CPU devices.
 """
 
+import contextlib
 import functools
 import itertools
 import math
-from collections import namedtuple
+from collections import deque, namedtuple
 
 from . import runtime
 from .refusals import Unavailable, choose
@@ -25,6 +26,9 @@ MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the prog
 PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
 BOOKKEEPING = ("TPUReplicateMetadata", "TPUCompilationResult")
 OURS = ("_tpu", "_xla", "_pivot")  # beginnings of attributes that only a TPU's own passes read
+
+DESCRIBED = ["v2-8"]  # the TPU that is described where none is named
+WATCHED = deque(maxlen=16)  # the last programs, each with the strategy that traced it
 
 Described = namedtuple("Described", "name device_type memory_limit_bytes incarnation")
 
@@ -101,7 +105,9 @@ def strategy_class():
                 return run(args, kwargs, options)
             plain = fn.python_function if traced else fn
             replicate = functools.partial(super().run, plain, args, kwargs, options)
-            return emulate(tf.function(replicate, autograph=False).get_concrete_function())
+            program = tf.function(replicate, autograph=False).get_concrete_function()
+            WATCHED.append((self, program))
+            return emulate(program)
 
         def in_graph(self, plain):
             """One for each function, so that a function is traced once."""
@@ -120,8 +126,9 @@ def topology(name: str):
     return tf.tpu.experimental.Topology(mesh_shape=mesh, device_coordinates=[places])
 
 
-def strategy(name: str = "v2-8", computation=(1, 1, 1, 1), spmd: bool = False):
+def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False):
     """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over."""
+    name = name or DESCRIBED[-1]
     described, assignment = topology(name), assignment_class()
     cores = math.prod(MESHES[name])
     placed = assignment.build(
@@ -137,7 +144,19 @@ def strategy(name: str = "v2-8", computation=(1, 1, 1, 1), spmd: bool = False):
     # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
     made._enable_packed_variable_in_eager_mode = False
     made.extended._enable_packed_variable_in_eager_mode = False
+    made.described, made.parts, made.spmd = name, math.prod(computation), spmd
     return made
+
+
+@contextlib.contextmanager
+def watched(name: str):
+    """While it lasts, a TPU is described as this one unless a program says otherwise; gives what is traced for it."""
+    DESCRIBED.append(choose("TPU", name, MESHES))
+    WATCHED.clear()
+    try:
+        yield WATCHED
+    finally:
+        DESCRIBED.pop()
 
 
 # The program of one replica, written out for all of them
@@ -148,13 +167,12 @@ def emulate(traced):
     import tensorflow as tf
 
     program = Program(traced.graph)
-    program.refuse_what_only_a_tpu_can_run()
+    program.refuse_hidden_exchange()
+    program.refuse_divided_variables()
     outer = tf.compat.v1.get_default_graph()
     given = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
-    wanted = [program.source(tensor, None) for tensor in traced.graph.outputs]
-    results = tf.graph_util.import_graph_def(
-        program.written_out(), given, [name if ":" in name else f"{name}:0" for name in wanted]
-    )
+    wanted = [whole_name(program.source(tensor, None)) for tensor in traced.graph.outputs]
+    results = tf.graph_util.import_graph_def(program.written_out(), given, wanted)
     left = iter(results)
     # A graph has no output for a None.
     leaves = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
@@ -165,25 +183,29 @@ def emulate(traced):
 class Program:
     """A graph with one marked program, and how it reads with a copy of that program for each replica."""
 
-    def __init__(self, graph):
+    def __init__(self, graph, writers=None):
         import tensorflow as tf
 
+        self.writers = writers or WRITERS
         self.operations = graph.get_operations()
         self.inside = {each.name for each in self.operations if attribute(each, MARK)}
+        self.outside = {each.name for each in self.operations} - self.inside
         metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
         self.replicas = range(metadata[0].get_attr("num_replicas"))
         self.whole = graph.as_graph_def()
         self.nodes = {node.name: node for node in self.whole.node}
         self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
 
-    def refuse_what_only_a_tpu_can_run(self):
+    def refuse_hidden_exchange(self):
         """What stands in a branch or a loop is another graph, and replicas cannot meet in the middle of one."""
         hidden = {node.op for each in self.whole.library.function for node in each.node_def}
         if hidden & {"CrossReplicaSum", "AllToAll"}:
             raise Unavailable(
                 "The step was traced for a TPU, but its replicas exchange values inside a condition, a loop or "
-                "another tf.function, which cannot be emulated on CPU devices."
+                "another tf.function, which cannot be written out without a TPU."
             )
+
+    def refuse_divided_variables(self):
         if any(each.type.startswith("TPUPartitioned") for each in self.operations):
             raise Unavailable(
                 "The step was traced for a TPU, but its variables have a copy on every logical device (SPMD), which "
@@ -197,14 +219,41 @@ class Program:
                     self.copy(operation, replica)
         return self.made
 
-    def source(self, tensor, replica) -> str:
-        """The name of what one replica reads, or, for None, of what is read outside the program."""
+    def of_one_replica(self):
+        """The program of the first replica alone, for a compiler, and the names of its results."""
+        inside = [each for each in self.operations if each.name in self.inside]
+        read, left = {}, [(each, 0) for each in inside]
+        while left:
+            operation, replica = left.pop()
+            found = [self.origin(tensor, replica)[0].op for tensor in operation.inputs]
+            fresh = {
+                each.name: each for each in found if each.name not in self.inside | read.keys()
+            }
+            read |= fresh
+            left += [(each, None) for each in fresh.values()]
+        read = {name: each for name, each in read.items() if each.type != "Placeholder"}
+        self.outside = read.keys()
+        for operation in self.operations:
+            if operation.name in self.inside | read.keys():
+                self.copy(operation, 0 if operation.name in self.inside else None)
+        ends = [each.inputs[0] for each in self.operations if each.type == "TPUReplicatedOutput"]
+        return self.made, [whole_name(self.source(tensor, 0)) for tensor in ends]
+
+    def origin(self, tensor, replica):
+        """What is read in truth, past the marks that bundle one value of each replica, and in which replica it is."""
         operation = tensor.op
         if operation.type == "TPUReplicatedInput":
-            return self.source(operation.inputs[replica], replica)
+            return self.origin(operation.inputs[replica], replica)
         if operation.type == "TPUReplicatedOutput":
-            return self.source(operation.inputs[0], tensor.value_index)
-        name = named(operation, replica if operation.name in self.inside else None)
+            return self.origin(operation.inputs[0], tensor.value_index)
+        if operation.type.startswith("TPUPartitionedInput"):
+            return self.origin(operation.inputs[0], replica)
+        return tensor, replica if operation.name in self.inside else None
+
+    def source(self, tensor, replica) -> str:
+        """The name of what one replica reads, or, for None, of what is read outside the program."""
+        tensor, replica = self.origin(tensor, replica)
+        name = named(tensor.op, replica)
         return f"{name}:{tensor.value_index}" if tensor.value_index else name
 
     def copy(self, operation, replica):
@@ -214,7 +263,7 @@ class Program:
         del node.input[:]
         for name in [name for name in node.attr if name.startswith(OURS) or name == "_class"]:
             del node.attr[name]
-        WRITERS.get(operation.type, write_plain)(self, node, operation, replica)
+        self.writers.get(operation.type, write_plain)(self, node, operation, replica)
         node.input.extend(self.conditions(operation, replica))
 
     def conditions(self, operation, replica) -> list[str]:
@@ -223,17 +272,19 @@ class Program:
             if each.name in self.inside:
                 among = self.replicas if replica is None else [replica]
                 found += [f"^{named(each, one)}" for one in among]
-            elif each.type not in PASSED_THROUGH:
+            elif each.name in self.outside and each.type not in PASSED_THROUGH:
                 found.append(f"^{each.name}")
         return found
 
-    def group(self, operation, replica) -> list[int]:
-        """The replicas that this one exchanges values with."""
+    def groups(self, operation) -> list[list[int]]:
+        """Which replicas exchange values with each other."""
         import tensorflow as tf
 
         groups = tf.get_static_value(operation.inputs[1])
-        listed = groups.tolist() if groups is not None and groups.size else [list(self.replicas)]
-        return next(group for group in listed if replica in group)
+        return groups.tolist() if groups is not None and groups.size else [list(self.replicas)]
+
+    def group(self, operation, replica) -> list[int]:
+        return next(group for group in self.groups(operation) if replica in group)
 
     def constant(self, name: str, value: int) -> str:
         import tensorflow as tf
@@ -253,6 +304,10 @@ def attribute(operation, name: str):
 
 def named(operation, replica) -> str:
     return operation.name if replica is None else f"replica_{replica}/{operation.name}"
+
+
+def whole_name(name: str) -> str:
+    return name if ":" in name else f"{name}:0"
 
 
 def write_plain(program, node, operation, replica):
@@ -282,17 +337,26 @@ def write_sum(program, node, operation, replica):
 
 def write_exchange(program, node, operation, replica):
     """Every replica cuts its value into pieces and gets its own piece of each other's."""
-    group, kind = program.group(operation, replica), operation.outputs[0].dtype.as_datatype_enum
-    axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
+    group = program.group(operation, replica)
+    cut(program, node, operation, replica)
+    mine = group.index(replica)
+    join(program, node, operation, [f"{named(operation, one)}/pieces:{mine}" for one in group])
+
+
+def cut(program, node, operation, replica):
     pieces = program.made.node.add(name=f"{node.name}/pieces", op="Split")
+    axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
     pieces.input.extend([axis, program.source(operation.inputs[0], replica)])
-    pieces.attr["T"].type, pieces.attr["num_split"].i = kind, len(group)
+    pieces.attr["T"].type = operation.outputs[0].dtype.as_datatype_enum
+    pieces.attr["num_split"].i = operation.get_attr("split_count")
+
+
+def join(program, node, operation, pieces):
     node.op = "ConcatV2"
     node.attr.clear()
-    node.attr["T"].type, node.attr["N"].i = kind, len(group)
-    node.attr["Tidx"].type = 3  # int32
-    mine = group.index(replica)
-    node.input.extend(f"{named(operation, one)}/pieces:{mine}".removesuffix(":0") for one in group)
+    node.attr["T"].type = operation.outputs[0].dtype.as_datatype_enum
+    node.attr["N"].i, node.attr["Tidx"].type = len(pieces), 3  # int32
+    node.input.extend(name.removesuffix(":0") for name in pieces)
     node.input.append(program.constant(f"{node.name}/to", operation.get_attr("concat_dimension")))
 
 

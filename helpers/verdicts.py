@@ -50,15 +50,37 @@ class Verdict:
 def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    last = root_error(lines) or (lines[-1] if lines else "")
-    # Where an object or a graph is in memory is another place in each run.
-    return re.sub(r", id=\d+| at 0x[0-9a-f]+", "", last.removeprefix(f"{type(error).__name__}: "))
+    last = compiler_error(lines) or root_error(lines) or (lines[-1] if lines else "")
+    return without_names(last.removeprefix(f"{type(error).__name__}: "))
 
 
 def root_error(lines: list[str]) -> str:
     """Where a graph lists several root errors, one of them; names of nodes, which differ from run to run, are left out."""
     found = [re.match(r"\(\d+\) [A-Z_]+:\s+(.+)", line) for line in lines]
     return min((re.sub(r" '[\w/]+'", "", each.group(1)) for each in found if each), default="")
+
+
+def compiler_error(lines: list[str]) -> str:
+    """XLA says first what it refuses; then, where, and for several replicas the same again, cut off."""
+    found = [
+        re.search(r"(Detected unsupported operations .+|Input \d+ to node .+)", line)
+        for line in lines
+    ]
+    return next((each.group(1) for each in found if each), "")
+
+
+# Where an object or a graph is in memory, and what TensorFlow calls graphs and nodes, is another name in each run.
+NAMES = (
+    (r", id=\d+| at 0x[0-9a-f]+| \[Op:__inference\w+\]", ""),
+    (r"__inference_(\w+?)_\d+\[[^\]]*\]", r"\1"),
+    (r" compatible with node \{\{\w*node [^}]*\}*|(\{\{\w*node [^}]*\}\})+$", ""),
+)
+
+
+def without_names(text: str) -> str:
+    for pattern, instead in NAMES:
+        text = re.sub(pattern, instead, text)
+    return text.strip()
 
 
 def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
@@ -70,12 +92,19 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
     outcome = next((word for kind, word in OUTCOME_OF if isinstance(error, kind)), "raises")
     if outcome == "unavailable":
         evidence = "none"
-    elif outcome == "raises" and evidence == "emulated":
+    elif outcome == "raises" and evidence == "emulated" and not while_running(error):
         evidence = "traced"  # refused before anything could be emulated
     name = type(error).__name__
     return Verdict(
         subject, setup, outcome, evidence, last_line(error), name, result.seen, str(error)
     )
+
+
+def while_running(error: Exception) -> bool:
+    """What a graph meets when it runs has a class of its own, by which it is known from another process too."""
+    import tensorflow as tf
+
+    return hasattr(tf.errors, type(error).__name__)
 
 
 def verdicts(experiments: dict, setups: list[Setup], run=run_all) -> list[Verdict]:

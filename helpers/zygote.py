@@ -19,7 +19,7 @@ import time
 import traceback
 from functools import partial
 
-from . import runtime
+from . import guard, runtime
 
 # What kernels and notebooks import. matplotlib.pyplot is left out: it sets up its backend for the shell it finds.
 PRELOAD = (
@@ -103,6 +103,8 @@ class Zygote:
         os.close(child.handle)
         self.children.remove(child)
         self.last = time.monotonic()
+        if os.environ.get(guard.VARIABLE):
+            guard.sweep({child.pid for child in self.children})
 
     def abandoned(self, child: Child):
         """Nothing more is ever sent after the request, so whatever can be read is the end."""
@@ -198,6 +200,8 @@ def run_as_main(argv: list[str]) -> int:
 def main():
     path, idle = sys.argv[1], float(sys.argv[2])
     sys.path[:] = [place for place in sys.path if place not in ("", os.getcwd())]
+    if os.environ.get(guard.VARIABLE):
+        guard.enter()
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # whom a kernel watches; read at import
     # What an ordinary kernel sets before these libraries are imported.
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")

@@ -26,6 +26,8 @@ BAD = [
     (["run", "00_start_here"], ["'00_start_here'", "fm25"]),
     (["run"], ["modes"]),
     (["render", "fm99"], ["'fm99'", "fm25"]),
+    (["compile", "fm24", "--tpu", "v7"], ["'v7'", "'v6e-8'"]),
+    (["compile", "fm99"], ["'fm99'", "fm25"]),
     (["rnu"], ["'rnu'", "'run'"]),
     ([], ["command"]),
 ]
@@ -108,4 +110,4 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
 def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(Refused, match="clinic render fm25"):
-        runs.target("fm25")
+        runs.targets(["fm25"])

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from conftest import ROOT, changed
 
-from helpers import atlas, catalog, records, render, runtime, setups, sources
+from helpers import atlas, catalog, compiler, records, render, runtime, setups, sources
 
 HEADINGS = [
     "What goes wrong",
@@ -180,6 +180,24 @@ def recorded(mode, keras: int) -> list[str]:
     return [f"{mode.id}, Keras {keras}: {each}; run: clinic record" for each in problems]
 
 
+def law_compiled() -> list[str]:
+    """What a notebook shows of the TPU compiler was recorded for the notebook as it is now."""
+    record = compiler.stored()
+    shown = [mode for mode in catalog.modes() if "COMPILED" in source_of(mode).read_text()]
+    return [
+        f"{mode.id} was not compiled as it is now; run: clinic compile {mode.id} --tpu all"
+        for mode in shown
+        if record["modes"].get(mode.id, {}).get("code")
+        != records.code_of(nbformat.read(sources.ROOT / mode.notebook, as_version=4))
+        or {line["tpu"] for line in record["lines"] if line["mode"] == mode.id}
+        != set(compiler.TOPOLOGIES)
+    ]
+
+
+def source_of(mode) -> Path:
+    return (sources.ROOT / mode.notebook).with_suffix(".py")
+
+
 def law_atlas() -> list[str]:
     """The stored picture of the records says in words what the records hold."""
     stored = nbformat.read(sources.NOTEBOOKS / "atlas.ipynb", as_version=4)
@@ -306,6 +324,11 @@ MUTATIONS = [
     ("law_records", edit(CPU3, '"agrees": true', '"agrees": false')),
     ("law_records", edit(CPU3, '"fm25": {"code": "', '"fm25": {"code": "0')),
     ("law_records", lose_a_verdict),
+    ("law_compiled", edit("notebooks/fm24_xla_refuses.ipynb", "60000, 60000", "60001, 60000")),
+    (
+        "law_compiled",
+        edit("notebooks/records/compiled.json", '"fm24": {"code": "', '"fm24": {"code": "0'),
+    ),
     ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
     ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
     ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),

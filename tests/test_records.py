@@ -6,7 +6,7 @@ import nbformat
 import pytest
 from conftest import changed
 
-from helpers import atlas, catalog, cli, records, runs, runtime
+from helpers import Setup, atlas, catalog, cli, records, runs, runtime
 
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
@@ -49,12 +49,20 @@ def test_a_check_sees_a_stored_output_that_differs(few, capfd):
     assert "stored outputs differ" in capfd.readouterr().out
 
 
-def test_a_runtime_without_a_record_says_how_to_make_one(few, capsys):
+def test_a_runtime_without_a_record_is_compared_with_what_is_declared(few, tmp_path, capsys):
     (few / RECORD).unlink()
-    assert cli.main(["check", "fm01"]) == 1
-    assert (
-        f"{NAME} has not been recorded yet; run: clinic record --keras 3" in capsys.readouterr().out
-    )
+    assert cli.main(["check", "fm01", "--save", str(tmp_path / "found")]) == 0
+    assert f"{NAME} has not been recorded yet, so its verdicts" in capsys.readouterr().out
+    found = json.loads((tmp_path / "found" / f"{NAME}.json").read_text())
+    assert len(found["verdicts"]) == 3 and not (few / RECORD).exists()
+
+
+def test_a_verdict_that_is_not_as_declared_is_a_problem():
+    mode = catalog.modes()[0]
+    line = {**Setup("mirrored", 2).as_dict(), "broken": "works", "fixed": "works", "says": ""}
+    found = records.comparisons(None, mode, [line | {"agrees": False}, line | {"agrees": True}], {})
+    assert found[0].problem.endswith("not as declared: broken works, fixed works (no message)")
+    assert found[1].problem == ""
 
 
 def test_a_mode_that_is_not_recorded_says_how_to_record_it(few, capsys):

@@ -195,3 +195,26 @@ def test_the_useful_line_is_the_same_in_every_run():
     told = "defined in FuncGraph(name=step{}), which is out of scope."
     assert last_line(TypeError(told.format(", id=140604639972928"))) == told.format("")
     assert last_line(ValueError("in <function f at 0x7f01c2>, found")) == "in <function f>, found"
+
+
+def test_a_compilers_first_line_is_the_useful_one():
+    said = (
+        "Detected unsupported operations when trying to compile graph __inference_step_12[_Xla=true,c=34] on "
+        "XLA_CPU_JIT: PyFunc (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices compatible with node "
+        "{{node PyFunc}}){{node PyFunc}}\nThe op is created at:\n\ttf2xla conversion failed while converting"
+    )
+    wanted = (
+        "Detected unsupported operations when trying to compile graph step on XLA_CPU_JIT: PyFunc (No registered "
+        "'PyFunc' OpKernel for XLA_CPU_JIT devices)"
+    )
+    many = f"2 root error(s) found.\n  (0) INVALID_ARGUMENT:  {said}\n  (1) INVALID_ARGUMENT:  {said[:90]}"
+    assert last_line(ValueError(said)) == last_line(ValueError(many)) == wanted
+
+
+def test_an_error_of_a_running_graph_was_not_found_by_tracing():
+    import tensorflow as tf
+
+    traced = Setup("tpu_traced", 8)
+    ran = tf.errors.InvalidArgumentError(None, None, "refused")
+    found = [verdict("broken", traced, Result(error=each)) for each in (ran, ValueError("no"))]
+    assert [each.evidence for each in found] == ["emulated", "traced"]

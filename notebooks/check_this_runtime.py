@@ -1,0 +1,44 @@
+# %% [markdown]
+# # Check this runtime
+#
+# Opened on Colab with a CPU, a GPU or a TPU, on Kaggle, in Binder or on your own machine, this notebook runs other notebooks of
+# the clinic where it is, and says whether failures and fixes come out as they are stored, recorded and declared.
+
+# %% [markdown]
+# ## What this machine offers
+
+# %% tags=["machine"]
+from helpers import machine
+
+machine.show()
+
+# %% [markdown]
+# ## What is to be checked
+#
+# Two modes take about a minute; `all` takes them all, half an hour or more on a small machine. The stop button stops it, and
+# nothing here is changed by it. `keras` is 2 or 3.
+
+# %%
+modes = "fm01 fm16"
+keras = 3
+
+# %% [markdown]
+# ## The check
+#
+# First the stored outputs, by nbval: a dot is a cell that says what it said. Then every verdict of these modes, under each
+# strategy and save format that matters to them, against the record of this kind of runtime; where nobody has recorded one,
+# against what the notebooks declare.
+
+# %% tags=["machine"]
+from helpers import checkup
+
+found = checkup.run(modes, keras)
+
+# %% [markdown]
+# ## What was found, to take away
+#
+# The link holds the record that the check has just made: every verdict, the evidence for it and the versions of this runtime.
+# Of a GPU or a TPU nobody may have made one yet. In `notebooks/records` it shows in [the atlas](atlas.ipynb).
+
+# %% tags=["machine"]
+checkup.offer(found)

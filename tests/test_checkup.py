@@ -1,0 +1,67 @@
+"""The notebook that checks the runtime it is open on: a real check in a process of its own, and a record to take away."""
+
+import base64
+import json
+import re
+
+import pytest
+from conftest import changed
+
+from helpers import checkup, runtime, sources
+from helpers.refusals import Refused
+
+
+def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
+    record = checkup.run("fm16", 3)
+    said = capsys.readouterr().out
+    assert "[1/1] fm16: 15 setups" in said and "every output and every verdict is as stored" in said
+    assert not re.search(r"\d\.\d+s|\x1b", said)
+    assert list(record["modes"]) == ["fm16"] and len(record["verdicts"]) == 15
+    assert record["versions"] == runtime.versions()
+
+
+def test_a_difference_is_shown_and_still_kept(project, monkeypatch, capsys):
+    monkeypatch.setattr(checkup, "ROOT", project)
+    changed(project / "notebooks/fm16_tpu_eager_run.ipynb", "FM16 fixed (", "FM16 mended (")
+    record = checkup.run("fm16", 3)
+    assert "stored outputs differ" in capsys.readouterr().out and len(record["verdicts"]) == 15
+
+
+def test_the_link_holds_the_record():
+    record = {"runtime": "gpu-keras3", "modes": {"fm01": {}}, "verdicts": [{"says": "<b>ü</b>"}]}
+    shown = checkup.offer(record)
+    data = re.search(r"base64,([^\"]+)\"", shown._repr_html_()).group(1)
+    assert json.loads(base64.b64decode(data)) == record
+    assert repr(shown) == "gpu-keras3.json: 1 verdicts of 1 modes"
+    with pytest.raises(Refused, match="nothing to keep"):
+        checkup.offer({})
+
+
+@pytest.mark.parametrize("modes", ["--save /tmp", "fm01; ls", "../fm01"])
+def test_modes_are_names(modes):
+    with pytest.raises(Refused, match="give ids"):
+        checkup.chosen(modes)
+
+
+def test_the_word_all_and_commas():
+    assert checkup.chosen("all") == [] and checkup.chosen("fm01, fm25") == ["fm01", "fm25"]
+
+
+def test_what_is_missing_is_installed_on_a_lent_machine_only(monkeypatch):
+    monkeypatch.setattr(checkup, "NEEDED", ("a_package_of_nobody",))
+    monkeypatch.setattr(runtime, "host", lambda: "local")
+    with pytest.raises(Refused, match="pip install a_package_of_nobody"):
+        checkup.run("fm16", 3)
+
+
+def test_an_installation_that_fails_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(checkup, "NEEDED", ("a_package_of_nobody",))
+    monkeypatch.setattr(runtime, "host", lambda: "colab")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(Refused, match="could not be installed: "):
+        checkup.run("fm16", 3)
+
+
+def test_the_notebook_is_stored_with_its_result():
+    text = (sources.NOTEBOOKS / "check_this_runtime.ipynb").read_text()
+    assert "every output and every verdict is as stored" in text and "verdicts of 2 modes" in text

@@ -1,0 +1,189 @@
+"""The TPU compiler: what TensorFlow hands to it, what it answers where it is installed, and what is said where it is not."""
+
+import contextlib
+
+import pytest
+from conftest import ROOT
+
+from helpers import Setup, catalog, cli, compiler, lowering, runner, tpu
+from helpers.refusals import Unavailable
+
+installed = pytest.mark.skipif(bool(compiler.missing()), reason=compiler.missing())
+FM24 = catalog.read_mode(ROOT / "notebooks" / "fm24_xla_refuses.py")
+
+
+def context():
+    import tensorflow as tf
+
+    return tf.distribute.get_replica_context()
+
+
+def traced(make_step, arguments=(), name="v5e-8", computation=(1, 1, 1, 1), spmd=False):
+    """The strategy and the program that it traced; what only a TPU can run is traced all the same."""
+    with tpu.watched(name) as programs:
+        strategy = tpu.strategy(computation=computation, spmd=spmd)
+        with contextlib.suppress(Unavailable):
+            runner(strategy)(make_step(strategy), args=arguments)
+        return programs[-1]
+
+
+def adam(strategy):
+    import tensorflow as tf
+
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((6,)), tf.keras.layers.Dense(2)])
+        optimizer = tf.keras.optimizers.Adam(0.05)
+        optimizer.build(model.trainable_variables)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(tf.ones((4, 6)))))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    return step
+
+
+def gather(strategy):
+    import tensorflow as tf
+
+    return lambda: context().all_gather(tf.ones((2, 3), tf.int64), 0)
+
+
+def image(strategy):
+    """The image that the reference splits over eight logical devices."""
+    import tensorflow as tf
+
+    def step(data):
+        data = strategy.experimental_split_to_logical_devices(data, [1, 2, 4, 1])
+        return tf.reduce_mean(tf.nn.conv2d(data, tf.ones((3, 3, 3, 8)), 1, "SAME"))
+
+    return step
+
+
+def with_own_weights(strategy):
+    import tensorflow as tf
+
+    with strategy.scope():
+        weights = tf.Variable(tf.ones((64, 8)))
+
+    def step(data):
+        data = strategy.experimental_split_to_logical_devices(data, [1, 2])
+        weights.assign_add(tf.ones((64, 8)))
+        return tf.reduce_sum(tf.matmul(data, weights))
+
+    return step
+
+
+def instructions(program) -> dict:
+    from tensorflow.compiler.xla.service import hlo_pb2
+
+    module = hlo_pb2.HloModuleProto.FromString(lowering.lowered(program))
+    return {each.opcode: each for part in module.computations for each in part.instructions}
+
+
+def test_replicas_meet_in_the_compilers_own_instructions():
+    summed, gathered = instructions(traced(adam)[1]), instructions(traced(gather)[1])
+    assert [list(g.replica_ids) for g in summed["all-reduce"].replica_groups] == [list(range(8))]
+    assert len(gathered["all-to-all"].operand_ids) == 8
+    assert "custom-call" not in summed and "custom-call" not in gathered
+
+
+def test_the_program_is_that_of_one_replica():
+    """Eight replicas written out would have eight times the parameters."""
+    from tensorflow.compiler.xla.service import hlo_pb2
+
+    module = hlo_pb2.HloModuleProto.FromString(lowering.lowered(traced(adam)[1]))
+    entry = next(part for part in module.computations if part.id == module.entry_computation_id)
+    shapes = [tuple(p.dimensions) for p in entry.program_shape.parameters]
+    assert sorted(shapes).count((6, 2)) == 3  # the kernel and its two slots
+
+
+def test_what_tensorflow_does_not_lower_is_said_in_its_words():
+    import tensorflow as tf
+
+    found = compiler.of_function(lambda x: tf.strings.as_string(x), tf.ones(2))
+    assert (found["outcome"], found["by"]) == ("raises", "TensorFlow")
+    assert found["says"].startswith("Detected unsupported operations") and "{{" not in found["says"]
+
+
+def test_an_exchange_in_a_condition_is_refused_in_words():
+    import tensorflow as tf
+
+    def halfway(strategy):
+        def summed():
+            return context().all_reduce("SUM", tf.ones(3))
+
+        return lambda: tf.cond(tf.random.uniform(()) > 0, summed, lambda: tf.zeros(3))
+
+    found = compiler.of_step(*traced(halfway))
+    assert found["outcome"] == "unavailable" and "inside a condition" in found["says"]
+
+
+def test_without_the_compiler_one_sentence_says_how_to_get_it(monkeypatch, capsys):
+    monkeypatch.setattr(compiler, "missing", lambda: "the TPU compiler is not here")
+    assert cli.main(["compile", "fm24"]) == 2
+    assert capsys.readouterr().err == "clinic: the TPU compiler is not here\n"
+    compiler.show(FM24, {}, Setup())
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "Not compiled here: the TPU compiler is not here"
+    assert len(said) > 10 and all(" on v5e-8 (recorded with libtpu " in line for line in said[1:])
+
+
+@pytest.mark.parametrize(
+    "program, outcome, says",
+    [
+        ("import os; os.abort()", "crashes", "ended with status -6"),
+        ("import time; time.sleep(60)", "hangs", "no answer within 1 seconds"),
+        ("import sys; sys.exit(3)", "crashes", "ended with status 3"),
+    ],
+)
+def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
+    program, outcome, says, tmp_path, monkeypatch
+):
+    (tmp_path / "compiler.py").write_text(program)
+    monkeypatch.setattr(compiler, "COMPILER", tmp_path / "compiler.py")
+    monkeypatch.setattr(compiler, "SECONDS", 1)
+    found = compiler.ask(b"", {})
+    assert found["outcome"] == outcome and says in found["says"]
+
+
+@installed
+@pytest.mark.parametrize("name", compiler.TOPOLOGIES)
+def test_a_training_step_compiles_for_all_replicas_of_every_tpu(name):
+    found = compiler.of_step(*traced(adam, name=name))
+    assert (found["outcome"], found["says"]) == ("works", "")
+    assert found["replicas"] == (4 if name == "v4-8" else 8) and found["memory"]["argument"]
+
+
+@installed
+def test_the_references_image_compiles_for_eight_logical_devices_under_spmd_only():
+    import tensorflow as tf
+
+    whole = {"arguments": (tf.ones((4, 64, 64, 3)),), "name": "v2-8", "computation": (2, 2, 1, 2)}
+    found = compiler.of_step(*traced(image, **whole, spmd=True))
+    assert (found["outcome"], found["partitions"]) == ("works", 8)
+    found = compiler.of_step(*traced(image, **whole, spmd=False))
+    assert found["says"] == "UNIMPLEMENTED: Non-SPMD model parallelism is not supported."
+
+
+@installed
+def test_divided_variables_compile_for_four_replicas_of_two_devices():
+    import tensorflow as tf
+
+    arguments = {"arguments": (tf.ones((32, 64)),), "name": "v2-8", "computation": (1, 1, 1, 2)}
+    found = compiler.of_step(*traced(with_own_weights, **arguments, spmd=True))
+    assert (found["outcome"], found["replicas"], found["partitions"]) == ("works", 4, 2)
+
+
+@installed
+def test_what_this_cpu_compiles_and_a_tpu_does_not():
+    import tensorflow as tf
+
+    def doubles(x):
+        return tf.math.real(tf.signal.fft(tf.cast(x, tf.complex128)))
+
+    tf.function(doubles, jit_compile=True)(tf.ones((4, 4)))
+    found = compiler.of_function(doubles, tf.TensorSpec((4, 4)))
+    assert found["by"] == "the TPU compiler" and "Unexpected operand type for FFT" in found["says"]
