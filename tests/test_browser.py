@@ -156,15 +156,15 @@ def page(browser):
     return made
 
 
-def open_panel(page, name: str, url: str):
-    """Opens the notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
+def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
+    """Opens a notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
     page.goto(url)
     if name != "voila":
         page.wait_for_function(KERNEL_READY)
         page.locator(".jp-Cell.jp-mod-active:focus").wait_for()
         page.keyboard.press("Control+a")
         page.keyboard.press("Control+Enter")
-    page.locator("button.clinic-run").wait_for(state="visible")
+    page.locator(button).wait_for(state="visible")
 
 
 def wait_until_done(page, number: int):
