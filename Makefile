@@ -15,6 +15,12 @@ test: .venv/test
 	$(BIN)/pytest -n 2 tests/test_controls.py
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
+# The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
+# since the list of pages stands beside each of them; only notebooks that changed are read again.
+book: .venv/book
+	rm -rf site/html
+	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
+
 # Byte-compiled at install: importing TensorFlow takes more than twice as long without.
 .venv/lab: $(PINS) binder/overrides.json
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -24,15 +30,19 @@ test: .venv/test
 	$(BIN)/python -m helpers.kernels
 	touch $@
 
-.venv/test: .venv/lab
+.venv/test: .venv/book
 	$(BIN)/pip install -q --compile -c requirements.lock -e '.[test]'
+	touch $@
+
+.venv/book: .venv/lab
+	$(BIN)/pip install -q --compile -c requirements.lock -e '.[book]'
 	touch $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
 lock: .venv/test
 	$(BIN)/pip install -q uv
-	$(COMPILE) --extra test --extra compile -o requirements.lock
+	$(COMPILE) --extra test --extra book --extra compile -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
 	$(BIN)/python -m helpers.pins
 
@@ -52,4 +62,4 @@ colab: tests/colab.txt
 	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py
 	.venv-colab/bin/python -m pytest --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
 
-.PHONY: lab test lock oldest colab
+.PHONY: lab test book lock oldest colab

@@ -31,6 +31,7 @@ STYLE = """<style>
 .clinic-atlas{border-collapse:separate;border-spacing:2px;font:12px/1.4 system-ui,sans-serif}
 .clinic-atlas caption{text-align:left;font-size:14px;padding:.4em 0}
 .clinic-atlas th{text-align:left;font-weight:500;padding:.1em .5em}
+.clinic-atlas tbody{white-space:nowrap}
 .clinic-atlas td a{display:block;min-width:5.2em;padding:.15em .3em;border-radius:3px;
 color:#fff;text-align:center;text-decoration:none}
 .clinic-atlas td a:focus,.clinic-atlas td a:hover{outline:2px solid currentColor;text-decoration:underline}
@@ -196,19 +197,24 @@ def options(listed: list[Row]) -> dict[str, list[str]]:
 
 def page(where: str) -> str:
     """The atlas as one file without a server: a heat map, filters that need no network, and the same in words."""
-    listed = rows()
-    filters = "".join(filter_html(*each) for each in options(listed).items())
-    words = "".join(f"<li>{html.escape(line)}</li>" for line in sentences(listed))
     unknown = "".join(f"<li>{html.escape(line)}</li>" for line in missing())
     return (
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         "<meta name='color-scheme' content='light dark'><title>Strategy Clinic: the atlas</title>"
-        "<body style='font-family:system-ui,sans-serif;margin:1.5em'><main><h1>What breaks where</h1>"
-        f"<p>{filters}</p><div style='overflow-x:auto' tabindex='0' role='region' aria-label='Heat map'>"
-        f"{table(listed, where)}</div>"
-        f"<details><summary>The same in words</summary><ul>{words}</ul></details>"
-        f"<h2>Runtimes without a record</h2><ul>{unknown}</ul></main>"
-        f"<script>const COLOURS = {json.dumps(COLOURS)};</script>{SCRIPT}</body></html>\n"
+        "<body style='font-family:system-ui,sans-serif;margin:1.5em;background:Canvas'><main><h1>What breaks where</h1>"
+        f"{explorer_html(where)}<h2>Runtimes without a record</h2><ul>{unknown}</ul></main></body></html>\n"
+    )
+
+
+def explorer_html(where: str) -> str:
+    """The table with filters that need neither a server nor a kernel, and the same in words."""
+    listed = rows()
+    filters = "".join(filter_html(*each) for each in options(listed).items())
+    words = "".join(f"<li>{html.escape(line)}</li>" for line in sentences(listed))
+    return (
+        f"<p class='clinic-filters'>{filters}</p><div style='overflow-x:auto' tabindex='0' role='region' aria-label='Heat map'>"
+        f"{table(listed, where)}</div><details><summary>The same in words</summary><ul>{words}</ul></details>"
+        f"<script>const COLOURS = {json.dumps(COLOURS)};</script>{SCRIPT}"
     )
 
 

@@ -56,7 +56,10 @@ def catalog_text() -> str:
 
 def markdown(link: str) -> str:
     """The table of modes; `link` is the path from the reader's place to the notebooks."""
-    lines = ["| mode | what you see | | switches that matter | document |", "|---|---|---|---|---|"]
+    lines = [
+        "| mode | what you see | how it fails | switches that matter | document |",
+        "|---|---|---|---|---|",
+    ]
     for mode in modes():
         name = f"[{mode.id} {mode.slug}]({link}{Path(mode.notebook).name})"
         switches = ", ".join(mode.switches).replace("_", " ")

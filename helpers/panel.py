@@ -28,7 +28,7 @@ STYLE = """<style>
 .clinic-card{border:1px solid var(--jp-border-color1,#bdbdbd);border-left:6px solid var(--clinic-colour,#757575);
 border-radius:4px;padding:.5em .9em;margin:.3em 0;background:var(--jp-layout-color1,transparent);
 color:var(--jp-ui-font-color1,inherit);font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:13px;line-height:1.45}
-.clinic-card h4{margin:0 0 .2em}.clinic-card p{margin:.15em 0;overflow-wrap:anywhere}
+.clinic-card h3{font-size:1em;margin:0 0 .2em}.clinic-card p{margin:.15em 0;overflow-wrap:anywhere}
 .clinic-card code,.clinic-runs code{background:var(--jp-layout-color2,rgba(127,127,127,.18));color:inherit;padding:0 .25em}
 .clinic-runs{border-collapse:collapse;font-size:12px;color:var(--jp-ui-font-color1,inherit)}
 .clinic-runs th,.clinic-runs td{text-align:left;line-height:1.3;
@@ -72,7 +72,7 @@ def card_html(mode, found: list[Verdict], live: bool = False) -> str:
     role = "role='status' aria-live='polite'" if live else "role='group'"
     return (
         f"{STYLE}<div class='clinic-card' {role} aria-label='Verdict' data-clinic-outcome='{found[0].outcome}' "
-        f"style='--clinic-colour:var({variable},{colour})'><h4>{title}</h4>"
+        f"style='--clinic-colour:var({variable},{colour})'><h3>{title}</h3>"
         f"<p>{html.escape(str(found[0].setup))}</p>{body}<p><b>Fix</b>: {with_code(mode.fix)}</p></div>"
     )
 
@@ -216,7 +216,7 @@ def arrange(panel: Panel, note: str):
     )
     right = ipywidgets.VBox([panel.card, panel.figure])
     columns = ipywidgets.Layout(
-        grid_template_columns="repeat(auto-fit, minmax(320px, 1fr))", grid_gap="4px 18px"
+        grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
     root = ipywidgets.GridBox([left, right], layout=columns)
     root.add_class("clinic-panel")

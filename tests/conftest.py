@@ -1,4 +1,6 @@
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,25 @@ def forget():
     """What triage has read before an edit."""
     triage.catalog.cache_clear()
     triage.wordings.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The book, built as `make book` builds it: a warning is an error."""
+    pytest.importorskip(
+        "myst_nb", reason="no myst-nb here; the book needs: pip install -e '.[book]'"
+    )
+    pytest.importorskip("furo", reason="no furo here; the book needs: pip install -e '.[book]'")
+    folder = tmp_path_factory.mktemp("book")
+    done = build_book(ROOT / "book", folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder / "html"
+
+
+def build_book(source: Path, folder: Path):
+    build = ["-m", "sphinx", "-qW", "--keep-going", "-d", folder / "read", source, folder / "html"]
+    given = {"capture_output": True, "text": True, "cwd": source.parent}  # whose helpers it uses
+    return subprocess.run([sys.executable, *build], **given)
 
 
 def changed(path: Path, old: str, new: str, count: int = -1):

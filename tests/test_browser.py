@@ -1,14 +1,21 @@
-"""The panel in a real browser: JupyterLab, Notebook 7 and Voila, each with its own server, kernel and settings."""
+"""What a person sees, in a real browser: the panel in JupyterLab, Notebook 7 and Voila, the atlas, and the book.
 
+Pictures of all of it are left in `shots`, or in the folder that SHOTS names; panel-lab-light-wide.png is the README's.
+"""
+
+import functools
+import http.server
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -38,6 +45,8 @@ SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
 KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
   const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
   return !!k && k.status === 'idle'; }"""
+COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
+  return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
 MODULES = {
     "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],
     "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
@@ -49,6 +58,10 @@ PATHS = {
     "voila": "/voila/render/notebooks/",
 }
 TOKEN = "for-this-test-only"
+WIDTHS = {"wide": 1280, "narrow": 480}
+SCHEMES = ("light", "dark")
+DROPDOWNS = ("strategy", "devices", "save_format", "keras")
+OURS = (".clinic-panel", ".clinic-card", ".clinic-atlas")
 
 
 def free_port() -> int:
@@ -57,13 +70,13 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def command(front: str, port: int) -> list[str]:
+def command(front: str, port: int, root: Path) -> list[str]:
     module, *options = MODULES[front]
     start = [sys.executable, "-m", module, "--no-browser", f"--port={port}", *options]
     if front == "voila":
-        return [*start, f"--Voila.root_dir={ROOT}", "--Voila.tornado_settings={}"]
+        return [*start, f"--Voila.root_dir={root}", "--Voila.tornado_settings={}"]
     served = ["--allow-root", "--ip=127.0.0.1", "--ServerApp.port_retries=0"]
-    return [*start, *served, f"--ServerApp.root_dir={ROOT}", f"--IdentityProvider.token={TOKEN}"]
+    return [*start, *served, f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"]
 
 
 def private_folders(folder: Path) -> dict[str, str]:
@@ -98,13 +111,14 @@ def answers(address: str) -> bool:
 
 
 @pytest.fixture(params=list(MODULES))
-def front(request, tmp_path):
+def front(request, project, tmp_path):
+    """A server of a copy, since JupyterLab saves what it shows."""
     write_settings(tmp_path)
     port = free_port()
     environment = os.environ | private_folders(tmp_path)
     with open(tmp_path / "server.log", "w") as log:
         server = subprocess.Popen(
-            command(request.param, port), env=environment, stdout=log, stderr=log
+            command(request.param, port, project), env=environment, stdout=log, stderr=log
         )
         try:
             wait_until_up(server, f"http://127.0.0.1:{port}/", tmp_path / "server.log")
@@ -125,111 +139,245 @@ def wait_until_up(server, address: str, log: Path):
         time.sleep(0.2)
 
 
-def open_panel(page, front: str, url: str, button: str = "button.clinic-run"):
+@pytest.fixture
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser):
+    made = browser.new_page(viewport={"width": WIDTHS["wide"], "height": 1000})
+    made.set_default_timeout(60_000)
+    return made
+
+
+def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
+    """Opens a notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
     page.goto(url)
-    if front != "voila":
+    if name != "voila":
         page.wait_for_function(KERNEL_READY)
-        page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.locator(".jp-Cell.jp-mod-active:focus").wait_for()
+        page.keyboard.press("Control+a")
+        page.keyboard.press("Control+Enter")
     page.locator(button).wait_for(state="visible")
 
 
-def choose(page, name: str, value: str):
-    page.locator(f".clinic-{name} select").select_option(value=value)
-
-
-def run(page, number: int) -> str:
-    """Presses Run and waits for the panel's own mark; a kernel says idle several times in between."""
-    page.locator("button.clinic-run").click()
+def wait_until_done(page, number: int):
+    """The panel's own mark; a kernel says idle several times in between."""
     page.locator(f"[data-clinic-runs='{number}'][data-clinic-state='done']").wait_for(
         state="attached"
     )
-    return page.locator(".clinic-verdict .clinic-card").get_attribute("data-clinic-outcome")
 
 
-def test_panel(front, tmp_path):
-    from playwright.sync_api import sync_playwright
-
-    name, url = front
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1000})
-        page.set_default_timeout(120_000)
-        open_panel(page, name, url)
-        assert run(page, 1) == "silent"
-        outcomes = []
-        for number, count in enumerate(("4", "1", "8", "2"), 2):
-            choose(page, "devices", count)
-            outcomes.append(run(page, number))
-        assert outcomes == ["silent", "works", "silent", "silent"]
-        by_keyboard(page)
-        choose(page, "strategy", "mirrored")
-        choose(page, "save_format", "checkpoint")
-        assert run(page, 7) == "silent"
-        assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
-        assert page.locator(".clinic-runs tr").count() == 8
-        keep_picture(page, name)
-        browser.close()
+def chosen(page) -> dict:
+    return {name: page.locator(f".clinic-{name} select").input_value() for name in DROPDOWNS}
 
 
 ERROR = "Traceback\nValueError: The filename must end in `.weights.h5`. <b>Received</b>: filepath=x"
 
 
-def test_an_error_is_pasted(front):
+def test_an_error_is_pasted(front, page):
     """By keyboard alone, from the field to the link."""
-    from playwright.sync_api import sync_playwright
-
     name, url = front
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page()
-        page.set_default_timeout(120_000)
-        open_panel(page, name, url.replace(NOTEBOOK, "00_start_here.ipynb"), "button.clinic-triage")
-        page.get_by_label("Error", exact=True).focus()
-        page.keyboard.insert_text(ERROR)
-        page.keyboard.press("Tab")
-        page.keyboard.press("Space")
-        card = page.locator("[data-clinic-mode='fm04']")
-        card.wait_for(state="visible")
-        assert "must end in .weights.h5" in card.inner_text() and card.locator("b").count() == 0
-        assert card.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
-        browser.close()
-
-
-def test_the_filters_of_the_atlas(tmp_path):
-    """The page needs no server and no network."""
-    from playwright.sync_api import sync_playwright
-
-    atlas.write(tmp_path / "atlas.html")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(offline=True)
-        page.goto((tmp_path / "atlas.html").as_uri())
-        shown = page.locator("tbody tr:visible").count()
-        page.get_by_label("Runtime").select_option("cpu-keras2")
-        assert page.locator("tbody tr:visible").count() == shown / 2
-        page.get_by_label("Strategy").select_option("mirrored")
-        page.get_by_label("Save format").select_option("h5")
-        row = page.locator("tr:visible", has_text="fm25")
-        assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
-        page.get_by_label("Document").select_option("000")
-        assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
-        browser.close()
-
-
-def by_keyboard(page):
-    """The arrow key must reach the focused dropdown, and the button must take the space bar."""
-    page.get_by_label("Strategy").last.focus()
-    page.keyboard.press("ArrowDown")
-    page.wait_for_function(
-        "() => document.querySelector('.clinic-strategy select').value === 'central_storage'"
-    )
-    page.locator("button.clinic-run").focus()
+    open_panel(page, name, url.replace(NOTEBOOK, "00_start_here.ipynb"), "button.clinic-triage")
+    page.get_by_label("Error", exact=True).focus()
+    page.keyboard.insert_text(ERROR)
+    page.keyboard.press("Tab")
     page.keyboard.press("Space")
-    page.locator("[data-clinic-runs='6'][data-clinic-state='done']").wait_for(state="attached")
+    shown = page.locator("[data-clinic-mode='fm04']")
+    shown.wait_for(state="visible")
+    assert "must end in .weights.h5" in shown.inner_text() and shown.locator("b").count() == 0
+    assert shown.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
 
 
-def keep_picture(page, name: str):
-    SHOTS.mkdir(exist_ok=True)
-    page.locator("button.clinic-run").scroll_into_view_if_needed()
-    page.screenshot(path=str(SHOTS / f"{name}.png"))
-    page.locator(".clinic-panel").screenshot(path=str(SHOTS / f"panel-{name}.png"))
+def card(page) -> tuple[str, str]:
+    """The outcome that the card is marked with, and what it says."""
+    shown = page.locator(".clinic-verdict .clinic-card")
+    return shown.get_attribute("data-clinic-outcome"), shown.inner_text()
+
+
+def run(page, number: int, **choices) -> str:
+    """Chooses by mouse, presses Run, and reads the outcome off the card, which must be that of the chosen setup."""
+    for name, value in choices.items():
+        page.locator(f".clinic-{name} select").select_option(value=value)
+    page.locator("button.clinic-run").click()
+    wait_until_done(page, number)
+    outcome, words = card(page)
+    assert said(chosen(page)) in words
+    return outcome
+
+
+def said(setup: dict) -> str:
+    return "{strategy} x{devices}, saved as {save_format}, Keras {keras}".format(**setup)
+
+
+def tab_to(page, selector: str, presses: int):
+    for _ in range(presses):
+        page.keyboard.press("Tab")
+        if page.locator(selector).evaluate("each => each === document.activeElement"):
+            return
+    raise AssertionError(f"{presses} presses of Tab do not lead to {selector}")
+
+
+def by_keyboard(page, name: str):
+    """From the page as it opened to a verdict without the mouse: each dropdown takes an arrow key, the button the space bar."""
+    if name != "voila":
+        page.keyboard.press("k")  # up, from the last cell to the panel's
+    for dropdown in DROPDOWNS:
+        tab_to(page, f".clinic-{dropdown} select", 40 if dropdown == "strategy" else 1)
+        before = chosen(page)[dropdown]
+        page.keyboard.press("ArrowUp" if dropdown == "keras" else "ArrowDown")
+        assert chosen(page)[dropdown] != before
+    tab_to(page, "button.clinic-run", 1)
+    page.keyboard.press("Space")
+    wait_until_done(page, 1)
+    assert card(page)[0] == "silent" and said(chosen(page)) in card(page)[1]
+
+
+def by_mouse(page):
+    assert (
+        run(page, 2, strategy="mirrored", devices="2", save_format="keras", keras="3") == "silent"
+    )
+    outcomes = [run(page, number, devices=n) for number, n in enumerate(("4", "1", "8", "2"), 3)]
+    assert outcomes == ["silent", "works", "silent", "silent"]
+    assert run(page, 7, save_format="checkpoint") == "silent"
+    assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
+    assert page.locator(".clinic-runs tr").count() == 8
+
+
+def looks(page, name: str, scheme: str):
+    """Nothing to complain of in our own output, two columns in a wide window and one in a narrow one, and pictures of both."""
+    if name == "lab":
+        page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    for word, width in WIDTHS.items():
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.wait_for_function(f"() => ({COLUMNS})() === {1 if word == 'narrow' else 2}")
+        panel = page.locator(".clinic-panel")
+        panel.scroll_into_view_if_needed()
+        assert panel.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert violations(page, OURS) == []
+        keep_picture(page, f"{name}-{scheme}-{word}")
+        keep_picture(panel, f"panel-{name}-{scheme}-{word}")
+
+
+def violations(page, selectors=()) -> list[str]:
+    """What axe-core objects to, in the whole page or in the parts named, one line for each rule."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    here = [[each] for each in selectors if page.locator(each).count()]
+    found = Axe().run(page, context={"include": here} if here else None)
+    return [
+        f"{each['id']}: {each['nodes'][0]['failureSummary']} {each['nodes'][0]['html'][:200]}"
+        for each in found.response["violations"]
+    ]
+
+
+def keep_picture(shown, name: str):
+    """Of a page, or of a part of one."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    shown.screenshot(path=SHOTS / f"{name}.png")
+
+
+def in_the_dark(page, name: str, url: str):
+    """Lab and Notebook follow the system, by the project's settings; Voila is asked, and runs the notebook again."""
+    page.emulate_media(color_scheme="dark")
+    if name == "voila":
+        page.set_viewport_size({"width": WIDTHS["wide"], "height": 1000})
+        open_panel(page, name, f"{url}&theme=dark")
+        run(page, 1)
+    page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
+
+
+def test_panel(front, page):
+    name, url = front
+    open_panel(page, name, url)
+    by_keyboard(page, name)
+    by_mouse(page)
+    looks(page, name, "light")
+    in_the_dark(page, name, url)
+    looks(page, name, "dark")
+
+
+def test_the_check_for_violations_can_fail(page):
+    page.set_content(
+        "<html lang='en'><title>x</title><main><h1>x</h1><img src='x.png'></main></html>"
+    )
+    assert [each.split(":")[0] for each in violations(page)] == ["image-alt"]
+    assert violations(page, ["h1"]) == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
+    """The page needs no server and no network."""
+    atlas.write(tmp_path / "atlas.html")
+    page = browser.new_page(offline=True, color_scheme=scheme)
+    page.goto((tmp_path / "atlas.html").as_uri())
+    use_filters(page)
+    assert violations(page) == []
+
+
+def use_filters(page):
+    shown = page.locator("tbody tr:visible").count()
+    page.get_by_label("Runtime").select_option("cpu-keras2")
+    assert page.locator("tbody tr:visible").count() == shown / 2
+    page.get_by_label("Strategy").select_option("mirrored")
+    page.get_by_label("Save format").select_option("h5")
+    row = page.locator("tr:visible", has_text="fm25")
+    assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
+    page.get_by_label("Document").select_option("000")
+    assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
+
+
+BOOK = ["index", "usage", "search", "notebooks/00_start_here", "notebooks/atlas"]
+BOOK += [f"notebooks/{Path(NOTEBOOK).stem}"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_of_the_book(browser, site, scheme, width):
+    """Read from a folder, with no network: whole, as wide as the window, and with nothing to complain of."""
+    page = browser.new_page(offline=True, color_scheme=scheme)
+    page.set_viewport_size({"width": WIDTHS[width], "height": 1000})
+    for name in BOOK:
+        page.goto((site / f"{name}.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
+        assert page.locator("article").bounding_box()["width"] <= WIDTHS[width]
+        assert violations(page) == []
+        keep_picture(page, f"book-{Path(name).name}-{scheme}-{width}")
+
+
+def test_the_book_is_searched_filtered_and_unfolded(browser, site):
+    """An error message, as it was printed, leads to its mode; filters and folds need no kernel."""
+    page = browser.new_page()
+    with serving(site) as address:
+        page.goto(f"{address}/index.html")
+        page.get_by_placeholder("Search").fill(
+            "numpy() is only available when eager execution is enabled"
+        )
+        page.keyboard.press("Enter")
+        page.locator("#search-results a", has_text="FM01.").wait_for()
+        assert violations(page) == []
+        page.locator("#search-results a", has_text="FM01.").click()
+        page.get_by_text("Show the solution").click()
+        assert page.get_by_text("def solved(setup)").is_visible()
+        page.goto(f"{address}/notebooks/atlas.html")
+        use_filters(page)
+
+
+@contextmanager
+def serving(folder: Path):
+    handler = functools.partial(QuietHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Requests are no news."""

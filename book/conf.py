@@ -1,0 +1,26 @@
+"""The book: every notebook as a page that can be read without a kernel and without a network."""
+
+from pathlib import Path
+
+from helpers import book
+
+book.prepare(Path(__file__).parent / "notebooks")
+
+project = html_title = "Strategy Clinic"
+extensions = ["myst_nb"]
+highlight_language = "sh"  # of blocks that name none: commands, in the README
+nb_execution_mode = "off"
+nb_ipywidgets_js = {}  # no stored notebook holds a widget, so nothing is fetched to show one
+# Furo: one style sheet, one small script, the reader's own fonts, dark and narrow windows; it fetches nothing.
+html_theme = "furo"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1d6b4c", "color-brand-content": "#1d6b4c"},
+    "dark_css_variables": {"color-brand-primary": "#7fd1ae", "color-brand-content": "#7fd1ae"},
+}
+html_static_path = ["static"]
+html_css_files = ["book.css"]
+html_js_files = ["book.js"]
+html_use_index = False
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False

@@ -1,0 +1,15 @@
+// What scrolls can be reached with the keyboard, and the two columns beside the text have names.
+const name = (selector, words) => document.querySelectorAll(selector).forEach(each => each.setAttribute("aria-label", words));
+name("aside.sidebar-drawer", "All pages");
+name("aside.toc-drawer", "This page");
+const reach = () => document.querySelectorAll("pre, .table-wrapper").forEach(each => {
+  if (each.scrollWidth > each.clientWidth) each.tabIndex = 0; else each.removeAttribute("tabindex");
+});
+reach();
+addEventListener("resize", reach);
+// The page of search results has no title of its own.
+if (!document.querySelector("h1")) {
+  const title = document.createElement("h1");
+  title.textContent = "Search";
+  document.querySelector("article").prepend(title);
+}

@@ -1,0 +1,110 @@
+"""The stored notebooks, made ready for pages that no kernel stands behind; `make book` builds a site from them."""
+
+import html
+from pathlib import Path
+
+from . import atlas, render, sources
+from .modes import MIME
+from .panel import NOTE
+from .setups import Setup
+from .verdicts import OUTCOMES, Verdict, rows
+from .workers import write_whole
+
+FOLDED = {  # what myst-nb does with a cell of this kind, and what its fold is called
+    "bootstrap": ("remove-cell", ""),
+    "declaration": ("hide-input", "what this notebook declares"),
+    "solution": ("hide-cell", "the solution"),
+    "panel": ("hide-input", "the code of the panel"),
+    "records": ("remove-input", ""),
+}
+
+
+def prepare(folder: Path):
+    """Writes the notebooks for the pages, each only if it changed: what is as it was is not read again."""
+    folder.mkdir(exist_ok=True)
+    texts = {path.name: page(path) for path in sorted(sources.NOTEBOOKS.glob("*.ipynb"))}
+    for left in {path.name for path in folder.glob("*.ipynb")} - set(texts):
+        (folder / left).unlink()
+    for name, text in texts.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            write_whole(folder / name, text)
+
+
+def page(path: Path) -> str:
+    """A notebook's text with long cells folded, pictures described, and reports as more than lines of text."""
+    notebook = sources.open_notebook(path)
+    if path.stem == "atlas":
+        show_filters(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            fold(cell)
+            for output in cell.outputs:
+                describe(cell, output)
+                speak(output.get("data", {}), path.stem)
+    return render.text_of(notebook)
+
+
+def fold(cell):
+    declares = ["declaration"] if "MODE = FailureMode(" in cell.source else []
+    for kind in set(sources.tags(cell) + declares) & set(FOLDED):
+        tag, what = FOLDED[kind]
+        prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
+        cell.metadata |= {"tags": [*sources.tags(cell), tag], "mystnb": prompts}
+
+
+def describe(cell, output):
+    """The content of a picture in words, where a page looks for it."""
+    words = output.get("metadata", {}).get("image/png", {}).get("alt", "")
+    if words:
+        cell.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(words.split())}
+
+
+def speak(data: dict, stem: str):
+    """Gives an output its words as HTML: a step as a coloured line, a table as one, and where the panel can be had."""
+    report = data.pop(MIME, {})
+    if "table" in report:
+        data["text/html"] = table_html(report["table"])
+    elif report:
+        data["text/html"] = line_html(data["text/plain"], outcome_of(report))
+    elif data.get("text/plain") == NOTE:
+        data.pop("text/html", None)
+        data["text/markdown"] = f"*{NOTE}*\n\n{sources.badges(stem)}"
+
+
+def outcome_of(report: dict) -> str:
+    claim, found = report.get("claim", {}), report.get("verdict", {})
+    return report.get("colour") or claim.get("verdict") or found.get("outcome", "")
+
+
+def line_html(line: str, outcome: str) -> str:
+    """'FM01 reproduced (executed) | NotImplementedError: …', with the step set off from what came of it."""
+    step, bar, said = line.partition(" | ")
+    words = f"<b>{html.escape(step)}</b> {html.escape(said)}" if bar else html.escape(line)
+    return f"<p class='clinic-line' data-outcome='{html.escape(outcome)}'>{words}</p>"
+
+
+def table_html(lines: list[dict]) -> str:
+    """The same table as in text; an outcome has its colour beside its word."""
+    head, *body = rows([Verdict(**line | {"setup": Setup(**line["setup"])}) for line in lines])
+    names = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in head)
+    shown = "".join(f"<tr>{''.join(map(cell_html, row))}</tr>" for row in body)
+    return (
+        f"<table class='clinic-table'><thead><tr>{names}</tr></thead><tbody>{shown}</tbody></table>"
+    )
+
+
+def cell_html(word: str) -> str:
+    mark = f" data-outcome='{word}'" if word in OUTCOMES else ""
+    return f"<td{mark}>{html.escape(word)}</td>"
+
+
+def show_filters(notebook):
+    """The atlas as a table with filters that need no kernel, in place of its picture and of the filters that need one."""
+    from nbformat.v4 import new_output
+
+    cells = notebook.cells
+    picture = next(cell for cell in cells if "records" in sources.tags(cell))
+    panel = next(i for i, cell in enumerate(cells) if "panel" in sources.tags(cell))
+    table = atlas.explorer_html("").replace(".ipynb'", ".html'")
+    picture.outputs = [new_output("display_data", {"text/html": table})]
+    del cells[panel - 1 : panel + 1]  # with the paragraph that introduces it

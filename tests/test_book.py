@@ -1,0 +1,164 @@
+"""The book: built for real, without a warning; every page whole, every link inside it sound, nothing fetched from elsewhere."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from conftest import ROOT, build_book, changed
+
+from helpers import book, catalog, panel, sources
+
+LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
+
+
+class Page(HTMLParser):
+    """What a page loads by itself, where it leads, and what can be led to."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.loads, self.links, self.names = [], [], set()
+        self.feed(path.read_text())
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.names |= {given.get("id"), given.get("name")}
+        self.loads += [given[LOADS[tag]]] if given.get(LOADS.get(tag)) else []
+        self.links += [given["href"]] if tag == "a" and given.get("href") else []
+
+
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in site.rglob("*.html")}
+
+
+def fetched(site: Path) -> list[str]:
+    """What a browser would ask of another machine, in pages and in style sheets."""
+    found = [load for page in pages(site).values() for load in page.loads]
+    for path in site.rglob("*.css"):
+        found += re.findall(r"url\([\"']?([^\"')]+)|@import\s+[\"']([^\"']+)", path.read_text())
+    texts = [text for each in found for text in ([each] if isinstance(each, str) else each)]
+    return [text for text in texts if re.match(r"(https?:)?//", text)]
+
+
+def broken(site: Path) -> list[str]:
+    """Each link and each load inside the site that leads nowhere."""
+    read = pages(site)
+    return [
+        f"{path.name}: {link}"
+        for path, page in read.items()
+        for link in page.links + page.loads
+        if not urlsplit(link).scheme and not arrives(path, link, read)
+    ]
+
+
+def arrives(path: Path, link: str, read: dict) -> bool:
+    parts = urlsplit(link)
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    known = parts.fragment in read[target].names if target in read and parts.fragment else True
+    return target.exists() and known
+
+
+def test_a_page_for_every_mode(site):
+    for mode in catalog.modes():
+        text = (site / mode.notebook).with_suffix(".html").read_text()
+        assert f"{mode.name} reproduced (" in text and f"{mode.name} solution (" in text
+        assert panel.NOTE in text and "VBox(" not in text
+        assert "Show the solution" in text and "Set-up: finds the helpers" not in text
+        assert "<p class='clinic-line' data-outcome='red'>" in text
+        for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
+            assert address.replace("&", "&amp;") in text
+
+
+def test_every_mode_is_found_by_its_symptoms(site):
+    from sphinx.search.en import SearchEnglish
+
+    language, index = SearchEnglish({}), search_index(site)
+    for mode in catalog.modes():
+        page = index["docnames"].index(mode.notebook.removesuffix(".ipynb"))
+        for word in {each for symptom in mode.symptoms for each in language.split(symptom.says)}:
+            term = language.stem(word.lower())
+            if language.word_filter(term):
+                assert page in pages_with(index, term), f"{mode.id}: {word}"
+
+
+def search_index(site: Path) -> dict:
+    text = (site / "searchindex.js").read_text()
+    return json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+
+
+def pages_with(index: dict, term: str) -> list[int]:
+    found = [index[kind].get(term, []) for kind in ("terms", "titleterms")]
+    return [page for each in found for page in (each if isinstance(each, list) else [each])]
+
+
+def test_nothing_is_fetched(site):
+    assert fetched(site) == []
+
+
+def test_no_link_is_broken(site):
+    assert broken(site) == []
+
+
+def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
+    links = Page(site / "index.html").links
+    for name in [mode.notebook for mode in catalog.modes()] + ["notebooks/atlas.ipynb"]:
+        assert name.replace(".ipynb", ".html") in links
+
+
+def test_the_atlas_needs_no_kernel(site):
+    text = (site / "notebooks" / "atlas.html").read_text()
+    assert "data-filter='strategy'" in text and panel.NOTE not in text
+    assert Page(site / "notebooks" / "atlas.html").links.count("fm25_load_outside_scope.html") > 20
+
+
+@pytest.mark.parametrize(
+    "line, problem",
+    [
+        ("<script src='https://cdn.example/require.js'></script>", fetched),
+        ("<link rel='stylesheet' href='//fonts.example/a.css'>", fetched),
+        ("<a href='fm99_missing.html'>x</a>", broken),
+        ("<a href='other.html#missing'>x</a>", broken),
+        ("<img src='missing.png' alt='x'>", broken),
+    ],
+)
+def test_the_checks_of_pages_can_fail(tmp_path, line, problem):
+    (tmp_path / "other.html").write_text("<p id='here'></p>")
+    (tmp_path / "a.html").write_text("<a href='other.html#here'>x</a><a href='https://x.org'>y</a>")
+    assert problem(tmp_path) == []
+    (tmp_path / "b.html").write_text(line)
+    assert problem(tmp_path) != []
+
+
+def test_a_style_sheet_that_fetches_is_found(tmp_path):
+    (tmp_path / "a.css").write_text("p { background: url(https://cdn.example/a.png) }")
+    assert fetched(tmp_path) == ["https://cdn.example/a.png"]
+
+
+def test_words_of_a_report_stay_words():
+    line = book.line_html("FM01 reproduced (executed) | <script>", "raises")
+    assert "<b>FM01 reproduced (executed)</b> &lt;script&gt;" in line and "'raises'" in line
+    assert book.cell_html("<b>") == "<td>&lt;b&gt;</td>"
+
+
+def test_only_what_changed_is_written_again(project, tmp_path):
+    folder = tmp_path / "pages"
+    book.prepare(folder)
+    times = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    (folder / "fm99_gone.ipynb").write_text("{}")
+    changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "## Exercise", "## Exercises")
+    book.prepare(folder)
+    now = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert [name for name in times if now[name] != times[name]] == ["fm25_load_outside_scope.ipynb"]
+    assert set(now) == set(times)
+
+
+def test_a_broken_link_between_notebooks_stops_the_build(site, project, tmp_path):
+    """`site` has no warning; the same with one link changed has one, and that is an error."""
+    shutil.copytree(ROOT / "book", project / "book", ignore=shutil.ignore_patterns("notebooks"))
+    changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "(fm05_", "(fm55_")
+    done = build_book(project / "book", tmp_path / "out")
+    assert done.returncode == 1
+    assert "fm55_untracked_variable.ipynb" in done.stderr and "fm05_" not in done.stderr
