@@ -21,6 +21,9 @@ machine.show()
 # parameters that make the failure come and go.
 
 # %% [markdown]
+# [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
+
+# %% [markdown]
 # ## Which of them is your error?
 #
 # Paste it with its traceback, from any version of TensorFlow and Keras, whole or in part, and press the button. The card names
@@ -34,9 +37,6 @@ from helpers import desk
 error, button, answer = desk.box()
 
 # %% [markdown]
-# [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
-
-# %% [markdown]
 # ## How to read a notebook
 #
 # - Run all cells. A failure that a notebook shows is a failure that has just happened: the cell fails if it does not.
@@ -47,6 +47,9 @@ error, button, answer = desk.box()
 #   *emulated*: it accepted the program, and all replicas of that graph ran on CPU devices. *compiled* is a compiler's word, and
 #   *recorded* another machine's.
 # - The exercise starts red. The solution is folded away below it.
+# - The documents, 000 to 004, are five pages of advice about these failures: on reading weights in `strategy.run`, on checkpoints
+#   around `apply_gradients`, on gradient accumulation, the reference of `TPUStrategy`, and on loading under `MirroredStrategy`.
+#   Each claim that they make is put to the test in one of the notebooks: *true*, *half* or *false*.
 
 # %%
 machine.show_switches()
