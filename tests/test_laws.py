@@ -28,7 +28,7 @@ HEADINGS = [
 CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
 WRONG = ("## What goes wrong", "## Why")
 ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
-CLAIMS = {"000": 9, "001": 13, "002": 8, "004": 14}  # how many claims each document makes
+CLAIMS = {"000": 9, "001": 13, "002": 8, "003": 33, "004": 14}  # how many each document makes
 MACHINE_BOUND = re.compile(
     r"(?<![\w.])/\w+/\w+|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d"
 )
