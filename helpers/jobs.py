@@ -57,7 +57,8 @@ def wait(process, seconds: float, folder: Path) -> dict:
     if (folder / "answer.json").exists():
         return json.loads((folder / "answer.json").read_text())
     last = (folder / "log").read_text().strip().splitlines()[-1:]
-    return {"end": "crashes", "failure": f"the run ended without an answer: {''.join(last)}"}
+    said = "".join(last) or f"status {process.returncode}"
+    return {"end": "crashes", "failure": f"the run ended without an answer: {said}"}
 
 
 def stop_all(pool, asked):
