@@ -200,13 +200,11 @@ def show(mode, subjects: dict, setup, name: str = USUAL):
 
 def with_report(path: Path, names) -> str:
     """The notebook with one more cell, which puts its steps to the compiler."""
-    notebook = nbformat.read(path, as_version=4)
     code = (
         'from helpers import compiler\n\nall_of_it = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
         f"compiler.show_line('', lines=compiler.report(MODE, all_of_it, setup, {list(names)!r}))"
     )
-    notebook.cells.append(nbformat.v4.new_code_cell(code))
-    return nbformat.writes(notebook)
+    return records.with_cell(path, code)
 
 
 def compile_modes(chosen, names: list[str], keras: int, tell=say):
@@ -238,7 +236,4 @@ def keep(mode, notebook, lines: list[dict]):
         "modes": record["modes"] | {mode.id: {"code": records.code_of(notebook)}},
         "lines": sorted(others + lines, key=lambda line: (line["mode"], line["tpu"])),
     }
-    texts = {name: json.dumps(value) for name, value in found.items()}
-    texts["lines"] = records.spread(found["lines"])
-    text = "{\n" + ",\n".join(f'"{name}": {each}' for name, each in texts.items()) + "\n}\n"
-    write_whole(path_of(), text)
+    write_whole(path_of(), records.in_lines(found, ("lines",)))

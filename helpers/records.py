@@ -44,11 +44,18 @@ def write(record: dict, place: Path | None = None):
     """One verdict in a line, so that a difference between two records is a readable one."""
     place = place or folder()
     place.mkdir(exist_ok=True)
-    lines = {name: json.dumps(value, ensure_ascii=False) for name, value in record.items()}
-    for name in ("modes", "verdicts"):
-        lines[name] = spread(record[name])
-    text = "{\n" + ",\n".join(f'"{name}": {line}' for name, line in lines.items()) + "\n}\n"
+    text = in_lines(record, ("modes", "verdicts"))
     write_whole(place / path_of(record["runtime"]).name, text)
+
+
+def in_lines(values: dict, many: tuple) -> str:
+    """JSON with one line for each name, and one for each thing in those that hold many."""
+    told = {name: spread(each) if name in many else as_json(each) for name, each in values.items()}
+    return "{\n" + ",\n".join(f'"{name}": {each}' for name, each in told.items()) + "\n}\n"
+
+
+def as_json(value) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def spread(values) -> str:
@@ -132,9 +139,14 @@ def dead(mode, setup: Setup, ended: dict) -> dict:
 
 def with_grid(path: Path, listed: list[Setup]) -> str:
     """The notebook with one more cell, which runs both experiments under every setup."""
-    notebook = nbformat.read(path, as_version=4)
     wanted = [setup.as_dict() for setup in listed]
-    code = f"from helpers import records\n\nrecords.report(MODE, broken, fixed, {wanted!r})"
+    return with_cell(
+        path, f"from helpers import records\n\nrecords.report(MODE, broken, fixed, {wanted!r})"
+    )
+
+
+def with_cell(path: Path, code: str) -> str:
+    notebook = nbformat.read(path, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(code))
     return nbformat.writes(notebook)
 
