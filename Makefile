@@ -27,7 +27,7 @@ book: .venv/book
 	$(BIN)/pip install -q --compile -c requirements.lock -e .
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
-	$(BIN)/python -m helpers.kernels
+	$(BIN)/python -m helpers.processes.kernels
 	touch $@
 
 .venv/test: .venv/book
@@ -44,13 +44,13 @@ lock: .venv/test
 	$(BIN)/pip install -q uv
 	$(COMPILE) --extra test --extra book --extra compile -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
-	$(BIN)/python -m helpers.pins
+	$(BIN)/python -m helpers.base.project
 
 # The oldest supported versions, in an environment of their own.
 oldest: tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install -q -c tests/oldest.txt -e '.[test]'
-	.venv-oldest/bin/python -m helpers.kernels
+	.venv-oldest/bin/python -m helpers.processes.kernels
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 

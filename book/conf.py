@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from helpers import book
+from helpers.base import outcomes
 
 book.prepare(Path(__file__).parent / "notebooks")
 
@@ -14,8 +15,12 @@ nb_ipywidgets_js = {}  # no stored notebook holds a widget, so nothing is fetche
 # Furo: one style sheet, one small script, the reader's own fonts, dark and narrow windows; it fetches nothing.
 html_theme = "furo"
 html_theme_options = {
-    "light_css_variables": {"color-brand-primary": "#1d6b4c", "color-brand-content": "#1d6b4c"},
-    "dark_css_variables": {"color-brand-primary": "#7fd1ae", "color-brand-content": "#7fd1ae"},
+    f"{kind}_css_variables": {
+        "color-brand-primary": brand,
+        "color-brand-content": brand,
+        **{f"outcome-{row.name}": getattr(row, kind) for row in outcomes.ROWS},
+    }
+    for kind, brand in (("light", "#1d6b4c"), ("dark", "#7fd1ae"))
 }
 html_static_path = ["static"]
 html_css_files = ["book.css"]

@@ -1,41 +1,18 @@
-"""The names that a notebook imports. TensorFlow is imported by what needs it, when it is called."""
+"""The names that a notebook imports. Each is fetched from its room when it is first asked for, so this costs nothing."""
 
-from . import checks, figures, formats, machine
-from .checks import SilentFailure
-from .experiments import Proof, experiment, mark, observe
-from .modes import Claim, FailureMode, Symptom
-from .setups import Setup
-from .strategies import build as build_strategy
-from .strategies import runner
+from importlib import import_module
 
-__all__ = [
-    "Claim",
-    "FailureMode",
-    "Proof",
-    "Setup",
-    "SilentFailure",
-    "Symptom",
-    "build_strategy",
-    "checks",
-    "compiler",  # noqa: F822, imported when it is asked for, since it opens notebooks
-    "experiment",
-    "figures",
-    "formats",
-    "machine",
-    "mark",
-    "observe",
-    "runner",
-]
+from .base import words
+
+__all__ = list(words.NAMES)
 
 
-def load_ipython_extension(shell):
-    """After `%load_ext helpers`, an uncaught exception ends with a line that names its mode and notebook."""
-    from . import desk
-
-    shell.events.register("post_run_cell", desk.after_cell)
-
-
-def unload_ipython_extension(shell):
-    from . import desk
-
-    shell.events.unregister("post_run_cell", desk.after_cell)
+def __getattr__(name: str):
+    if name in words.MODULES:
+        found = import_module(f".{words.MODULES[name]}", __name__)
+    elif name in words.WORDS:
+        found = getattr(import_module(f".{words.WORDS[name]}", __name__), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
+    return found

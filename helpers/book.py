@@ -1,14 +1,16 @@
 """The stored notebooks, made ready for pages that no kernel stands behind; `make book` builds a site from them."""
 
-import html
 from pathlib import Path
 
-from . import atlas, render, sources
-from .modes import MIME
-from .panel import NOTE
-from .setups import Setup
-from .verdicts import OUTCOMES, Verdict, rows
-from .workers import write_whole
+from .base import files
+from .base.files import write_whole
+from .base.reports import MIME
+from .base.templates import from_template
+from .modes.verdicts import OUTCOMES, Verdict, rows
+from .notebooks import render, sources
+from .panel.cards import NOTE
+from .records import atlas
+from .switches.setups import Setup
 
 FOLDED = {  # what myst-nb does with a cell of this kind, and what its fold is called
     "bootstrap": ("remove-cell", ""),
@@ -22,7 +24,7 @@ FOLDED = {  # what myst-nb does with a cell of this kind, and what its fold is c
 def prepare(folder: Path):
     """Writes the notebooks for the pages, each only if it changed: what is as it was is not read again."""
     folder.mkdir(exist_ok=True)
-    texts = {path.name: page(path) for path in sorted(sources.NOTEBOOKS.glob("*.ipynb"))}
+    texts = {path.name: page(path) for path in sorted(files.notebooks().glob("*.ipynb"))}
     for left in {path.name for path in folder.glob("*.ipynb")} - set(texts):
         (folder / left).unlink()
     for name, text in texts.items():
@@ -41,7 +43,7 @@ def page(path: Path) -> str:
             for output in cell.outputs:
                 describe(cell, output)
                 speak(output.get("data", {}), path.stem)
-    return render.text_of(notebook)
+    return render.as_text(notebook)
 
 
 def fold(cell):
@@ -78,24 +80,18 @@ def outcome_of(report: dict) -> str:
 
 def line_html(line: str, outcome: str) -> str:
     """'FM01 reproduced (executed) | NotImplementedError: …', with the step set off from what came of it."""
-    step, bar, said = line.partition(" | ")
-    words = f"<b>{html.escape(step)}</b> {html.escape(said)}" if bar else html.escape(line)
-    return f"<p class='clinic-line' data-outcome='{html.escape(outcome)}'>{words}</p>"
+    step, _, said = line.partition(" | ")
+    return from_template("panel/templates/line.html", step=step, said=said, outcome=outcome)
 
 
 def table_html(lines: list[dict]) -> str:
     """The same table as in text; an outcome has its colour beside its word."""
     head, *body = rows([Verdict(**line | {"setup": Setup(**line["setup"])}) for line in lines])
-    names = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in head)
-    shown = "".join(f"<tr>{''.join(map(cell_html, row))}</tr>" for row in body)
-    return (
-        f"<table class='clinic-table'><thead><tr>{names}</tr></thead><tbody>{shown}</tbody></table>"
-    )
+    return from_template("panel/templates/table.html", names=head, rows=body, outcomes=OUTCOMES)
 
 
 def cell_html(word: str) -> str:
-    mark = f" data-outcome='{word}'" if word in OUTCOMES else ""
-    return f"<td{mark}>{html.escape(word)}</td>"
+    return from_template("panel/templates/cell.html", word=word, outcomes=OUTCOMES)
 
 
 def show_filters(notebook):
@@ -105,6 +101,6 @@ def show_filters(notebook):
     cells = notebook.cells
     picture = next(cell for cell in cells if "records" in sources.tags(cell))
     panel = next(i for i, cell in enumerate(cells) if "panel" in sources.tags(cell))
-    table = atlas.explorer_html("").replace(".ipynb'", ".html'")
+    table = atlas.explorer_html("", ".html")
     picture.outputs = [new_output("display_data", {"text/html": table})]
     del cells[panel - 1 : panel + 1]  # with the paragraph that introduces it

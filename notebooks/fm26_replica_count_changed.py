@@ -235,7 +235,7 @@ COLUMNS += [f"{name}\n{'in scope' if inside else 'outside'}" for name, inside in
 figures.words(WORDS, COLUMNS, "1 device", "Saved from there, loaded under these, it lives on")
 
 # %%
-from helpers.verdicts import text_table
+from helpers import text_table
 
 
 def always(values):

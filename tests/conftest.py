@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from helpers import catalog, jobs, setups, sources, triage
+from helpers.base import files
+from helpers.switches import setups
+from helpers.triage import known
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kernel():
+@pytest.fixture(scope="session")
+def tensorflow():
     """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
     setups.enter(setups.Setup("default", 1))
 
@@ -19,7 +21,7 @@ def kernel():
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
-    for name in ("notebooks", "helpers"):
+    for name in ("notebooks", "helpers", "tests"):
         shutil.copytree(
             ROOT / name,
             tmp_path / name,
@@ -27,21 +29,16 @@ def project(tmp_path, monkeypatch):
         )
     for name in ("README.md", "TEACHING.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(sources, "ROOT", tmp_path)
-    monkeypatch.setattr(sources, "NOTEBOOKS", tmp_path / "notebooks")
-    monkeypatch.setitem(jobs.PAPERMILL, "cwd", str(tmp_path / "notebooks"))
-    monkeypatch.setattr(catalog, "ROOT", tmp_path)
-    monkeypatch.setattr(catalog, "CATALOG", tmp_path / "helpers" / "catalog.json")
-    monkeypatch.setattr(catalog, "README", tmp_path / "README.md")
-    monkeypatch.setattr(triage, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", tmp_path)
+    forget()
     yield tmp_path
     forget()
 
 
 def forget():
     """What triage has read before an edit."""
-    triage.catalog.cache_clear()
-    triage.wordings.cache_clear()
+    known.declared_modes.cache_clear()
+    known.wordings.cache_clear()
 
 
 @pytest.fixture(scope="session")

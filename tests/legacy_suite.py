@@ -11,7 +11,8 @@ from pathlib import Path
 import tensorflow as tf
 from tf_keras.src.distribute import model_combinations, saved_model_test_base
 
-from helpers import Setup, build_strategy, formats
+from helpers import Setup, build_strategy
+from helpers.switches import formats
 
 PLACES = {"default": None, "mirrored x2": 2, "mirrored x4": 4}
 MODEL = model_combinations.simple_sequential_model

@@ -10,9 +10,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from helpers.triage import answer, known
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from helpers import triage  # noqa: E402
 
 # Labels of reports that were none of the modes when they were labelled, and are one now.
 NEW = {
@@ -35,17 +36,17 @@ def known_without(source: str) -> list:
     """Everything, less what only reports of the same repository have taught; nobody's repository takes nothing away."""
     repository = source.split("#")[0]
     return [
-        each for each in triage.wordings() if each.origin != "seen" or set(each.seen) - {repository}
+        each for each in known.wordings() if each.origin != "seen" or set(each.seen) - {repository}
     ]
 
 
 def judge(report: dict) -> dict:
-    answer = triage.triage(report["text"], known_without(report.get("source", "")))
-    first = [each.mode for each in answer.candidates][:3]
-    right = answer.mode in wanted(report)
+    found = answer.triage(report["text"], known_without(report.get("source", "")))
+    first = [each.mode for each in found.candidates][:3]
+    right = found.mode in wanted(report)
     return {
         "report": report,
-        "answer": answer,
+        "answer": found,
         "mode": report["label"].lower(),
         "first": right,
         "three": right or bool(wanted(report) & set(first)),

@@ -9,7 +9,11 @@ import sys
 import pytest
 from conftest import ROOT, changed
 
-from helpers import jobs, pins, sources
+from helpers.base import project
+from helpers.notebooks import sources
+from helpers.processes import jobs
+
+pytestmark = pytest.mark.slow
 
 GIB = 2**30
 PROMISED = (
@@ -43,7 +47,8 @@ def problems(recipe: str) -> list[str]:
     install, copy = '-r "binder/requirements.txt"', "COPY --chown=1000:1000 src/ "
     post = "RUN ./binder/postBuild"
     found = {
-        "another builder or Python": f"# PythonBuildPack {pins.python_version()}\n" not in recipe,
+        "another builder or Python": f"# PythonBuildPack {project.python_version()}\n"
+        not in recipe,
         "the lock is not installed": install not in recipe,
         "an edited notebook installs all again": recipe.find(install) > recipe.find(copy),
         "the helpers are not installed": post not in recipe
@@ -58,7 +63,7 @@ def test_the_builder_installs_the_lock_and_then_the_helpers(repository, monkeypa
 
 
 def other_python(folder):
-    changed(folder / "binder" / "runtime.txt", pins.python_version(), "3.10")
+    changed(folder / "binder" / "runtime.txt", project.python_version(), "3.10")
 
 
 def conda(folder):
@@ -131,7 +136,7 @@ def test_a_kernel_stays_below_what_binder_promises(tmp_path, name):
     notebook.cells.append(nbformat.v4.new_code_cell(PEAK))
     nbformat.write(notebook, tmp_path / "in.ipynb")
     done = papermill.execute_notebook(
-        tmp_path / "in.ipynb", tmp_path / "out.ipynb", **jobs.PAPERMILL
+        tmp_path / "in.ipynb", tmp_path / "out.ipynb", **jobs.papermill_options(tmp_path)
     )
     peak = int(done.cells[-1].outputs[0].text) * 1024
     assert GIB / 10 < peak < PROMISED

@@ -10,7 +10,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import ROOT, build_book, changed
 
-from helpers import book, catalog, panel, sources
+from helpers import book
+from helpers.base import outcomes
+from helpers.notebooks import catalog, sources
+from helpers.panel import cards
+
+pytestmark = pytest.mark.slow
 
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 
@@ -65,7 +70,7 @@ def test_a_page_for_every_mode(site):
     for mode in catalog.modes():
         text = (site / mode.notebook).with_suffix(".html").read_text()
         assert f"{mode.name} reproduced (" in text and f"{mode.name} solution (" in text
-        assert panel.NOTE in text and "VBox(" not in text
+        assert cards.NOTE in text and "VBox(" not in text
         assert "Show the solution" in text and "Set-up: finds the helpers" not in text
         assert "<p class='clinic-line' data-outcome='red'>" in text
         for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
@@ -110,7 +115,7 @@ def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
 
 def test_the_atlas_needs_no_kernel(site):
     text = (site / "notebooks" / "atlas.html").read_text()
-    assert "data-filter='strategy'" in text and panel.NOTE not in text
+    assert "data-filter='strategy'" in text and cards.NOTE not in text
     assert Page(site / "notebooks" / "atlas.html").links.count("fm25_load_outside_scope.html") > 20
 
 
@@ -141,6 +146,15 @@ def test_words_of_a_report_stay_words():
     line = book.line_html("FM01 reproduced (executed) | <script>", "raises")
     assert "<b>FM01 reproduced (executed)</b> &lt;script&gt;" in line and "'raises'" in line
     assert book.cell_html("<b>") == "<td>&lt;b&gt;</td>"
+
+
+def test_the_book_has_the_colours_of_outcomes_from_the_table(site):
+    page, style = ((site / name).read_text() for name in ("index.html", "_static/book.css"))
+    for row in outcomes.ROWS:
+        assert f"--outcome: var(--outcome-{row.name});" in style
+        assert f"--outcome-{row.name}: {row.light};" in page
+        assert f"--outcome-{row.name}: {row.dark};" in page
+        assert row.light not in style and row.dark not in style
 
 
 def test_only_what_changed_is_written_again(project, tmp_path):

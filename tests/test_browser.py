@@ -3,111 +3,44 @@
 Pictures of all of it are left in `shots`, or in the folder that SHOTS names; panel-lab-light-wide.png is the README's.
 """
 
-import functools
-import http.server
-import json
 import os
-import shutil
-import socket
 import subprocess
-import sys
-import threading
-import time
-import urllib.error
-import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-
-from helpers import atlas
-
-CHROMIUM = (
-    os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+from browser import (
+    BOOK,
+    CHROMIUM,
+    ERROR,
+    FLAGS,
+    MODULES,
+    NEEDS,
+    NOTEBOOK,
+    PATHS,
+    SCHEMES,
+    TOKEN,
+    WIDTHS,
+    by_keyboard,
+    by_mouse,
+    command,
+    free_port,
+    in_the_dark,
+    keep_picture,
+    looks,
+    open_panel,
+    private_folders,
+    serving,
+    use_filters,
+    violations,
+    wait_until_up,
+    write_settings,
 )
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        not CHROMIUM, reason="no Chromium on this machine; install it, or name it in CHROMIUM"
-    ),
-]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-]
+
+from helpers.records import atlas
+
+pytestmark = [pytest.mark.slow, *NEEDS]
+
 FLAGS += ["--disable-component-update", "--disable-sync"]
-NOTEBOOK = "fm25_load_outside_scope.ipynb"
-SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
-KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
-  const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
-  return !!k && k.status === 'idle'; }"""
-COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
-  return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
-MODULES = {
-    "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],
-    "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
-    "voila": ["voila", "--Voila.ip=127.0.0.1"],
-}
-PATHS = {
-    "lab": "/lab/tree/notebooks/",
-    "notebook": "/notebooks/notebooks/",
-    "voila": "/voila/render/notebooks/",
-}
-TOKEN = "for-this-test-only"
-WIDTHS = {"wide": 1280, "narrow": 480}
-SCHEMES = ("light", "dark")
-DROPDOWNS = ("strategy", "devices", "save_format", "keras")
-OURS = (".clinic-panel", ".clinic-card", ".clinic-atlas")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def command(front: str, port: int, root: Path) -> list[str]:
-    module, *options = MODULES[front]
-    start = [sys.executable, "-m", module, "--no-browser", f"--port={port}", *options]
-    if front == "voila":
-        return [*start, f"--Voila.root_dir={root}", "--Voila.tornado_settings={}"]
-    served = ["--allow-root", "--ip=127.0.0.1", "--ServerApp.port_retries=0"]
-    return [*start, *served, f"--ServerApp.root_dir={root}", f"--IdentityProvider.token={TOKEN}"]
-
-
-def private_folders(folder: Path) -> dict[str, str]:
-    """Nothing of the person who runs the test, and no kernel of an earlier one."""
-    kinds = ("CONFIG_DIR", "DATA_DIR", "RUNTIME_DIR")
-    made = {f"JUPYTER_{kind}": str(folder / kind) for kind in kinds}
-    return made | {
-        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-        "IPYTHONDIR": str(folder / "ipython"),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
-
-
-def write_settings(folder: Path):
-    """The project's own overrides as user settings: arrow keys reach a focused dropdown, no news pops up."""
-    for plugin, value in json.loads((ROOT / "binder" / "overrides.json").read_text()).items():
-        scope, name = plugin.split(":")
-        path = folder / "settings" / scope / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value))
-
-
-def answers(address: str) -> bool:
-    try:
-        urllib.request.urlopen(address, timeout=2)
-        return True
-    except urllib.error.HTTPError:
-        return True
-    except OSError:
-        return False
 
 
 @pytest.fixture(params=list(MODULES))
@@ -131,14 +64,6 @@ def front(request, project, tmp_path):
             server.wait(20)
 
 
-def wait_until_up(server, address: str, log: Path):
-    for _ in range(300):
-        assert server.poll() is None, log.read_text()[-2000:]
-        if answers(address):
-            return
-        time.sleep(0.2)
-
-
 @pytest.fixture
 def browser():
     from playwright.sync_api import sync_playwright
@@ -156,31 +81,6 @@ def page(browser):
     return made
 
 
-def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
-    """Opens a notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
-    page.goto(url)
-    if name != "voila":
-        page.wait_for_function(KERNEL_READY)
-        page.locator(".jp-Cell.jp-mod-active:focus").wait_for()
-        page.keyboard.press("Control+a")
-        page.keyboard.press("Control+Enter")
-    page.locator(button).wait_for(state="visible")
-
-
-def wait_until_done(page, number: int):
-    """The panel's own mark; a kernel says idle several times in between."""
-    page.locator(f"[data-clinic-runs='{number}'][data-clinic-state='done']").wait_for(
-        state="attached"
-    )
-
-
-def chosen(page) -> dict:
-    return {name: page.locator(f".clinic-{name} select").input_value() for name in DROPDOWNS}
-
-
-ERROR = "Traceback\nValueError: The filename must end in `.weights.h5`. <b>Received</b>: filepath=x"
-
-
 def test_an_error_is_pasted(front, page):
     """By keyboard alone, from the field to the link."""
     name, url = front
@@ -193,104 +93,6 @@ def test_an_error_is_pasted(front, page):
     shown.wait_for(state="visible")
     assert "must end in .weights.h5" in shown.inner_text() and shown.locator("b").count() == 0
     assert shown.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
-
-
-def card(page) -> tuple[str, str]:
-    """The outcome that the card is marked with, and what it says."""
-    shown = page.locator(".clinic-verdict .clinic-card")
-    return shown.get_attribute("data-clinic-outcome"), shown.inner_text()
-
-
-def run(page, number: int, **choices) -> str:
-    """Chooses by mouse, presses Run, and reads the outcome off the card, which must be that of the chosen setup."""
-    for name, value in choices.items():
-        page.locator(f".clinic-{name} select").select_option(value=value)
-    page.locator("button.clinic-run").click()
-    wait_until_done(page, number)
-    outcome, words = card(page)
-    assert said(chosen(page)) in words
-    return outcome
-
-
-def said(setup: dict) -> str:
-    return "{strategy} x{devices}, saved as {save_format}, Keras {keras}".format(**setup)
-
-
-def tab_to(page, selector: str, presses: int):
-    for _ in range(presses):
-        page.keyboard.press("Tab")
-        if page.locator(selector).evaluate("each => each === document.activeElement"):
-            return
-    raise AssertionError(f"{presses} presses of Tab do not lead to {selector}")
-
-
-def by_keyboard(page, name: str):
-    """From the page as it opened to a verdict without the mouse: each dropdown takes an arrow key, the button the space bar."""
-    if name != "voila":
-        page.keyboard.press("k")  # up, from the last cell to the panel's
-    for dropdown in DROPDOWNS:
-        tab_to(page, f".clinic-{dropdown} select", 40 if dropdown == "strategy" else 1)
-        before = chosen(page)[dropdown]
-        page.keyboard.press("ArrowUp" if dropdown == "keras" else "ArrowDown")
-        assert chosen(page)[dropdown] != before
-    tab_to(page, "button.clinic-run", 1)
-    page.keyboard.press("Space")
-    wait_until_done(page, 1)
-    assert card(page)[0] == "silent" and said(chosen(page)) in card(page)[1]
-
-
-def by_mouse(page):
-    assert (
-        run(page, 2, strategy="mirrored", devices="2", save_format="keras", keras="3") == "silent"
-    )
-    outcomes = [run(page, number, devices=n) for number, n in enumerate(("4", "1", "8", "2"), 3)]
-    assert outcomes == ["silent", "works", "silent", "silent"]
-    assert run(page, 7, save_format="checkpoint") == "silent"
-    assert "loaded" in page.locator(".clinic-figure img").get_attribute("alt")
-    assert page.locator(".clinic-runs tr").count() == 8
-
-
-def looks(page, name: str, scheme: str):
-    """Nothing to complain of in our own output, two columns in a wide window and one in a narrow one, and pictures of both."""
-    if name == "lab":
-        page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
-    for word, width in WIDTHS.items():
-        page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_function(f"() => ({COLUMNS})() === {1 if word == 'narrow' else 2}")
-        panel = page.locator(".clinic-panel")
-        panel.scroll_into_view_if_needed()
-        assert panel.evaluate("each => each.scrollWidth <= each.clientWidth")
-        assert violations(page, OURS) == []
-        keep_picture(page, f"{name}-{scheme}-{word}")
-        keep_picture(panel, f"panel-{name}-{scheme}-{word}")
-
-
-def violations(page, selectors=()) -> list[str]:
-    """What axe-core objects to, in the whole page or in the parts named, one line for each rule."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    here = [[each] for each in selectors if page.locator(each).count()]
-    found = Axe().run(page, context={"include": here} if here else None)
-    return [
-        f"{each['id']}: {each['nodes'][0]['failureSummary']} {each['nodes'][0]['html'][:200]}"
-        for each in found.response["violations"]
-    ]
-
-
-def keep_picture(shown, name: str):
-    """Of a page, or of a part of one."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    shown.screenshot(path=SHOTS / f"{name}.png")
-
-
-def in_the_dark(page, name: str, url: str):
-    """Lab and Notebook follow the system, by the project's settings; Voila is asked, and runs the notebook again."""
-    page.emulate_media(color_scheme="dark")
-    if name == "voila":
-        page.set_viewport_size({"width": WIDTHS["wide"], "height": 1000})
-        open_panel(page, name, f"{url}&theme=dark")
-        run(page, 1)
-    page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
 
 
 def test_panel(front, page):
@@ -314,26 +116,13 @@ def test_the_check_for_violations_can_fail(page):
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
     """The page needs no server and no network."""
-    atlas.write(tmp_path / "atlas.html")
+    atlas.write_atlas(tmp_path / "atlas.html")
     page = browser.new_page(offline=True, color_scheme=scheme)
     page.goto((tmp_path / "atlas.html").as_uri())
     use_filters(page)
     assert violations(page) == []
 
 
-def use_filters(page):
-    shown = page.locator("tbody tr:visible").count()
-    page.get_by_label("Runtime").select_option("cpu-keras2")
-    assert page.locator("tbody tr:visible").count() == shown / 2
-    page.get_by_label("Strategy").select_option("mirrored")
-    page.get_by_label("Save format").select_option("h5")
-    row = page.locator("tr:visible", has_text="fm25")
-    assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
-    page.get_by_label("Document").select_option("000")
-    assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
-
-
-BOOK = ["index", "usage", "search", "notebooks/00_start_here", "notebooks/atlas"]
 BOOK += [f"notebooks/{Path(NOTEBOOK).stem}"]
 
 
@@ -367,17 +156,3 @@ def test_the_book_is_searched_filtered_and_unfolded(browser, site):
         assert page.get_by_text("def solved(setup)").is_visible()
         page.goto(f"{address}/notebooks/atlas.html")
         use_filters(page)
-
-
-@contextmanager
-def serving(folder: Path):
-    handler = functools.partial(QuietHandler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Requests are no news."""

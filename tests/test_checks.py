@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers import Setup, SilentFailure, build_strategy, checks, runner
+from helpers import Setup, SilentFailure, build_strategy, runner
+from helpers.modes import checks
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 
 def dense():

@@ -7,8 +7,12 @@ import re
 import pytest
 from conftest import changed
 
-from helpers import checkup, runtime, sources
-from helpers.refusals import Refused
+from helpers.base import files
+from helpers.base.refusals import Refused
+from helpers.records import checkup
+from helpers.switches import runtime
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
@@ -21,7 +25,6 @@ def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
 
 
 def test_a_difference_is_shown_and_still_kept(project, monkeypatch, capsys):
-    monkeypatch.setattr(checkup, "ROOT", project)
     changed(project / "notebooks/fm16_tpu_eager_run.ipynb", "FM16 fixed (", "FM16 mended (")
     record = checkup.run("fm16", 3)
     assert "stored outputs differ" in capsys.readouterr().out and len(record["verdicts"]) == 15
@@ -63,5 +66,5 @@ def test_an_installation_that_fails_is_one_sentence(monkeypatch, tmp_path):
 
 
 def test_the_notebook_is_stored_with_its_result():
-    text = (sources.NOTEBOOKS / "check_this_runtime.ipynb").read_text()
+    text = (files.notebooks() / "check_this_runtime.ipynb").read_text()
     assert "every output and every verdict is as stored" in text and "verdicts of 2 modes" in text

@@ -13,37 +13,13 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from colab import NOTEBOOKS, PINS, ROOT, cell, git, installed, value_of
 
-ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-PINS = dict(line.split("==") for line in (ROOT / "tests" / "colab.txt").read_text().split())
+pytestmark = pytest.mark.slow
+
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
 COLAB = {"COLAB_RELEASE_TAG": "release-colab_20260819"}
-
-
-def installed(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 LANE = {name: installed(name) for name in PINS} == PINS
-
-
-def cell(tag: str, notebook: Path = ROOT / "notebooks" / "00_start_here.ipynb") -> str:
-    cells = json.loads(notebook.read_text())["cells"]
-    return next(
-        "".join(each["source"]) for each in cells if tag in each["metadata"].get("tags", [])
-    )
-
-
-def git(*words, cwd=ROOT) -> str:
-    name = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
-    done = subprocess.run(
-        ["git", *name, *words], cwd=cwd, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 @pytest.fixture(scope="session")
@@ -60,13 +36,6 @@ def published(tmp_path_factory) -> Path:
     git("tag", value_of("TAG"), cwd=work)
     git("clone", "-q", "--bare", str(work), str(bare / "clinic.git"), cwd=work)
     return bare / "clinic.git"
-
-
-def value_of(name: str) -> str:
-    """A constant of the set-up cell as it stands in the notebooks."""
-    line = next(each for each in cell("bootstrap").splitlines() if each.startswith("ADDRESS, "))
-    names, values = line.split(" = ")
-    return ast.literal_eval(values)[names.split(", ").index(name)]
 
 
 @pytest.fixture
@@ -96,7 +65,7 @@ sys.modules.update(dict.fromkeys({absent}))
 shell = InteractiveShell.instance()
 shell.colors = "NoColor"
 if shell.run_cell(sys.stdin.read()).success:
-    import helpers, helpers.panel, helpers.workers
+    import helpers, helpers.panel, helpers.modes.workers
     print(os.path.dirname(helpers.__file__))
 """
 
@@ -186,7 +155,7 @@ def test_without_a_network(colab, tmp_path):
 def test_outside_of_a_clone_and_of_hosts(colab, tmp_path):
     """Nobody asked for a download here; a clinic that is installed in this environment is hidden."""
     local = {name: value for name, value in colab.items() if name not in COLAB}
-    hide = "sys.meta_path[:] = [each for each in sys.meta_path if 'editable' not in repr(each).lower()]"
+    hide = f"sys.path[:] = [each for each in sys.path if each != {str(ROOT)!r}]"
     lines = run(local, tmp_path / "content", before=hide)
     assert len(lines) == 1 and lines[0].startswith("No helpers beside or above this notebook")
 

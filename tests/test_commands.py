@@ -6,8 +6,9 @@ import sys
 import pytest
 from conftest import ROOT, changed
 
-from helpers import cli, render, runs, sources
-from helpers.refusals import Refused
+from helpers import cli
+from helpers.base.refusals import Refused
+from helpers.notebooks import render, sources, targets
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
@@ -68,6 +69,7 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stdout == ""
 
 
+@pytest.mark.slow
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
     paths = [project / "notebooks" / "fm01_host_read_in_replica.ipynb", project / "README.md"]
@@ -79,15 +81,16 @@ def test_rendering_twice_gives_the_same_bytes(project):
     assert rendered[0] == rendered[1]
 
 
+@pytest.mark.slow
 def test_a_new_mode_is_one_file(project):
     """Rendering it also brings catalog, README and the map in the first notebook up to date."""
     first = (project / "notebooks" / "fm25_load_outside_scope.py").read_text()
     second = first.replace('id="fm25"', 'id="fm98"').replace("# # FM25.", "# # FM98.")
     second = second.replace('slug="load_outside_scope"', 'slug="trial_mode"')
     (project / "notebooks" / "fm98_trial_mode.py").write_text(second)
-    assert any("fm98" in problem for problem in render.check())
+    assert any("fm98" in problem for problem in render.stale())
     render.render_all(["fm98"])
-    assert render.check() == []
+    assert render.stale() == []
     assert "fm98_trial_mode.ipynb" in (project / "README.md").read_text()
     assert "fm98_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
 
@@ -104,10 +107,10 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
     changed(notebook, "You believe that a model", "You are sure that a model")
     sources.pull(notebook)
     assert "# You are sure that a model" in notebook.with_suffix(".py").read_text()
-    assert any("run: clinic render fm25" in problem for problem in render.check(["fm25"]))
+    assert any("run: clinic render fm25" in problem for problem in render.stale(["fm25"]))
 
 
 def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(Refused, match="clinic render fm25"):
-        runs.targets(["fm25"])
+        targets.targets(["fm25"])

@@ -5,10 +5,15 @@ import contextlib
 import pytest
 from conftest import ROOT
 
-from helpers import Setup, catalog, cli, compiler, lowering, runner, tpu
-from helpers.refusals import Unavailable
+from helpers import Setup, cli, runner
+from helpers.base.refusals import Unavailable
+from helpers.compiler import lowering, programs
+from helpers.notebooks import catalog
+from helpers.switches import tpu
 
-installed = pytest.mark.skipif(bool(compiler.missing()), reason=compiler.missing())
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
+
+installed = pytest.mark.skipif(bool(programs.not_installed()), reason=programs.not_installed())
 FM24 = catalog.read_mode(ROOT / "notebooks" / "fm24_xla_refuses.py")
 
 
@@ -20,11 +25,11 @@ def context():
 
 def traced(make_step, arguments=(), name="v5e-8", computation=(1, 1, 1, 1), spmd=False):
     """The strategy and the program that it traced; what only a TPU can run is traced all the same."""
-    with tpu.watched(name) as programs:
+    with tpu.watched(name) as seen:
         strategy = tpu.strategy(computation=computation, spmd=spmd)
         with contextlib.suppress(Unavailable):
             runner(strategy)(make_step(strategy), args=arguments)
-        return programs[-1]
+        return seen[-1]
 
 
 def adam(strategy):
@@ -103,7 +108,7 @@ def test_the_program_is_that_of_one_replica():
 def test_what_tensorflow_does_not_lower_is_said_in_its_words():
     import tensorflow as tf
 
-    found = compiler.of_function(lambda x: tf.strings.as_string(x), tf.ones(2))
+    found = programs.of_function(lambda x: tf.strings.as_string(x), tf.ones(2))
     assert (found["outcome"], found["by"]) == ("raises", "TensorFlow")
     assert found["says"].startswith("Detected unsupported operations") and "{{" not in found["says"]
 
@@ -117,15 +122,15 @@ def test_an_exchange_in_a_condition_is_refused_in_words():
 
         return lambda: tf.cond(tf.random.uniform(()) > 0, summed, lambda: tf.zeros(3))
 
-    found = compiler.of_step(*traced(halfway))
+    found = programs.of_step(*traced(halfway))
     assert found["outcome"] == "unavailable" and "inside a condition" in found["says"]
 
 
 def test_without_the_compiler_one_sentence_says_how_to_get_it(monkeypatch, capsys):
-    monkeypatch.setattr(compiler, "missing", lambda: "the TPU compiler is not here")
+    monkeypatch.setattr(programs, "not_installed", lambda: "the TPU compiler is not here")
     assert cli.main(["compile", "fm24"]) == 2
     assert capsys.readouterr().err == "clinic: the TPU compiler is not here\n"
-    compiler.show(FM24, {}, Setup())
+    programs.show_compiled(FM24, {}, Setup())
     said = capsys.readouterr().out.splitlines()
     assert said[0] == "Not compiled here: the TPU compiler is not here"
     assert len(said) > 10 and all(" on v5e-8 (recorded with libtpu " in line for line in said[1:])
@@ -143,16 +148,16 @@ def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
     program, outcome, says, tmp_path, monkeypatch
 ):
     (tmp_path / "compiler.py").write_text(program)
-    monkeypatch.setattr(compiler, "COMPILER", tmp_path / "compiler.py")
-    monkeypatch.setattr(compiler, "SECONDS", 1)
-    found = compiler.ask(b"", {})
+    monkeypatch.setattr(programs, "COMPILER", tmp_path / "compiler.py")
+    monkeypatch.setattr(programs, "COMPILING", 1)
+    found = programs.compile_apart(b"", {})
     assert found["outcome"] == outcome and says in found["says"]
 
 
 @installed
-@pytest.mark.parametrize("name", compiler.TOPOLOGIES)
+@pytest.mark.parametrize("name", tpu.TPUS)
 def test_a_training_step_compiles_for_all_replicas_of_every_tpu(name):
-    found = compiler.of_step(*traced(adam, name=name))
+    found = programs.of_step(*traced(adam, name=name))
     assert (found["outcome"], found["says"]) == ("works", "")
     assert found["replicas"] == (4 if name == "v4-8" else 8) and found["memory"]["argument"]
 
@@ -162,9 +167,9 @@ def test_the_references_image_compiles_for_eight_logical_devices_under_spmd_only
     import tensorflow as tf
 
     whole = {"arguments": (tf.ones((4, 64, 64, 3)),), "name": "v2-8", "computation": (2, 2, 1, 2)}
-    found = compiler.of_step(*traced(image, **whole, spmd=True))
+    found = programs.of_step(*traced(image, **whole, spmd=True))
     assert (found["outcome"], found["partitions"]) == ("works", 8)
-    found = compiler.of_step(*traced(image, **whole, spmd=False))
+    found = programs.of_step(*traced(image, **whole, spmd=False))
     assert found["says"] == "UNIMPLEMENTED: Non-SPMD model parallelism is not supported."
 
 
@@ -173,7 +178,7 @@ def test_divided_variables_compile_for_four_replicas_of_two_devices():
     import tensorflow as tf
 
     arguments = {"arguments": (tf.ones((32, 64)),), "name": "v2-8", "computation": (1, 1, 1, 2)}
-    found = compiler.of_step(*traced(with_own_weights, **arguments, spmd=True))
+    found = programs.of_step(*traced(with_own_weights, **arguments, spmd=True))
     assert (found["outcome"], found["replicas"], found["partitions"]) == ("works", 4, 2)
 
 
@@ -185,5 +190,5 @@ def test_what_this_cpu_compiles_and_a_tpu_does_not():
         return tf.math.real(tf.signal.fft(tf.cast(x, tf.complex128)))
 
     tf.function(doubles, jit_compile=True)(tf.ones((4, 4)))
-    found = compiler.of_function(doubles, tf.TensorSpec((4, 4)))
+    found = programs.of_function(doubles, tf.TensorSpec((4, 4)))
     assert found["by"] == "the TPU compiler" and "Unexpected operand type for FFT" in found["says"]

@@ -1,14 +1,22 @@
-"""Negative controls: a notebook whose failure, fix, claims or exercise is not what it says is not rendered."""
+"""Negative controls: a notebook whose failure, fix, claims or exercise is not what it says is not rendered.
+
+Two of them depend on each notebook's own code: the failing line taken out, and the bug put back into the fix. The others
+follow from the machinery that all notebooks share, and are tried on every kind of mode.
+"""
 
 import re
 
 import pytest
 from conftest import changed
 
-from helpers import catalog, render, sources
-from helpers.refusals import Refused
+from helpers.base.refusals import Refused
+from helpers.notebooks import catalog, render, sources
+
+pytestmark = pytest.mark.slow
 
 IDS = [mode.id for mode in catalog.modes()]
+# A loud mode, a silent one and one that is both, under both generations of Keras.
+KINDS = [("fm01", 3), ("fm25", 2), ("fm11", 3), ("fm11", 2)]
 
 
 def lines_with(text: str, marker: str) -> str:
@@ -24,6 +32,14 @@ def failing_line_gone(source):
     changed(source, line, f"{indent(line)}pass")
 
 
+def bug_back_in_the_fix(source):
+    """The repairing line becomes the guilty one; where the repair is a block around it, the block is taken away."""
+    text = source.read_text()
+    guilty, repair = lines_with(text, "# guilty"), lines_with(text, "# repair")
+    opens_block = repair.split("#")[0].rstrip().endswith(":")
+    changed(source, repair, f"{indent(repair)}{'if True:' if opens_block else guilty.strip()}")
+
+
 def failure_cured(source):
     changed(
         source,
@@ -34,14 +50,6 @@ def failure_cured(source):
 
 def another_failure(source):
     changed(source, "    broken(setup)\n", '    raise ValueError("something else")\n', 1)
-
-
-def bug_back_in_the_fix(source):
-    """The repairing line becomes the guilty one; where the repair is a block around it, the block is taken away."""
-    text = source.read_text()
-    guilty, repair = lines_with(text, "# guilty"), lines_with(text, "# repair")
-    opens_block = repair.split("#")[0].rstrip().endswith(":")
-    changed(source, repair, f"{indent(repair)}{'if True:' if opens_block else guilty.strip()}")
 
 
 def proof_of_nothing(source):
@@ -76,11 +84,13 @@ def step_left_out(source):
     changed(source, "MODE.proves(fixed, setup)\n", "")
 
 
-CONTROLS = {
+OF_A_NOTEBOOK = {
     failing_line_gone: "did not reproduce",
+    bug_back_in_the_fix: "at 'fixed'",
+}
+OF_THE_MACHINERY = {
     failure_cured: "did not reproduce",
     another_failure: "did not reproduce",
-    bug_back_in_the_fix: "at 'fixed'",
     proof_of_nothing: "at 'fixed'",
     claim_turned_round: "disagrees",
     claim_untested: "no run in this notebook tests it",
@@ -96,13 +106,33 @@ def without_table(source):
     source.write_text(re.sub(r"^MODE\.table\(.*\)$", "pass", text, flags=re.M))
 
 
-@pytest.mark.parametrize("mode", IDS)
-@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: control.__name__)
-def test_rendering_refuses(project, control, mode):
+def refused(mode: str, control, says: str):
     source = sources.sources([mode])[0]
     stored = source.with_suffix(".ipynb").read_bytes()
     control(source)
     without_table(source)
-    with pytest.raises(Refused, match=CONTROLS[control]):
+    with pytest.raises(Refused, match=says):
         render.render_all([mode])
     assert source.with_suffix(".ipynb").read_bytes() == stored
+
+
+@pytest.mark.parametrize("mode", IDS)
+@pytest.mark.parametrize("control", OF_A_NOTEBOOK, ids=lambda control: control.__name__)
+def test_a_notebook_is_refused(project, control, mode):
+    refused(mode, control, OF_A_NOTEBOOK[control])
+
+
+@pytest.mark.parametrize("mode, keras", KINDS)
+@pytest.mark.parametrize("control", OF_THE_MACHINERY, ids=lambda control: control.__name__)
+def test_every_kind_is_refused(project, control, mode, keras):
+    changed(sources.sources([mode])[0], "\nkeras = 3", f"\nkeras = {keras}")
+    refused(mode, control, OF_THE_MACHINERY[control])
+
+
+def test_there_is_every_kind():
+    """Loud, silent and both; and both generations, among them a mode whose symptom differs between them."""
+    modes = {mode.id: mode for mode in catalog.modes()}
+    assert {modes[mode].loud for mode, _ in KINDS} == {"loud", "silent", "loud or silent"}
+    assert {keras for _, keras in KINDS} == {2, 3}
+    both = [mode for mode, keras in KINDS if keras == 2 and (mode, 3) in KINDS]
+    assert both and all({each.keras for each in modes[m].symptoms} == {(2,), (3,)} for m in both)

@@ -4,8 +4,11 @@ import tempfile
 
 import pytest
 
-from helpers import Proof, Setup, experiment, formats
-from helpers.verdicts import verdicts
+from helpers import Proof, Setup, experiment
+from helpers.modes.verdicts import verdicts
+from helpers.switches import formats
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 
 def make_model():

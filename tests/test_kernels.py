@@ -16,9 +16,12 @@ from conftest import ROOT
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import start_new_kernel
 
-from helpers import kernels
+from helpers.processes import kernels, warm
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only"),
+]
 
 
 @contextlib.contextmanager
@@ -64,7 +67,7 @@ def test_set_up_has_named_the_provisioner():
 
 def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
     with kernel() as (manager, client):
-        assert "helpers.zygote" in " ".join(zygote_of(manager).cmdline())
+        assert "helpers.processes.zygote" in " ".join(zygote_of(manager).cmdline())
         loaded = said(client, "import sys; print('tensorflow' in sys.modules)")
         ours = said(client, "print([n for n in sys.modules if n.split('.')[0] == 'helpers'])")
         started = said(
@@ -75,7 +78,7 @@ def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
 
 
 ENTER = """
-    from helpers.setups import Setup, enter
+    from helpers.switches.setups import Setup, enter
     setup = enter(Setup("mirrored", {devices}, keras={keras}))
     from helpers import build_strategy
     import tensorflow as tf
@@ -161,7 +164,7 @@ def test_a_dead_warm_process_leaves_no_orphan_and_is_replaced(tmp_path, monkeypa
 
 def test_an_idle_warm_process_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    path = Path(kernels.ensure(idle=1))
+    path = Path(warm.ensure(idle=1))
     deadline = time.monotonic() + 20
     while path.exists() and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -169,16 +172,16 @@ def test_an_idle_warm_process_ends(tmp_path, monkeypatch):
 
 
 def test_its_socket_is_in_a_folder_of_this_user_alone(tmp_path, monkeypatch):
-    assert kernels.private_folder().stat().st_mode & 0o077 == 0
+    assert warm.private_folder().stat().st_mode & 0o077 == 0
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / f"strategy-clinic-{os.getuid()}").mkdir(mode=0o755)
-    with pytest.raises(kernels.Cold, match="open to others"):
-        kernels.ensure()
+    with pytest.raises(warm.Cold, match="open to others"):
+        warm.ensure()
 
 
 COLD = [
     (lambda patch: patch.setattr(sys, "platform", "darwin"), "needs Linux"),
-    (lambda patch: patch.setenv(kernels.COLD, "1"), f"{kernels.COLD} is set"),
+    (lambda patch: patch.setenv(warm.COLD, "1"), f"{warm.COLD} is set"),
 ]
 
 
@@ -186,7 +189,7 @@ COLD = [
 def test_without_a_fork_kernels_start_cold_and_it_is_said_once(
     prevent, reason, monkeypatch, capsys
 ):
-    kernels.say_once.cache_clear()
+    warm.say_once.cache_clear()
     with monkeypatch.context() as patch:
         prevent(patch)
         for _ in range(2):
@@ -198,15 +201,15 @@ def test_without_a_fork_kernels_start_cold_and_it_is_said_once(
 
 def test_a_change_of_what_is_read_at_import_asks_for_another_warm_process():
     here = {"TF_ENABLE_ONEDNN_OPTS": "0"}
-    one = kernels.key(sys.executable, here)
-    assert one != kernels.key(sys.executable, {"TF_ENABLE_ONEDNN_OPTS": "1"})
-    assert one == kernels.key(sys.executable, here | {"TF_CONFIG": json.dumps({}), "HOME": "/"})
+    one = warm.key_of(sys.executable, here)
+    assert one != warm.key_of(sys.executable, {"TF_ENABLE_ONEDNN_OPTS": "1"})
+    assert one == warm.key_of(sys.executable, here | {"TF_CONFIG": json.dumps({}), "HOME": "/"})
 
 
 def test_what_is_no_request_is_turned_away():
     import socket
 
-    path = kernels.ensure()
+    path = warm.ensure()
     for nonsense in (b"", b"nonsense\n", b"[]\n", b'{"argv": 3}\n', b"{" * 100_000 + b"\n"):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)
@@ -222,7 +225,7 @@ def test_what_is_no_request_is_turned_away():
 
 def test_signals_reach_a_forked_process(tmp_path):
     with open(tmp_path / "log", "w") as log:
-        process = kernels.start("timeit", dict(os.environ), log, kernels.ensure())
+        process = warm.start_module("timeit", dict(os.environ), log, warm.ensure())
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == -signal.SIGTERM
     process.stdin.close()

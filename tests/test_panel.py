@@ -1,11 +1,17 @@
 """The panel without a browser: its button is a plain function, so a click is a call."""
 
+import jinja2
 import pytest
 from conftest import ROOT
 
-from helpers import Setup, panel, strategies
-from helpers.checks import SilentFailure
-from helpers.verdicts import Verdict
+from helpers import Setup
+from helpers.base import outcomes, templates
+from helpers.modes.checks import SilentFailure
+from helpers.modes.verdicts import Verdict
+from helpers.panel import cards, figures, widgets
+from helpers.switches import strategies
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +26,7 @@ def fm25():
 
 @pytest.fixture
 def made(fm25):
-    return panel.Panel(fm25["MODE"], fm25["broken"], fm25["fixed"], Setup())
+    return widgets.Panel(fm25["MODE"], fm25["broken"], fm25["fixed"], Setup())
 
 
 def click(made, **choices):
@@ -77,7 +83,7 @@ def test_switching_strategies_keeps_the_device_count_where_it_can(made):
 
 
 def test_the_panel_says_which_keras_this_is_and_how_to_switch(made):
-    note = panel.keras_note(Setup(keras=3))
+    note = cards.keras_note(Setup(keras=3))
     assert "holds Keras 3" in note and "keras = 2" in note and "restart" in note
 
 
@@ -85,12 +91,44 @@ def test_every_strategy_is_offered(made):
     assert list(made.controls["strategy"].options) == list(strategies.TABLE)
 
 
-def test_what_an_error_says_is_escaped(fm25):
-    evil = Verdict(
-        "broken", Setup(), "raises", "executed", "<script>alert('x')</script>", "ValueError"
-    )
-    page = panel.card_html(fm25["MODE"], [evil, evil])
-    assert "<script>" not in page and "&lt;script&gt;" in page
+EVIL = "<script>alert('x')</script> ' onload='y' `<b>` \""
+
+
+def test_what_an_error_says_is_escaped(fm25, made):
+    evil = Verdict(EVIL, Setup(), "raises", "executed", EVIL, "ValueError")
+    made.say(EVIL, "refused")
+    pages = [cards.card_html(fm25["MODE"], [evil, evil]), made.status.value]
+    pages += [figures.Picture(b"", EVIL).as_html()]
+    pages += [templates.from_template("panel/templates/note.html", note=EVIL)]
+    for page in pages:
+        assert "&lt;script&gt;" in page and "&lt;b&gt;" in page
+        assert not any(sign in page for sign in ("<script", "' onload", "<b>`"))
+
+
+def test_backticks_mark_code():
+    page = templates.from_template("panel/templates/note.html", note="`a` and `<b>`, ` alone")
+    assert "><code>a</code> and <code>&lt;b&gt;</code>, ` alone<" in page
+
+
+def test_a_value_that_a_template_lacks_is_an_error():
+    for name in ("panel/templates/status.html", "triage/templates/card.html"):
+        with pytest.raises(jinja2.UndefinedError):
+            templates.from_template(name, words="", state="")
+
+
+@pytest.mark.parametrize("look", outcomes.LOOKS.values(), ids=list(outcomes.LOOKS))
+def test_words_in_the_colour_of_an_outcome_can_be_read(look):
+    light, dark = brightness(look.light), brightness(look.dark)
+    assert 1.05 / (light + 0.05) >= 4.5 and (dark + 0.05) / 0.05 >= 4.5
+
+
+def brightness(colour: str) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear))
 
 
 def test_a_failing_experiment_ends_in_a_card(fm25):
@@ -98,6 +136,6 @@ def test_a_failing_experiment_ends_in_a_card(fm25):
         raise SilentFailure("boom")
 
     unlucky.body, unlucky.__name__ = unlucky, "unlucky"
-    made = panel.Panel(fm25["MODE"], unlucky, unlucky, Setup())
+    made = widgets.Panel(fm25["MODE"], unlucky, unlucky, Setup())
     made.button.click()
     assert "boom" in made.card.value and not made.button.disabled

@@ -18,7 +18,11 @@ import pytest
 from conftest import ROOT, changed
 from papermill.exceptions import PapermillExecutionError
 
-from helpers import cli, jobs, render
+from helpers import cli
+from helpers.base import reports
+from helpers.processes import jobs, pool
+
+pytestmark = pytest.mark.slow
 
 FM01 = ROOT / "notebooks" / "fm01_host_read_in_replica.ipynb"
 FM25 = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
@@ -99,10 +103,10 @@ def test_a_run_that_dies_or_hangs_is_an_outcome_and_the_rest_goes_on(tmp_path, b
     (tmp_path / "well").mkdir()
     dying, well = short(tmp_path, **before), short(tmp_path / "well")
     out = tmp_path / "out"
-    assert run(dying, well, "--devices", "1", "--limit", "25", "-o", out) == 1
+    assert run(dying, well, "--devices", "1", "--limit", "10", "-o", out) == 1
     found = [(line["broken"], line["fixed"], line["agrees"]) for line in lines(out)]
     assert found == [(*outcomes, False), ("raises", "works", True)]
-    assert not jobs.RUNNING
+    assert not pool.RUNNING
 
 
 # A command that is stopped
@@ -235,7 +239,7 @@ def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, scheduler):
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("helpers.runs.PATIENCE", 2)
+    monkeypatch.setattr("helpers.records.runs.ANSWERING", 2)
     assert run("fm01", "--scheduler", "tcp://127.0.0.1:9", "-o", tmp_path / "out") == 2
     assert run("fm01", "--scheduler", "nonsense://", "-o", tmp_path / "out") == 2
     said = capsys.readouterr().err
@@ -246,12 +250,14 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkey
 
 
 def run_papermill(tmp_path: Path, **parameters):
-    return papermill.execute_notebook(FM25, tmp_path / "out.ipynb", parameters, **jobs.PAPERMILL)
+    return papermill.execute_notebook(
+        FM25, tmp_path / "out.ipynb", parameters, **jobs.papermill_options(tmp_path)
+    )
 
 
 def test_plain_papermill_runs(tmp_path):
     executed = run_papermill(tmp_path, devices=4, save_format="h5")
-    steps = {report["step"]: report for report in render.reports(executed) if "step" in report}
+    steps = {report["step"]: report for report in reports.reported(executed) if "step" in report}
     assert steps["setup"]["parameters"] == {
         "strategy": "mirrored",
         "devices": 4,

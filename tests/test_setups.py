@@ -1,8 +1,8 @@
 import pytest
 
-from helpers import formats, runtime, setups, strategies
-from helpers.refusals import Refused
-from helpers.setups import Setup
+from helpers.base.refusals import Refused
+from helpers.switches import formats, runtime, setups, strategies
+from helpers.switches.setups import Setup
 
 BAD = [
     ({"strategy": "mirorred"}, ["'mirorred'", "'mirrored'", "Did you mean"]),
@@ -41,7 +41,7 @@ def test_a_refusal_shows_no_traceback_in_a_notebook():
 
 
 def test_grid_keeps_what_makes_sense_and_says_what_does_not():
-    kept, skipped = setups.grid(["default", "mirrored"], [1, 2], ["keras"], [3])
+    kept, skipped = setups.combinations(["default", "mirrored"], [1, 2], ["keras"], [3])
     assert [(each.strategy, each.devices) for each in kept] == [
         ("default", 1),
         ("mirrored", 1),
@@ -53,7 +53,7 @@ def test_grid_keeps_what_makes_sense_and_says_what_does_not():
 @pytest.mark.parametrize("devices", [[1, 3], [0, 2], ["two", 2]])
 def test_grid_refuses_a_value_that_no_strategy_takes(devices):
     with pytest.raises(Refused, match="devices"):
-        setups.grid(["mirrored"], devices, ["keras"], [3])
+        setups.combinations(["mirrored"], devices, ["keras"], [3])
 
 
 def test_names_of_parameters_in_an_injected_cell():

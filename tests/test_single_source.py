@@ -6,7 +6,7 @@ import tomllib
 import pytest
 from conftest import ROOT, changed
 
-from helpers import pins
+from helpers.base import files, project
 
 
 def names(lines: str) -> dict[str, str]:
@@ -19,16 +19,18 @@ def names(lines: str) -> dict[str, str]:
 
 
 def drifted(root) -> list[str]:
-    files = {root / path.relative_to(pins.ROOT): text for path, text in pins.files().items()}
-    problems = [path.name for path, text in files.items() if path.read_text() != text]
+    wanted_text = {
+        root / path.relative_to(files.ROOT): text for path, text in project.derived().items()
+    }
+    problems = [path.name for path, text in wanted_text.items() if path.read_text() != text]
     lock, binder = (
         names((root / "requirements.lock").read_text()),
         names((root / "binder" / "requirements.txt").read_text()),
     )
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     problems += [f"binder: {name}" for name, version in binder.items() if lock.get(name) != version]
-    problems += [f"binder lacks {name}" for name in plain(project["dependencies"]) - set(binder)]
-    wanted = plain(project["dependencies"]) | plain(project["optional-dependencies"]["test"])
+    problems += [f"binder lacks {name}" for name in plain(declared["dependencies"]) - set(binder)]
+    wanted = plain(declared["dependencies"]) | plain(declared["optional-dependencies"]["test"])
     return problems + [f"lock lacks {name}" for name in wanted - set(lock)]
 
 

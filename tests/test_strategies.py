@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers import Proof, Setup, build_strategy, experiment, runner, strategies, verdicts, workers
-from helpers.definitions import cells_like
-from helpers.refusals import Unavailable
+from helpers import Proof, Setup, build_strategy, experiment, runner
+from helpers.base.refusals import Unavailable
+from helpers.modes import verdicts, workers
+from helpers.modes.definitions import cells_like
+from helpers.switches import strategies
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 ROOT = Path(workers.__file__).parents[1]
 HERE = [row for row in strategies.ROWS if not row.tasks and not row.missing()]
@@ -157,7 +161,7 @@ def children_of(pid: int) -> list[int]:
     return [
         child.pid
         for child in psutil.Process(pid).children()
-        if "helpers.workers" in child.cmdline()
+        if "helpers.modes.workers" in child.cmdline()
     ]
 
 
@@ -176,7 +180,7 @@ def test_what_is_unavailable_has_a_reason_and_needs_it(row):
     with pytest.raises(Unavailable, match=row.name):
         build_strategy(setup)
     assert len(row.missing().split()) > 5
-    script = f"from helpers import runtime, strategies; runtime.start_tensorflow(); strategies.{row.build.__name__}(8)"
+    script = f"from helpers.switches import runtime, strategies; runtime.start_tensorflow(); strategies.{row.build.__name__}(8)"
     built = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=120
     )
@@ -200,7 +204,7 @@ cell(first.replace("x * FACTOR", "x + x"))
 cell("unrelated = open")
 cell(first)
 cell("FACTOR = 3")
-cell("from helpers.definitions import definitions; print(definitions([run]))")
+cell("from helpers.modes.definitions import definitions; print(definitions([run]))")
 """
 
 

@@ -2,9 +2,13 @@
 
 import pytest
 
-from helpers import Proof, Setup, build_strategy, experiment, runner, tpu, verdicts
-from helpers.checks import variable_of
-from helpers.refusals import Refused, Unavailable
+from helpers import Proof, Setup, build_strategy, experiment, runner
+from helpers.base.refusals import Refused, Unavailable
+from helpers.modes import verdicts
+from helpers.modes.checks import variable_of
+from helpers.switches import tpu
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 EMULATED = Setup("tpu_traced", 8)
 MIRRORED = Setup("mirrored", 8)
@@ -156,7 +160,7 @@ def test_an_exchange_inside_a_condition_is_refused_in_words():
         on_replicas(step)
 
 
-@pytest.mark.parametrize("name", tpu.MESHES)
+@pytest.mark.parametrize("name", tpu.TPUS)
 def test_every_described_tpu_runs_its_replicas(name):
     strategy = tpu.strategy(name)
     assert strategy.num_replicas_in_sync == (4 if name == "v4-8" else 8)

@@ -3,10 +3,12 @@
 import pytest
 
 from helpers import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
-from helpers.experiments import Result
-from helpers.modes import Disagreement
-from helpers.refusals import Refused, Unavailable
-from helpers.verdicts import Verdict, last_line, verdict, verdicts
+from helpers.base.refusals import Refused, Unavailable
+from helpers.modes.mode import Disagreement
+from helpers.modes.proofs import Result
+from helpers.modes.verdicts import Verdict, last_line, verdict, verdicts
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 MODE = FailureMode(
     id="fm00",
@@ -218,3 +220,13 @@ def test_an_error_of_a_running_graph_was_not_found_by_tracing():
     ran = tf.errors.InvalidArgumentError(None, None, "refused")
     found = [verdict("broken", traced, Result(error=each)) for each in (ran, ValueError("no"))]
     assert [each.evidence for each in found] == ["emulated", "traced"]
+
+
+@pytest.mark.parametrize("end", ["}", "]\n}\n", "{{node step/add}}", "  )  "])
+def test_the_useful_line_has_words(end):
+    """Keras ends some messages with a configuration, and TensorFlow some with the place in a graph."""
+    assert (
+        last_line(ValueError(f"Unknown layer: 'Scale'.\nconfig={{'a': 1,\n{end}"))
+        == "config={'a': 1,"
+    )
+    assert last_line(ValueError(end)) == ""

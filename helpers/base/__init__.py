@@ -1,0 +1,1 @@
+"""What every room may use: refusals, files, reports, the project's settings. It knows neither TensorFlow nor notebooks."""

@@ -1,0 +1,129 @@
+"""Verdicts: what came of one experiment under one setup, and the tables that hold them."""
+
+import re
+from dataclasses import dataclass, field
+
+from ..base.outcomes import ROWS
+from ..base.refusals import Refused, Unavailable, choose
+from ..switches import strategies
+from ..switches.setups import Setup
+from .checks import SilentFailure
+from .experiments import run_all
+from .proofs import Proof, Result
+
+OUTCOMES = tuple(row.name for row in ROWS)
+EVIDENCE = ("executed", "emulated", "compiled", "traced", "recorded")
+OUTCOME_OF = (
+    (Unavailable, "unavailable"),
+    (SilentFailure, "silent"),
+    (TimeoutError, "hangs"),
+    (ChildProcessError, "crashes"),
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome never stands alone: it says under which setup, by which evidence, and in whose words."""
+
+    subject: str
+    setup: Setup
+    outcome: str
+    evidence: str
+    says: str = ""
+    error: str = ""
+    seen: dict = field(default_factory=dict, compare=False)
+    whole: str = field(default="", compare=False)  # the message that `says` is the last line of
+
+    def __post_init__(self):
+        choose("outcome", self.outcome, OUTCOMES)
+        choose("evidence", self.evidence, ("none",) if self.outcome == "unavailable" else EVIDENCE)
+        if self.outcome == "unavailable" and not self.says:
+            raise Refused("A verdict of 'unavailable' needs its reason.")
+
+    def as_dict(self) -> dict:
+        return {
+            "subject": self.subject,
+            "outcome": self.outcome,
+            "evidence": self.evidence,
+            "says": self.says,
+        }
+
+
+def last_line(error: Exception) -> str:
+    """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    plain = [line for line in map(without_names, lines) if re.search(r"\w", line)]
+    last = compiler_error(lines) or root_error(lines) or (plain[-1] if plain else "")
+    return without_names(last.removeprefix(f"{type(error).__name__}: "))
+
+
+def root_error(lines: list[str]) -> str:
+    """Where a graph lists several root errors, one of them; names of nodes, which differ from run to run, are left out."""
+    found = [re.match(r"\(\d+\) [A-Z_]+:\s+(.+)", line) for line in lines]
+    return min((re.sub(r" '[\w/]+'", "", each.group(1)) for each in found if each), default="")
+
+
+def compiler_error(lines: list[str]) -> str:
+    """XLA says first what it refuses; then, where, and for several replicas the same again, cut off."""
+    found = [
+        re.search(r"(Detected unsupported operations .+|Input \d+ to node .+)", line)
+        for line in lines
+    ]
+    return next((each.group(1) for each in found if each), "")
+
+
+# Where an object or a graph is in memory, and what TensorFlow calls graphs and nodes, is another name in each run.
+RUN_NAMES = (
+    (r", id=\d+| at 0x[0-9a-f]+| \[Op:__inference\w+\]", ""),
+    (r"__inference_(\w+?)_\d+\[[^\]]*\]", r"\1"),
+    (r" compatible with node \{\{\w*node [^}]*\}*|(\{\{\w*node [^}]*\}\})+$", ""),
+)
+
+
+def without_names(text: str) -> str:
+    for pattern, instead in RUN_NAMES:
+        text = re.sub(pattern, instead, text)
+    return text.strip()
+
+
+def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
+    """Classifies a result: what was raised, or what was proven; what did not run has no evidence."""
+    error, evidence = result.error, strategies.TABLE[setup.strategy].evidence
+    if error is None:
+        says = result.value.what if isinstance(result.value, Proof) else ""
+        return Verdict(subject, setup, "works", evidence, says, "", result.seen)
+    outcome = next((word for kind, word in OUTCOME_OF if isinstance(error, kind)), "raises")
+    if outcome == "unavailable":
+        evidence = "none"
+    elif outcome == "raises" and evidence == "emulated" and not while_running(error):
+        evidence = "traced"  # refused before anything could be emulated
+    name = type(error).__name__
+    return Verdict(
+        subject, setup, outcome, evidence, last_line(error), name, result.seen, str(error)
+    )
+
+
+def while_running(error: Exception) -> bool:
+    """What a graph meets when it runs has a class of its own, by which it is known from another process too."""
+    import tensorflow as tf
+
+    return hasattr(tf.errors, type(error).__name__)
+
+
+def verdicts(experiments: dict, setups: list[Setup], run=run_all) -> list[Verdict]:
+    """One verdict for every experiment under every setup, in that order."""
+    jobs = [(subject, setup) for setup in setups for subject in experiments]
+    results = run([(experiments[subject], setup) for subject, setup in jobs])
+    return [verdict(subject, setup, result) for (subject, setup), result in zip(jobs, results)]
+
+
+def rows(listed: list[Verdict]) -> list[list[str]]:
+    """The verdicts of one setup side by side: what it was, one column per experiment, and the evidence."""
+    subjects = list(dict.fromkeys(each.subject for each in listed))
+    table = [["strategy", "devices", "save format", "Keras", *subjects, "evidence"]]
+    for setup in dict.fromkeys(each.setup for each in listed):
+        here = {each.subject: each for each in listed if each.setup == setup}
+        outcomes = [here[subject].outcome for subject in subjects]
+        parameters = [setup.strategy, str(setup.devices), setup.save_format, str(setup.keras)]
+        table.append([*parameters, *outcomes, here[subjects[0]].evidence])
+    return table

@@ -1,0 +1,1 @@
+"""From a source to a stored notebook, and the names by which it is found."""

@@ -1,0 +1,178 @@
+"""From a notebook's source to its executed form: one way, byte for byte the same each time.
+
+A person edits `notebooks/NAME.py`. Rendering adds badges and set-up, runs every cell, and writes `NAME.ipynb`,
+the catalog and the table in the README; it writes nothing at all if the notebook does not keep its word.
+"""
+
+import json
+import re
+import tempfile
+from pathlib import Path
+
+from ..base import files
+from ..base.refusals import Refused
+from ..base.reports import reported, say
+from ..modes.mode import FailureMode
+from ..processes import jobs
+from . import catalog, sources
+
+STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
+
+
+def executed_by_papermill(notebook):
+    """Runs a notebook with papermill, as any user of papermill would, and returns it with its outputs."""
+    import nbformat
+    import papermill
+
+    with tempfile.TemporaryDirectory() as folder:
+        written, executed = Path(folder) / "in.ipynb", Path(folder) / "out.ipynb"
+        nbformat.write(notebook, written)
+        papermill.execute_notebook(written, executed, **jobs.papermill_options(written.parent))
+        return nbformat.read(executed, as_version=4)
+
+
+def stable(executed, plain):
+    """The plain notebook with the executed one's outputs, less all that differs from run to run."""
+    for cell, ran in zip(plain.cells, executed.cells, strict=True):
+        if cell.cell_type == "code":
+            cell.execution_count = ran.execution_count
+            cell.outputs = settled(ran.outputs)
+    return plain
+
+
+def settled(outputs: list) -> list:
+    """Streams joined, stderr dropped, and the reference to a widget that lives in no file taken out."""
+    kept = []
+    for output in outputs:
+        if output.output_type == "stream" and output.name == "stderr":
+            continue
+        if output.output_type == "stream" and kept and kept[-1].output_type == "stream":
+            kept[-1].text += output.text
+            continue
+        if "data" in output:
+            output.data.pop("application/vnd.jupyter.widget-view+json", None)
+        kept.append(output)
+    return kept
+
+
+def require_whole(notebook, mode: FailureMode):
+    """Refuses a rendering in which a step is missing, the failure is not shown, or the exercise is not red."""
+    found = {report["step"]: report for report in reported(notebook) if "step" in report}
+    missing = [step for step in STEPS if step not in found]
+    if missing:
+        raise Refused(
+            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See notebooks/{mode.id}_{mode.slug}.py"
+        )
+    if found["setup"]["expects"] == "works":
+        raise Refused(
+            f"{mode.name} shows no failure under its own parameters: choose others in {mode.notebook}."
+        )
+    judged = {report["claim"]["id"] for report in reported(notebook) if "claim" in report}
+    if judged != {claim.id for claim in mode.claims}:
+        raise Refused(
+            f"{mode.name} declares claims that no run tests; see the cell with MODE.judges in {mode.notebook}."
+        )
+    if found["exercise"]["colour"] != "red":
+        raise Refused(
+            f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}"
+        )
+
+
+def render(source: Path) -> str:
+    """Runs one source and returns the text of its notebook; raises in words if it does not keep its word."""
+    from papermill.exceptions import PapermillExecutionError
+
+    plain = sources.notebook_of(source)
+    try:
+        notebook = stable(executed_by_papermill(plain), plain)
+    except PapermillExecutionError as error:
+        raise Refused(f"{source.name} was not rendered: {jobs.failure(error)}") from None
+    mode = catalog.read_mode(source)
+    if mode:
+        require_whole(notebook, mode)
+    return as_text(notebook)
+
+
+def as_text(notebook) -> str:
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def render_all(names, tell=say):
+    """Renders notebooks one after the other; each is written as soon as it is done, then what follows from all."""
+    for source in sources.sources(names):
+        text = render(source)
+        source.with_suffix(".ipynb").write_text(text)
+        tell(f"rendered {source.stem}")
+    catalog.write_catalog()
+    for source in sources.sources():
+        redraw_map(source)
+
+
+def redraw_map(source: Path):
+    """A new mode changes the map of modes, which is text: written anew without running the notebook around it."""
+    import nbformat
+
+    path, plain = source.with_suffix(".ipynb"), sources.notebook_of(source)
+    if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
+        stored = nbformat.read(path, as_version=4)
+        if all_but_text(stored) == all_but_text(plain):
+            path.write_text(as_text(stable(stored, plain)))
+
+
+def all_but_text(notebook) -> list:
+    return [(cell.cell_type, cell.cell_type == "code" and cell.source) for cell in notebook.cells]
+
+
+# Drift
+
+
+def stale(names=()) -> list[str]:
+    """One sentence for each stored file that is not what its source says; runs nothing."""
+    problems = [problem for source in sources.sources(names) for problem in stored_problems(source)]
+    if not names:
+        stems = {source.stem for source in sources.sources()}
+        left = [
+            path.name
+            for path in sorted(files.notebooks().glob("*.ipynb"))
+            if path.stem not in stems
+        ]
+        problems += [
+            f"notebooks/{name} has no source: delete it, or `clinic render --pull` it."
+            for name in left
+        ]
+        problems += catalog.drift()
+    return problems
+
+
+def stored_problems(source: Path) -> list[str]:
+    import nbformat
+
+    command = f"run: clinic render {source.stem.split('_')[0]}"
+    if not source.with_suffix(".ipynb").exists():
+        return [f"{source.stem}.ipynb is missing; {command}"]
+    stored = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    problems = (
+        [f"{source.stem}.ipynb is not what its source says; {command}"]
+        if shape(stored) != shape(sources.notebook_of(source))
+        else []
+    )
+    empty = [cell.id for cell in stored.cells if cell.cell_type == "code" and not is_run(cell)]
+    return problems + [
+        f"{source.stem}.ipynb: cell {name} has not been run, or lost its output; {command}"
+        for name in empty
+    ]
+
+
+def shape(notebook) -> list:
+    """All of a notebook that its source decides."""
+    return [
+        (cell.cell_type, cell.id, cell.source, dict(cell.metadata)) for cell in notebook.cells
+    ] + [notebook.metadata]
+
+
+def is_run(cell) -> bool:
+    """nbval compares nothing in a cell that has no execution count, or whose outputs were stripped."""
+    speaks = re.search(
+        r"^(MODE\.\w+\(|with MODE|figures\.|print\(|setup = MODE|\w+ = panel\()", cell.source, re.M
+    )
+    return cell.execution_count is not None and (bool(cell.outputs) or not speaks)

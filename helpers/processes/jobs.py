@@ -1,0 +1,93 @@
+"""One run of a notebook in a process of its own: it may hang, and it may die, and nothing else is touched."""
+
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ..base import files
+from . import ask, pool, warm
+
+JOB = "helpers.processes.jobs"
+OUR_ERRORS = ("Refused", "Unavailable", "Disagreement")  # errors whose message is the whole story
+
+
+def papermill_options(folder: Path) -> dict:
+    """What papermill is told. Its kernel is reached by files in the folder: a port that is free when it is chosen may be
+    taken when the kernel wants it, and the kernel then dies."""
+    from traitlets.config import Config
+
+    by_files = {"transport": "ipc", "ip": str(folder / "kernel")}
+    return {
+        "progress_bar": False,
+        "store_widget_state": False,
+        "cwd": str(files.notebooks()),
+        "config": Config(KernelManager={} if sys.platform == "win32" else by_files),
+    }
+
+
+def run_notebook(text: str, parameters: dict, seconds: float, environment=os.environ) -> dict:
+    """Executes a notebook given as text; says how it ended, in which words, and what the notebook then held."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        place = Path(folder)
+        (place / "in.ipynb").write_text(text)
+        ended = outcome(place, parameters, seconds, dict(environment))
+        executed = place / "out.ipynb"
+        return ended | {"notebook": executed.read_text() if executed.exists() else text}
+
+
+def outcome(place: Path, parameters: dict, seconds: float, environment: dict) -> dict:
+    """How a run ended; what it leaves in the folder for temporary files goes with it, even if it is killed."""
+    question = {"folder": str(place), "parameters": parameters}
+    deadline, log, path = time.monotonic() + seconds, place / "log", warm.warm(environment)
+    process = ask.asked(JOB, question, environment | {"TMPDIR": str(place)}, log, path)
+    pool.RUNNING.add(process)
+    try:
+        return ask.answer_of(process, place / "answer.json", deadline, log, "the run")
+    except TimeoutError:
+        return {"end": "hangs", "failure": f"no end within {seconds:g} seconds"}
+    except ChildProcessError as error:
+        return {"end": "crashes", "failure": str(error)}
+    finally:
+        pool.RUNNING.discard(process)
+        ask.put_down(process)
+
+
+# The process's side
+
+
+def main():
+    question = ask.question()
+    folder = Path(question["folder"])
+    answer = execute(folder / "in.ipynb", folder / "out.ipynb", question["parameters"])
+    ask.reply(folder / "answer.json", answer)
+
+
+def execute(path: Path, kept: Path, parameters: dict) -> dict:
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        papermill.execute_notebook(path, kept, parameters, **papermill_options(path.parent))
+    except PapermillExecutionError as error:
+        return {"end": "failed", "failure": failure(error)}
+    except DeadKernelError:
+        return {"end": "crashes", "failure": "the kernel died"}
+    return {"end": "finished", "failure": ""}
+
+
+def failure(error) -> str:
+    """The sentence of a failed cell, and where it stands unless it is one of ours."""
+    words = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue)).strip()
+    return (
+        words
+        if error.ename in OUR_ERRORS
+        else f"cell {error.exec_count} raised {error.ename}: {words}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Notebooks run under many setups: kept, compared, drawn as the atlas."""

@@ -1,0 +1,140 @@
+"""A record made, or held against this run."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base.refusals import Refused
+from ..base.reports import say
+from . import junit
+from .measure import measure_all
+from .store import (
+    add,
+    empty,
+    holds,
+    in_setup,
+    name_of,
+    read_record,
+    record_file,
+    setup_key,
+    write_record,
+)
+
+
+def record(chosen, keras: int, workers=1, again=False, tell=say):
+    """Measures what this runtime's record does not hold yet, and writes it after every mode, so it can be stopped."""
+    stored, fresh = read_record(name_of(keras)), empty(keras)
+    if not stored or stored["versions"] != fresh["versions"]:
+        stored = fresh
+    for mode, _ in chosen if again else []:
+        stored["modes"].pop(mode.id, None)
+    left = [(mode, path) for mode, path in chosen if not holds(stored, mode, path)]
+    if len(left) < len(chosen):
+        tell(
+            f"{len(chosen) - len(left)} of {len(chosen)} modes are recorded already; --again runs them anew"
+        )
+    for mode, notebook, result in measure_all(left, keras, workers, tell):
+        add(stored, mode, notebook, *result())
+        write_record(stored | {"date": fresh["date"]})
+    tell(
+        f"{name_of(keras)}: {len(stored['verdicts'])} verdicts in {record_file(name_of(keras)).name}"
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One verdict of this run beside its record; `problem` says in words how they differ, if they do."""
+
+    mode: str
+    what: str
+    problem: str = ""
+    unavailable: str = ""
+
+    def case(self):
+        skipped = "" if self.problem else self.unavailable
+        return junit.case(self.mode, self.what, failure=self.problem, skipped=skipped)
+
+
+def compare(chosen, keras: int, workers=1, tell=say, save: Path | None = None) -> list[Comparison]:
+    """What this runtime says now, verdict by verdict, beside its record; `save` keeps it as a record of its own."""
+    name, fresh = name_of(keras), empty(keras)
+    stored = read_record(name)
+    tell_versions(name, stored, fresh, tell)
+    found = []
+    for mode, notebook, result in measure_all(chosen, keras, workers, tell):
+        try:
+            found += comparisons(stored, mode, *result())
+            add(fresh, mode, notebook, *result())
+        except Refused as reason:  # a notebook that fails is a difference, and the rest goes on
+            found.append(Comparison(mode.id, f"Keras {keras}", str(reason)))
+        if save:
+            write_record(fresh, save)
+    return found
+
+
+def tell_versions(name: str, stored: dict | None, fresh: dict, tell):
+    if stored is None:
+        tell(
+            f"{name} has not been recorded yet, so its verdicts are compared with what the notebooks declare."
+        )
+    elif stored["versions"] != fresh["versions"]:
+        tell(
+            f"{name} was recorded with {versions_told(stored['versions'])}; this is {versions_told(fresh['versions'])}"
+        )
+
+
+def versions_told(versions: dict) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
+    if stored is None:
+        return [as_declared(mode, line) for line in lines]
+    if mode.id not in stored["modes"]:
+        keras = lines[0]["keras"]
+        missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
+        return [Comparison(mode.id, f"Keras {keras}", missing)]
+    known = {setup_key(line): line for line in stored["verdicts"] if line["mode"] == mode.id}
+    found = [beside(mode, known.get(setup_key(line)), line) for line in lines]
+    gone = known.keys() - {setup_key(line) for line in lines}
+    found += [
+        Comparison(
+            mode.id, in_setup(line), f"{mode.id} {in_setup(line)}: recorded, and not run now"
+        )
+        for each, line in known.items()
+        if each in gone
+    ]
+    before = stored["modes"][mode.id]["claims"]
+    keras = lines[0]["keras"]
+    return found + [claimed(mode, each, keras, before, claims) for each in sorted(before | claims)]
+
+
+def claimed(mode, name: str, keras: int, before: dict, now: dict) -> Comparison:
+    was, found = before.get(name), now.get(name)
+    words = f"{mode.id}, claim {name}: the record says {was}, this run says {found}"
+    return Comparison(mode.id, f"claim {name}, Keras {keras}", words if was != found else "")
+
+
+def as_declared(mode, now: dict) -> Comparison:
+    """Of claims the notebook has judged already: it fails where a verdict is not the declared one."""
+    said = f"broken {now['broken']}, fixed {now['fixed']} ({now['says'] or 'no message'})"
+    problem = f"{mode.id} {in_setup(now)}: not as declared: {said}"
+    return Comparison(mode.id, in_setup(now), "" if now["agrees"] else problem)
+
+
+def beside(mode, before: dict | None, now: dict) -> Comparison:
+    unavailable = now["says"] if now["broken"] == "unavailable" else ""
+    return Comparison(mode.id, in_setup(now), other(mode, before, now), unavailable)
+
+
+def other(mode, before: dict | None, now: dict) -> str:
+    """One sentence if a verdict is not the recorded one, and nothing if it is."""
+    if before is None:
+        return f"{mode.id} {in_setup(now)}: not in the record"
+    changed = [
+        f"{name} {before[name]}, this run says {now[name]}"
+        for name in ("broken", "fixed", "evidence")
+        if before[name] != now[name]
+    ]
+    if not changed:
+        return ""
+    return f"{mode.id} {in_setup(now)}: the record says {'; '.join(changed)} ({now['says'] or 'no message'})"

@@ -1,0 +1,56 @@
+"""JUnit XML, which every CI service reads: a suite for each kind of check, a case for each thing that was compared."""
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from ..base.files import write_whole
+from ..base.refusals import Refused
+
+HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
+COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+
+
+def case(group: str, name: str, **ended: str) -> Element:
+    """One thing that was compared; `failure`, `error` or `skipped` says in words why it did not pass."""
+    made = Element("testcase", classname=legal(group), name=legal(name), time="0")
+    for kind, words in ended.items():
+        if words:
+            SubElement(made, kind, message=legal(words))
+    return made
+
+
+def legal(words: str) -> str:
+    """XML has no place for control characters, not even escaped."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in words)
+
+
+def suite(name: str, cases: list[Element]) -> Element:
+    counts = {
+        many: str(sum(each.find(one) is not None for each in cases))
+        for many, one in COUNTED.items()
+    }
+    made = Element("testsuite", name=name, tests=str(len(cases)), time="0", **counts)
+    made.extend(cases)
+    return made
+
+
+def read_suites(path: Path) -> list[Element]:
+    """The suites in a report of pytest's; one that was never written is an error, not a success."""
+    if path.exists():
+        return list(ElementTree.parse(path).getroot())
+    return [suite("outputs", [case("nbval", "run", error="nbval ended before it had a report")])]
+
+
+def require_place(path: Path | None):
+    """A report is written at the end of much work, so whether it can be is asked at the beginning."""
+    if path and (path.is_dir() or not os.access(path.absolute().parent, os.W_OK)):
+        raise Refused(f"{str(path)!r} cannot be written; give a file in a folder that can be.")
+
+
+def write_suites(path: Path, suites: list[Element]):
+    whole = Element("testsuites")
+    whole.extend(suites)
+    ElementTree.indent(whole)
+    write_whole(path, f"{HEAD}{ElementTree.tostring(whole, 'unicode')}\n")

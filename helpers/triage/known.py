@@ -1,0 +1,75 @@
+"""What is known: the symptoms of all modes, and other wordings of them."""
+
+import functools
+import json
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import files
+from ..base.refusals import Refused
+
+
+@dataclass(frozen=True)
+class Wording:
+    """An entry: one way in which a mode shows."""
+
+    mode: str | None
+    says: tuple[str, ...]
+    origin: str
+    unless: tuple[str, ...] = ()
+    proof: str = "sure"
+    alone: bool = False
+    kind: str = ""
+    symptom: str = ""
+    file: str = ""
+    seen: tuple[str, ...] = ()
+
+
+# What is known
+
+
+def wordings_folder() -> Path:
+    return files.helpers() / "triage" / "wordings"
+
+
+@functools.cache
+def declared_modes() -> dict:
+    return json.loads(files.catalog_file().read_text())
+
+
+@functools.cache
+def wordings() -> tuple[Wording, ...]:
+    """Those of all files, and the symptoms of all modes."""
+    written = [
+        each for path in sorted(wordings_folder().glob("*.toml")) for each in read_wordings(path)
+    ]
+    narrowed = {(each.mode, each.symptom) for each in written if each.symptom}
+    declared = [
+        Wording(mode, (symptom["says"],), "MODE", symptom=symptom["says"])
+        for mode, facts in declared_modes().items()
+        for symptom in facts["symptoms"]
+        if (mode, symptom["says"]) not in narrowed
+    ]
+    return tuple(written + declared)
+
+
+def read_wordings(path: Path) -> list[Wording]:
+    mode = None if path.stem == "none" else path.stem
+    try:
+        entries = tomllib.loads(path.read_text())["wording"]
+        return [wording(mode, dict(entry)) for entry in entries]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise Refused(f"{path.name} is no list of wordings: {error}.") from None
+
+
+def wording(mode: str | None, entry: dict) -> Wording:
+    says = as_tuple(entry.pop("says", ()))
+    if "symptom" in entry:
+        says = (entry["symptom"], *says)
+    rest = {name: as_tuple(entry.pop(name, ())) for name in ("unless", "seen")}
+    return Wording(mode, says, entry.pop("from"), **rest, **entry)
+
+
+def as_tuple(value) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)

@@ -1,0 +1,138 @@
+"""What of a pasted text fits a phrase."""
+
+import functools
+import html
+import itertools
+import re
+
+LONGEST = 200_000  # signs of a text that are read: its beginning and, with the last error, its end
+GAP = 500  # signs that `...` stands for, at most
+SHOWN = 100  # signs of what a text says that are told
+STUB = 12  # signs with which a phrase must begin before the end of a text cuts it off,
+MOST = (0.6, 0.8)  # and how much of it must be left: of one without a gap, of one with gaps
+STARTS = 50  # places at which a phrase with a gap is tried
+# Quotes and emphasis, which pasting changes or loses.
+DROPPED = dict.fromkeys(map(ord, "'\"`´‘’“”*"))
+# Colours, also as the text of a notebook file spells them, and what is left where only the escape got lost.
+ESCAPE = r"(?:\x1b|\\u001b|\\x1b|\\033)"
+ANSI = re.compile(
+    ESCAPE + r"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?)|\[[0-9;]{1,8}m"
+)
+# Marks of quotations, boxes and pytest at the beginning of lines.
+MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
+RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
+FRAME = re.compile(
+    r"File .?([^\s\"']{1,300}?).?, line (\d{1,6}), in (\S{1,80})"
+    r"|([^\s\"']{1,300}\.py):(\d{1,6}):? (?:in )?(\w{1,80})"
+)
+
+# Text
+
+
+def shortened(text: str) -> str:
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+
+
+def clean(text: str) -> str:
+    """Without colours and margins, in lines."""
+    text = ANSI.sub("", shortened(text).replace("\r", "\n"))
+    if "&" in text:
+        text = html.unescape(text)
+    return MARGIN.sub("", text)
+
+
+def flat(text: str) -> str:
+    """In one line, without case and quotes; Windows paths as others, and line breaks that are spelled as breaks."""
+    text = text.translate(DROPPED).replace("\\n", " ").replace("\\", "/")
+    return " ".join(text.lower().split())
+
+
+def last_raised(text: str) -> str:
+    """The text from its last error on; empty where nothing is raised."""
+    places = [match.start() for match in RAISED.finditer(text)]
+    return text[places[-1] :] if places else ""
+
+
+def frame(text: str) -> str:
+    """The last line of a traceback that the text still has."""
+    found = [match.groups() for match in FRAME.finditer(text)]
+    if not found:
+        return ""
+    path, line, function = [each for each in found[-1] if each]
+    return shown(f"{path.replace(chr(92), '/').split('/')[-1]}, line {line}, in {function}")
+
+
+# Phrases
+
+
+@functools.cache
+def phrases(words: str) -> tuple[tuple[str, ...], ...]:
+    """Every way to read a phrase, each as the pieces that follow one another."""
+    parts = re.split(r"\{([^{}]*\|[^{}]*)\}", words)
+    choices = [part.split("|") if i % 2 else [part] for i, part in enumerate(parts)]
+    read = ["".join(chosen) for chosen in itertools.product(*choices)]
+    return tuple(tuple(flat(piece) for piece in way.split("...")) for way in read)
+
+
+def stands(words: str, text: str) -> str:
+    """What of a text these words fit; empty where they do not."""
+    return next(filter(None, (followed(pieces, text) for pieces in phrases(words))), "")
+
+
+def begins(words: str, text: str) -> str:
+    """The same, where the end of the text has cut the words off."""
+    return next(filter(None, (cut_off(pieces, text[-2 * GAP :]) for pieces in phrases(words))), "")
+
+
+def followed(pieces: tuple[str, ...], text: str) -> str:
+    if not all(piece in text for piece in pieces):
+        return ""
+    start = -1
+    for _ in range(STARTS):
+        start = text.find(pieces[0], start + 1)
+        end = reached(pieces, text, start) if start >= 0 else 0
+        if start < 0 or end:
+            return text[start:end] if end else ""
+    return ""
+
+
+def cut_off(pieces: tuple[str, ...], end: str) -> str:
+    """What is left of a phrase at the end of a text, where most of it stands and the rest was not pasted."""
+    start = end.rfind(pieces[0][:STUB])
+    if start < 0 or len(pieces[0]) < STUB:
+        return ""
+    kept, place = 0, start
+    for piece in pieces:
+        found = end.find(piece, place)
+        if found < 0:
+            kept += next((n for n in range(len(piece), 0, -1) if end.endswith(piece[:n], place)), 0)
+            break
+        kept, place = kept + len(piece), found + len(piece)
+    return end[start:] if kept >= MOST[len(pieces) > 1] * sum(map(len, pieces)) else ""
+
+
+def reached(pieces: tuple[str, ...], text: str, start: int) -> int:
+    """Where the last piece ends, if each follows the one before; 0 if not."""
+    for piece in pieces:
+        start = text.find(piece, start, start + len(piece) + GAP)
+        if start < 0:
+            return 0
+        start += len(piece)
+    return start
+
+
+@functools.cache
+def expression(symptom: str):
+    """A symptom as it reads in a flat text; what it repeats is bounded, so no text can keep it busy."""
+    anywhere = re.sub(r"(^|\|)\^", r"\1", symptom).translate(dict.fromkeys(map(ord, "'\"`")))
+    bounded = re.sub(r"(?<!\\)(\.|\\[a-zA-Z])[*+]", r"\1{1,500}", anywhere)
+    return re.compile(
+        re.sub(r"\\.|[A-Z]", lambda part: part[0] if part[0][1:] else part[0].lower(), bounded)
+    )
+
+
+def shown(said: str) -> str:
+    """As much as fits into a line, without signs that would steer a terminal."""
+    kept = "".join(sign for sign in said if sign.isprintable())
+    return kept if len(kept) <= SHOWN else f"{kept[: SHOWN // 2]} … {kept[-SHOWN // 2 :]}"

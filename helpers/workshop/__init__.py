@@ -1,0 +1,1 @@
+"""Exercises: handed out, handed in, graded."""

@@ -1,0 +1,81 @@
+"""Errors as people paste them: one of each mode, and strangers that look near."""
+
+# One message a line, as TensorFlow and Keras of that time word it; none is one of the recorded ones.
+ERRORS = [
+    ("fm01", "NotImplementedError: numpy() is only available when eager execution is enabled. __inference_train_step"),
+    ("fm02", "RuntimeError: Method requires being in cross-tower context, use get_tower_context().merge_call()"),
+    ("fm03", "RuntimeError: Mixing different DistributionStrategy objects: <a> is not <b>"),
+    ("fm03", "ValueError: Trying to create optimizer slot variable under the scope for tf.distribute.Strategy (<x>)"),
+    ("fm04", "ValueError: The filepath provided must end in `.keras` (Keras model format). Received: filepath=w.h5"),
+    ("fm05", "AssertionError: Tried to export a function which references untracked object Tensor(\"1:0\")"),
+    ("fm06", "InvalidArgumentError: Assign requires shapes of both tensors to match. lhs shape= [9] rhs shape= [8]"),
+    ("fm06", "NotFoundError: Key conv1/weights not found in checkpoint"),
+    ("fm06", "ValueError: You are trying to load a weight file containing 25 layers into a model with 31 layers."),
+    ("fm06", "ValueError: Shape of variable w:0 ((4,)) doesn't match with shape of tensor w ([5]) from checkpoint reader."),
+    ("fm07", "NotImplementedError: Cannot convert a symbolic Tensor (loss/mul:0) to a numpy array."),
+    ("fm07", "OperatorNotAllowedInGraphError: using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution."),
+    ("fm08", "DataLossError: Unable to open table file m.ckpt.data-00000-of-00001: Data loss: not an sstable"),
+    ("fm08", "ValueError: Can't load save_path when it is None."),
+    ("fm09", "NotFoundError: Key dense/kernel/Adam_1 not found in checkpoint"),
+    ("fm10", "ValueError: Unknown variable: <KerasVariable shape=(2, 2), dtype=float32, path=d/kernel>."),
+    ("fm11", "ValueError: You called `set_weights(weights)` on layer \"d\" with a weight list of length 2, "
+     "but the layer was expecting 0 weights."),
+    ("fm12", "ValueError: tf.function-decorated function tried to create variables on non-first call."),
+    ("fm13", "    optimizer.apply_gradients(zip(grads, weights))\nValueError: None values not supported."),
+    ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Tower Context."),
+    ("fm17", "RuntimeError: Cannot find any TPU cores in the system (master address grpc://10.0.0.2:8470)."),
+    ("fm18", "ValueError: TPUConfig.num_shards is not set correctly. According to TPU system metadata"),
+    ("fm19", "AssertionError: batch_size must be divisible by the number of TPU cores in use (33 vs 8)"),
+    ("fm20", "RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use all_gather()"),
+    ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'map'"),
+    ("fm22", "TypeError: unsupported operand type(s) for +: 'PerReplica' and 'int'"),
+    ("fm26", "ValueError: You are trying to load a weight file containing 1 layers into a model with 19 layers."),
+    ("fm27", "OSError: SavedModel file does not exist at: ckpt/{saved_model.pbtxt|saved_model.pb}"),
+    ("fm28", "    w = np.array(model.get_weights())\n"
+     "ValueError: could not broadcast input array from shape (3,3) into shape (3)"),
+    ("fm29", "WARNING:tensorflow:Error in loading the saved optimizer state. As a result, your model is starting "
+     "with a freshly initialized optimizer."),
+    ("fm30", "ValueError: Unknown loss function:focal_loss"),
+    ("fm31", "RuntimeError: `add_update` was called in a cross-replica context. This is not expected."),
+    ("fm32", "assertion failed: [Trying to access a placeholder that is not supposed to be executed.]"),
+    ("fm33", "TypeError: An op outside of the function building code is being passed\na \"Graph\" tensor."),
+    ("fm34", "ValueError: Variable <tf.Variable 'w:0'> has `None` for gradient. Please make sure that all of your ops "
+     "have a gradient defined"),
+    ("fm36", "InternalError: Device GPU:1 is joining a group with size 4, but that group has size 2 (group_key=1)"),
+    ("fm37", "ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss "
+     "reduction when losses are used with `tf.distribute.Strategy` outside of the built-in training loops."),
+]  # fmt: skip
+STRANGERS = [
+    "ResourceExhaustedError: OOM when allocating tensor with shape[64,112,112,64] and type float",
+    "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize",
+    "ValueError: Input 0 of layer \"dense\" is incompatible with the layer: expected axis -1 of input shape to have value 4",
+    "ValueError: Shapes (None, 1) and (None, 10) are incompatible",
+    "RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: \"fc.weight\".",
+    "jax._src.errors.TracerArrayConversionError: The numpy.ndarray conversion method __array__() was called on traced array",
+    "OSError: Unable to open file (file signature not found)",
+    "OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 2048)",
+    "AttributeError: 'str' object has no attribute 'decode'",
+    "KeyError: 'loss'",
+    "ZeroDivisionError: division by zero",
+    "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'",
+    "ModuleNotFoundError: No module named 'keras.layers.normalization'",
+    "InvalidArgumentError: indices[0,3] = 5000 is not in [0, 5000)",
+    "ValueError: setting an array element with a sequence.",
+    "NotImplementedError: Cannot convert a symbolic Tensor (lstm/strided_slice:0) to a numpy array.",
+    "ValueError: not enough values to unpack (expected 2, got 0)\n  for key, value in line.split(','):",
+    "TypeError: __init__() got an unexpected keyword argument 'lr'",
+    "RuntimeError: You must compile your model before training/testing. Use `model.compile(optimizer, loss)`.",
+    "Invalid argument: You must feed a value for placeholder tensor 'x' with dtype float",
+    "",
+    "Hello, my code does not work, please help.",
+]  # fmt: skip
+FIT = """Traceback (most recent call last):
+  File "train.py", line 40, in <module>
+    model.fit(data, epochs=3)
+  File "/usr/lib/python3/site-packages/keras/engine/training.py", line 1040, in step_function  **
+    outputs = model.distribute_strategy.run(run_step, args=(data,))
+  File "/usr/lib/python3/site-packages/tensorflow/python/distribute/distribute_lib.py", line 2585, in merge_call
+    return self._merge_call(merge_fn, args, kwargs)
+  File "/usr/lib/python3/site-packages/keras/optimizers/optimizer_v2/optimizer_v2.py", line 640, in apply_gradients
+    return tf.__internal__.distribute.interim.maybe_merge_call(
+"""

@@ -1,0 +1,125 @@
+"""What a teacher hands out: every mode, no solution, and nothing that leads nowhere."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import papermill
+import pytest
+from workshop import SMALL
+
+from helpers import cli
+from helpers.base import reports
+from helpers.notebooks import catalog, sources
+from helpers.processes import jobs
+
+# Handing out
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("handout") / "out"
+    assert cli.main(["handout", str(folder)]) == 0
+    return folder
+
+
+def leaks(folder: Path) -> list[str]:
+    """What is handed out and speaks of a solution, leads to one, or is a source that holds one."""
+    words = re.compile(r"solution|solved|colab\.research|kaggle\.com|mybinder", re.I)
+    return [
+        path.name
+        for path in sorted((folder / "notebooks").iterdir())
+        if path.suffix != ".ipynb" or words.search(without_setup(path))
+    ]
+
+
+def without_setup(path: Path) -> str:
+    """The set-up cell may name the hosts on which it fetches the helpers."""
+    book = nbformat.read(path, as_version=4)
+    book.cells = [each for each in book.cells if "bootstrap" not in sources.tags(each)]
+    return nbformat.writes(book)
+
+
+def colours(book) -> list[str]:
+    return [each["colour"] for each in reports.reported(book) if "colour" in each]
+
+
+def test_a_handout_holds_every_mode_and_no_solution(everything):
+    names = {Path(mode.notebook).name for mode in catalog.modes()}
+    given = {path.name for path in (everything / "notebooks").iterdir()}
+    assert given == names | {"00_start_here.ipynb"} and leaks(everything) == []
+    assert {path.name for path in (everything / "solutions").iterdir()} == names
+    for name in names:
+        assert colours(nbformat.read(everything / "notebooks" / name, 4)) == ["red"]
+        assert colours(nbformat.read(everything / "solutions" / name, 4)) == ["red", "green"]
+
+
+@pytest.mark.parametrize("text", ["See the solution below.", "def solved(setup): pass"])
+def test_a_solution_left_in_a_handout_is_noticed(tmp_path, text):
+    assert cli.main(["handout", str(tmp_path / "out"), "fm17"]) == 0
+    path = tmp_path / "out" / "notebooks" / SMALL
+    book = nbformat.read(path, as_version=4)
+    book.cells.append(nbformat.v4.new_markdown_cell(text))
+    nbformat.write(book, path)
+    assert leaks(tmp_path / "out") == [SMALL]
+
+
+def dead_links(folder: Path) -> list[str]:
+    return [
+        f"{path.name}: {link}"
+        for path in sorted(folder.rglob("*.ipynb"))
+        for each in nbformat.read(path, as_version=4).cells
+        if each.cell_type == "markdown"
+        for link in re.findall(r"\]\(([^):#]+)\)", each.source)
+        if not (path.parent / link).exists()
+    ]
+
+
+def test_links_lead_somewhere_and_keep_their_words_where_they_cannot(everything, tmp_path):
+    first, linked = "notebooks/fm01_host_read_in_replica.ipynb", "](fm07_python_in_traced_step."
+    assert dead_links(everything) == [] and linked in (everything / first).read_text()
+    assert cli.main(["handout", str(tmp_path / "few"), "fm01", "fm17"]) == 0
+    few = (tmp_path / "few" / first).read_text()
+    assert dead_links(tmp_path / "few") == [] and "fm07 python_in_traced_step:" in few
+    (tmp_path / "few" / "notebooks" / SMALL).unlink()
+    assert dead_links(tmp_path / "few") != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name, wanted",
+    [
+        (f"notebooks/{SMALL}", ["red"]),
+        (f"solutions/{SMALL}", ["red", "green"]),
+        ("notebooks/00_start_here.ipynb", []),
+    ],
+)
+def test_what_is_handed_out_runs_from_where_it_lies(everything, tmp_path, name, wanted):
+    path = everything / name
+    book = nbformat.read(path, as_version=4)
+    book.cells.append(nbformat.v4.new_code_cell("import helpers; print(helpers.__file__)"))
+    nbformat.write(book, tmp_path / "in.ipynb")
+    there = jobs.papermill_options(tmp_path) | {"cwd": str(path.parent)}
+    ran = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", **there)
+    assert Path(ran.cells[-1].outputs[0].text.strip()).parents[1] == everything.resolve()
+    assert colours(ran) == wanted
+
+
+def test_nothing_is_overwritten(tmp_path, capsys):
+    work = tmp_path / "out" / "notebooks" / SMALL
+    work.parent.mkdir(parents=True)
+    work.write_text("a day's work")
+    (tmp_path / "file").write_text("in the way")
+    for place in (tmp_path / "out", tmp_path / "file"):
+        assert cli.main(["handout", str(place)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 2 and said.count("nothing in it will be overwritten") == 2
+    assert work.read_text() == "a day's work" and (tmp_path / "file").read_text() == "in the way"
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
+
+
+@pytest.mark.parametrize("arguments", [["/proc/out"], ["OUT", "fm99"], []], ids=str)
+def test_a_handout_that_cannot_be_is_one_sentence(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["handout", *arguments]) == 2
+    assert capsys.readouterr().err.count("\n") == 1 and list(tmp_path.iterdir()) == []

@@ -1,0 +1,241 @@
+"""What modes declare and what triage knows of them. Each law holds for the project, and each is broken on purpose below."""
+
+import functools
+import importlib.util
+import mmap
+import re
+from importlib import metadata
+from pathlib import Path
+
+from conftest import changed, forget
+from law import all_tests_of, edit
+
+from helpers.base import files
+from helpers.notebooks import catalog, sources
+from helpers.records import store
+from helpers.switches import runtime, setups
+from helpers.triage import answer, known, phrases
+
+WRONG = ("## What goes wrong", "## Why")
+
+
+ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
+
+
+CLAIMS = {"000": 9, "001": 13, "002": 8, "003": 33, "004": 14}  # how many each document makes
+
+
+def law_symptoms() -> list[str]:
+    """No two modes declare the same symptom; a mode without any says since which version."""
+    seen, problems = {}, []
+    for mode in catalog.modes():
+        if not mode.symptoms and not mode.since:
+            problems.append(f"{mode.id} has no symptom and does not say since when")
+        for symptom in {(each.raises, each.says) for each in mode.symptoms}:
+            if symptom in seen:
+                problems.append(f"{mode.id} and {seen[symptom]} declare the same symptom {symptom}")
+            seen[symptom] = mode.id
+    return problems
+
+
+def law_claims() -> list[str]:
+    """No claim of a document is left without a notebook that puts it to the test."""
+    judged = {claim.id for mode in catalog.modes() for claim in mode.claims}
+    made = [f"{name}-C{i}" for name, count in CLAIMS.items() for i in range(1, count + 1)]
+    return [each for each in made if each not in judged]
+
+
+def law_wordings() -> list[str]:
+    """Each file of wordings is that of a mode, narrows only symptoms that its MODE declares, and says what has a meaning."""
+    forget()
+    problems, told = [], {}
+    for each in known.wordings():
+        name = f"{each.mode or 'none'}.toml: {each.says}"
+        declared = [
+            s["says"] for s in known.declared_modes().get(each.mode, {}).get("symptoms", ())
+        ]
+        if each.mode and each.mode not in known.declared_modes():
+            problems.append(f"{name}: there is no such mode")
+        if each.symptom and each.symptom not in declared:
+            problems.append(f"{name}: MODE declares no such symptom")
+        if not all((each.says, each.origin, each.proof in answer.PROOF, each.mode or each.kind)):
+            problems.append(f"{name}: says, from, proof or kind is missing or unknown")
+        if not ORIGIN.fullmatch(each.origin):
+            problems.append(f"{name}: from is no version, and none of the words for what has none")
+        if (each.origin == "seen") != bool(each.seen):
+            problems.append(f"{name}: what is known from reports only, and no more, names them")
+        if told.setdefault((each.says, each.unless), each.mode) != each.mode:
+            problems.append(f"{name}: another mode has the same words")
+    return problems
+
+
+def law_triage() -> list[str]:
+    """What a mode says, by its symptoms and in the records, leads to that mode and to no other."""
+    forget()
+    return [
+        f"{mode.id}: {says!r} leads to {found}"
+        for mode in catalog.modes()
+        for raises, says in sayings(mode)
+        if (found := answer.triage(pasted(mode, raises, says)).mode) not in leads(mode, says)
+    ]
+
+
+def leads(mode, says: str) -> set:
+    """The mode; or none of them, for a symptom that is no more than a hint."""
+    hints = [
+        each.symptom
+        for each in known.wordings()
+        if each.mode == mode.id and each.symptom and each.proof == "hint"
+    ]
+    return {mode.id, None} if any(re.search(hint, says) for hint in hints) else {mode.id}
+
+
+def sayings(mode) -> list[tuple]:
+    """Each recorded message that a symptom explains, and in full those symptoms that no record shows."""
+    said = []
+    for keras in runtime.GENERATIONS:
+        for line in (store.read_record(f"cpu-keras{keras}") or {"verdicts": ()})["verdicts"]:
+            symptom = mode.symptom(setups.Setup(**{name: line[name] for name in setups.PARAMETERS}))
+            if line["mode"] == mode.id and symptom and re.search(symptom.says, line["says"]):
+                said.append((symptom.raises, line["says"], symptom.says))
+    shown = {says for _, _, says in said}
+    unshown = [
+        (each.raises, spelled(each.says)) for each in mode.symptoms if each.says not in shown
+    ]
+    return list(dict.fromkeys([(raises, says) for raises, says, _ in said] + unshown))
+
+
+def spelled(says: str) -> str:
+    """A text that a symptom's regular expression describes: its first alternative, with something for each wildcard."""
+    says = re.sub(r"\((\w+)\|[^)]*\)", r"\1", says).split("|")[0]
+    says = (
+        says.replace(r"\d+", "2").replace(r"\w+", "name").replace(r"\S+", "name").replace(".*", "x")
+    )
+    return re.sub(r"\\(.)|\?", r"\1", says)
+
+
+def pasted(mode, raises: str, says: str) -> str:
+    """An error as it is pasted: with the code that goes wrong above it."""
+    cells = sources.notebook_of(files.notebooks() / f"{mode.id}_{mode.slug}.py").cells
+    texts = [cell.source for cell in cells]
+    first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
+    code = [cell.source for cell in cells[first:last] if cell.cell_type == "code"]
+    return "\n".join([*code, "", f"{raises}: {says}"])
+
+
+def law_drift() -> list[str]:
+    """Every wording that is said to be TensorFlow 2.21's is found in its source, its libraries, or a record."""
+    if not metadata.version("tensorflow").startswith("2.21"):
+        return []  # nothing is claimed about any other
+    forget()
+    claimed = [each for each in known.wordings() if each.origin == "2.21"]
+    files = {each.file for each in claimed}
+    problems = [f"{each.says} says no file" for each in claimed if not each.file]
+    for file in sorted(files - {""}):
+        here = [each.says[0] for each in claimed if each.file == file]
+        problems += [f"{words!r} is not in {file}" for words in here if not is_in(file, words)]
+    return problems
+
+
+PACKAGES = Path(importlib.util.find_spec("tensorflow").origin).parents[1]
+
+
+JOINED = re.compile(
+    r"""['"]\s*\+?\s*\n\s*[frbFRB]{0,2}['"]"""
+)  # where a string goes on in the next line
+
+
+def is_in(file: str, words: str) -> bool:
+    if ".so" in file:
+        return longest(words).encode() in library(PACKAGES / file)
+    return any(
+        all(piece in source(file) for piece in pieces if piece) for pieces in phrases.phrases(words)
+    )
+
+
+def longest(words: str) -> str:
+    """A library keeps the pieces of a message apart, so its longest has to do."""
+    return max((piece.strip(" `'\"") for piece in re.split(r"\.\.\.|[{}|]", words)), key=len)
+
+
+@functools.cache
+def source(file: str) -> str:
+    if file == "records":
+        return phrases.flat("\n".join(map(said_in, store.RUNTIMES)))
+    return phrases.flat(JOINED.sub("", (PACKAGES / file).read_text()))
+
+
+def said_in(name: str) -> str:
+    return "\n".join(
+        line["says"] for line in (store.read_record(name) or {"verdicts": ()})["verdicts"]
+    )
+
+
+class Library:
+    """Bytes of a library, which is too large to be read."""
+
+    def __init__(self, path: Path):
+        with path.open("rb") as file:
+            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __contains__(self, words: bytes) -> bool:
+        return self.bytes.find(words) >= 0
+
+
+library = functools.cache(Library)
+
+
+FM25 = "notebooks/fm25_load_outside_scope"
+
+
+WORDS = "helpers/triage/wordings"
+
+
+def wordings_of_no_mode(root):
+    (root / WORDS / "fm99.toml").write_text('[[wording]]\nsays = "all is lost"\nfrom = "1.0"\n')
+
+
+def the_words_of_another(root):
+    """One mode's own message, given to another with greater certainty."""
+    path = root / WORDS / "fm05.toml"
+    entry = "[[wording]]\nsays = 'filename must end in'\nfrom = '1.0'\nproof = 'certain'\n\n"
+    path.write_text(entry + path.read_text())
+
+
+MUTATIONS = [
+    (
+        "law_symptoms",
+        edit(
+            f"{FM25}.py",
+            r'r"\d+ of \d+ variables live outside the scope of \w+"',
+            'r"the predictions differ after the restart"',
+        ),
+    ),
+    ("law_claims", edit(f"{FM25}.py", '"004-C5"', '"004-C50"')),
+    ("law_wordings", edit(f"{WORDS}/fm04.toml", "[[wording]]", '[[wording]]\nsymptom = "x"')),
+    ("law_wordings", edit(f"{WORDS}/fm03.toml", "from = '2.21'", "from = 'seen'")),
+    ("law_wordings", edit(f"{WORDS}/fm07.toml", "proof = 'likely'", "proof = 'maybe'")),
+    ("law_wordings", wordings_of_no_mode),
+    ("law_triage", edit(f"{WORDS}/fm28.toml", "says = '{get_weights", "says = 'no {get_weights")),
+    ("law_triage", the_words_of_another),
+    ("law_drift", edit(f"{WORDS}/fm04.toml", "must end in `.weights.h5`", "must end in `.h5`")),
+    ("law_drift", edit(f"{WORDS}/fm06.toml", "Assign requires shapes", "Assign wants shapes")),
+    ("law_drift", edit(f"{WORDS}/fm36.toml", "joining a group", "leaving a group")),
+]
+
+test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+
+
+def test_a_mode_without_symptoms_says_since_when(project):
+    begin, end = "    symptoms=(\n        Symptom(", "    claims=("
+    text = (project / f"{FM25}.py").read_text()
+    (project / f"{FM25}.py").write_text(
+        text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :]
+    )
+    assert any("since when" in problem for problem in law_symptoms())
+    changed(
+        project / f"{FM25}.py",
+        "    symptoms=(),\n",
+        '    symptoms=(),\n    since="TensorFlow 2.30",\n',
+    )
+    assert law_symptoms() == []

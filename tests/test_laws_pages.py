@@ -1,0 +1,217 @@
+"""What every notebook has, and what none has. Each law holds for the project, and each is broken on purpose below."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import nbformat
+from conftest import changed
+from law import all_tests_of, compared_text, edit
+
+from helpers.base import files
+from helpers.notebooks import catalog, render, sources
+from helpers.switches import setups
+
+HEADINGS = [
+    "What goes wrong",
+    "Why",
+    "The fix",
+    "What you may have read",
+    "Exercise",
+    "Switch and run",
+    "See also",
+]
+
+
+CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
+
+
+MACHINE_BOUND = re.compile(
+    r"(?<![\w.])/\w+/\w+|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d"
+)
+
+
+def mode_sources() -> list[Path]:
+    return [source for source in sources.sources() if catalog.read_mode(source)]
+
+
+def law_names() -> list[str]:
+    """Ids are unique, file names are made of id and slug, and the title is the mode's."""
+    problems, ids = [], []
+    for source in mode_sources():
+        mode = catalog.read_mode(source)
+        ids.append(mode.id)
+        if source.stem != f"{mode.id}_{mode.slug}":
+            problems.append(f"{source.name}: MODE says {mode.id}_{mode.slug}")
+        if f"# # {mode.name}. {mode.title}\n" not in source.read_text():
+            problems.append(f"{source.name}: the first heading is not the mode's title")
+    return problems + [f"{each} is declared twice" for each in set(ids) if ids.count(each) > 1]
+
+
+def law_rendered() -> list[str]:
+    """Every source has its executed notebook, catalog entry and README row, all up to date; nothing is left over."""
+    return render.stale()
+
+
+def law_anatomy() -> list[str]:
+    """Headings and tagged cells stand in the agreed order, between 16 and 22 cells."""
+    problems = []
+    for source in mode_sources():
+        cells = sources.notebook_of(source).cells
+        headings = [
+            line[3:]
+            for cell in cells
+            for line in cell.source.splitlines()
+            if line.startswith("## ")
+        ]
+        tagged = [
+            tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
+        ]
+        if headings != HEADINGS or tagged != CELL_TAGS or not 16 <= len(cells) <= 22:
+            problems.append(f"{source.name}: {headings}, {tagged}, {len(cells)} cells")
+    return problems
+
+
+def law_parameters() -> list[str]:
+    """Exactly one parameters cell, with the same four names in the same order, all of them literals."""
+    return [
+        source.name for source in mode_sources() if parameters(source) != list(setups.PARAMETERS)
+    ]
+
+
+def parameters(source: Path) -> list[str]:
+    names = []
+    for cell in sources.notebook_of(source).cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            body = ast.parse(cell.source).body
+            names += [node.targets[0].id for node in body if isinstance(node.value, ast.Constant)]
+    return names
+
+
+def law_markers() -> list[str]:
+    """Each notebook marks the line that is guilty and the line that repairs it, so that controls can swap them."""
+    return [source.name for source in mode_sources() if not marked(source.read_text())]
+
+
+def marked(text: str) -> bool:
+    """Once each, and on a line that is a statement of its own."""
+    lines = [line.strip() for line in text.splitlines() if "# guilty" in line or "# repair" in line]
+    return len(lines) == 2 and "# guilty" in lines[0] and all(is_statement(line) for line in lines)
+
+
+def is_statement(line: str) -> bool:
+    code = line.split("#")[0].strip()
+    try:
+        tree = ast.parse(f"def function():\n {code}{' pass' if code.endswith(':') else ''}")
+    except SyntaxError:
+        return False
+    return bool(tree.body)
+
+
+def law_outputs() -> list[str]:
+    """Stored text says nothing that belongs to one machine, and no notebook carries widget state."""
+    problems = []
+    for path in sorted(files.notebooks().glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        if "widgets" in notebook.metadata or MACHINE_BOUND.search(compared_text(notebook)):
+            problems.append(path.name)
+    return problems
+
+
+def law_links() -> list[str]:
+    """A link from one notebook to another, or from the README, leads to a file that exists."""
+    pages = [*sorted(files.notebooks().glob("*.py")), files.ROOT / "README.md"]
+    links = [
+        (page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", page.read_text())
+    ]
+    return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
+
+
+FM25 = "notebooks/fm25_load_outside_scope"
+
+
+def strip_counts(root):
+    edit_notebook(root, lambda cell: cell.update(execution_count=None))
+
+
+def strip_outputs(root):
+    edit_notebook(root, lambda cell: cell.update(outputs=[]))
+
+
+def edit_notebook(root, edit):
+    path = root / f"{FM25}.ipynb"
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            edit(cell)
+    path.write_text(json.dumps(notebook))
+
+
+def keep_widget_state(root):
+    path = root / f"{FM25}.ipynb"
+    notebook = json.loads(path.read_text())
+    notebook["metadata"]["widgets"] = {}
+    path.write_text(json.dumps(notebook))
+
+
+def print_a_device(root):
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced on CPU:0 (")
+
+
+def print_a_path(root):
+    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced in /home/me (")
+
+
+def second_parameters_cell(root):
+    changed(
+        root / f"{FM25}.py",
+        "# %%\nfrom helpers",
+        '# %% tags=["parameters"]\nepochs = 1\n\n# %%\nfrom helpers',
+    )
+
+
+def copied_notebook(root):
+    text = (root / f"{FM25}.py").read_text()
+    (root / "notebooks" / "fm25_again.py").write_text(text)
+
+
+def orphan(root):
+    (root / "notebooks" / "fm99_orphan.ipynb").write_text((root / f"{FM25}.ipynb").read_text())
+
+
+MUTATIONS = [
+    ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
+    ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),
+    ("law_names", copied_notebook),
+    (
+        "law_rendered",
+        edit(f"{FM25}.py", "You train on several devices", "You train on many devices"),
+    ),
+    ("law_rendered", edit(f"{FM25}.py", 'sees="a loaded model works', 'sees="a loaded model runs')),
+    ("law_rendered", edit("README.md", "[fm25 load_outside_scope]", "[fm25 loaded_outside_scope]")),
+    ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
+    ("law_rendered", strip_counts),
+    ("law_rendered", strip_outputs),
+    ("law_rendered", orphan),
+    ("law_anatomy", edit(f"{FM25}.py", "# ## Why\n", "# ## Cause\n")),
+    ("law_anatomy", edit(f"{FM25}.py", '# %% tags=["solution"]', "# %%")),
+    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "devices = 1 + 1\n")),
+    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "replicas = 2\n")),
+    ("law_parameters", second_parameters_cell),
+    ("law_markers", edit(f"{FM25}.py", "# repair", "# mend")),
+    (
+        "law_markers",
+        edit(
+            f"{FM25}.py",
+            "setup.save_format, make_model)  # guilty",
+            "setup.save_format,\n make_model)  # guilty",
+        ),
+    ),
+    ("law_outputs", keep_widget_state),
+    ("law_outputs", print_a_device),
+    ("law_outputs", print_a_path),
+    ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
+]
+
+test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())

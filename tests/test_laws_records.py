@@ -1,0 +1,92 @@
+"""What is recorded is recorded of the notebooks as they are now. Each law holds for the project, and each is broken below."""
+
+import json
+from pathlib import Path
+
+import nbformat
+from law import all_tests_of, compared_text, edit
+
+from helpers.base import files
+from helpers.compiler import programs
+from helpers.notebooks import catalog
+from helpers.records import atlas, store
+from helpers.switches import runtime, tpu
+
+
+def law_records() -> list[str]:
+    """The records of a plain machine hold every mode as its notebook is now, under all of its setups, as declared."""
+    return [
+        problem
+        for keras in runtime.GENERATIONS
+        for mode in catalog.modes()
+        for problem in recorded(mode, keras)
+    ]
+
+
+def recorded(mode, keras: int) -> list[str]:
+    record = store.read_record(f"cpu-keras{keras}") or {"modes": {}, "verdicts": []}
+    notebook = nbformat.read(files.ROOT / mode.notebook, as_version=4)
+    lines = {store.setup_key(line): line for line in record["verdicts"] if line["mode"] == mode.id}
+    wanted = store.grid_of(mode, store.base_of(notebook, keras))
+    stale = record["modes"].get(mode.id, {}).get("code") != store.code_of(notebook)
+    problems = ["is not in the record as it is now"] if stale else []
+    if set(lines) != {store.setup_key(setup.as_dict()) for setup in wanted}:
+        problems.append("is recorded under other setups than those that matter to it")
+    problems += [f"disagrees: {line}" for line in lines.values() if not line["agrees"]]
+    return [f"{mode.id}, Keras {keras}: {each}; run: clinic record" for each in problems]
+
+
+def law_compiled() -> list[str]:
+    """What a notebook shows of the TPU compiler was recorded for the notebook as it is now."""
+    record = programs.stored()
+    shown = [mode for mode in catalog.modes() if "COMPILED" in source_of(mode).read_text()]
+    return [
+        f"{mode.id} was not compiled as it is now; run: clinic compile {mode.id} --tpu all"
+        for mode in shown
+        if record["modes"].get(mode.id, {}).get("code")
+        != store.code_of(nbformat.read(files.ROOT / mode.notebook, as_version=4))
+        or {line["tpu"] for line in record["lines"] if line["mode"] == mode.id} != set(tpu.TPUS)
+    ]
+
+
+def source_of(mode) -> Path:
+    return (files.ROOT / mode.notebook).with_suffix(".py")
+
+
+def law_atlas() -> list[str]:
+    """The stored picture of the records says in words what the records hold."""
+    stored = nbformat.read(files.notebooks() / "atlas.ipynb", as_version=4)
+    return [
+        line
+        for line in atlas.atlas_sentences(atlas.atlas_rows())
+        if line not in compared_text(stored)
+    ]
+
+
+FM25 = "notebooks/fm25_load_outside_scope"
+
+
+CPU3 = "notebooks/records/cpu-keras3.json"
+
+
+def lose_a_verdict(root):
+    path = root / CPU3
+    record = json.loads(path.read_text())
+    record["verdicts"].pop()
+    path.write_text(json.dumps(record))
+
+
+MUTATIONS = [
+    ("law_records", edit(f"{FM25}.ipynb", r"\ndevices = 2", r"\ndevices = 4")),
+    ("law_records", edit(CPU3, '"agrees": true', '"agrees": false')),
+    ("law_records", edit(CPU3, '"fm25": {"code": "', '"fm25": {"code": "0')),
+    ("law_records", lose_a_verdict),
+    ("law_compiled", edit("notebooks/fm24_xla_refuses.ipynb", "60000, 60000", "60001, 60000")),
+    (
+        "law_compiled",
+        edit("notebooks/records/compiled.json", '"fm24": {"code": "', '"fm24": {"code": "0'),
+    ),
+    ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
+]
+
+test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -1,0 +1,297 @@
+"""The wheel, installed where the repository is not: the whole clinic, from an empty folder. Kernels are real."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import ROOT
+
+from helpers.notebooks import catalog
+from helpers.triage import answer, known
+
+pytestmark = pytest.mark.slow
+
+KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
+# In no symptom that a MODE declares, so only a file of wordings leads from here to the mode.
+ERROR = "ValueError: `logical_core_id` to assign must be lower then total number of logical devices"
+# A symptom of a MODE, for what needs any error at all.
+SYMPTOM = 'RuntimeError("merge_call called while defining a new graph or a tf.function")'
+TELL = "import helpers, sys\n\nprint(sys.executable, helpers.__file__)"
+
+
+@dataclass(frozen=True)
+class Clinic:
+    """An environment in which the clinic is installed, as somebody at a terminal uses it."""
+
+    python: Path
+    environment: dict
+
+    def run(self, folder: Path, *command, text: str = "") -> subprocess.CompletedProcess:
+        given = {"cwd": folder, "env": self.environment, "input": text, "timeout": 120}
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, **given)
+
+    def ask(self, folder: Path, *command, text: str = "") -> str:
+        """What a command says that ends as it should."""
+        done = self.run(folder, *command, text=text)
+        assert done.returncode == 0 and "Traceback" not in done.stderr, done.stdout + done.stderr
+        return done.stdout
+
+    def clinic(self, folder: Path, *words, text: str = "") -> str:
+        return self.ask(folder, self.python.with_name("clinic"), *words, text=text)
+
+    def shell(self, folder: Path, *lines: str) -> str:
+        """A real IPython shell, to which these lines are typed."""
+        options = ("--no-banner", "--simple-prompt", "--colors=NoColor")
+        typed = "".join(f"{line}\n" for line in lines)
+        return self.ask(folder, self.python, "-m", "IPython", *options, text=typed)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
+    subprocess.run(build, check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory) -> Iterator[Clinic]:
+    """The wheel in an environment of its own, beside links to what it needs; this repository is out of its sight."""
+    folder = tmp_path_factory.mktemp("own")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    python = folder / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python]
+    subprocess.run([*pip, "install", "-q", "--no-deps", wheel], check=True)
+    link_packages(next((folder / "venv").glob("lib/*/site-packages")))
+    clinic = Clinic(python, environment(folder))
+    clinic.ask(folder, python, "-m", "helpers.processes.kernels")
+    yield clinic
+    end_warm(folder)
+
+
+def link_packages(own: Path):
+    """All packages of this environment but the clinic itself, however it may be installed here."""
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        ours = path.suffix == ".pth" or path.name.startswith(("strategy_clinic", "helpers"))
+        if not ours and not (own / path.name).exists():
+            (own / path.name).symlink_to(path)
+
+
+def environment(folder: Path) -> dict:
+    """A warm process of its own, and nothing that says where this repository is."""
+    (folder / "runtime").mkdir()
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    own = {"XDG_RUNTIME_DIR": folder / "runtime", "IPYTHONDIR": folder / "ipython"}
+    return kept | {name: str(path) for name, path in own.items()}
+
+
+def end_warm(folder: Path):
+    """The warm process would wait minutes for somebody else."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "helpers.processes.zygote" in words and str(folder) in " ".join(words):
+            process.terminate()
+
+
+@pytest.fixture
+def empty(tmp_path) -> Path:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def strangers(empty) -> Path:
+    """A folder of somebody whose own module is called helpers."""
+    (empty / "helpers.py").write_text("print('a stranger')\n")
+    return empty
+
+
+# What lies in it
+
+
+def kept_here(*folders: str) -> set[str]:
+    listed = ["git", "ls-files", "-co", "--exclude-standard", *folders]
+    said = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return {name for name in said.splitlines() if (ROOT / name).is_file()}
+
+
+def packed(wheel: Path, folder: str) -> dict[str, bytes]:
+    """The wheel's files below a folder, by their path there."""
+    archive = zipfile.ZipFile(wheel)
+    names = [name for name in archive.namelist() if name.startswith(folder)]
+    return {name.removeprefix(folder): archive.read(name) for name in names}
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    found = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def test_the_wheel_holds_the_package_and_the_notebooks_and_nothing_else(wheel):
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    beside = kept_here("notebooks", "README.md", "pyproject.toml", "requirements.lock")
+    shipped = {f"helpers/shipped/{name}" for name in beside}
+    assert names == kept_here("helpers", "strategy_clinic.py") | shipped
+
+
+def test_what_runs_is_what_was_installed(installed, empty):
+    told = "import helpers, strategy_clinic; print(helpers.__file__, *strategy_clinic.__path__)"
+    package, other = installed.ask(empty, installed.python, "-c", told).split()
+    assert Path(package).is_relative_to(installed.python.parents[1])
+    assert Path(other) == Path(package).parent
+
+
+# Triage
+
+
+def require_all_wordings(clinic: Clinic, folder: Path):
+    said = clinic.ask(folder, clinic.python, "-m", "helpers", "triage", text=ERROR)
+    assert said.startswith("fm18 "), f"of an error in a file of wordings: {said}"
+    count = "from helpers.triage import known; print(len(known.wordings()))"
+    assert int(clinic.ask(folder, clinic.python, "-c", count)) == len(known.wordings())
+
+
+def test_triage_knows_every_wording(installed, empty):
+    symptoms = [each for each in known.wordings() if each.origin == "MODE"]
+    assert answer.triage(ERROR, symptoms).mode is None
+    require_all_wordings(installed, empty)
+
+
+def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_path):
+    """Unpacked, and found before what is installed; it works, which is why somebody has to look."""
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if "/wordings/" not in name]
+    zipfile.ZipFile(wheel).extractall(tmp_path / "poor", names)
+    found_first = {"PYTHONPATH": str(tmp_path / "poor")}
+    poor = Clinic(installed.python, installed.environment | found_first)
+    assert poor.ask(empty, poor.python, "-m", "helpers", "triage", text=SYMPTOM).startswith("fm15")
+    with pytest.raises(
+        AssertionError, match="of an error in a file of wordings: none of the modes"
+    ):
+        require_all_wordings(poor, empty)
+
+
+# Runs and records
+
+
+def test_a_mode_runs_as_it_declares(installed, empty):
+    said = installed.clinic(empty, "run", "fm05", "-o", "out")
+    assert "as declared" in said and "1 of 1 runs agree with their mode; results in out" in said
+    line = json.loads((empty / "out" / "verdicts.jsonl").read_text())
+    assert (line["mode"], line["broken"], line["fixed"]) == ("fm05", "silent", "works")
+    assert (empty / "out" / line["notebook"]).exists()
+    assert [each.name for each in empty.iterdir()] == ["out"]
+
+
+def test_a_notebook_runs_where_somebody_works(installed, empty):
+    """By papermill alone, which gets a kernel as JupyterLab does; forked, unless the warm process cannot start."""
+    installed.clinic(empty, "notebooks", "here")
+    path = telling(empty / "here" / "fm05_untracked_variable.ipynb", empty / "here", last=3)
+    papermill = (installed.python, "-m", "papermill", "--no-progress-bar")
+    done = installed.run(path.parent, *papermill, path.name, "../ran.ipynb")
+    assert done.returncode == 0, done.stderr
+    assert "start cold" not in done.stderr or sys.platform != "linux"
+    require_own(installed, empty / "ran.ipynb")
+
+
+def telling(notebook: Path, folder: Path, last: int | None = None) -> Path:
+    """A copy of a notebook, up to its set-up cell or the whole of it, that tells at its end in what it was run."""
+    copy = json.loads(notebook.read_text())
+    cell = {"cell_type": "code", "id": "tell", "metadata": {}, "source": TELL}
+    copy["cells"] = copy["cells"][:last] + [cell | {"execution_count": None, "outputs": []}]
+    path = folder / f"{notebook.stem.split('_')[0]}_mine.ipynb"
+    path.write_text(json.dumps(copy))
+    return path
+
+
+def require_own(clinic: Clinic, ran: Path):
+    last = json.loads(ran.read_text())["cells"][-1]
+    python, package = "".join(last["outputs"][0]["text"]).split()
+    assert python == str(clinic.python)
+    assert Path(package).is_relative_to(clinic.python.parents[1])
+
+
+def test_the_atlas_has_verdicts_of_every_mode(installed, empty):
+    installed.clinic(empty, "atlas", "atlas.html")
+    rows = re.findall(r"<tr.*?</tr>", (empty / "atlas.html").read_text(), re.DOTALL)
+    for mode in catalog.modes():
+        of_mode = [row for row in rows if f"{mode.id} {mode.slug}" in row]
+        assert any(re.search(r">(raises|silent|works|differs)</a>", row) for row in of_mode), (
+            mode.id
+        )
+
+
+def test_what_needs_a_clone_says_so(installed, empty):
+    done = installed.run(empty, installed.python.with_name("clinic"), "render", "fm01")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "needs a clone of the repository; run: git clone https://" in done.stderr
+
+
+# Notebooks to work in
+
+
+def test_notebooks_are_laid_out_and_work_in_them_is_kept(wheel, installed, empty):
+    own = packed(wheel, "helpers/shipped/notebooks/")
+    own = {name: text for name, text in own.items() if name.endswith(".ipynb")}
+    said = installed.clinic(empty, "notebooks", "here")
+    assert f"{len(own)} notebooks in here, {len(own)} of them new" in said and "left" not in said
+    assert files_in(empty / "here") == own
+    edited = empty / "here" / "fm05_untracked_variable.ipynb"
+    edited.write_text("mine")
+    (empty / "here" / "atlas.ipynb").unlink()
+    said = installed.clinic(empty, "notebooks", "here")
+    assert f"{len(own)} notebooks in here, 1 of them new" in said
+    assert f"left as they are: {edited.name}\n" in said and edited.read_text() == "mine"
+
+
+def test_a_handout_is_whole(wheel, installed, empty):
+    """What lies in it needs neither the wheel nor the repository."""
+    installed.clinic(empty, "handout", "OUT", "fm01")
+    own = packed(wheel, "helpers/")
+    shipped = {name: own.pop(name) for name in list(own) if name.startswith("shipped/")}
+    assert files_in(empty / "OUT" / "helpers") == own
+    for name in ("pyproject.toml", "requirements.lock"):
+        assert (empty / "OUT" / name).read_bytes() == shipped[f"shipped/{name}"]
+    told = "import strategy_clinic; print(strategy_clinic.__file__)"
+    said = installed.ask(empty / "OUT", installed.python, "-c", told)
+    assert said.strip() == str(empty / "OUT" / "helpers" / "__init__.py")
+    require_all_wordings(installed, empty / "OUT")
+
+
+# Beside a stranger of the same name
+
+
+def test_the_extension_has_two_names(installed, empty):
+    said = installed.shell(empty, "%load_ext helpers", f"raise {SYMPTOM}")
+    assert said.count("fm15 accumulation_under_strategy: ") == 1
+
+
+def test_the_extension_beside_a_stranger(installed, strangers):
+    """Theirs is found first by its name; ours has another one."""
+    raised = f"raise {SYMPTOM}"
+    said = installed.shell(strangers, "%load_ext strategy_clinic", raised, "import helpers")
+    assert said.count("fm15 accumulation_under_strategy: ") == 1 and "a stranger" in said
+    said = installed.shell(strangers, "%load_ext helpers", raised)
+    assert "is not an IPython extension" in said and "fm15" not in said
+
+
+def test_the_command_beside_a_stranger(installed, strangers):
+    path = telling(ROOT / "notebooks" / "fm01_host_read_in_replica.ipynb", strangers)
+    assert "as declared" in installed.clinic(strangers, "run", path.name, "-o", "out")
+    require_own(installed, next(strangers.glob("out/*.ipynb")))
+    assert installed.clinic(strangers, "triage", text=ERROR).startswith("fm18 ")
+
+
+def test_notebooks_are_not_laid_out_beside_a_stranger(installed, strangers):
+    done = installed.run(strangers, installed.python.with_name("clinic"), "notebooks", ".")
+    assert done.returncode == 2 and "'helpers.py' has the name" in done.stderr
+    assert [each.name for each in strangers.iterdir()] == ["helpers.py"]

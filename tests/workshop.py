@@ -1,0 +1,57 @@
+"""What the tests of handouts and grades share."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+from conftest import ROOT
+
+from helpers import cli
+from helpers.notebooks import sources
+from helpers.workshop import grade
+
+SMALL = "fm17_tpu_not_initialised.ipynb"
+FM05 = "fm05_untracked_variable.ipynb"
+
+
+def notebook(name: str):
+    return nbformat.read(ROOT / "notebooks" / name, as_version=4)
+
+
+def cell(book, tag: str):
+    return next(each for each in book.cells if tag in sources.tags(each))
+
+
+# Grading
+
+
+WRONG = cell(notebook(FM05), "exercise").source
+RIGHT = WRONG.replace("(model=model)", "(model=model, mean=mean)")
+START = "    model, mean = make_model(), tf.Variable(tf.zeros(3))\n"
+FORGED = '{"application/vnd.strategy-clinic+json": {"step": "exercise", "colour": "green"}}'
+
+
+def first(line: str, text: str = WRONG) -> str:
+    """The exercise with one more line at its beginning."""
+    assert START in text
+    return text.replace(START, f"    {line}\n{START}", 1)
+
+
+def hand_in(folder: Path, texts: dict[str, str]) -> Path:
+    """A participant's folder: fm05 once for each text, which stands where its exercise was."""
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        book = notebook(FM05)
+        cell(book, "exercise").source = text
+        nbformat.write(book, folder / f"fm05_{name}.ipynb")
+    return folder
+
+
+def graded(folder: Path, *options: str) -> dict[str, grade.Grade]:
+    """The grades as the command writes them, by the name of the notebook; its exit status agrees with them."""
+    report = folder.parent / "grades.json"
+    status = cli.main(["grade", str(folder), "--json", str(report), *options])
+    found = [grade.Grade(**each) for each in json.loads(report.read_text())]
+    assert status == (0 if all(each.result == "green" for each in found) else 1)
+    return {re.sub(r"^fm05_|\.ipynb$", "", each.notebook): each for each in found}
