@@ -7,7 +7,7 @@ through as calls, and the compiler's own instructions are put in their place.
 import json
 
 from ..base.refusals import Unavailable
-from ..switches import program
+from ..switches.program import WRITERS, Program, cut, join, write_plain
 
 SUM, EXCHANGE = "clinic_sum", "clinic_exchange"
 OF_A_CALL = (
@@ -22,7 +22,7 @@ OF_A_CALL = (
 def lowered(traced) -> bytes:
     import tensorflow as tf
 
-    whole = program.Program(traced.graph, program.WRITERS | LOWERING_WRITERS)
+    whole = Program(traced.graph, WRITERS | LOWERING_WRITERS)
     whole.refuse_hidden_exchange()
     definition, results = whole.of_one_replica()
     needed = {name.split(":")[0].lstrip("^") for node in definition.node for name in node.input}
@@ -82,20 +82,20 @@ def write_sum_call(program, node, operation, replica):
 
 def write_exchange_call(program, node, operation, replica):
     count, axis = operation.get_attr("split_count"), operation.get_attr("split_dimension")
-    program.cut(program, node, operation, replica)
+    cut(program, node, operation, replica)
     shape = operation.inputs[0].shape.as_list()
     shape[axis] = shape[axis] and shape[axis] // count
     met, pieces = program.made.node.add(name=f"{node.name}/met"), f"{node.name}/pieces"
     parts = [f"{pieces}:{i}".removesuffix(":0") for i in range(count)]
     call(program, met, operation, EXCHANGE, parts, operation.inputs[0].shape.__class__(shape))
-    program.join(program, node, operation, [f"{met.name}:{i}" for i in range(count)])
+    join(program, node, operation, [f"{met.name}:{i}" for i in range(count)])
 
 
 LOWERING_WRITERS = {
     "CrossReplicaSum": write_sum_call,
     "AllToAll": write_exchange_call,
-    "XlaSetDynamicDimensionSize": program.write_plain,
-    "XlaSharding": program.write_plain,
+    "XlaSetDynamicDimensionSize": write_plain,
+    "XlaSharding": write_plain,
 }
 
 

@@ -121,7 +121,9 @@ def early_key(python: str, environment) -> str:
 
 
 def digest(facts) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[
+        :8
+    ]  # a socket's path may have 107 signs
 
 
 def answers(path: Path) -> bool:

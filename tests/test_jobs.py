@@ -1,0 +1,140 @@
+"""One run of a notebook: how it is reached, how it ends, and that nothing of it is left. Kernels are real."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from conftest import ROOT
+from kernels import gone, kernel, said
+from nbformat.v4 import new_code_cell, new_notebook
+
+from helpers.notebooks import sources
+from helpers.processes import jobs, leftovers, pool, warm
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only"),
+]
+AUTOGRAPH = """
+import glob, os, tempfile
+import tensorflow as tf
+
+@tf.function
+def step(x):
+    return x + 1
+
+step(1)
+print(len(glob.glob(os.path.join(tempfile.gettempdir(), "__autograph_generated_file*"))))
+"""
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """Where this test's processes put their temporary files; the warm process is everybody's."""
+    monkeypatch.setenv(
+        "XDG_RUNTIME_DIR", os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def run(*cells: str) -> dict:
+    notebook = new_notebook(cells=[new_code_cell(text) for text in cells], metadata=sources.KERNEL)
+    return jobs.run_notebook(nbformat.writes(notebook), {}, 60)
+
+
+def printed(ended: dict) -> list[str]:
+    cells = nbformat.reads(ended["notebook"], as_version=4).cells
+    outputs = [each for cell in cells for each in cell.outputs if each.output_type == "stream"]
+    return [each.text.strip() for each in outputs]
+
+
+def test_a_run_needs_no_port():
+    """A port that was free when it was chosen may be taken when the kernel wants it; then the kernel dies."""
+    asked = "from ipykernel.connect import get_connection_info; print(get_connection_info(unpack=True)['transport'])"
+    ended = run(asked)
+    assert (ended["end"], printed(ended)) == ("finished", ["ipc"])
+
+
+@pytest.mark.parametrize("death", ["os.kill(os.getpid(), 9)", "os._exit(3)", "1 / 0", ""])
+def test_nothing_is_left_of_a_run_however_it_ends(own_folder, death):
+    ended = run(AUTOGRAPH, f"tempfile.mkdtemp()\n{death}")
+    assert printed(ended) == ["1"], ended["failure"]
+    assert list(own_folder.iterdir()) == []
+
+
+def test_nothing_is_left_of_a_run_that_is_stopped(own_folder):
+    """As Ctrl-C does: the process that holds the run is killed, and its kernel with it."""
+    wait = (
+        f"import os, signal; os.kill({os.getpid()}, signal.SIGUSR1); import time; time.sleep(600)"
+    )
+    before = signal.signal(signal.SIGUSR1, lambda *_: [each.kill() for each in pool.RUNNING])
+    try:
+        assert run(AUTOGRAPH, wait)["end"] == "crashes"
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert list(own_folder.iterdir()) == [] and not pool.RUNNING
+
+
+def test_a_killed_kernel_leaves_nothing_of_autograph_and_all_that_is_somebodys_own(tmp_path):
+    with kernel(env=os.environ | {"TMPDIR": str(tmp_path)}) as (manager, client):
+        assert said(client, AUTOGRAPH) == "1"
+        said(client, "open(os.path.join(tempfile.gettempdir(), 'mine'), 'w').close()")
+        os.kill(manager.provisioner.pid, signal.SIGKILL)
+        assert gone(manager.provisioner.pid)
+        manager.provisioner.process.wait(10)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["mine"]
+
+
+def test_what_a_killed_warm_process_leaves_is_found_by_the_next(own_folder):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for pid, name in [(dead.pid, "__autograph_generated_file1.py"), (os.getpid(), "mine")]:
+        folder = own_folder / f"{leftovers.PREFIX}{pid}-x"
+        folder.mkdir()
+        (folder / name).touch()
+    leftovers.tidy_after_the_dead()
+    assert [path.name for path in own_folder.iterdir()] == [f"{leftovers.PREFIX}{os.getpid()}-x"]
+
+
+def test_a_linked_environment_has_one_warm_process(tmp_path, monkeypatch):
+    """A clone whose .venv leads to another clone's: two ways to the same interpreter."""
+    clone, own = tmp_path / "clone", tmp_path / "own"
+    own.mkdir()
+    for name in ("helpers", "notebooks"):
+        shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", clone)
+    (clone / ".venv").symlink_to(sys.prefix)
+    short = nbformat.read(clone / "notebooks" / "fm16_tpu_eager_run.ipynb", as_version=4)
+    short.cells = short.cells[:3]
+    nbformat.write(short, clone / "fm16.ipynb")
+    python = clone / ".venv" / "bin" / Path(sys.executable).name
+    subprocess.run(
+        [python, "-m", "helpers", "run", "fm16.ipynb", "-o", "out"],
+        cwd=clone,
+        env=os.environ | {"XDG_RUNTIME_DIR": str(own)},
+        capture_output=True,
+    )
+    assert (clone / "out" / "verdicts.jsonl").exists()
+    found = list(own.glob("*/*.sock"))
+    for path in found:
+        end_of(path)
+    assert len(found) == 1
+
+
+def end_of(path: Path):
+    """Ends the warm process behind a socket, which a test has started for itself."""
+    with contextlib.suppress(warm.Cold):
+        process = warm.fork(str(path), ["x", "-m", "os"], dict(os.environ), "/", (0, 1, 2))
+        os.kill(parent_of(process.pid), signal.SIGKILL)
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
