@@ -1,4 +1,4 @@
-# Two commands: `make lab` and `make test`. Both install what they need on the first call and nothing on the next.
+# Three commands: `make lab`, `make test` and `make quick`. They install what they need on the first call and nothing on the next.
 PYTHON ?= python3
 BIN := .venv/bin
 OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
@@ -9,11 +9,14 @@ lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
 test: .venv/test
-	$(BIN)/ruff check helpers notebooks tests
-	$(BIN)/ruff format --check helpers notebooks tests
-	$(BIN)/pytest tests --ignore tests/test_controls.py
-	$(BIN)/pytest -n 2 tests/test_controls.py
+	$(BIN)/ruff check helpers notebooks tests *.py
+	$(BIN)/ruff format --check helpers notebooks tests *.py
+	$(BIN)/pytest -n 2 --dist loadgroup --durations 10 tests
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
+
+# An answer in less than a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
+quick: .venv/test
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations 10 tests
 
 # The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
 # since the list of pages stands beside each of them; only notebooks that changed are read again.
@@ -59,7 +62,7 @@ colab: tests/colab.txt
 	test -x .venv-colab/bin/python || PYENV_VERSION=3.13 python3.13 -m venv .venv-colab \
 	  || { echo "No Python 3.13 as on Colab: its versions run on $$($(PYTHON) --version)."; $(PYTHON) -m venv .venv-colab; }
 	.venv-colab/bin/pip install -q --compile -r tests/colab.txt papermill nbval pytest-xdist
-	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py
+	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py tests/test_privates.py
 	.venv-colab/bin/python -m pytest --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
 
-.PHONY: lab test book lock oldest colab
+.PHONY: lab test quick book lock oldest colab

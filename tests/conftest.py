@@ -1,21 +1,53 @@
+import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from helpers.base import files
+from helpers.processes import warm
 from helpers.switches import setups
 from helpers.triage import known
 
 ROOT = Path(__file__).parents[1]
+TABLE = re.compile(r"^MODE\.table\(.*\)$", re.MULTILINE)
+ANYWHERE = ("test_controls", "test_laws")  # files whose tests have nothing to share
+
+
+def pytest_collection_modifyitems(items):
+    """For pytest-xdist's `--dist loadgroup`: the tests of one file share what it has built, and so do those of the book."""
+    for item in items:
+        if not item.path.stem.startswith(ANYWHERE):
+            of_the_book = "site" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("book" if of_the_book else item.path.stem))
 
 
 @pytest.fixture(scope="session")
 def tensorflow():
     """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
     setups.enter(setups.Setup("default", 1))
+    os.environ[warm.ZYGOTE] = (
+        warm.warm() or ""
+    )  # as in a kernel: other processes are forked where they can be
+
+
+@pytest.fixture
+def short_folder(monkeypatch):
+    """A folder for sockets, whose paths must be short."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield Path(folder)
+
+
+def without_tables(notebook):
+    """Leaves out the line that takes most of a notebook's time, which many tests have no need of."""
+    for cell in notebook.cells:
+        cell.source = TABLE.sub("pass", cell.source)
+    return notebook
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import nbformat
 import pytest
 from browser import (
     BOOK,
@@ -35,6 +36,7 @@ from browser import (
     wait_until_up,
     write_settings,
 )
+from conftest import without_tables
 
 from helpers.records import atlas
 
@@ -47,6 +49,8 @@ FLAGS += ["--disable-component-update", "--disable-sync"]
 def front(request, project, tmp_path):
     """A server of a copy, since JupyterLab saves what it shows."""
     write_settings(tmp_path)
+    path = project / "notebooks" / NOTEBOOK
+    nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
     port = free_port()
     environment = os.environ | private_folders(tmp_path)
     with open(tmp_path / "server.log", "w") as log:

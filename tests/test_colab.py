@@ -183,6 +183,11 @@ def test_a_folder_that_cannot_be_written(colab, tmp_path):
     assert lines[1] == str(tmp_path / "home" / folder_name() / "helpers")
 
 
+def test_no_folder_that_can_be_written(colab, tmp_path):
+    lines = run(colab | {"HOME": "/proc", "IPYTHONDIR": str(tmp_path)}, "/proc")
+    assert lines[-1].startswith("The helpers have to be fetched, and neither /proc nor /proc can")
+
+
 def test_an_interrupted_download_is_left_alone(colab, tmp_path):
     half = tmp_path / "content" / folder_name()
     half.mkdir()

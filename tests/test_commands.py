@@ -72,11 +72,11 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
 @pytest.mark.slow
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
-    paths = [project / "notebooks" / "fm01_host_read_in_replica.ipynb", project / "README.md"]
+    paths = [project / "notebooks" / "fm17_tpu_not_initialised.ipynb", project / "README.md"]
     rendered = []
     for _ in range(2):
         paths[0].unlink()
-        render.render_all(["fm01"])
+        render.render_all(["fm17"])
         rendered.append([path.read_bytes() for path in paths])
     assert rendered[0] == rendered[1]
 
@@ -84,9 +84,9 @@ def test_rendering_twice_gives_the_same_bytes(project):
 @pytest.mark.slow
 def test_a_new_mode_is_one_file(project):
     """Rendering it also brings catalog, README and the map in the first notebook up to date."""
-    first = (project / "notebooks" / "fm25_load_outside_scope.py").read_text()
-    second = first.replace('id="fm25"', 'id="fm98"').replace("# # FM25.", "# # FM98.")
-    second = second.replace('slug="load_outside_scope"', 'slug="trial_mode"')
+    first = (project / "notebooks" / "fm17_tpu_not_initialised.py").read_text()
+    second = first.replace('id="fm17"', 'id="fm98"').replace("# # FM17.", "# # FM98.")
+    second = second.replace('slug="tpu_not_initialised"', 'slug="trial_mode"')
     (project / "notebooks" / "fm98_trial_mode.py").write_text(second)
     assert any("fm98" in problem for problem in render.stale())
     render.render_all(["fm98"])

@@ -7,7 +7,7 @@ follow from the machinery that all notebooks share, and are tried on every kind 
 import re
 
 import pytest
-from conftest import changed
+from conftest import TABLE, changed
 
 from helpers.base.refusals import Refused
 from helpers.notebooks import catalog, render, sources
@@ -102,8 +102,7 @@ OF_THE_MACHINERY = {
 
 def without_table(source):
     """No control concerns the table over many setups, which takes most of a notebook's time."""
-    text = source.read_text()
-    source.write_text(re.sub(r"^MODE\.table\(.*\)$", "pass", text, flags=re.M))
+    source.write_text(TABLE.sub("pass", source.read_text()))
 
 
 def refused(mode: str, control, says: str):

@@ -119,8 +119,7 @@ def test_a_dead_client_leaves_no_orphan():
     assert gone(pid) and gone(children[0].pid)
 
 
-def test_a_dead_warm_process_leaves_no_orphan_and_is_replaced(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # a warm process of this test's own
+def test_a_dead_warm_process_leaves_no_orphan_and_is_replaced(short_folder):
     with kernel() as (manager, _):
         pid = manager.provisioner.pid
         zygote_of(manager).kill()
@@ -130,8 +129,7 @@ def test_a_dead_warm_process_leaves_no_orphan_and_is_replaced(tmp_path, monkeypa
         zygote_of(manager).kill()
 
 
-def test_an_idle_warm_process_ends(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+def test_an_idle_warm_process_ends(short_folder):
     path = Path(warm.ensure(idle=1))
     deadline = time.monotonic() + 20
     while path.exists() and time.monotonic() < deadline:

@@ -217,7 +217,7 @@ def broken_copy(project, line: str):
 def test_one_setup_that_does_not_end_leaves_the_others_their_verdicts(
     few, monkeypatch, line, outcome
 ):
-    monkeypatch.setattr(measure, "MODE_LIMIT", 12)
+    monkeypatch.setattr(measure, "MODE_LIMIT", 8)
     notebook = nbformat.read(few / FM01, as_version=4)
     notebook.cells = [cell for cell in notebook.cells if "MODE.table(" not in cell.source]
     nbformat.write(notebook, few / FM01)

@@ -14,6 +14,7 @@ from helpers import Proof, Setup, build_strategy, experiment, runner
 from helpers.base.refusals import Unavailable
 from helpers.modes import verdicts, workers
 from helpers.modes.definitions import cells_like
+from helpers.processes import warm
 from helpers.switches import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
@@ -136,7 +137,8 @@ def test_workers_end_with_their_notebook(tmp_path):
     (tmp_path / "tests_of_workers.py").write_text(
         "import time\nfrom helpers import Setup, experiment\n\n\n@experiment\ndef sleeps(setup):\n    time.sleep(600)\n"
     )
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    cold = {name: value for name, value in os.environ.items() if name != warm.ZYGOTE}
+    environment = cold | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     notebook = subprocess.Popen([sys.executable, "-c", script], env=environment)
     workers_seen = until(
         lambda: len(children_of(notebook.pid)) == 2 and children_of(notebook.pid), 30

@@ -46,7 +46,7 @@ def lowered(traced) -> bytes:
 
 
 def known(tensor):
-    """A variable's handle or a constant is captured as it is; what is only known while running is given by its shape."""
+    """What is known of a captured tensor: all of it, for a variable or a constant; of data, its shape and type."""
     import tensorflow as tf
 
     if not hasattr(tensor, "graph"):

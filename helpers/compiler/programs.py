@@ -165,7 +165,7 @@ def of_traced(experiment, setup, name: str) -> list[dict]:
 
 
 def line_in_words(line: dict) -> str:
-    """One line for a reader; how long it took is another line in each run, and is left to whoever asks for it."""
+    """One line for a reader, without seconds: with them it would be another line in each run."""
     head = f"{line['mode'].upper()} {line['subject']} on {line['tpu']} ({line['evidence']})"
     if line["outcome"] != "works":
         return f"{head} | {line['outcome']}, says {line['by']}: {line['says']}"

@@ -36,7 +36,7 @@ def cells_like(own: str) -> dict[str, str]:
 
 
 def when_run(cell: str) -> float:
-    """IPython 7 notes when a cell was run, and puts cells of a traceback last again; later ones keep their order."""
+    """When a cell was run. IPython 7 notes it, and moves cells of a traceback to the end; later versions keep the order."""
     return linecache.cache[cell][1] or 0
 
 

@@ -24,7 +24,7 @@ def run_all(jobs: list) -> list[Result]:
 
 
 def grouped(jobs: list) -> dict[tuple, list[int]]:
-    """The numbers of the jobs that run together, by their place and, in a cluster, one by one."""
+    """Which jobs run together: those of one place, but in a cluster each by itself."""
     groups = {}
     for i, (_, setup) in enumerate(jobs):
         place = workers.place(setup)
@@ -41,7 +41,7 @@ def recall(jobs: list) -> list[Result]:
 
 
 def keys(jobs: list) -> list[tuple]:
-    """Change with anything that an experiment uses, so that an edited helper is never answered from memory."""
+    """What a result is kept under: the experiment's name, the source of all that it uses, and the setup."""
     sources = {run: definitions([run]) for run in dict.fromkeys(run for run, _ in jobs)}
     return [(run.__name__, sources[run], setup) for run, setup in jobs]
 

@@ -1,5 +1,6 @@
 """The copies of a variable: on which devices they are, and which values they have."""
 
+from ..base import privates
 from .checks import variable_of
 
 
@@ -10,7 +11,12 @@ def short_name(variable, position: int) -> str:
 def parts_of(weight) -> list:
     """The components of a distributed variable, one per device; of any other, the variable itself."""
     variable = variable_of(weight)
-    return list(getattr(variable, "values", None) or [getattr(variable, "_v", variable)])
+    kind = type(variable)  # a wrapper has, by itself, whatever the variable inside it has
+    if hasattr(kind, "values"):
+        return list(variable.values)
+    # Where a strategy keeps one copy for all devices, its variable is such a wrapper.
+    wrapped = hasattr(kind, "distribute_strategy")
+    return [privates.read(variable, "_v") if wrapped else variable]
 
 
 def copies(weight) -> list[str]:

@@ -58,13 +58,13 @@ def last_line(error: Exception) -> str:
 
 
 def root_error(lines: list[str]) -> str:
-    """Where a graph lists several root errors, one of them; names of nodes, which differ from run to run, are left out."""
+    """One of the root errors that a graph lists. Names of nodes are left out, since they differ from run to run."""
     found = [re.match(r"\(\d+\) [A-Z_]+:\s+(.+)", line) for line in lines]
     return min((re.sub(r" '[\w/]+'", "", each.group(1)) for each in found if each), default="")
 
 
 def compiler_error(lines: list[str]) -> str:
-    """XLA says first what it refuses; then, where, and for several replicas the same again, cut off."""
+    """The sentence in which XLA says what it refuses. What follows says where, and repeats it for each replica."""
     found = [
         re.search(r"(Detected unsupported operations .+|Input \d+ to node .+)", line)
         for line in lines
@@ -104,7 +104,7 @@ def verdict(subject: str, setup: Setup, result: Result) -> Verdict:
 
 
 def while_running(error: Exception) -> bool:
-    """What a graph meets when it runs has a class of its own, by which it is known from another process too."""
+    """Whether a running graph has raised it: then its class is one of tf.errors, also if it comes from another process."""
     import tensorflow as tf
 
     return hasattr(tf.errors, type(error).__name__)

@@ -73,7 +73,7 @@ def start_tasks(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
 
 
 def start_one(task, cluster: dict, keras: int, request: dict, folder: Path):
-    """One process; what it leaves behind in the folder for temporary files goes with that of the others."""
+    """Starts one process. Its temporary files go into the folder, which is deleted at the end."""
     described = {"cluster": cluster, "task": {"type": task[0], "index": task[1]}}
     environment = os.environ | {
         "TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0",

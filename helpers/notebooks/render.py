@@ -41,7 +41,7 @@ def stable(executed, plain):
 
 
 def settled(outputs: list) -> list:
-    """Streams joined, stderr dropped, and the reference to a widget that lives in no file taken out."""
+    """Joins streams, drops stderr, and takes out references to widgets, which no file holds."""
     kept = []
     for output in outputs:
         if output.output_type == "stream" and output.name == "stderr":
@@ -109,7 +109,7 @@ def render_all(names, tell=say):
 
 
 def redraw_map(source: Path):
-    """A new mode changes the map of modes, which is text: written anew without running the notebook around it."""
+    """Writes the map of modes anew where a notebook shows it. The map is text, so nothing is run."""
     import nbformat
 
     path, plain = source.with_suffix(".ipynb"), sources.notebook_of(source)
@@ -171,7 +171,7 @@ def shape(notebook) -> list:
 
 
 def is_run(cell) -> bool:
-    """nbval compares nothing in a cell that has no execution count, or whose outputs were stripped."""
+    """Whether a cell was run and has its output. In a cell without them, nbval would compare nothing."""
     speaks = re.search(
         r"^(MODE\.\w+\(|with MODE|figures\.|print\(|setup = MODE|\w+ = panel\()", cell.source, re.M
     )

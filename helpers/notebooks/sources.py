@@ -1,6 +1,8 @@
 """Notebooks as text: the percent format that a person edits, the cells that nobody types, and the way back."""
 
 import ast
+import copy
+import functools
 import hashlib
 import json
 from pathlib import Path
@@ -54,7 +56,7 @@ def find(name: str, every: list[Path]) -> Path:
 
 def notebook_of(source: Path):
     """The notebook that a source describes, with the cells that nobody types, and without outputs."""
-    notebook = percent_format().read(source, fmt="py:percent")
+    notebook = copy.deepcopy(percent_notebook(source.read_text()))
     cells = [filled(cell) for cell in notebook.cells]
     notebook.cells = cells[:1] + written_cells(source.stem) + cells[1:]
     notebook.metadata = KERNEL
@@ -64,6 +66,12 @@ def notebook_of(source: Path):
     for cell, name in zip(notebook.cells, cell_ids(notebook.cells)):
         cell["id"] = name
     return notebook
+
+
+@functools.cache
+def percent_notebook(text: str):
+    """Reading a text takes jupytext longer than all that is done with it."""
+    return percent_format().reads(text, fmt="py:percent")
 
 
 def percent_format():

@@ -33,7 +33,7 @@ def headline(mode, found: list[Verdict]) -> str:
 
 
 def card_html(mode, found: list[Verdict], live: bool = False) -> str:
-    """The card reads well as bare headings and paragraphs too, where a viewer drops its style."""
+    """The verdict as a card. Where a viewer drops its style, headings and paragraphs are left."""
     return from_template(
         "panel/templates/card.html",
         look=LOOKS[found[0].outcome],
@@ -83,7 +83,7 @@ def seen_by(found: list[Verdict]) -> dict:
 
 
 def show_widget(root):
-    """The widget with a sentence for viewers without a kernel; its own fallback would be the widget's repr."""
+    """Shows the widget, and a sentence where there is no kernel; ipywidgets itself would show its repr there."""
     import sys
 
     from IPython.display import display

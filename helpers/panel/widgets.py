@@ -8,7 +8,7 @@ from ..base.templates import from_template
 from ..modes import workers
 from ..modes.experiments import recall
 from ..modes.verdicts import Verdict, verdicts
-from ..switches import formats, runtime, strategies
+from ..switches import setups, strategies
 from ..switches.setups import PARAMETERS, Setup
 from . import figures
 from .cards import card_html, card_text, history_html, keras_note, seen_by, show_widget
@@ -74,12 +74,7 @@ def where_it_runs(setup: Setup) -> str:
 def make_controls(setup: Setup) -> dict:
     import ipywidgets
 
-    options = {
-        "strategy": list(strategies.TABLE),
-        "devices": strategies.TABLE[setup.strategy].counts,
-        "save_format": list(formats.TABLE),
-        "keras": runtime.GENERATIONS,
-    }
+    options = setups.choices() | {"devices": strategies.TABLE[setup.strategy].counts}
     made = {}
     for name, values in options.items():
         made[name] = ipywidgets.Dropdown(

@@ -25,7 +25,7 @@ def isolate():
 
 
 def permitted(step) -> bool:
-    """Tried in a child first: a step that fails half-way would leave this process without loopback as well."""
+    """Whether a step succeeds, tried in a child: one that fails half-way would leave this process without loopback."""
     child = os.fork()
     if child == 0:
         with contextlib.suppress(OSError):

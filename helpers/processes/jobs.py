@@ -15,8 +15,10 @@ OUR_ERRORS = ("Refused", "Unavailable", "Disagreement")  # errors whose message 
 
 
 def papermill_options(folder: Path) -> dict:
-    """What papermill is told. Its kernel is reached by files in the folder: a port that is free when it is chosen may be
-    taken when the kernel wants it, and the kernel then dies."""
+    """What papermill is told. Its kernel is reached by files in the folder, and needs no port.
+
+    A port that is free when it is chosen may be taken when the kernel wants it, and then the kernel dies.
+    """
     from traitlets.config import Config
 
     by_files = {"transport": "ipc", "ip": str(folder / "kernel")}

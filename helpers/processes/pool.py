@@ -9,7 +9,7 @@ RUNNING: set[subprocess.Popen] = set()  # processes to end when the whole comman
 
 
 def as_ended(pool, function, wanted: list[tuple]):
-    """Calls the function in the pool for each (what, arguments); gives what it was, and its future, as soon as it ended.
+    """Calls the function in the pool for each (what, arguments); gives (what, future) as soon as one has ended.
 
     Whatever stops the caller, such as Ctrl-C, stops what runs and forgets what waits.
     """

@@ -37,6 +37,12 @@ IMPORT_TIME = (
     "TF_",
     "XLA_",
 )
+USUAL_START = {  # what an ordinary kernel sets before these libraries are imported, and a run finds set
+    "KERAS_BACKEND": "tensorflow",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+}
 READ_LATER = (
     "PYTHONPATH",
     "TF_CONFIG",
@@ -113,7 +119,7 @@ def early_key(python: str, environment) -> str:
     """The interpreter, the installed packages and the variables; a folder may be reached through links."""
     early = {
         name: value
-        for name, value in environment.items()
+        for name, value in (USUAL_START | dict(environment)).items()
         if name.startswith(IMPORT_TIME) and name not in READ_LATER
     }
     places = [os.path.realpath(python), os.path.realpath(os.path.dirname(python))]

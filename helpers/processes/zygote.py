@@ -24,6 +24,7 @@ from pathlib import Path
 from ..switches import runtime
 from .isolation import GUARDED, isolate, sweep
 from .leftovers import folder_for_child, tidy, tidy_after_the_dead
+from .warm import USUAL_START
 
 # What kernels and notebooks import. matplotlib.pyplot is left out: it sets up its backend for the shell it finds.
 PRELOAD = (
@@ -33,12 +34,16 @@ PRELOAD = (
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "ipywidgets",
+    "jinja2",
     "matplotlib.backends.backend_agg",
     "numpy.random",
+    "packaging.requirements",
     "papermill",
     "PIL.PngImagePlugin",
     "pytest",
     "sqlite3",
+    "symtable",
+    "tomllib",
     "tornado.platform.asyncio",
     "tensorflow.python.data.ops.from_tensors_op",
     "tensorflow.python.data.ops.range_op",
@@ -114,7 +119,7 @@ class Zygote:
             sweep({child.pid for child in self.children})
 
     def abandoned(self, child: Child):
-        """Nothing more is ever sent after the request, so whatever can be read is the end."""
+        """Ends the process of a client that has gone: it sends nothing after its request, so what can be read is the end."""
         self.selector.unregister(child.client)
         signal_group(child, signal.SIGTERM)
         child.overdue = time.monotonic() + GRACE
@@ -219,9 +224,7 @@ def main():
     if os.environ.get(GUARDED):
         isolate()
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # whom a kernel watches; read at import
-    # What an ordinary kernel sets before these libraries are imported.
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    os.environ |= USUAL_START | dict(os.environ)
     tidy_after_the_dead()
     runtime.start_tensorflow()
     for name in PRELOAD:

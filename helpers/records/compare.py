@@ -115,7 +115,7 @@ def claimed(mode, name: str, keras: int, before: dict, now: dict) -> Comparison:
 
 
 def as_declared(mode, now: dict) -> Comparison:
-    """Of claims the notebook has judged already: it fails where a verdict is not the declared one."""
+    """A verdict beside its declaration. Claims need no comparison: the notebook itself fails if one is not as declared."""
     said = f"broken {now['broken']}, fixed {now['fixed']} ({now['says'] or 'no message'})"
     problem = f"{mode.id} {in_setup(now)}: not as declared: {said}"
     return Comparison(mode.id, in_setup(now), "" if now["agrees"] else problem)

@@ -44,7 +44,7 @@ def read_suites(path: Path) -> list[Element]:
 
 
 def require_place(path: Path | None):
-    """A report is written at the end of much work, so whether it can be is asked at the beginning."""
+    """Refuses a report that could not be written, before the work begins and not after it."""
     if path and (path.is_dir() or not os.access(path.absolute().parent, os.W_OK)):
         raise Refused(f"{str(path)!r} cannot be written; give a file in a folder that can be.")
 

@@ -123,7 +123,7 @@ def in_brief(line: dict) -> str:
 
 
 def keep_run(run: Run, ended: dict, folder: Path) -> dict:
-    """Keeps the executed notebook, then its verdict line: whoever finds a line finds its notebook."""
+    """Keeps the executed notebook first and its line after it, so that no line is without its notebook."""
     write_whole(folder / f"{run.stem}.ipynb", ended["notebook"])
     line = verdict_line(run, ended)
     with open(folder / LINES, "a+b") as lines:

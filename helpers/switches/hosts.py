@@ -56,7 +56,7 @@ def about_package(name: str, tested) -> str:
 
 
 def fitting(name: str, tested) -> str:
-    """What to install; a tf_keras of another TensorFlow would bring that along, and replace the one that is here."""
+    """What to install. tf_keras is chosen to fit the TensorFlow that is here, since another would replace it."""
     if name == "tf_keras":
         return f"tf_keras=={'.'.join(version('tensorflow').split('.')[:2])}.*"
     return f"{name}{tested}"

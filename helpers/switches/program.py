@@ -1,5 +1,6 @@
 """A traced TPU program, written out for all of its replicas."""
 
+from ..base.privates import Renamed
 from ..base.refusals import Unavailable
 
 MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the program of one replica
@@ -39,13 +40,14 @@ class Program:
         self.inside = {each.name for each in self.operations if attribute(each, MARK)}
         self.outside = {each.name for each in self.operations} - self.inside
         metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
+        require_marks(metadata, self.inside)
         self.replicas = range(metadata[0].get_attr("num_replicas"))
         self.whole = graph.as_graph_def()
         self.nodes = {node.name: node for node in self.whole.node}
         self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
 
     def refuse_hidden_exchange(self):
-        """What stands in a branch or a loop is another graph, and replicas cannot meet in the middle of one."""
+        """Refuses an exchange between replicas in a branch or a loop: that is a graph of its own, which cannot be written out."""
         hidden = {node.op for each in self.whole.library.function for node in each.node_def}
         if hidden & {"CrossReplicaSum", "AllToAll"}:
             raise Unavailable(
@@ -88,7 +90,7 @@ class Program:
         return self.made, [whole_name(self.source(tensor, 0)) for tensor in ends]
 
     def origin(self, tensor, replica):
-        """What is read in truth, past the marks that bundle one value of each replica, and in which replica it is."""
+        """Where a value comes from, and in which replica: looks past the marks that bundle the replicas' values."""
         operation = tensor.op
         if operation.type == "TPUReplicatedInput":
             return self.origin(operation.inputs[replica], replica)
@@ -141,6 +143,13 @@ class Program:
         node.attr["dtype"].type = tf.int32.as_datatype_enum
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.int32))
         return name
+
+
+def require_marks(metadata: list, inside: set):
+    """Without them nothing would be written out for the replicas, and nothing would say so."""
+    marks = {"TPUReplicateMetadata": metadata, MARK: inside}
+    for name in [name for name, found in marks.items() if not found]:
+        raise Renamed(f"TPUStrategy traces no {name!r} any more; see helpers/base/privates.py")
 
 
 def attribute(operation, name: str):
@@ -209,7 +218,7 @@ def join(program, node, operation, pieces):
 
 
 def write_cut(program, node, operation, replica):
-    """Batches of several sizes are padded to one; a TPU knows what is padding, here it is cut off."""
+    """Cuts off padding. TPUStrategy pads batches to one size, and a TPU knows which part is padding."""
     whole, axis, size = (program.source(tensor, replica) for tensor in operation.inputs)
     first, step = program.constant(f"{node.name}/from", 0), program.constant(f"{node.name}/by", 1)
     kept = program.made.node.add(name=f"{node.name}/kept", op="Range")

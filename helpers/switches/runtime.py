@@ -5,7 +5,9 @@ import glob
 import os
 import sys
 from importlib import metadata
+from types import ModuleType
 
+from ..base import privates
 from ..base.refusals import Refused
 
 MOST_DEVICES = 8
@@ -26,7 +28,7 @@ def start_tensorflow():
 
 @contextlib.contextmanager
 def _silent_stderr():
-    """Some of these lines are written by C++ before any log level applies, so the descriptor itself is turned away."""
+    """Turns the descriptor of stderr away: C++ writes some of these lines before any log level applies."""
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -40,9 +42,14 @@ def _silent_stderr():
 def generation() -> int | None:
     """The Keras generation that `tf.keras` already stands for in this process, or None before its first use."""
     keras = vars(sys.modules["tensorflow"]).get("keras") if "tensorflow" in sys.modules else None
-    if keras is None or (type(keras).__name__ == "KerasLazyLoader" and not keras._tfll_initialized):
+    if keras is None or _undecided(keras):
         return None
     return 2 if keras.Model.__module__.startswith("tf_keras") else 3
+
+
+def _undecided(keras) -> bool:
+    """Until its first use a loader stands in the module's place; whatever else it is asked for makes it decide."""
+    return type(keras) is not ModuleType and not privates.read(keras, "_tfll_initialized")
 
 
 def choose_keras(wanted: int):

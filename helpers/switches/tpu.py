@@ -10,6 +10,7 @@ import itertools
 import math
 from collections import deque, namedtuple
 
+from ..base import privates
 from ..base.refusals import choose
 from . import runtime
 from .program import emulate
@@ -137,8 +138,7 @@ def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False):
         experimental_spmd_xla_partitioning=spmd,
     )
     # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
-    made._enable_packed_variable_in_eager_mode = False
-    made.extended._enable_packed_variable_in_eager_mode = False
+    privates.replace(made, "_enable_packed_variable_in_eager_mode", False)
     made.described, made.parts, made.spmd = name, math.prod(computation), spmd
     return made
 

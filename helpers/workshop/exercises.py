@@ -108,7 +108,7 @@ def require_task(attempt: list, task: list):
 
 
 def proofs(listed: list) -> list[str]:
-    """Every Proof that is made, and how the attempt comes to its own, with the names that are not its own."""
+    """What an attempt proves: every Proof that it makes, and every value that it returns, with the names in it."""
     functions = [each for each in listed if getattr(each, "name", "") == NAME]
     final = [each for each in functions[-1:] if isinstance(each, ast.FunctionDef)]
     returned = [each for function in final for each in own_returns(function)]
