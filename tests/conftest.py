@@ -37,7 +37,8 @@ def tensorflow():
 
 @pytest.fixture
 def short_folder(monkeypatch):
-    """A folder for sockets, whose paths must be short."""
+    """A folder for the sockets of a test's own warm processes; their paths must be short."""
+    monkeypatch.delenv(warm.ZYGOTE, raising=False)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 IDS = [mode.id for mode in catalog.modes()]
 # A loud mode, a silent one and one that is both, under both generations of Keras.
-KINDS = [("fm01", 3), ("fm25", 2), ("fm11", 3), ("fm11", 2)]
+KINDS = [("fm17", 3), ("fm23", 2), ("fm11", 3), ("fm11", 2)]
 
 
 def lines_with(text: str, marker: str) -> str:

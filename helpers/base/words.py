@@ -16,21 +16,21 @@ WORDS = {
     "load_ipython_extension": "triage.desk",
     "unload_ipython_extension": "triage.desk",
 }
-# Modules that notebooks use by their last name, and where they lie.
-MODULES = {
-    "atlas": "records.atlas",
+# Modules that notebooks use by their last name, and where they lie: first those that exercises are made of.
+TOOLS = {
     "checks": "modes.checks",
-    "checkup": "records.checkup",
-    "desk": "triage.desk",
     "figures": "panel.figures",
     "formats": "switches.formats",
-    "guard": "workshop.guard",
-    "hosts": "switches.hosts",
     "machine": "switches.facts",
+}
+MODULES = TOOLS | {
+    "atlas": "records.atlas",
+    "checkup": "records.checkup",
+    "desk": "triage.desk",
+    "hosts": "switches.hosts",
     "runtime": "switches.runtime",
     "tpu": "switches.tpu",
     "workers": "modes.workers",
 }
-
-# What a notebook can import; `compiler` is a room of its own.
-NAMES = (*WORDS, *MODULES, "compiler")
+# What an exercise is given, and must leave as it is; `compiler` is a room of its own.
+NAMES = tuple(name for name in (*WORDS, *TOOLS, "compiler") if "extension" not in name)
