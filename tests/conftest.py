@@ -1,4 +1,3 @@
-import os
 import re
 import shutil
 import subprocess
@@ -27,12 +26,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def tensorflow():
+def started():
     """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
     setups.enter(setups.Setup("default", 1))
-    os.environ[warm.ZYGOTE] = (
-        warm.warm() or ""
-    )  # as in a kernel: other processes are forked where they can be
+
+
+@pytest.fixture
+def tensorflow(started, monkeypatch):
+    """As in a kernel: TensorFlow is ready, and other processes are forked where they can be."""
+    monkeypatch.setenv(warm.ZYGOTE, warm.warm() or "")
 
 
 @pytest.fixture
