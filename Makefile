@@ -14,7 +14,7 @@ test: .venv/test
 	$(BIN)/pytest -n 2 --dist loadgroup --durations 10 tests
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
-# An answer in less than a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
+# An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
 quick: .venv/test
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations 10 tests
 
