@@ -8,10 +8,11 @@ __all__ = list(words.NAMES)
 
 
 def __getattr__(name: str):
+    defined = words.WORDS | words.EXTENSION
     if name in words.MODULES:
         found = import_module(f".{words.MODULES[name]}", __name__)
-    elif name in words.WORDS:
-        found = getattr(import_module(f".{words.WORDS[name]}", __name__), name)
+    elif name in defined:
+        found = getattr(import_module(f".{defined[name]}", __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = found

@@ -3,6 +3,7 @@
 import contextlib
 import textwrap
 import time
+from pathlib import Path
 
 import psutil
 from jupyter_client.manager import start_new_kernel
@@ -38,3 +39,11 @@ def gone(pid: int, seconds: float = 20) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def end_warm(folder: Path):
+    """The warm process would wait minutes for somebody else."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if "helpers.processes.zygote" in words and str(folder) in " ".join(words):
+            process.terminate()

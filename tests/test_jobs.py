@@ -1,6 +1,5 @@
 """One run of a notebook: how it is reached, how it ends, and that nothing of it is left. Kernels are real."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -12,11 +11,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from conftest import ROOT
-from kernels import gone, kernel, said
+from kernels import end_warm, gone, kernel, said
 from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers.notebooks import sources
-from helpers.processes import jobs, leftovers, pool, warm
+from helpers.processes import jobs, leftovers, pool
 
 pytestmark = [
     pytest.mark.slow,
@@ -124,17 +123,5 @@ def test_a_linked_environment_has_one_warm_process(tmp_path, short_folder):
     )
     assert (clone / "out" / "verdicts.jsonl").exists()
     found = list(short_folder.glob("*/*.sock"))
-    for path in found:
-        end_of(path)
+    end_warm(short_folder)
     assert len(found) == 1
-
-
-def end_of(path: Path):
-    """Ends the warm process behind a socket, which a test has started for itself."""
-    with contextlib.suppress(warm.Cold):
-        process = warm.fork(str(path), ["x", "-m", "os"], dict(os.environ), "/", (0, 1, 2))
-        os.kill(parent_of(process.pid), signal.SIGKILL)
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])

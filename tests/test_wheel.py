@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 import pytest
 from conftest import ROOT
+from kernels import end_warm
 
 from helpers.notebooks import catalog
 from helpers.triage import answer, known
@@ -92,14 +92,6 @@ def environment(folder: Path) -> dict:
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     own = {"XDG_RUNTIME_DIR": folder / "runtime", "IPYTHONDIR": folder / "ipython"}
     return kept | {name: str(path) for name, path in own.items()}
-
-
-def end_warm(folder: Path):
-    """The warm process would wait minutes for somebody else."""
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if "helpers.processes.zygote" in words and str(folder) in " ".join(words):
-            process.terminate()
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ WORDS = {
     "observe": "modes.trial",
     "runner": "switches.strategies",
     "text_table": "base.reports",
-    "load_ipython_extension": "triage.desk",
-    "unload_ipython_extension": "triage.desk",
 }
+# What IPython asks a package for.
+EXTENSION = dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "triage.desk")
 # Modules that notebooks use by their last name, and where they lie: first those that exercises are made of.
 TOOLS = {
     "checks": "modes.checks",
@@ -33,4 +33,4 @@ MODULES = TOOLS | {
     "workers": "modes.workers",
 }
 # What an exercise is given, and must leave as it is; `compiler` is a room of its own.
-NAMES = tuple(name for name in (*WORDS, *TOOLS, "compiler") if "extension" not in name)
+NAMES = (*WORDS, *TOOLS, "compiler")

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from ..base import files
+from ..switches import runtime
 from .isolation import GUARDED
 
 IDLE = 300  # seconds without a kernel after which the warm process ends
@@ -37,17 +38,13 @@ IMPORT_TIME = (
     "TF_",
     "XLA_",
 )
-USUAL_START = {  # what an ordinary kernel sets before these libraries are imported, and a run finds set
+# What an ordinary kernel sets before these libraries are imported, and a run finds set.
+USUAL_START = runtime.QUIET_START | {
     "KERAS_BACKEND": "tensorflow",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-    "TF_CPP_MIN_LOG_LEVEL": "2",
-    "TF_ENABLE_ONEDNN_OPTS": "0",
 }
-READ_LATER = (
-    "PYTHONPATH",
-    "TF_CONFIG",
-    "TF_USE_LEGACY_KERAS",
-)  # so one warm process serves them all
+# Read by each process for itself, so that one warm process serves them all.
+READ_LATER = ("PYTHONPATH", "TF_CONFIG", "TF_USE_LEGACY_KERAS")
 
 
 class Cold(Exception):
@@ -94,8 +91,10 @@ def ensure(python: str = sys.executable, environment=os.environ, idle: float = I
 def inherited(python: str, environment) -> str:
     """The warm process that this one was forked from, where it would serve; a guarded run has no other."""
     given = environment.get(ZYGOTE, "")
+    if not given or environment.get(GUARDED):
+        return given
     serves = Path(given).name.startswith(early_key(python, environment)) and answers(Path(given))
-    return given if given and (environment.get(GUARDED) or serves) else ""
+    return given if serves else ""
 
 
 def private_folder() -> Path:
@@ -127,9 +126,9 @@ def early_key(python: str, environment) -> str:
 
 
 def digest(facts) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[
-        :8
-    ]  # a socket's path may have 107 signs
+    """Short, since a socket's path may have 107 signs."""
+    text = json.dumps(facts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def answers(path: Path) -> bool:

@@ -13,12 +13,13 @@ from ..base.refusals import Refused
 MOST_DEVICES = 8
 GPU_MEMORY_MB = 1024
 GENERATIONS = (2, 3)
+QUIET_START = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0"}
 
 
 def start_tensorflow():
     """Imports TensorFlow without its start-up lines, which carry times and process ids into a notebook's outputs."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    for name, value in QUIET_START.items():
+        os.environ.setdefault(name, value)
     with _silent_stderr():
         import tensorflow as tf
         from absl import logging
