@@ -1,8 +1,15 @@
 """The names that a notebook imports. Each is fetched from its room when it is first asked for, so this costs nothing."""
 
+import sys
 from importlib import import_module
 
 from .base import words
+from .base.refusals import Refused
+
+if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python
+    raise Refused(
+        f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
+    )
 
 __all__ = list(words.NAMES)
 

@@ -14,7 +14,7 @@ from .switches.setups import Setup
 
 FOLDED = {  # what myst-nb does with a cell of this kind, and what its fold is called
     "bootstrap": ("remove-cell", ""),
-    "declaration": ("hide-input", "what this notebook declares"),
+    "claims": ("hide-input", "the code of these verdicts"),
     "solution": ("hide-cell", "the solution"),
     "panel": ("hide-input", "the code of the panel"),
     "records": ("remove-input", ""),
@@ -47,8 +47,7 @@ def page(path: Path) -> str:
 
 
 def fold(cell):
-    declares = ["declaration"] if "MODE = FailureMode(" in cell.source else []
-    for kind in set(sources.tags(cell) + declares) & set(FOLDED):
+    for kind in set(sources.tags(cell)) & set(FOLDED):
         tag, what = FOLDED[kind]
         prompts = {"code_prompt_show": f"Show {what}", "code_prompt_hide": f"Hide {what}"}
         cell.metadata |= {"tags": [*sources.tags(cell), tag], "mystnb": prompts}

@@ -13,7 +13,7 @@ from helpers.switches import setups
 from helpers.triage import known
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^MODE\.table\(.*\)$", re.MULTILINE)
+TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
 ANYWHERE = ("test_controls", "test_laws")  # files whose tests have nothing to share
 
 

@@ -23,16 +23,16 @@ def dense():
 def test_distributed(strategy):
     chosen = build_strategy(Setup(strategy, 2))
     with pytest.raises(SilentFailure, match="2 of 2 variables"):
-        checks.assert_distributed(dense().variables, chosen)
+        checks.assert_distributed(chosen, dense().variables)
     with chosen.scope():
         model = dense()
-    checks.assert_distributed(model.variables, chosen)
+    checks.assert_distributed(chosen, model.variables)
 
 
 def test_distributed_has_nothing_to_say_about_one_device():
     for name in ("mirrored", "one_device", "default", "central_storage"):
         setup = Setup(name, 1)
-        checks.assert_distributed(dense().variables, build_strategy(setup))
+        checks.assert_distributed(build_strategy(setup), dense().variables)
 
 
 def test_tracked_in_a_model():

@@ -43,19 +43,19 @@ def bug_back_in_the_fix(source):
 def failure_cured(source):
     changed(
         source,
-        "with MODE.reproduces(setup):\n    broken(setup)",
-        "with MODE.reproduces(setup):\n    pass",
+        "clinic.reproduces(broken)",
+        "clinic.reproduces(experiment(lambda setup: None))",
     )
 
 
 def another_failure(source):
-    changed(source, "    broken(setup)\n", '    raise ValueError("something else")\n', 1)
+    changed(
+        source, "clinic.reproduces(broken)", "clinic.reproduces(experiment(lambda setup: 1 // 0))"
+    )
 
 
 def proof_of_nothing(source):
-    changed(
-        source, "MODE.proves(fixed, setup)", "MODE.proves(experiment(lambda setup: None), setup)"
-    )
+    changed(source, "clinic.proves(fixed)", "clinic.proves(experiment(lambda setup: None))")
 
 
 def claim_turned_round(source):
@@ -73,15 +73,15 @@ def claim_untested(source):
 
 
 def exercise_green_from_the_start(source):
-    changed(source, "MODE.exercise(attempt, setup)", "MODE.exercise(fixed, setup)")
+    changed(source, "clinic.exercise(attempt)", "clinic.exercise(fixed)")
 
 
 def solution_that_solves_nothing(source):
-    changed(source, "MODE.solution(solved, setup)", "MODE.solution(attempt, setup)")
+    changed(source, "clinic.solution(solved)", "clinic.solution(attempt)")
 
 
 def step_left_out(source):
-    changed(source, "MODE.proves(fixed, setup)\n", "")
+    changed(source, "clinic.proves(fixed)\n", "")
 
 
 OF_A_NOTEBOOK = {
@@ -107,12 +107,12 @@ def without_table(source):
 
 def refused(mode: str, control, says: str):
     source = sources.sources([mode])[0]
-    stored = source.with_suffix(".ipynb").read_bytes()
+    stored = sources.stored(source).read_bytes()
     control(source)
     without_table(source)
     with pytest.raises(Refused, match=says):
         render.render_all([mode])
-    assert source.with_suffix(".ipynb").read_bytes() == stored
+    assert sources.stored(source).read_bytes() == stored
 
 
 @pytest.mark.parametrize("mode", IDS)

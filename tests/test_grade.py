@@ -62,7 +62,7 @@ def test_a_check_of_the_exercise_cannot_be_left_out():
     own, participant = (notebook("fm25_load_outside_scope.ipynb") for _ in range(2))
     task = cell(participant, "exercise")
     task.source = task.source.replace(
-        "    checks.assert_distributed(model.variables, strategy)\n", ""
+        "    checks.assert_distributed(strategy, model.variables)\n", ""
     )
     with pytest.raises(exercises.Refused, match="every check"):
         exercises.both_parts(own, participant)

@@ -10,6 +10,7 @@ from conftest import changed
 from law import all_tests_of, compared_text, edit
 
 from helpers.base import files
+from helpers.modes.mode import from_plain
 from helpers.notebooks import catalog, render, sources
 from helpers.switches import setups
 
@@ -17,14 +18,15 @@ HEADINGS = [
     "What goes wrong",
     "Why",
     "The fix",
+    "Switch and run",
     "What you may have read",
     "Exercise",
-    "Switch and run",
     "See also",
 ]
 
 
-CELL_TAGS = ["badges", "bootstrap", "parameters", "exercise", "solution", "panel"]
+CELL_TAGS = ["badges", "bootstrap", "parameters", "open", "panel", "exercise", "solution"]
+FIRST_SCREEN = 20  # lines of code that may stand before the story
 
 
 MACHINE_BOUND = re.compile(
@@ -119,16 +121,54 @@ def law_outputs() -> list[str]:
     return problems
 
 
+def law_first_screen() -> list[str]:
+    """A page begins with its story: set-up, parameters and the line that opens the clinic, and no more code before it."""
+    return [
+        f"{path.name}: {count} lines of code before its first heading"
+        for path in map(sources.stored, mode_sources())
+        if (count := lines_before_story(path)) > FIRST_SCREEN
+    ]
+
+
+def lines_before_story(path: Path) -> int:
+    """Lines with code, set-up and parameters included."""
+    count = 0
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.source.startswith("## "):
+            return count
+        lines = [line.strip() for line in cell.source.splitlines()]
+        count += cell.cell_type == "code" and sum(bool(line) and line[0] != "#" for line in lines)
+    return count
+
+
+def law_declared_apart() -> list[str]:
+    """What a source declares is in the catalog as it stands there, and on no page; a page opens its own mode."""
+    known, problems = json.loads(files.catalog_file().read_text()), []
+    for source in mode_sources():
+        mode, page = catalog.read_mode(source), sources.stored(source).read_text()
+        if from_plain(known.get(mode.id) or known["fm01"]) != mode:
+            problems.append(f"{source.name}: the catalog has another declaration")
+        if "FailureMode(" in page or f'helpers.open(\\"{mode.id}\\", ' not in page:
+            problems.append(f"{source.name}: its page declares a mode, or opens another")
+    return problems
+
+
 def law_links() -> list[str]:
     """A link from one notebook to another, or from the README, leads to a file that exists."""
-    pages = [*sorted(files.notebooks().glob("*.py")), files.ROOT / "README.md"]
-    links = [
-        (page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", page.read_text())
-    ]
+    pages = [*sorted(files.notebooks().glob("*.ipynb")), files.ROOT / "README.md"]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", prose(page))]
     return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
 
 
+def prose(page: Path) -> str:
+    if page.suffix == ".md":
+        return page.read_text()
+    cells = nbformat.read(page, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
 FM25 = "notebooks/fm25_load_outside_scope"
+SOURCE = "notebooks/sources/fm25_load_outside_scope.py"
 
 
 def strip_counts(root):
@@ -165,15 +205,19 @@ def print_a_path(root):
 
 def second_parameters_cell(root):
     changed(
-        root / f"{FM25}.py",
-        "# %%\nfrom helpers",
-        '# %% tags=["parameters"]\nepochs = 1\n\n# %%\nfrom helpers',
+        root / SOURCE,
+        '# %% tags=["open"]',
+        '# %% tags=["parameters"]\nepochs = 1\n\n# %% tags=["open"]',
     )
 
 
+def story_after_code(root):
+    edit_notebook(root, lambda cell: cell.update(source=cell["source"] + "\na = 1" * 10))
+
+
 def copied_notebook(root):
-    text = (root / f"{FM25}.py").read_text()
-    (root / "notebooks" / "fm25_again.py").write_text(text)
+    text = (root / SOURCE).read_text()
+    (root / "notebooks" / "sources" / "fm25_again.py").write_text(text)
 
 
 def orphan(root):
@@ -181,25 +225,25 @@ def orphan(root):
 
 
 MUTATIONS = [
-    ("law_names", edit(f"{FM25}.py", 'id="fm25"', 'id="fm26"')),
-    ("law_names", edit(f"{FM25}.py", "# # FM25. Loading", "# # FM25. On loading")),
+    ("law_names", edit(SOURCE, 'id="fm25"', 'id="fm26"')),
+    ("law_names", edit(SOURCE, "# # FM25. Loading", "# # FM25. On loading")),
     ("law_names", copied_notebook),
     (
         "law_rendered",
-        edit(f"{FM25}.py", "You train on several devices", "You train on many devices"),
+        edit(SOURCE, "You train on several devices", "You train on many devices"),
     ),
-    ("law_rendered", edit(f"{FM25}.py", 'sees="a loaded model works', 'sees="a loaded model runs')),
+    ("law_rendered", edit(SOURCE, 'sees="a loaded model works', 'sees="a loaded model runs')),
     ("law_rendered", edit("README.md", "[fm25 load_outside_scope]", "[fm25 loaded_outside_scope]")),
     ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
     ("law_rendered", strip_counts),
     ("law_rendered", strip_outputs),
     ("law_rendered", orphan),
-    ("law_anatomy", edit(f"{FM25}.py", "# ## Why\n", "# ## Cause\n")),
-    ("law_anatomy", edit(f"{FM25}.py", '# %% tags=["solution"]', "# %%")),
-    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "devices = 1 + 1\n")),
-    ("law_parameters", edit(f"{FM25}.py", "devices = 2\n", "replicas = 2\n")),
+    ("law_anatomy", edit(SOURCE, "# ## Why\n", "# ## Cause\n")),
+    ("law_anatomy", edit(SOURCE, '# %% tags=["solution"]', "# %%")),
+    ("law_parameters", edit(SOURCE, "devices = 2\n", "devices = 1 + 1\n")),
+    ("law_parameters", edit(SOURCE, "devices = 2\n", "replicas = 2\n")),
     ("law_parameters", second_parameters_cell),
-    ("law_markers", edit(f"{FM25}.py", "# repair", "# mend")),
+    ("law_markers", edit(SOURCE, "# repair", "# mend")),
     (
         "law_markers",
         edit(
@@ -211,7 +255,13 @@ MUTATIONS = [
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
-    ("law_links", edit(f"{FM25}.py", "(fm05_untracked", "(fm55_untracked")),
+    ("law_first_screen", story_after_code),
+    (
+        "law_declared_apart",
+        edit("helpers/notebooks/catalog.json", '"a loaded model works', '"a loaded model runs'),
+    ),
+    ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
+    ("law_links", edit(f"{FM25}.ipynb", "(fm05_untracked", "(fm55_untracked")),
 ]
 
 test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())

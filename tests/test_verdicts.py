@@ -4,9 +4,9 @@ import pytest
 
 from helpers import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
 from helpers.base.refusals import Refused, Unavailable
-from helpers.modes.mode import Disagreement
 from helpers.modes.proofs import Result
 from helpers.modes.verdicts import Verdict, last_line, verdict, verdicts
+from helpers.panel.clinic import Clinic, Disagreement
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -56,8 +56,7 @@ def nothing(setup):
     "setup, run", [(ONE, equal), (ONE, nothing), (TWO, raises), (FOUR, differs)]
 )
 def test_reproduces_accepts_what_is_declared(setup, run):
-    with MODE.reproduces(setup):
-        run(setup)
+    Clinic(MODE, setup).reproduces(run)
 
 
 @pytest.mark.parametrize(
@@ -73,60 +72,76 @@ def test_reproduces_accepts_what_is_declared(setup, run):
     ],
 )
 def test_reproduces_refuses_everything_else(setup, run):
-    with (
-        pytest.raises(
-            Disagreement,
-            match="FM00 did not reproduce: declared .* the run gave .* See notebooks/fm00",
-        ),
-        MODE.reproduces(setup),
-    ):
-        run(setup)
+    words = "FM00 did not reproduce: declared .* the run gave .* See notebooks/fm00"
+    with pytest.raises(Disagreement, match=words):
+        Clinic(MODE, setup).reproduces(run)
 
 
 def test_what_cannot_run_here_is_neither_right_nor_wrong(capsys):
-    with MODE.reproduces(TWO):
+    @experiment
+    def absent(setup):
         raise Unavailable("there is no TPU")
+
+    Clinic(MODE, TWO).reproduces(absent)
     assert "not run: there is no TPU" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("run", [nothing, differs, raises])
 def test_a_fix_is_proven_by_values_only(run):
     with pytest.raises(Disagreement, match="at 'fixed'"):
-        MODE.proves(run, TWO)
+        Clinic(MODE, TWO).proves(run)
+
+
+def opened(broken, fixed) -> Clinic:
+    """A page on which both experiments have been shown."""
+    clinic = Clinic(MODE, TWO)
+    clinic.experiments |= {"broken": broken, "fixed": fixed}
+    return clinic
+
+
+def test_a_step_that_needs_both_experiments_says_which_is_missing():
+    for step in (lambda clinic: clinic.table([TWO]), Clinic.panel):
+        with pytest.raises(Refused, match="FM00 needs both experiments, and broken and fixed"):
+            step(Clinic(MODE, TWO))
+
+
+def test_a_silent_failure_shows_the_wrong_value_beside_the_right_one(capsys):
+    Clinic(MODE, FOUR).reproduces(differs)
+    assert capsys.readouterr().out.strip().endswith("(got 1, expected 2)")
 
 
 def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
-    MODE.table(raises, equal, [TWO])
+    opened(raises, equal).table([TWO])
     with pytest.raises(Disagreement, match="wrong dtype"):
-        MODE.table(raises_otherwise, equal, [TWO])
+        opened(raises_otherwise, equal).table([TWO])
     with pytest.raises(Disagreement, match="at 'fixed"):
-        MODE.table(raises, differs, [TWO])
+        opened(raises, differs).table([TWO])
 
 
 def test_claims_are_judged_by_what_was_observed(capsys):
-    MODE.judges(TWO, {"000-C1": [False, False], "000-C2": [True, False]})
+    Clinic(MODE, TWO).judges({"000-C1": [False, False], "000-C2": [True, False]})
     assert "000-C2 is half on Keras 3, true on Keras 2 (executed): two" in capsys.readouterr().out
-    MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
+    Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
     assert "000-C1 is false (traced): one" in capsys.readouterr().out
     with pytest.raises(Refused, match="evidence = 'seen'"):
-        MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False]}, evidence="seen")
+        Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="seen")
     for found in (
         {"000-C1": [True], "000-C2": [True, False]},
         {"000-C1": [False], "000-C2": [True]},
     ):
         with pytest.raises(Disagreement):
-            MODE.judges(TWO, found)
+            Clinic(MODE, TWO).judges(found)
     with pytest.raises(Refused, match="no run in this notebook tests it"):
-        MODE.judges(TWO, {"000-C1": [False]})
+        Clinic(MODE, TWO).judges({"000-C1": [False]})
     with pytest.raises(Disagreement, match="000-C3"):
-        MODE.judges(TWO, {"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
+        Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
 
 
 def test_an_exercise_is_red_until_it_proves_something(capsys):
     for attempt in (nothing, differs, raises):
-        MODE.exercise(attempt, TWO)
+        Clinic(MODE, TWO).exercise(attempt)
         assert "FM00 exercise (executed) | red: " in capsys.readouterr().out
-    MODE.exercise(equal, TWO)
+    Clinic(MODE, TWO).exercise(equal)
     assert "FM00 exercise (executed) | green: both are equal" in capsys.readouterr().out
 
 

@@ -24,6 +24,10 @@ def notebooks() -> Path:
     return ROOT / "notebooks"
 
 
+def sources() -> Path:
+    return notebooks() / "sources"
+
+
 def catalog_file() -> Path:
     return helpers() / "notebooks" / "catalog.json"
 

@@ -9,8 +9,9 @@ WORDS = {
     "Symptom": "modes.mode",
     "build_strategy": "switches.strategies",
     "experiment": "modes.experiments",
-    "mark": "modes.trial",
     "observe": "modes.trial",
+    "open": "panel.clinic",
+    "pasted": "modes.paste",
     "runner": "switches.strategies",
     "text_table": "base.reports",
 }

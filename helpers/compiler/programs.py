@@ -219,7 +219,7 @@ def with_report(path: Path, names) -> str:
     code = (
         "from helpers.base.reports import report\nfrom helpers.compiler.programs import compile_lines\n\n"
         'subjects = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
-        f"report('', lines=compile_lines(MODE, subjects, setup, {list(names)!r}))"
+        f"report('', lines=compile_lines(clinic.mode, subjects, clinic.setup, {list(names)!r}))"
     )
     return sources.with_cell(path, code)
 

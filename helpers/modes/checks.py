@@ -10,7 +10,7 @@ def variable_of(weight):
     return weight if callable(weight.value) else weight.value
 
 
-def assert_distributed(variables, strategy):
+def assert_distributed(strategy, variables):
     """Raises if a strategy with several devices does not know some of these variables.
 
     `variables` are `model.variables`; call it right after the model was made or loaded.

@@ -7,21 +7,12 @@ from .variables import copies, short_name
 SEEN: dict = {}  # what the experiment under way has shown to the figures
 
 
-def mark(**groups):
-    """Notes for the figure where things are: mark(script={"mean": ["in memory"]})."""
-    SEEN.update(groups)
-
-
 def observe(**variables):
     """Notes for the figure on which devices each variable has a copy: observe(loaded=model.variables)."""
     for label, listed in variables.items():
-        mark(
-            **{
-                label: {
-                    short_name(variable, i): copies(variable) for i, variable in enumerate(listed)
-                }
-            }
-        )
+        SEEN[label] = {
+            short_name(variable, i): copies(variable) for i, variable in enumerate(listed)
+        }
 
 
 def run_here(function, setup) -> Result:

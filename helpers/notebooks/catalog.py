@@ -38,7 +38,7 @@ def value_of(node, source: Path):
 
 
 def modes() -> list[FailureMode]:
-    found = [read_mode(source) for source in sorted(files.notebooks().glob("*.py"))]
+    found = [read_mode(source) for source in sorted(files.sources().glob("*.py"))]
     return [mode for mode in found if mode]
 
 

@@ -4,9 +4,11 @@ A person edits `notebooks/NAME.py`. Rendering adds badges and set-up, runs every
 the catalog and the table in the README; it writes nothing at all if the notebook does not keep its word.
 """
 
+import copy
 import json
 import re
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 from ..base import files
@@ -61,7 +63,7 @@ def require_whole(notebook, mode: FailureMode):
     missing = [step for step in STEPS if step not in found]
     if missing:
         raise Refused(
-            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See notebooks/{mode.id}_{mode.slug}.py"
+            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See notebooks/sources/{mode.id}_{mode.slug}.py"
         )
     if found["setup"]["expects"] == "works":
         raise Refused(
@@ -70,7 +72,7 @@ def require_whole(notebook, mode: FailureMode):
     judged = {report["claim"]["id"] for report in reported(notebook) if "claim" in report}
     if judged != {claim.id for claim in mode.claims}:
         raise Refused(
-            f"{mode.name} declares claims that no run tests; see the cell with MODE.judges in {mode.notebook}."
+            f"{mode.name} declares claims that no run tests; see the cell with clinic.judges in {mode.notebook}."
         )
     if found["exercise"]["colour"] != "red":
         raise Refused(
@@ -82,15 +84,23 @@ def render(source: Path) -> str:
     """Runs one source and returns the text of its notebook; raises in words if it does not keep its word."""
     from papermill.exceptions import PapermillExecutionError
 
-    plain = sources.notebook_of(source)
+    plain, mode = sources.notebook_of(source), catalog.read_mode(source)
     try:
-        notebook = stable(executed_by_papermill(plain), plain)
+        notebook = stable(executed_by_papermill(declaring(mode, plain)), plain)
     except PapermillExecutionError as error:
         raise Refused(f"{source.name} was not rendered: {jobs.failure(error)}") from None
-    mode = catalog.read_mode(source)
     if mode:
         require_whole(notebook, mode)
     return as_text(notebook)
+
+
+def declaring(mode: FailureMode | None, plain):
+    """The notebook with a set-up that knows the declaration in its source, which may be newer than the catalog."""
+    notebook = copy.deepcopy(plain)
+    if mode:
+        setup = next(cell for cell in notebook.cells if "bootstrap" in sources.tags(cell))
+        setup.source += f"\nfrom helpers.modes import mode\n\nmode.BEING_RENDERED[{mode.id!r}] = {asdict(mode)!r}"
+    return notebook
 
 
 def as_text(notebook) -> str:
@@ -101,7 +111,7 @@ def render_all(names, tell=say):
     """Renders notebooks one after the other; each is written as soon as it is done, then what follows from all."""
     for source in sources.sources(names):
         text = render(source)
-        source.with_suffix(".ipynb").write_text(text)
+        sources.stored(source).write_text(text)
         tell(f"rendered {source.stem}")
     catalog.write_catalog()
     for source in sources.sources():
@@ -112,7 +122,7 @@ def redraw_map(source: Path):
     """Writes the map of modes anew where a notebook shows it. The map is text, so nothing is run."""
     import nbformat
 
-    path, plain = source.with_suffix(".ipynb"), sources.notebook_of(source)
+    path, plain = sources.stored(source), sources.notebook_of(source)
     if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
         stored = nbformat.read(path, as_version=4)
         if all_but_text(stored) == all_but_text(plain):
@@ -148,9 +158,9 @@ def stored_problems(source: Path) -> list[str]:
     import nbformat
 
     command = f"run: clinic render {source.stem.split('_')[0]}"
-    if not source.with_suffix(".ipynb").exists():
+    if not sources.stored(source).exists():
         return [f"{source.stem}.ipynb is missing; {command}"]
-    stored = nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+    stored = nbformat.read(sources.stored(source), as_version=4)
     problems = (
         [f"{source.stem}.ipynb is not what its source says; {command}"]
         if shape(stored) != shape(sources.notebook_of(source))
@@ -172,7 +182,5 @@ def shape(notebook) -> list:
 
 def is_run(cell) -> bool:
     """Whether a cell was run and has its output. In a cell without them, nbval would compare nothing."""
-    speaks = re.search(
-        r"^(MODE\.\w+\(|with MODE|figures\.|print\(|setup = MODE|\w+ = panel\()", cell.source, re.M
-    )
+    speaks = re.search(r"^(clinic\.(?!setup)\w+\(|clinic = |figures\.|print\()", cell.source, re.M)
     return cell.execution_count is not None and (bool(cell.outputs) or not speaks)

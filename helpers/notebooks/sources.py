@@ -23,9 +23,11 @@ def with_cell(path: Path, code: str) -> str:
     return nbformat.writes(notebook)
 
 
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
 EXTRA_METADATA = {
-    "solution": {"jupyter": {"source_hidden": True}, "cellView": "form"},
-    "bootstrap": {"tags": ["bootstrap"], "jupyter": {"source_hidden": True}, "cellView": "form"},
+    "solution": FOLDED,
+    "claims": FOLDED,
+    "bootstrap": {"tags": ["bootstrap"]} | FOLDED,
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
     "compiled": {"tags": ["compiled", "nbval-ignore-output"]},
@@ -34,13 +36,13 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
 
 
 def sources(names=()) -> list[Path]:
     """The notebooks' sources, all or those named by id, stem or path; an unknown name is refused."""
-    every = sorted(files.notebooks().glob("*.py"))
+    every = sorted(files.sources().glob("*.py"))
     return [find(name, every) for name in names] or every
 
 
@@ -54,10 +56,15 @@ def find(name: str, every: list[Path]) -> Path:
     )
 
 
+def stored(source: Path) -> Path:
+    """Where the notebook of a source lies."""
+    return files.notebooks() / f"{source.stem}.ipynb"
+
+
 def notebook_of(source: Path):
-    """The notebook that a source describes, with the cells that nobody types, and without outputs."""
+    """The notebook that a source describes, with the cells that nobody types, and without declaration and outputs."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
-    cells = [filled(cell) for cell in notebook.cells]
+    cells = [filled(cell) for cell in notebook.cells if "declaration" not in tags(cell)]
     notebook.cells = cells[:1] + written_cells(source.stem) + cells[1:]
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -148,23 +155,28 @@ def written_cells(stem: str) -> list:
 def bootstrap() -> str:
     """The set-up cell: a program that stands on its own, with this repository's address and tag put in."""
     text, known = BOOTSTRAP.read_text().strip(), setting()
-    return text.replace("OWNER/NAME", known["repository"]).replace('"TAG"', f'"{known["tag"]}"')
+    return text.replace("OWNER/NAME@TAG", f"{known['repository']}@{known['tag']}")
 
 
 def pull(path: Path, tell=say):
     """Takes edits made in Jupyter back into the source; badges, set-up and the map are written again when rendering."""
-    notebook = open_notebook(path)
-    notebook.cells = [
-        emptied(cell) for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))
-    ]
+    notebook, target = open_notebook(path), files.sources() / f"{path.stem}.py"
+    kept = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
+    notebook.cells = kept[:1] + declaration(target) + kept[1:]
+    notebook.cells = [emptied(cell) for cell in notebook.cells]
     notebook.metadata = {
         "jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}
     }
     text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
-    target = files.notebooks() / f"{path.stem}.py"
     target.write_text(text)
     tell(f"wrote {target.name}; now run: clinic render {path.stem.split('_')[0]}")
+
+
+def declaration(source: Path) -> list:
+    """The cell that no page shows, from the source that there is already."""
+    cells = percent_notebook(source.read_text()).cells if source.exists() else []
+    return [copy.deepcopy(cell) for cell in cells if "declaration" in tags(cell)]
 
 
 def emptied(cell):

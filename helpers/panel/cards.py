@@ -61,7 +61,7 @@ def history_row(number: int, found: list[Verdict]) -> list:
 
 def keras_note(setup: Setup) -> str:
     """Which Keras this kernel holds, and how to change it for the whole notebook."""
-    other = 5 - setup.keras
+    other = setup.other_keras
     return (
         f"This kernel holds Keras {setup.keras}. Keras {other} runs in a process of its own; to switch the whole "
         f"notebook, set `keras = {other}` in the parameters cell, restart the kernel and run all cells."

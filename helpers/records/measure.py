@@ -48,7 +48,7 @@ def with_grid(path: Path, listed: list[Setup]) -> str:
     wanted = [setup.as_dict() for setup in listed]
     return with_cell(
         path,
-        f"from helpers.records.measure import report_grid\n\nreport_grid(MODE, broken, fixed, {wanted!r})",
+        f"from helpers.records.measure import report_grid\n\nreport_grid(clinic.mode, broken, fixed, {wanted!r})",
     )
 
 

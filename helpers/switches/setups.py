@@ -39,6 +39,10 @@ class Setup:
         """The same setup with some parameters changed."""
         return replace(self, **changes)
 
+    @property
+    def other_keras(self) -> int:
+        return 5 - self.keras
+
     def as_dict(self) -> dict:
         return asdict(self)
 

@@ -13,7 +13,7 @@ from ..notebooks import sources
 
 NAME = "attempt"
 HEADING = "## Exercise"
-GIVEN = {"MODE", "setup", *NAMES}  # what may be used, and neither replaced nor altered
+GIVEN = {"clinic", *NAMES}  # what may be used, and neither replaced nor altered
 REACHING = {"delattr", "eval", "exec", "get_ipython", "globals", "setattr", "vars", "__import__"}
 REACHING |= {"__class__", "__code__", "__dict__", "__globals__", "__setattr__", "modules"}
 REACHING |= {"_getframe", "setprofile", "settrace"}
@@ -82,7 +82,7 @@ def both_parts(project, participant) -> tuple[str, str]:
     mine = [each for each in attempt if ast.unparse(each) not in known]
     if unparsed(attempt) == unparsed(task):
         raise Unchanged("it is as it was handed out")
-    wanted = {"MODE", "setup"} | union(uses, solved)
+    wanted = {"clinic"} | union(uses, solved)
     fixed = union(binds, needed(given, wanted)) | (union(binds, task) & union(uses, solved))
     require_honest(mine, fixed, {ast.unparse(each) for each in task})
     own = needed(given, wanted | union(uses, mine))

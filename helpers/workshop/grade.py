@@ -29,7 +29,7 @@ LARGEST = 50_000_000  # bytes of a notebook
 LONGEST_LINE = 200  # characters of what an exercise says
 RESULTS = ("green", "red", "not run")
 GUARDED_START = "import sys\n\nsys.path.insert(0, {root!r})\nfrom helpers.workshop import guard\n\nguard.begin()"
-STEP = "MODE.exercise(attempt, setup)"
+STEP = "clinic.exercise(attempt)"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ TAKEN_OUT = {"solution", "badges"}
 SECTIONS_TAKEN_OUT = ("## Without a browser",)
 REWORDED = {
     "The exercise starts red. The solution is folded away below it.": (
-        "The exercise starts red, and it is green when its proof holds. `MODE.exercise` tells you which."
+        "The exercise starts red, and it is green when its proof holds. `clinic.exercise` tells you which."
     ),
 }
 LETTER = """# Strategy Clinic: the notebooks of a workshop
@@ -36,7 +36,7 @@ python3 -m venv .venv                                       # Python 3.11 to 3.1
 ```
 
 Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one exercise, between the headings *Exercise* and
-*Switch and run*. It starts red. Write between those headings, leave its `return` as it is, and hand in the folder `notebooks`.
+*See also*. It starts red. Write between those headings, leave its `return` as it is, and hand in the folder `notebooks`.
 """
 
 

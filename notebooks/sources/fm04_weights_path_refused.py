@@ -1,0 +1,336 @@
+# %% [markdown]
+# # FM04. Saving weights to a path without `.weights.h5` is refused
+#
+# `model.save_weights("./my_checkpoint")` was in every tutorial, and is in your script. Keras 3 trains as Keras 2 did, and stops
+# at this line, when the training is done.
+#
+# ```text
+# Keras 3  ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint
+# ```
+#
+# *Loud, on Keras 3 only. The ending of the path decides, and no strategy. From document 000.*
+
+# %% tags=["declaration"]
+from helpers import Claim, FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm04",
+    slug="weights_path_refused",
+    title="Saving weights to a path without `.weights.h5` is refused",
+    sees='`save_weights("./my_checkpoint")` raises: the filename must end in `.weights.h5`',
+    fix="end the path in `.weights.h5`; use `tf.train.Checkpoint` if you want a checkpoint",
+    document="000",
+    switches=("save_format", "keras"),
+    symptoms=(
+        Symptom(
+            "ValueError",
+            r"The filename must end in `\.weights\.h5`",
+            formats=("keras", "h5", "checkpoint", "saved_model", "npz"),
+            keras=(3,),
+        ),
+    ),
+    claims=(
+        Claim(
+            "000-C7",
+            "`save_weights` to a bare path, then `load_weights`, gives the weights outside `run`",
+            {2: "true", 3: "false"},
+        ),
+        Claim("000-C9", "saving weights during distributed training is safe", "half"),
+        Claim(
+            "004-C12",
+            "`ModelCheckpoint(save_weights_only=True)` takes a bare path",
+            {2: "true", 3: "false"},
+        ),
+    ),
+)
+
+# %% tags=["parameters"]
+strategy = "mirrored"
+devices = 2
+save_format = "checkpoint"
+keras = 3
+
+# %% tags=["open"]
+import helpers
+
+clinic = helpers.open("fm04", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## What goes wrong
+#
+# You believe that the path is yours to choose, and that a checkpoint is written there, as the name in the tutorial says. Both
+# were true once.
+
+# %%
+import contextlib
+import tempfile
+
+import tensorflow as tf
+
+from helpers import Proof, build_strategy, experiment, figures
+
+BATCH = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
+NAMES = {
+    "keras": "my_model.keras",
+    "h5": "my_weights.h5",
+    "weights_h5": "my.weights.h5",
+    "checkpoint": "my_checkpoint",
+    "saved_model": "my_model",
+    "npz": "my_weights.npz",
+}
+
+
+def make_model():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+    model.compile(optimizer="sgd", loss=tf.keras.losses.MeanSquaredError())
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def place(setup, folder):
+    """The current folder, as scripts have it; a parameter server has another one, and gets the whole path."""
+    return folder if setup.strategy == "parameter_server" else "."
+
+
+def make_two(strategy):
+    """The model to train, and one for the weights to come back to."""
+    with strategy.scope():
+        return make_model(), make_model()
+
+
+def train(strategy, model):
+    """One step, with the loss divided by the replicas, since their gradients are added."""
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(tf.constant(BATCH)) - 1.0))
+            loss /= strategy.num_replicas_in_sync
+        gradients = tape.gradient(loss, model.trainable_variables)
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    strategy.run(tf.function(step))
+
+
+def same_weights(model, again):
+    """On every device, each weight of one model against that of the other."""
+    got, want = [
+        [copy for weight in each.weights for copy in figures.values_of(weight)]
+        for each in (again, model)
+    ]
+    return Proof("every copy of every loaded weight is the trained one", got, want)
+
+
+# %%
+@experiment
+def broken(setup):
+    strategy = build_strategy(setup)
+    model, again = make_two(strategy)
+    train(strategy, model)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        path = f"{place(setup, folder)}/{NAMES[setup.save_format]}"  # guilty: a name of one's own
+        model.save_weights(path)
+        again.load_weights(path)
+    return same_weights(model, again)
+
+
+clinic.reproduces(broken)
+
+# %% [markdown]
+# ## Why
+#
+# Keras 2 knew two formats for weights, and the ending chose: `.h5` or `.keras` gave one HDF5 file, anything else the two files of
+# a TensorFlow checkpoint. Keras 3 also runs on JAX and PyTorch, which write no TensorFlow checkpoints, so it has one format of
+# its own. Its ending is `.weights.h5`, since a plain `.h5` may hold a whole model. Every other ending is refused, before a weight
+# is looked at, which is why no strategy changes anything.
+#
+# Three calls write a model, and each has its own endings. The picture tries them: yes means that the file is written and that
+# its counterpart reads the weights back. See [the guide to
+# saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
+
+# %%
+one = clinic.setup.but(strategy="default", devices=1)
+
+
+def by_save_weights(model, path):
+    again = make_model()
+    model.save_weights(path)
+    again.load_weights(path)
+    return again
+
+
+def by_save(model, path):
+    model.save(path)
+    return tf.keras.models.load_model(path)
+
+
+def by_checkpoint(model, path):
+    again = make_model()
+    tf.train.Checkpoint(model=model).write(path)
+    tf.train.Checkpoint(model=again).read(path).assert_existing_objects_matched()
+    return again
+
+
+def comes_back(way, name):
+    model = make_model()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            again = way(model, f"{folder}/{name}")
+        except ValueError:
+            return False
+    return same_weights(model, again).holds
+
+
+CALLS = {"save_weights": by_save_weights, "save": by_save, "Checkpoint.write": by_checkpoint}
+ENDINGS = ["my_checkpoint", "my.h5", "my.weights.h5", "my.keras"]
+BACK = {name: [comes_back(way, name) for way in CALLS.values()] for name in ENDINGS}
+figures.grid(BACK, list(CALLS), "yes", "no", "Which call takes which path?")
+
+# %% [markdown]
+# ## The fix
+#
+# End the path in `.weights.h5`, for `save_weights`, `load_weights` and the callbacks. Keras 2 takes it too, and Keras 3 opens
+# what Keras 2 has written under it: load an old checkpoint in Keras 2, save it again with this ending, and all but the optimizer
+# comes along. Where it must be a checkpoint, ask TensorFlow for one: `tf.train.Checkpoint` takes any path.
+
+
+# %%
+@experiment
+def fixed(setup):
+    strategy = build_strategy(setup)
+    model, again = make_two(strategy)
+    train(strategy, model)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        path = f"{place(setup, folder)}/my.weights.h5"  # repair
+        model.save_weights(path)
+        again.load_weights(path)
+    return same_weights(model, again)
+
+
+clinic.proves(fixed)
+
+# %%
+bare = clinic.setup.but(strategy="mirrored", devices=2, save_format="checkpoint")
+SETUPS = [bare, one.but(save_format="checkpoint"), bare.but(strategy="central_storage")]
+SETUPS += [bare.but(save_format=each) for each in ("h5", "weights_h5")]
+SETUPS += [bare.but(keras=clinic.setup.other_keras)]
+clinic.table(SETUPS)
+
+# %% [markdown]
+# ## Switch and run
+#
+# The save format chooses the ending here. On Keras 3 only `weights_h5` passes, on Keras 2 all do, and under no strategy is it
+# otherwise.
+
+# %% tags=["panel"]
+clinic.panel()
+
+# %% [markdown]
+# ## What you may have read
+#
+# Document 000 recommends this detour through a file, so that weights need not be read in a replica. On Keras 3 its path is
+# refused. With a better path it works, and it was never needed: outside `strategy.run` weights can be read at any time. Save
+# there too. Inside a step it goes well only until the step is traced.
+
+
+# %% tags=["claims"]
+def done(save, *arguments):
+    """Does saving work, and do the weights come back?"""
+    try:
+        return save(*arguments).holds
+    except (ValueError, NotImplementedError):
+        return False
+
+
+def between_steps(path):
+    """As the document's third example does it: after each step, on the host."""
+    strategy = build_strategy(bare)
+    model, again = make_two(strategy)
+    for _ in range(2):
+        train(strategy, model)
+        model.save_weights(path)
+    again.load_weights(path)
+    return same_weights(model, again)
+
+
+def in_a_step(path, trace):
+    strategy = build_strategy(bare)
+    model, again = make_two(strategy)
+
+    def step():
+        model.save_weights(path)
+
+    strategy.run(trace(step))
+    again.load_weights(path)
+    return same_weights(model, again)
+
+
+def by_callback(path):
+    model, again = make_model(), make_model()
+    callback = tf.keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
+    callback.set_model(model)
+    callback.on_epoch_end(0, {})
+    again.load_weights(path)
+    return same_weights(model, again)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    good, bad = f"{folder}/my.weights.h5", f"{folder}/my_checkpoint"
+    clinic.judges(
+        {
+            "000-C7": [done(between_steps, bad)],
+            "000-C9": [
+                done(between_steps, good),
+                done(in_a_step, good, lambda step: step),
+                done(in_a_step, good, tf.function),
+            ],
+            "004-C12": [done(by_callback, bad)],
+        },
+    )
+
+# %% [markdown]
+# ## Exercise
+#
+# This script saves after every epoch and goes on from the last file. Mend its path. You will find that one line more has lived on
+# what Keras 2 used to write.
+
+
+# %% tags=["exercise"]
+@experiment
+def attempt(setup):
+    strategy = build_strategy(setup)
+    model, again = make_two(strategy)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        here = place(setup, folder)
+        for epoch in range(2):
+            train(strategy, model)
+            model.save_weights(f"{here}/epoch-{epoch}")
+        again.load_weights(tf.train.latest_checkpoint(here))
+    return same_weights(model, again)
+
+
+clinic.exercise(attempt)
+
+
+# %% tags=["solution"]
+@experiment
+def solved(setup):
+    strategy = build_strategy(setup)
+    model, again = make_two(strategy)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        here = place(setup, folder)
+        for epoch in range(2):
+            train(strategy, model)
+            path = f"{here}/epoch-{epoch}.weights.h5"
+            model.save_weights(path)
+        again.load_weights(path)
+    return same_weights(model, again)
+
+
+clinic.solution(solved)
+
+# %% [markdown]
+# ## See also
+#
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the failure that this detour is meant to avoid.
+# - [fm08 checkpoint_path_wrong](fm08_checkpoint_path_wrong.ipynb): a path that TensorFlow takes, and does not find again.
+# - [fm27 format_not_loadable](fm27_format_not_loadable.ipynb): the other half, files that `load_model` refuses.

@@ -1,0 +1,285 @@
+# %% [markdown]
+# # FM16. A TPU refuses a step that is run eagerly
+#
+# A training loop that calls `strategy.run(step)` works on a CPU and on any number of GPUs, and raises on a TPU before it has
+# computed anything. So does a finished program in which somebody has left the debugging switch on.
+#
+# ```text
+# NotImplementedError: TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into `strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior is enabled.
+# ```
+#
+# *Loud, on a TPU only. No TPU is needed to see it: TensorFlow's own `TPUStrategy` says so before it looks for one. From
+# document 003.*
+
+# %% tags=["declaration"]
+from helpers import Claim, FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm16",
+    slug="tpu_eager_run",
+    title="A TPU refuses a step that is run eagerly",
+    sees="`strategy.run` raises on a TPU: it does not support pure eager execution",
+    fix="call `strategy.run` inside a `tf.function`, and leave `run_functions_eagerly` off",
+    document="003",
+    switches=("strategy",),
+    symptoms=(
+        Symptom(
+            "NotImplementedError",
+            r"TPUStrategy\.run\(fn, \.\.\.\) does not support pure eager execution",
+            strategies=("tpu_traced", "tpu"),
+        ),
+    ),
+    claims=(
+        Claim("003-C1", "a TPU refuses `strategy.run` in pure eager execution", "true"),
+        Claim("003-C3", "the strategy says how many replicas it has and who found them", "true"),
+    ),
+)
+
+# %% tags=["parameters"]
+strategy = "tpu_traced"
+devices = 8
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import helpers
+
+clinic = helpers.open("fm16", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## What goes wrong
+#
+# You have written the step, tried it on your own machine, and kept `tf.function` for the day when it has to be fast. Every
+# strategy that you know runs it as it is. Then the program moves to a TPU.
+
+# %%
+import contextlib
+
+import numpy as np
+import tensorflow as tf
+
+from helpers import Proof, build_strategy, experiment, figures
+
+BATCH, RATE = 16, 0.1
+
+
+def examples():
+    return np.random.default_rng(0).normal(size=(BATCH, 3)).astype("float32")
+
+
+def make_weights():
+    return tf.Variable(tf.zeros((3, 1)), aggregation=tf.VariableAggregation.SUM)
+
+
+def step_for(weights):
+    """The step of one replica: its part of the batch, its part of the gradient."""
+
+    def step():
+        context = tf.distribute.get_replica_context()
+        each = BATCH // context.num_replicas_in_sync
+        mine = tf.slice(examples(), [context.replica_id_in_sync_group * each, 0], [each, 3])
+        with tf.GradientTape() as tape:
+            error = tf.matmul(mine, weights.read_value()) - 1.0
+            loss = tf.reduce_sum(tf.square(error)) / BATCH
+        weights.assign_sub(RATE * tape.gradient(loss, weights))
+
+    return step
+
+
+# %%
+@experiment
+def broken(setup):
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        weights = make_weights()
+    step = step_for(weights)
+    strategy.run(step)  # guilty: nothing has been traced, so there is no program to hand over
+    return Proof("the weights have moved", [bool(np.any(weights.numpy()))], [True])
+
+
+clinic.reproduces(broken)
+
+# %% [markdown]
+# ## Why
+#
+# A GPU is sent one operation after the other, and Python may sit between them. A TPU gets one *program*, compiled for all of its
+# cores at once, and `strategy.run` is where that program begins. Run eagerly there is no graph around the call, so there is
+# nothing to compile, and `TPUStrategy` says so. Other strategies take the same call, one operation at a time.
+#
+# It is not enough that the step is a `tf.function` somewhere: `tf.config.run_functions_eagerly(True)`, which everybody turns on
+# to set a breakpoint, turns every one of them back into Python.
+#
+# The picture calls one step in four ways. See
+# [`tf.distribute.TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy).
+
+
+# %%
+@contextlib.contextmanager
+def debugging():
+    """Every `tf.function` runs as plain Python, as it does after somebody's search for a mistake."""
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+def as_it_is(strategy, step):
+    strategy.run(step)
+
+
+def given_a_function(strategy, step):
+    strategy.run(tf.function(step))
+
+
+def inside_a_function(strategy, step):
+    @tf.function
+    def train_step():
+        strategy.run(step)
+
+    train_step()
+
+
+def while_debugging(strategy, step):
+    with debugging():
+        inside_a_function(strategy, step)
+
+
+def works(call, setup):
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        weights = make_weights()
+    try:
+        call(strategy, step_for(weights))
+    except NotImplementedError:
+        return False
+    return bool(np.any(weights.numpy()))
+
+
+WAYS = {
+    "run(step)": as_it_is,
+    "run(tf.function(step))": given_a_function,
+    "run(step) in a tf.function": inside_a_function,
+    "the same while debugging": while_debugging,
+}
+one = clinic.setup.but(strategy="default", devices=1)
+mirrored, traced = (one.but(strategy=name, devices=8) for name in ("mirrored", "tpu_traced"))
+PLACES = [one, mirrored, traced]
+COLUMNS = ["no strategy", "mirrored x8", "TPU x8"]
+FOUND = {way: [works(call, place) for place in PLACES] for way, call in WAYS.items()}
+figures.grid(FOUND, COLUMNS, "runs", "raises", "Which call does which strategy take?")
+
+# %% [markdown]
+# ## The fix
+#
+# Put the call of `strategy.run` into a `tf.function`, with whatever you do with its results, and do so from the first day: then
+# every strategy takes it. The shortest way to write that is `tf.function(strategy.run)(step)`. The proof is the one that
+# matters: the weights that all replicas have made of the batch are those of one device.
+
+
+# %%
+@experiment
+def fixed(setup):
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        weights = make_weights()
+    step = step_for(weights)
+    tf.function(strategy.run)(step)  # repair: traced as a whole, so there is a program to hand over
+    alone = make_weights()
+    step_for(alone)()
+    got = [part.numpy() for part in strategy.experimental_local_results(weights)]
+    return Proof("every copy of the weights is that of one device", got, [alone.numpy()] * len(got))
+
+
+clinic.proves(fixed)
+
+# %%
+SETUPS = [
+    traced,
+    traced.but(keras=clinic.setup.other_keras),
+    mirrored,
+    mirrored.but(devices=2),
+    one,
+]
+clinic.table(SETUPS)
+
+# %% [markdown]
+# ## Switch and run
+#
+# Only the TPU's rows fail. `tpu_traced` needs no hardware: what it refuses is *traced*, what it accepts is *emulated*, all
+# replicas on CPU devices. On a machine with a TPU choose `tpu`, and the same cells are *executed*.
+
+# %% tags=["panel"]
+clinic.panel()
+
+# %% [markdown]
+# ## What you may have read
+#
+# The reference, document 003, says both of these, and both are so. The program that a TPU accepts has been traced by its own
+# class; that no TPU was attached changes neither answer.
+
+# %% tags=["claims"]
+tpu = build_strategy(traced)
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+clinic.judges(
+    {
+        "003-C1": [not works(as_it_is, traced), not works(while_debugging, traced)],
+        "003-C3": [tpu.num_replicas_in_sync == 8, isinstance(tpu.cluster_resolver, resolver)],
+    },
+    evidence="traced",
+)
+
+# %% [markdown]
+# ## Exercise
+#
+# This loop is traced, and counts how many examples each replica has seen. Yesterday somebody looked for a mistake in it. Change
+# it so that a TPU takes it again.
+
+
+# %% tags=["exercise"]
+@experiment
+def attempt(setup):
+    strategy = build_strategy(setup)
+
+    def count():
+        return tf.constant(BATCH // tf.distribute.get_strategy().num_replicas_in_sync)
+
+    @tf.function
+    def counts():
+        return strategy.run(count)
+
+    tf.config.run_functions_eagerly(True)
+    try:
+        got = strategy.experimental_local_results(counts())
+    finally:
+        tf.config.run_functions_eagerly(False)
+    return Proof("the replicas have seen the whole batch", [sum(map(int, got))], [BATCH])
+
+
+clinic.exercise(attempt)
+
+
+# %% tags=["solution"]
+@experiment
+def solved(setup):
+    strategy = build_strategy(setup)
+
+    def count():
+        return tf.constant(BATCH // tf.distribute.get_strategy().num_replicas_in_sync)
+
+    @tf.function
+    def counts():
+        return strategy.run(count)
+
+    got = strategy.experimental_local_results(counts())
+    return Proof("the replicas have seen the whole batch", [sum(map(int, got))], [BATCH])
+
+
+clinic.solution(solved)
+
+# %% [markdown]
+# ## See also
+#
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else changes when a step is traced.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): a step that reads its weights, which a TPU refuses as well.
+# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): a step that is not handed to `strategy.run`.

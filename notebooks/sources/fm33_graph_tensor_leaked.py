@@ -1,0 +1,327 @@
+# %% [markdown]
+# # FM33. A tensor that leaves its `tf.function` cannot be used elsewhere
+#
+# One function computes something and keeps it for another, in an attribute or a dictionary. Where that is used, TensorFlow
+# says that a tensor is out of scope, and the line that it complains about is not the one to change.
+#
+# ```text
+# TypeError: The tensor <tf.Tensor 'Mean:0' shape=(3,) dtype=float32> cannot be accessed from here, because it was defined in FuncGraph(name=function), which is out of scope.
+# ```
+#
+# *Loud, under every strategy and both Keras generations; silent in the exercise. From document 000.*
+
+# %% tags=["declaration"]
+from helpers import Claim, FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm33",
+    slug="graph_tensor_leaked",
+    title="A tensor that leaves its `tf.function` cannot be used elsewhere",
+    sees="a tensor `is out of scope and cannot be used here`: TypeError or InaccessibleTensorError",
+    fix="return the tensor and pass it on as an argument, or keep its value in a `tf.Variable`",
+    document="000",
+    switches=("strategy", "keras"),
+    symptoms=(
+        Symptom(
+            "TypeError",
+            r"is out of scope and cannot be used here\. Use return values",
+        ),
+    ),
+    claims=(
+        Claim("000-C8", "closures that `tf.function` makes by mistake cause such errors", "half"),
+    ),
+)
+
+# %% tags=["parameters"]
+strategy = "default"
+devices = 1
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import helpers
+
+clinic = helpers.open("fm33", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## What goes wrong
+#
+# First you look at a batch, to know its mean, then you train on what is left without it. The first function has run when the
+# second one starts, so you believe that what it has put into a dictionary is a number.
+
+# %%
+import numpy as np
+import tensorflow as tf
+
+from helpers import Proof, build_strategy, experiment, figures
+
+RATE = 0.1
+ROWS = 8
+
+
+def batch(number):
+    return np.random.default_rng(number).normal(loc=2.0, size=(ROWS, 3)).astype("float32")
+
+
+def own_rows(data):
+    """This replica's part of a batch."""
+    context = tf.distribute.get_replica_context()
+    return data[context.replica_id_in_sync_group :: context.num_replicas_in_sync]
+
+
+def begin(setup):
+    """A strategy, and a model and its optimizer in the scope."""
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+        model.compile(tf.keras.optimizers.SGD(RATE), loss="mse")
+        model.optimizer.build(model.trainable_variables)
+    return strategy, model
+
+
+def update(model, rows):
+    """One step; what all replicas add up to is the mean error of the whole batch."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.square(model(rows) - 1.0)) / ROWS
+    gradients = tape.gradient(loss, model.trainable_variables)
+    model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+def call(strategy, step):
+    """Calls a step on every replica, from a `tf.function` of its own."""
+
+    @tf.function
+    def function(data):
+        strategy.run(step, args=(data,))
+
+    function(tf.constant(batch(0)))
+
+
+# %%
+@experiment
+def broken(setup):
+    strategy, model = begin(setup)
+    kept = {}
+
+    def look(data):
+        kept["mean"] = tf.reduce_mean(own_rows(data), axis=0)  # guilty: a symbol, not a number
+
+    def learn(data):
+        update(model, own_rows(data) - kept["mean"])
+
+    call(strategy, look)
+    call(strategy, learn)
+
+
+clinic.reproduces(broken)
+
+# %% [markdown]
+# ## Why
+#
+# `tf.function` runs your Python once, with symbols in place of numbers, and writes down a graph. What `tf.reduce_mean` gives
+# back there is a place in this graph. Python keeps it as it keeps anything, and then the graph is finished. When the next
+# function is traced, the symbol belongs to a graph that is not its own, and no number was ever put into your dictionary.
+#
+# Only what a function *returns* is computed for its caller, and only a `tf.Variable` holds a value from one call to the next.
+#
+# The picture keeps a mean in four ways, and asks for it in three places; in the last one, a third function calls the other two,
+# and the error has the name `InaccessibleTensorError`. See
+# [the guide to `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
+
+
+# %%
+def in_list():
+    """How to keep the mean of a batch, and how to find it again."""
+    kept = []
+    return tf.function(lambda data: kept.append(tf.reduce_mean(data))), lambda: kept[0]
+
+
+class Look(tf.keras.layers.Layer):
+    def call(self, inputs):
+        self.mean = tf.reduce_mean(inputs)
+        return inputs
+
+
+def in_attribute():
+    layer = Look()
+    return tf.function(lambda data: layer(data)), lambda: layer.mean
+
+
+def returned():
+    kept, mean = [], tf.function(lambda data: tf.reduce_mean(data))
+    return lambda data: kept.append(mean(data)), lambda: kept[0]
+
+
+def in_variable():
+    kept = tf.Variable(0.0)
+    return tf.function(lambda data: kept.assign(tf.reduce_mean(data))), lambda: kept
+
+
+def eager_code(keep, find, data):
+    keep(data)
+    return find() + 0.0
+
+
+def another_function(keep, find, data):
+    keep(data)
+    return tf.function(lambda: find() + 0.0)()
+
+
+def third_function(keep, find, data):
+    return tf.function(lambda data: another_function(keep, find, data))(data)
+
+
+def error_of(way, place):
+    """The name of the error that comes instead of the right mean; empty if none does."""
+    try:
+        mean = float(place(*way(), tf.constant(batch(0))))
+    except (TypeError, ValueError) as error:  # an InaccessibleTensorError is a ValueError
+        return type(error).__name__
+    return "" if np.isclose(mean, batch(0).mean()) else "wrong"
+
+
+WAYS = {
+    "in a list": in_list,
+    "in a layer's attribute": in_attribute,
+    "as a result": returned,
+    "in a tf.Variable": in_variable,
+}
+PLACES = [eager_code, another_function, third_function]
+FOUND = {name: [not error_of(way, place) for place in PLACES] for name, way in WAYS.items()}
+COLUMNS = ["eager code", "another function", "both in a third"]
+figures.grid(FOUND, COLUMNS, "yes", "no", "Can the kept mean be used there?")
+
+# %% [markdown]
+# ## The fix
+#
+# Let a `tf.Variable` hold what must last. Under a strategy make it in the scope, and say with `aggregation` what the values of
+# several replicas come to. If the second function follows at once, no variable is needed: return the tensor from the first, and
+# make it an argument of the second.
+
+
+# %%
+def on_paper(weights, rows):
+    """The weights after one update from these rows, worked out by hand."""
+    kernel, bias = weights
+    slope = 2 * (rows @ kernel + bias - 1.0) / ROWS
+    return [kernel - RATE * rows.T @ slope, bias - RATE * slope.sum(axis=0)]
+
+
+@experiment
+def fixed(setup):
+    strategy, model = begin(setup)
+    want = on_paper(model.get_weights(), batch(0) - batch(0).mean(axis=0))
+    with strategy.scope():
+        how = tf.VariableAggregation.MEAN
+        kept = {"mean": tf.Variable(tf.zeros(3), trainable=False, aggregation=how)}
+
+    def look(data):
+        kept["mean"].assign(tf.reduce_mean(own_rows(data), axis=0))  # repair
+
+    def learn(data):
+        update(model, own_rows(data) - kept["mean"])
+
+    call(strategy, look)
+    call(strategy, learn)
+    return Proof(
+        "the update is that of the centred batch, worked out by hand",
+        model.get_weights(),
+        want,
+        tolerance=1e-5,
+    )
+
+
+clinic.proves(fixed)
+
+# %%
+alone = clinic.setup.but(strategy="default", devices=1)
+two = clinic.setup.but(strategy="mirrored", devices=2)
+SETUPS = [alone, two, two.but(devices=4), two.but(strategy="central_storage")]
+SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (alone, two)]
+clinic.table(SETUPS)
+
+# %% [markdown]
+# ## Switch and run
+#
+# No switch makes this go away. With two replicas the tensor that is out of scope is called `replica_1/Mean`: both have written
+# into one dictionary while they were traced, and the second one has won.
+
+# %% tags=["panel"]
+clinic.panel()
+
+# %% [markdown]
+# ## What you may have read
+#
+# Document 000 suspects closures that `tf.function` makes around variables, and says that they set replicas against each other.
+# A closure around variables is how nearly every step is written, and two replicas share one without trouble. It is the closure
+# around another graph's tensor that fails, and for that no replica is needed.
+
+
+# %% tags=["claims"]
+def trains_variables_of_a_closure(setup):
+    """Is the update right if the step finds the model in a closure, and the replicas share it?"""
+    strategy, model = begin(setup)
+    want = on_paper(model.get_weights(), batch(0))
+    call(strategy, lambda data: update(model, own_rows(data)))
+    pairs = zip(model.get_weights(), want)
+    return all(np.allclose(got, each, atol=1e-5) for got, each in pairs)
+
+
+clinic.judges(
+    {
+        "000-C8": [
+            error_of(in_list, another_function) == "TypeError",
+            error_of(in_attribute, third_function) == "InaccessibleTensorError",
+            not trains_variables_of_a_closure(two),
+        ],
+    },
+)
+
+# %% [markdown]
+# ## Exercise
+#
+# All batches are to lose the mean of the first one. There is one function here, traced once, so nothing is raised; it would be
+# with the first batch of another shape. Until then each batch loses a mean of its own. Make it the first one's.
+
+
+# %% tags=["exercise"]
+@experiment
+def attempt(setup):
+    first = []
+
+    @tf.function
+    def centred(data):
+        if not first:
+            first.append(tf.reduce_mean(data))
+        return data - first[0]
+
+    got = [centred(tf.constant(batch(number))) for number in range(3)]
+    want = [batch(number) - batch(0).mean() for number in range(3)]
+    return Proof("all batches have lost the mean of the first one", got, want, tolerance=1e-5)
+
+
+clinic.exercise(attempt)
+
+
+# %% tags=["solution"]
+@experiment
+def solved(setup):
+    first = tf.reduce_mean(batch(0))
+
+    @tf.function
+    def centred(data, mean):
+        return data - mean
+
+    got = [centred(tf.constant(batch(number)), first) for number in range(3)]
+    want = [batch(number) - batch(0).mean() for number in range(3)]
+    return Proof("all batches have lost the mean of the first one", got, want, tolerance=1e-5)
+
+
+clinic.solution(solved)
+
+# %% [markdown]
+# ## See also
+#
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): Python that runs once, where you meant every step.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): asking for a number while there are only symbols.
+# - [fm12 variables_recreated](fm12_variables_recreated.ipynb): where to make a variable that has to last.

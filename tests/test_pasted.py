@@ -1,0 +1,140 @@
+"""What a notebook offers to be pasted works where there is nothing but TensorFlow: both blocks of a fix, and every check."""
+
+import ast
+import re
+
+import nbformat
+import pytest
+from pasted import DESCRIBED_TPU, blocks, code_lines, printed_as_told, raised_as_told, run_script
+
+from helpers import pasted
+from helpers.base import files
+from helpers.modes import checks
+from helpers.notebooks import catalog
+
+MODES = {mode.id: mode for mode in catalog.modes()}
+LONGEST = 10
+ALLOWED = {"tensorflow", "keras", "numpy", "os", "tempfile"}
+
+
+def notebook(mode):
+    return nbformat.read(files.ROOT / mode.notebook, as_version=4)
+
+
+def parameter(found, name: str):
+    cell = next(each for each in found.cells if "parameters" in each.metadata.get("tags", []))
+    return ast.literal_eval(re.search(rf"^{name} = ([^#\n]+)", cell.source, re.M).group(1).strip())
+
+
+def imported(block: str) -> set[str]:
+    nodes = [
+        node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = [getattr(node, "module", None) or node.names[0].name for node in nodes]
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_a_fix_is_two_short_blocks(mode):
+    found = blocks(notebook(mode))
+    assert len(found) == 2, "one block before, one after"
+    for block in found:
+        assert len(code_lines(block)) <= LONGEST
+        assert imported(block) <= ALLOWED
+        assert printed_as_told(block) or raised_as_told(block), "what must come of it"
+    assert not raised_as_told(found[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+def test_a_fix_can_be_pasted(mode):
+    """The first block fails in the words of its mode, or prints what is wrong; the second prints what is right."""
+    page = notebook(mode)
+    for number, block in enumerate(blocks(page)):
+        came = run_script(block, parameter(page, "keras"), mode.id in DESCRIBED_TPU)
+        told = raised_as_told(block)
+        assert bool(came["error"]) == bool(told), came
+        assert came["printed"] == printed_as_told(block)[: len(came["printed"])]
+        if not told:
+            assert len(came["printed"]) == len(printed_as_told(block))
+            continue
+        assert (
+            number == 0 and came["error"]["name"] == told[0] and told[1] in came["error"]["message"]
+        )
+        says = [each.says for each in mode.symptoms if each.raises == told[0]]
+        assert any(re.search(each, came["error"]["message"]) for each in says), (
+            "its mode's own words"
+        )
+
+
+CHECKS = [name for name in vars(checks) if name.startswith("assert_")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_can_be_pasted(name):
+    """Alone, as `helpers.pasted` gives it, it finds every name that it uses."""
+    text = pasted(getattr(checks, name))
+    body = ast.parse(text).body
+    assert all(isinstance(each, ast.ClassDef | ast.FunctionDef) for each in body)
+    assert name in {each.name for each in body}
+    came = run_script(f"{text}\n\n{EXAMPLES[name]}")
+    assert came["error"] is None and came["printed"] == ["quiet", "SilentFailure"], came
+
+
+SETTING = """
+import tensorflow as tf
+strategy = tf.distribute.MirroredStrategy()
+def dense():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+    model.compile("adam", "mse")
+    return model
+with strategy.scope():
+    inside = dense()
+outside = dense()
+def told(check, *given):
+    try:
+        check(*given)
+        print("quiet")
+    except SilentFailure:
+        print("SilentFailure")
+def both(check, good, bad):
+    told(check, *good)
+    told(check, *bad)
+def per_replica(*values):
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: tf.constant(values[context.replica_id_in_sync_group])
+    )
+def restored(name):
+    path = tf.train.Checkpoint(a=tf.Variable(1.0)).save("here")
+    return tf.train.Checkpoint(**{name: tf.Variable(0.0)}).restore(path)
+"""
+# For each check what it lets pass, and then what it does not.
+GIVEN = {
+    "assert_distributed": "(strategy, inside.variables), (strategy, outside.variables)",
+    "assert_tracked": "(inside, inside.variables), (inside, [tf.Variable(0.0)])",
+    "assert_same_values": "('they', [1.0], [1.0]), ('they', [1.0], [2.0])",
+    "assert_restored": "(restored('a'),), (restored('b'),)",
+    "assert_gradients_fit": "([tf.ones(2)], [tf.Variable([1.0, 2.0])]), ([None], [tf.Variable(1.0)])",
+    "assert_same_global_batch": "(strategy, 4, 8), (strategy, 8, 8)",
+    "assert_optimizer_resumed": "(outside, 0), (outside, 5)",
+    "assert_shared": "(inside, inside), (inside, outside)",
+    "assert_loss_of_whole_batch": "(strategy, per_replica(1.0, 2.0), 3.0), (strategy, per_replica(1.0, 2.0), 1.5)",
+    "assert_replicas_agree": "(strategy, inside.variables), (strategy, apart())",
+    "assert_scope_of_writers": "(strategy, inside.variables), (strategy, outside.variables)",
+    "assert_mean_of_all": "(strategy, 2.0, per_replica([1.0], [3.0])), (strategy, 3.0, per_replica([1.0], [3.0]))",
+    "assert_global_batch": "(strategy, per_replica([1.0], [3.0]), 2), (strategy, per_replica([1.0], [3.0]), 1)",
+}
+APART = """
+def apart():
+    with strategy.scope():
+        count = tf.Variable(0.0, aggregation=tf.VariableAggregation.MEAN)
+    for number, copy in enumerate(count.values):
+        copy.assign(float(number))
+    return [count]
+"""
+EXAMPLES = {name: f"{SETTING}{APART}\nboth({name}, {given})" for name, given in GIVEN.items()}
+
+
+def test_every_check_has_an_example():
+    assert set(EXAMPLES) == set(CHECKS)
