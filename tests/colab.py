@@ -1,7 +1,7 @@
 """What a fresh runtime of Colab is: its versions, and this repository in a file."""
 
-import ast
 import json
+import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
@@ -33,8 +33,6 @@ def git(*words, cwd=ROOT) -> str:
     return done.stdout
 
 
-def value_of(name: str) -> str:
-    """A constant of the set-up cell as it stands in the notebooks."""
-    line = next(each for each in cell("bootstrap").splitlines() if each.startswith("ADDRESS, "))
-    names, values = line.split(" = ")
-    return ast.literal_eval(values)[names.split(", ").index(name)]
+def address() -> tuple[str, str]:
+    """The repository and the tag in the set-up cell, as they stand in the notebooks."""
+    return re.search(r"git\+(https://[^@\s]+)@(\S+)", cell("bootstrap")).groups()

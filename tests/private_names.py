@@ -10,7 +10,7 @@ from helpers.base import privates
 from helpers.base.privates import ROWS
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("helpers/**/*.py", "notebooks/*.py", "tests/*.py")
+PLACES = ("helpers/**/*.py", "notebooks/sources/*.py", "tests/*.py")
 OWN_TESTS = [f"tests/{name}.py" for name in ("foreign_objects", "private_names", "test_privates")]
 # These speak of the names, and lean on none.
 SPEAKING = {"helpers/base/privates.py", *OWN_TESTS}

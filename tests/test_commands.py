@@ -8,7 +8,7 @@ from conftest import ROOT, changed
 
 from helpers import cli
 from helpers.base.refusals import Refused
-from helpers.notebooks import render, sources, targets
+from helpers.notebooks import catalog, render, sources, targets
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
@@ -72,7 +72,10 @@ def test_the_command_itself_says_it_without_a_traceback(tmp_path):
 @pytest.mark.slow
 def test_rendering_twice_gives_the_same_bytes(project):
     """Pictures included; on one machine, since a picture may differ with the version that drew it."""
-    paths = [project / "notebooks" / "fm17_tpu_not_initialised.ipynb", project / "README.md"]
+    paths = [
+        project / "notebooks" / "sources" / "fm17_tpu_not_initialised.ipynb",
+        project / "README.md",
+    ]
     rendered = []
     for _ in range(2):
         paths[0].unlink()
@@ -84,10 +87,10 @@ def test_rendering_twice_gives_the_same_bytes(project):
 @pytest.mark.slow
 def test_a_new_mode_is_one_file(project):
     """Rendering it also brings catalog, README and the map in the first notebook up to date."""
-    first = (project / "notebooks" / "fm17_tpu_not_initialised.py").read_text()
+    first = (project / "notebooks" / "sources" / "fm17_tpu_not_initialised.py").read_text()
     second = first.replace('id="fm17"', 'id="fm98"').replace("# # FM17.", "# # FM98.")
     second = second.replace('slug="tpu_not_initialised"', 'slug="trial_mode"')
-    (project / "notebooks" / "fm98_trial_mode.py").write_text(second)
+    (project / "notebooks" / "sources" / "fm98_trial_mode.py").write_text(second)
     assert any("fm98" in problem for problem in render.stale())
     render.render_all(["fm98"])
     assert render.stale() == []
@@ -98,7 +101,7 @@ def test_a_new_mode_is_one_file(project):
 def test_pull_brings_back_what_was_rendered(project):
     for source in sources.sources():
         before = source.read_text()
-        sources.pull(source.with_suffix(".ipynb"))
+        sources.pull(sources.stored(source))
         assert source.read_text() == before
 
 
@@ -106,7 +109,9 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
     notebook = project / "notebooks" / NOTEBOOK.name
     changed(notebook, "You believe that a model", "You are sure that a model")
     sources.pull(notebook)
-    assert "# You are sure that a model" in notebook.with_suffix(".py").read_text()
+    source = sources.sources(["fm25"])[0]
+    assert "# You are sure that a model" in source.read_text()
+    assert catalog.read_mode(source), "the declaration, which is on no page, is kept"
     assert any("run: clinic render fm25" in problem for problem in render.stale(["fm25"]))
 
 

@@ -14,7 +14,7 @@ from helpers.switches import tpu
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 installed = pytest.mark.skipif(bool(programs.not_installed()), reason=programs.not_installed())
-FM24 = catalog.read_mode(ROOT / "notebooks" / "fm24_xla_refuses.py")
+FM24 = catalog.read_mode(ROOT / "notebooks" / "sources" / "fm24_xla_refuses.py")
 
 
 def context():

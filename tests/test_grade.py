@@ -27,7 +27,10 @@ from helpers.workshop import exercises, grade, guard
 UNRUN = {
     "unchanged": (WRONG, "red: it is as it was handed out"),
     "printed": (f'{WRONG}\nprint("FM05 exercise | green")', "red: it is as it was handed out"),
-    "mode_replaced": (f"class M:\n    exercise = print\n\n\nMODE = M()\n{WRONG}", "red: it is as"),
+    "mode_replaced": (
+        f"class M:\n    exercise = print\n\n\nclinic = M()\n{WRONG}",
+        "red: it is as",
+    ),
     "proof_replaced": (f"class Proof:\n    holds = True\n\n\n{WRONG}", "not run: it replaces"),
     "proof_patched": (first("Proof.holds = True"), "not run: it reaches around its exercise"),
     "patched_by_name": (first('setattr(Proof, "holds", True)'), "not run: it reaches around"),
@@ -130,9 +133,9 @@ def test_who_solves_an_exercise_as_its_solution_does_is_not_refused(mode):
         exercises.both_parts(own, participant)
     cell(participant, "exercise").source = solution_in_place(own)
     project, attempt = exercises.both_parts(own, participant)
-    assert "def attempt(setup)" in attempt and "MODE = FailureMode(" in project
+    assert "def attempt(setup)" in attempt and "clinic = helpers.open(" in project
     assert not re.search(
-        r"MODE\.(table|judges|proves)\(|def (broken|fixed|attempt|solved)\(", project
+        r"clinic\.(table|judges|proves)\(|def (broken|fixed|attempt|solved)\(", project
     )
 
 

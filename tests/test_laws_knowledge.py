@@ -116,7 +116,7 @@ def spelled(says: str) -> str:
 
 def pasted(mode, raises: str, says: str) -> str:
     """An error as it is pasted: with the code that goes wrong above it."""
-    cells = sources.notebook_of(files.notebooks() / f"{mode.id}_{mode.slug}.py").cells
+    cells = sources.notebook_of(files.sources() / f"{mode.id}_{mode.slug}.py").cells
     texts = [cell.source for cell in cells]
     first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
     code = [cell.source for cell in cells[first:last] if cell.cell_type == "code"]

@@ -26,6 +26,7 @@ HEADINGS = [
 
 
 CELL_TAGS = ["badges", "bootstrap", "parameters", "open", "panel", "exercise", "solution"]
+MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
 FIRST_SCREEN = 20  # lines of code that may stand before the story
 
 
@@ -153,6 +154,46 @@ def law_declared_apart() -> list[str]:
     return problems
 
 
+def law_message() -> list[str]:
+    """Under the title stands what people search for: of a loud mode the last line that a run gave, word for word."""
+    said = {keras: recorded_messages(keras) for keras in (2, 3)}
+    problems = []
+    for source in mode_sources():
+        mode, block = catalog.read_mode(source), MESSAGE.search(source.read_text())
+        if not block:
+            problems.append(f"{source.name}: nothing of what one sees stands under the title")
+        elif "loud" in mode.loud:
+            problems += [
+                f"{source.name}: no run has said {piece!r}"
+                for keras, piece in pieces(block.group(1))
+                if not any(piece in line for each in keras for line in said[each][mode.id])
+            ]
+    return problems
+
+
+def pieces(block: str):
+    """Each message of a block, cut where something is left out, with the Keras generations that it is of."""
+    text = re.sub(r"\n# (?!Keras [23]  )", " ", block.strip().removeprefix("# "))
+    for line in text.split("\n# "):
+        labelled = re.match(r"Keras ([23])  (.*)", line)
+        message = labelled.group(2) if labelled else line
+        for piece in re.split(r"\s*…\s*", message):
+            if piece:
+                yield ([int(labelled.group(1))] if labelled else [2, 3]), " ".join(piece.split())
+
+
+def recorded_messages(keras: int) -> dict[str, list[str]]:
+    """For each mode what its broken code has said in this record, with the class that it declares for that."""
+    said = {mode.id: [] for mode in catalog.modes()}
+    modes = {mode.id: mode for mode in catalog.modes()}
+    for line in json.loads((files.notebooks() / f"records/cpu-keras{keras}.json").read_text())[
+        "verdicts"
+    ]:
+        kinds = {each.raises for each in modes[line["mode"]].symptoms}
+        said[line["mode"]] += [" ".join(f"{kind}: {line['says']}".split()) for kind in kinds]
+    return said
+
+
 def law_links() -> list[str]:
     """A link from one notebook to another, or from the README, leads to a file that exists."""
     pages = [*sorted(files.notebooks().glob("*.ipynb")), files.ROOT / "README.md"]
@@ -255,6 +296,11 @@ MUTATIONS = [
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
+    (
+        "law_message",
+        edit("notebooks/sources/fm16_tpu_eager_run.py", "does not support pure", "cannot do"),
+    ),
+    ("law_message", edit("notebooks/sources/fm16_tpu_eager_run.py", "# ```text\n", "# ```\n")),
     ("law_first_screen", story_after_code),
     (
         "law_declared_apart",

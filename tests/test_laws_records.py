@@ -50,7 +50,7 @@ def law_compiled() -> list[str]:
 
 
 def source_of(mode) -> Path:
-    return (files.ROOT / mode.notebook).with_suffix(".py")
+    return files.sources() / f"{mode.id}_{mode.slug}.py"
 
 
 def law_atlas() -> list[str]:

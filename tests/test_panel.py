@@ -16,9 +16,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 @pytest.fixture(scope="module")
 def fm25():
-    """The notebook's own experiments, from its source up to the claims, run outside Jupyter."""
-    path = ROOT / "notebooks" / "fm25_load_outside_scope.py"
-    source = path.read_text().split("# ## What you may have read")[0]
+    """The notebook's own experiments, from its source up to the panel, run outside Jupyter."""
+    path = ROOT / "notebooks" / "sources" / "fm25_load_outside_scope.py"
+    source = path.read_text().split("# ## Switch and run")[0]
     names = {"__name__": "fm25", "__file__": str(path)}
     exec(compile(source, str(path), "exec"), names)
     return names

@@ -14,7 +14,7 @@ from helpers.notebooks import catalog, render, sources
 from helpers.records import atlas, compare, junit, measure, store
 from helpers.switches import runtime
 
-LEFT_OUT = re.compile(r"^(MODE\.(table|exercise|solution)|clinic = panel)\(", re.MULTILINE)
+LEFT_OUT = re.compile(r"^clinic\.(table|exercise|solution|panel)\(", re.MULTILINE)
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
 NAME = f"{runtime.kind()}-keras3"
@@ -116,8 +116,8 @@ def test_a_difference_is_a_failure_in_the_report(few):
 def test_a_notebook_that_fails_is_a_difference_and_the_rest_goes_on(few, capsys):
     changed(
         few / FM01,
-        "with MODE.reproduces(setup):\\n    broken(setup)",
-        "with MODE.reproduces(setup):\\n    pass",
+        "clinic.reproduces(broken)",
+        "clinic.reproduces(experiment(lambda setup: None))",
     )
     assert cli.main(["check", "fm01", "fm17", "--junit", str(few / "report.xml")]) == 1
     found = suites(few / "report.xml")["verdicts-keras3"]
@@ -219,7 +219,7 @@ def test_one_setup_that_does_not_end_leaves_the_others_their_verdicts(
 ):
     monkeypatch.setattr(measure, "MODE_LIMIT", 8)
     notebook = nbformat.read(few / FM01, as_version=4)
-    notebook.cells = [cell for cell in notebook.cells if "MODE.table(" not in cell.source]
+    notebook.cells = [cell for cell in notebook.cells if "clinic.table(" not in cell.source]
     nbformat.write(notebook, few / FM01)
     broken_copy(few, line)
     (few / RECORD).unlink()
@@ -231,8 +231,8 @@ def test_one_setup_that_does_not_end_leaves_the_others_their_verdicts(
 def test_a_notebook_that_fails_is_not_recorded(few, capsys):
     changed(
         few / FM01,
-        "with MODE.reproduces(setup):\\n    broken(setup)",
-        "with MODE.reproduces(setup):\\n    pass",
+        "clinic.reproduces(broken)",
+        "clinic.reproduces(experiment(lambda setup: None))",
     )
     before = (few / RECORD).read_text()
     assert cli.main(["record", "fm01", "--again"]) == 2

@@ -18,16 +18,17 @@ tensorflow | helpers/switches/tpu.py | The names of our CPU devices answer yes w
 tensorflow | helpers/switches/tpu.py | A TPU is described by replacing this method; under another name ours would not be called.
     tensorflow: distribute.cluster_resolver.TPUClusterResolver.get_tpu_system_metadata
     tensorflow: tpu.experimental.DeviceAssignment.tpu_device | tpu.experimental.DeviceAssignment.host_device
-tensorflow | notebooks/fm18_logical_devices.py | It puts a variable on one logical device.
+tensorflow | notebooks/sources/fm18_logical_devices.py | It puts a variable on one logical device.
     TPUStrategy().extended(): experimental_logical_device
-tensorflow | notebooks/fm32_optimizer_built_in_replica.py | Two sizes of one strategy in a process need sums of their own.
+tensorflow | notebooks/sources/fm32_optimizer_built_in_replica.py | Two sizes of one strategy in a process need sums of their own.
     tensorflow: distribute.MirroredStrategy._collective_key_base
 tensorflow | helpers/modes/variables.py | Where all devices read one copy of a variable, that copy is inside a wrapper.
     AggregatingVariable(): _v | distribute_strategy
-tensorflow | helpers/modes/checks.py notebooks/fm23_variable_outside_scope.py notebooks/fm35_restore_before_build.py | \
+tensorflow | helpers/modes/checks.py notebooks/sources/fm23_variable_outside_scope.py \
+notebooks/sources/fm35_restore_before_build.py | \
 It tells whether a strategy knows a variable.
     tensorflow: distribute.StrategyExtended.variable_created_in_scope
-tensorflow | notebooks/fm21_dataset_misdistributed.py | It is the function that cuts data for several workers.
+tensorflow | notebooks/sources/fm21_dataset_misdistributed.py | It is the function that cuts data for several workers.
     tensorflow.python.distribute.input_ops: auto_shard_dataset
 
 tensorflow | helpers/switches/tpu.py | A function that is traced already is known by it, and traced anew for all replicas.

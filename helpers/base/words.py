@@ -28,6 +28,7 @@ MODULES = TOOLS | {
     "atlas": "records.atlas",
     "checkup": "records.checkup",
     "desk": "triage.desk",
+    "finder": "panel.finder",
     "hosts": "switches.hosts",
     "runtime": "switches.runtime",
     "tpu": "switches.tpu",

@@ -9,6 +9,14 @@ from ..base.refusals import choose
 from .verdicts import Verdict
 
 TRUTHS = ("true", "half", "false")
+# The five documents whose advice is put to the test, by what each is about.
+DOCUMENTS = {
+    "000": "weights in strategy.run",
+    "001": "checkpoints and apply_gradients",
+    "002": "gradient accumulation",
+    "003": "TPUStrategy",
+    "004": "load_model and MirroredStrategy",
+}
 BEING_RENDERED: dict = {}  # a declaration that is newer than the catalog
 
 
@@ -112,8 +120,16 @@ def check_words(mode: FailureMode) -> None:
 
 def declared(identity: str) -> FailureMode:
     """A mode as the catalog has it, or as it is being rendered."""
-    known = json.loads(files.catalog_file().read_text()) | BEING_RENDERED
+    known = catalog_entries() | BEING_RENDERED
     return from_plain(known[choose("failure mode", identity, known)])
+
+
+def all_declared() -> list[FailureMode]:
+    return [from_plain(each) for each in catalog_entries().values()]
+
+
+def catalog_entries() -> dict:
+    return json.loads(files.catalog_file().read_text())
 
 
 def from_plain(known: dict) -> FailureMode:

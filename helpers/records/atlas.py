@@ -9,6 +9,7 @@ from ..base.files import write_whole
 from ..base.outcomes import LOOKS
 from ..base.refusals import Refused
 from ..base.templates import from_template
+from ..modes.mode import DOCUMENTS
 from ..notebooks import catalog
 from ..switches import formats, strategies
 from . import store
@@ -223,7 +224,8 @@ def explorer():
     shown = ipywidgets.HTML()
     boxes = {
         name: ipywidgets.Dropdown(
-            options=[(value or "all", value) for value in values], description=FILTERS[name]
+            options=[(DOCUMENTS.get(value, value) or "all", value) for value in values],
+            description=FILTERS[name],
         )
         for name, values in filter_options(atlas_rows()).items()
     }
