@@ -4,9 +4,10 @@ import sys
 from importlib import import_module
 
 from .base import words
-from .base.refusals import Refused
 
 if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python
+    from .base.refusals import Refused
+
     raise Refused(
         f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
     )

@@ -84,6 +84,7 @@ def main():
             tf.config.set_logical_device_configuration(cpu, two)
         use_two_devices(tf)
     else:
+        tpu.strategy()  # whose class is made from TensorFlow's own
         tf.distribute.TPUStrategy = lambda *given, **named: tpu.strategy()
         tf.distribute.cluster_resolver.TPUClusterResolver.connect = lambda *given, **named: None
     sys.modules["helpers"] = None  # from here on there is TensorFlow only
@@ -95,8 +96,9 @@ def use_two_devices(tf):
     real = tf.distribute.MirroredStrategy
 
     def mirrored(devices=None, cross_device_ops=None):
-        chosen = ["CPU:0", "CPU:1"] if devices is None else devices
-        return real(chosen, cross_device_ops or tf.distribute.ReductionToOneDevice())
+        if devices is None:
+            return real(["CPU:0", "CPU:1"], cross_device_ops)
+        return real(devices, cross_device_ops)
 
     tf.distribute.MirroredStrategy = mirrored
 

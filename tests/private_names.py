@@ -10,7 +10,7 @@ from helpers.base import privates
 from helpers.base.privates import ROWS
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("helpers/**/*.py", "notebooks/sources/*.py", "tests/*.py")
+PLACES = ("helpers/**/*.py", "helpers/**/*.ipy", "notebooks/sources/*.py", "tests/*.py")
 OWN_TESTS = [f"tests/{name}.py" for name in ("foreign_objects", "private_names", "test_privates")]
 # These speak of the names, and lean on none.
 SPEAKING = {"helpers/base/privates.py", *OWN_TESTS}
@@ -23,11 +23,18 @@ def sources(root: Path) -> dict[str, ast.Module]:
     paths = {path for pattern in PLACES for path in root.glob(pattern)}
     named = {path.relative_to(root).as_posix(): path for path in sorted(paths)}
     return {
-        name: ast.parse(path.read_text()) for name, path in named.items() if name not in SPEAKING
+        name: ast.parse(without_magics(path.read_text()))
+        for name, path in named.items()
+        if name not in SPEAKING
     }
 
 
 @functools.cache
+def without_magics(text: str) -> str:
+    """Python, where a cell has lines that only IPython reads."""
+    return re.sub(r"^(\s*)%.*$", r"\1pass", text, flags=re.MULTILINE)
+
+
 def private_names_used(root: Path = ROOT) -> set[tuple[str, str]]:
     """Every file of ours with every private name of others that it uses, also in code that it holds as text."""
     modules = {path.stem for path in root.glob("helpers/**/*.py")}

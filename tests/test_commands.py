@@ -101,7 +101,7 @@ def test_a_new_mode_is_one_file(project):
 def test_pull_brings_back_what_was_rendered(project):
     for source in sources.sources():
         before = source.read_text()
-        sources.pull(sources.stored(source))
+        sources.pull(sources.notebook_path(source))
         assert source.read_text() == before
 
 

@@ -154,6 +154,17 @@ def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
     assert found["outcome"] == outcome and says in found["says"]
 
 
+def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_path, monkeypatch):
+    """Its own file has the package's name."""
+    (tmp_path / "libtpu").mkdir()
+    for name in ("__init__.py", "libtpu.so"):
+        (tmp_path / "libtpu" / name).write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    request = dict.fromkeys(("topology", "replicas", "partitions", "spmd"))
+    said = programs.compile_apart(b"", request)["says"]
+    assert str(tmp_path / "libtpu" / "libtpu.so") in said
+
+
 @installed
 @pytest.mark.parametrize("name", tpu.TPUS)
 def test_a_training_step_compiles_for_all_replicas_of_every_tpu(name):

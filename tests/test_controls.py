@@ -81,7 +81,7 @@ def solution_that_solves_nothing(source):
 
 
 def step_left_out(source):
-    changed(source, "clinic.proves(fixed)\n", "")
+    changed(source, "clinic.exercise(attempt)\n", "")
 
 
 OF_A_NOTEBOOK = {
@@ -107,12 +107,12 @@ def without_table(source):
 
 def refused(mode: str, control, says: str):
     source = sources.sources([mode])[0]
-    stored = sources.stored(source).read_bytes()
+    stored = sources.notebook_path(source).read_bytes()
     control(source)
     without_table(source)
     with pytest.raises(Refused, match=says):
         render.render_all([mode])
-    assert sources.stored(source).read_bytes() == stored
+    assert sources.notebook_path(source).read_bytes() == stored
 
 
 @pytest.mark.parametrize("mode", IDS)

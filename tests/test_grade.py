@@ -37,16 +37,16 @@ UNRUN = {
     "inner_helpers": (first("import helpers.modes"), "not run: it reaches around"),
     "forged": (first("from IPython.display import display"), "not run: it reaches around"),
     "proof_of_itself": (
-        WRONG.replace("[predict(model, mean)]", "[before]"),
+        WRONG.replace("[after]", "[before]"),
         "not run: its proof is not the one",
     ),
     "another_return": (first('return Proof("", [1], [1])'), "not run: its proof is not the one"),
-    "shadowed": (first("predict = lambda *values: 1"), "not run: its proof is not the one"),
-    "given_replaced": (f"def predict(*values):\n    return 1.0\n\n\n{WRONG}", "not run: it repl"),
+    "shadowed": (first("Proof = print"), "not run: its proof is not the one"),
+    "given_replaced": (f"def make_model():\n    return 1.0\n\n\n{WRONG}", "not run: it repl"),
     "gone": ("", "not run: its exercise cell is missing"),
     "no_function": ("attempt = 3", "not run: its exercise cell is missing"),
     "syntax": (WRONG.replace("(setup):", "(setup)"), "not run: its exercise is not Python: line 2"),
-    "late_syntax": (first("nonlocal mean"), "not run: its exercise is not Python"),
+    "late_syntax": (first("nonlocal epoch"), "not run: its exercise is not Python"),
     "nested": (f"def attempt(setup): {'(' * 5000}", "not run: its exercise is not Python"),
 }
 

@@ -116,7 +116,7 @@ def spelled(says: str) -> str:
 
 def pasted(mode, raises: str, says: str) -> str:
     """An error as it is pasted: with the code that goes wrong above it."""
-    cells = sources.notebook_of(files.sources() / f"{mode.id}_{mode.slug}.py").cells
+    cells = sources.notebook_of(files.source_folder() / f"{mode.id}_{mode.slug}.py").cells
     texts = [cell.source for cell in cells]
     first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
     code = [cell.source for cell in cells[first:last] if cell.cell_type == "code"]
@@ -185,7 +185,7 @@ class Library:
 library = functools.cache(Library)
 
 
-FM25 = "notebooks/fm25_load_outside_scope"
+SOURCE = "notebooks/sources/fm25_load_outside_scope.py"
 
 
 WORDS = "helpers/triage/wordings"
@@ -206,12 +206,12 @@ MUTATIONS = [
     (
         "law_symptoms",
         edit(
-            f"{FM25}.py",
-            r'r"\d+ of \d+ variables live outside the scope of \w+"',
-            'r"the predictions differ after the restart"',
+            SOURCE,
+            r'r"not so: fit trains the loaded model on every device"',
+            'r"the predictions after the restart are those from before it"',
         ),
     ),
-    ("law_claims", edit(f"{FM25}.py", '"004-C5"', '"004-C50"')),
+    ("law_claims", edit(SOURCE, '"004-C5"', '"004-C50"')),
     ("law_wordings", edit(f"{WORDS}/fm04.toml", "[[wording]]", '[[wording]]\nsymptom = "x"')),
     ("law_wordings", edit(f"{WORDS}/fm03.toml", "from = '2.21'", "from = 'seen'")),
     ("law_wordings", edit(f"{WORDS}/fm07.toml", "proof = 'likely'", "proof = 'maybe'")),
@@ -228,13 +228,13 @@ test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(gl
 
 def test_a_mode_without_symptoms_says_since_when(project):
     begin, end = "    symptoms=(\n        Symptom(", "    claims=("
-    text = (project / f"{FM25}.py").read_text()
-    (project / f"{FM25}.py").write_text(
+    text = (project / SOURCE).read_text()
+    (project / SOURCE).write_text(
         text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :]
     )
     assert any("since when" in problem for problem in law_symptoms())
     changed(
-        project / f"{FM25}.py",
+        project / SOURCE,
         "    symptoms=(),\n",
         '    symptoms=(),\n    since="TensorFlow 2.30",\n',
     )

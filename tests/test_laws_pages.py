@@ -10,7 +10,6 @@ from conftest import changed
 from law import all_tests_of, compared_text, edit
 
 from helpers.base import files
-from helpers.modes.mode import from_plain
 from helpers.notebooks import catalog, render, sources
 from helpers.switches import setups
 
@@ -26,8 +25,6 @@ HEADINGS = [
 
 
 CELL_TAGS = ["badges", "bootstrap", "parameters", "open", "panel", "exercise", "solution"]
-MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
-FIRST_SCREEN = 20  # lines of code that may stand before the story
 
 
 MACHINE_BOUND = re.compile(
@@ -105,6 +102,7 @@ def marked(text: str) -> bool:
 
 def is_statement(line: str) -> bool:
     code = line.split("#")[0].strip()
+    code += "\n def decorated(): pass" if code.startswith("@") else ""
     try:
         tree = ast.parse(f"def function():\n {code}{' pass' if code.endswith(':') else ''}")
     except SyntaxError:
@@ -120,78 +118,6 @@ def law_outputs() -> list[str]:
         if "widgets" in notebook.metadata or MACHINE_BOUND.search(compared_text(notebook)):
             problems.append(path.name)
     return problems
-
-
-def law_first_screen() -> list[str]:
-    """A page begins with its story: set-up, parameters and the line that opens the clinic, and no more code before it."""
-    return [
-        f"{path.name}: {count} lines of code before its first heading"
-        for path in map(sources.stored, mode_sources())
-        if (count := lines_before_story(path)) > FIRST_SCREEN
-    ]
-
-
-def lines_before_story(path: Path) -> int:
-    """Lines with code, set-up and parameters included."""
-    count = 0
-    for cell in nbformat.read(path, as_version=4).cells:
-        if cell.source.startswith("## "):
-            return count
-        lines = [line.strip() for line in cell.source.splitlines()]
-        count += cell.cell_type == "code" and sum(bool(line) and line[0] != "#" for line in lines)
-    return count
-
-
-def law_declared_apart() -> list[str]:
-    """What a source declares is in the catalog as it stands there, and on no page; a page opens its own mode."""
-    known, problems = json.loads(files.catalog_file().read_text()), []
-    for source in mode_sources():
-        mode, page = catalog.read_mode(source), sources.stored(source).read_text()
-        if from_plain(known.get(mode.id) or known["fm01"]) != mode:
-            problems.append(f"{source.name}: the catalog has another declaration")
-        if "FailureMode(" in page or f'helpers.open(\\"{mode.id}\\", ' not in page:
-            problems.append(f"{source.name}: its page declares a mode, or opens another")
-    return problems
-
-
-def law_message() -> list[str]:
-    """Under the title stands what people search for: of a loud mode the last line that a run gave, word for word."""
-    said = {keras: recorded_messages(keras) for keras in (2, 3)}
-    problems = []
-    for source in mode_sources():
-        mode, block = catalog.read_mode(source), MESSAGE.search(source.read_text())
-        if not block:
-            problems.append(f"{source.name}: nothing of what one sees stands under the title")
-        elif "loud" in mode.loud:
-            problems += [
-                f"{source.name}: no run has said {piece!r}"
-                for keras, piece in pieces(block.group(1))
-                if not any(piece in line for each in keras for line in said[each][mode.id])
-            ]
-    return problems
-
-
-def pieces(block: str):
-    """Each message of a block, cut where something is left out, with the Keras generations that it is of."""
-    text = re.sub(r"\n# (?!Keras [23]  )", " ", block.strip().removeprefix("# "))
-    for line in text.split("\n# "):
-        labelled = re.match(r"Keras ([23])  (.*)", line)
-        message = labelled.group(2) if labelled else line
-        for piece in re.split(r"\s*…\s*", message):
-            if piece:
-                yield ([int(labelled.group(1))] if labelled else [2, 3]), " ".join(piece.split())
-
-
-def recorded_messages(keras: int) -> dict[str, list[str]]:
-    """For each mode what its broken code has said in this record, with the class that it declares for that."""
-    said = {mode.id: [] for mode in catalog.modes()}
-    modes = {mode.id: mode for mode in catalog.modes()}
-    for line in json.loads((files.notebooks() / f"records/cpu-keras{keras}.json").read_text())[
-        "verdicts"
-    ]:
-        kinds = {each.raises for each in modes[line["mode"]].symptoms}
-        said[line["mode"]] += [" ".join(f"{kind}: {line['says']}".split()) for kind in kinds]
-    return said
 
 
 def law_links() -> list[str]:
@@ -252,10 +178,6 @@ def second_parameters_cell(root):
     )
 
 
-def story_after_code(root):
-    edit_notebook(root, lambda cell: cell.update(source=cell["source"] + "\na = 1" * 10))
-
-
 def copied_notebook(root):
     text = (root / SOURCE).read_text()
     (root / "notebooks" / "sources" / "fm25_again.py").write_text(text)
@@ -288,7 +210,7 @@ MUTATIONS = [
     (
         "law_markers",
         edit(
-            f"{FM25}.py",
+            SOURCE,
             "setup.save_format, make_model)  # guilty",
             "setup.save_format,\n make_model)  # guilty",
         ),
@@ -296,17 +218,6 @@ MUTATIONS = [
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
-    (
-        "law_message",
-        edit("notebooks/sources/fm16_tpu_eager_run.py", "does not support pure", "cannot do"),
-    ),
-    ("law_message", edit("notebooks/sources/fm16_tpu_eager_run.py", "# ```text\n", "# ```\n")),
-    ("law_first_screen", story_after_code),
-    (
-        "law_declared_apart",
-        edit("helpers/notebooks/catalog.json", '"a loaded model works', '"a loaded model runs'),
-    ),
-    ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
     ("law_links", edit(f"{FM25}.ipynb", "(fm05_untracked", "(fm55_untracked")),
 ]
 

@@ -50,7 +50,7 @@ def law_compiled() -> list[str]:
 
 
 def source_of(mode) -> Path:
-    return files.sources() / f"{mode.id}_{mode.slug}.py"
+    return files.source_folder() / f"{mode.id}_{mode.slug}.py"
 
 
 def law_atlas() -> list[str]:

@@ -113,7 +113,6 @@ def restored(name):
 GIVEN = {
     "assert_distributed": "(strategy, inside.variables), (strategy, outside.variables)",
     "assert_tracked": "(inside, inside.variables), (inside, [tf.Variable(0.0)])",
-    "assert_same_values": "('they', [1.0], [1.0]), ('they', [1.0], [2.0])",
     "assert_restored": "(restored('a'),), (restored('b'),)",
     "assert_gradients_fit": "([tf.ones(2)], [tf.Variable([1.0, 2.0])]), ([None], [tf.Variable(1.0)])",
     "assert_same_global_batch": "(strategy, 4, 8), (strategy, 8, 8)",

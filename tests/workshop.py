@@ -27,8 +27,8 @@ def cell(book, tag: str):
 
 
 WRONG = cell(notebook(FM05), "exercise").source
-RIGHT = WRONG.replace("(model=model)", "(model=model, mean=mean)")
-START = "    model, mean = make_model(), tf.Variable(tf.zeros(3))\n"
+RIGHT = WRONG.replace("(model=model)", "(model=model, epoch=epoch)")
+START = "    model, epoch = make_model(), tf.Variable(0.0)\n"
 FORGED = '{"application/vnd.strategy-clinic+json": {"step": "exercise", "colour": "green"}}'
 
 

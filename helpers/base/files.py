@@ -24,7 +24,7 @@ def notebooks() -> Path:
     return ROOT / "notebooks"
 
 
-def sources() -> Path:
+def source_folder() -> Path:
     return notebooks() / "sources"
 
 

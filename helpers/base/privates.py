@@ -85,8 +85,8 @@ tensorflow | tests/test_kernels.py | A kernel is asked whether its TensorFlow is
     tensorflow.python.eager.context: context
     context(): _initialized
 
-ipython | helpers/base/refusals.py helpers/panel/clinic.py helpers/notebooks/bootstrap.ipy tests/test_setups.py \
-tests/test_colab.py | What this method says is shown instead of a traceback.
+ipython | helpers/base/refusals.py helpers/panel/clinic.py helpers/notebooks/bootstrap.ipy \
+tests/test_setups.py | What this method says is shown instead of a traceback.
     failed cell(): _render_traceback_
 ipython | helpers/switches/setups.py | The cells that were run are in it, papermill's among them.
     InteractiveShell().user_ns(): In

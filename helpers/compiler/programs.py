@@ -109,7 +109,7 @@ def answer_of_compiler(place: Path) -> dict:
     deadline, log = time.monotonic() + COMPILING, place / "log"
     with open(log, "w") as said:
         process = subprocess.Popen(
-            [sys.executable, str(COMPILER), str(place)],
+            [sys.executable, "-P", str(COMPILER), str(place)],
             env=os.environ | NO_HOST,
             stdin=subprocess.DEVNULL,
             stdout=said,

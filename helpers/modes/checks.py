@@ -61,18 +61,6 @@ def assert_tracked(saved, variables):
         )
 
 
-def assert_same_values(what, before, after, tolerance=1e-6):
-    """Raises if two arrays, one from before a restart and one from after it, differ."""
-    import tensorflow as tf
-
-    before, after = tf.convert_to_tensor(before), tf.convert_to_tensor(after)
-    same = before.shape == after.shape and bool(
-        tf.reduce_all(tf.abs(after - before) <= tolerance * (1 + tf.abs(before)))
-    )
-    if not same:
-        raise SilentFailure(f"{what} differ after the restart, and nothing was raised.")
-
-
 def assert_restored(status):
     """Raises if `restore` left a variable as it was; `status` is what `tf.train.Checkpoint.restore` returned.
 

@@ -118,7 +118,7 @@ def check_words(mode: FailureMode) -> None:
             choose(f"verdict of {claim.id}", word, TRUTHS)
 
 
-def declared(identity: str) -> FailureMode:
+def mode_by_id(identity: str) -> FailureMode:
     """A mode as the catalog has it, or as it is being rendered."""
     known = catalog_entries() | BEING_RENDERED
     return from_plain(known[choose("failure mode", identity, known)])
@@ -135,8 +135,13 @@ def catalog_entries() -> dict:
 def from_plain(known: dict) -> FailureMode:
     """A mode out of JSON, which knows neither tuples nor numbers as keys."""
     claims = [Claim(**each | {"verdict": by_keras(each["verdict"])}) for each in known["claims"]]
-    symptoms = [Symptom(**each) for each in known["symptoms"]]
-    return FailureMode(**known | {"symptoms": tuple(symptoms), "claims": tuple(claims)})
+    symptoms = [Symptom(**tuples(each)) for each in known["symptoms"]]
+    listed = {"symptoms": tuple(symptoms), "claims": tuple(claims)}
+    return FailureMode(**tuples(known) | listed)
+
+
+def tuples(known: dict) -> dict:
+    return {key: tuple(each) if isinstance(each, list) else each for key, each in known.items()}
 
 
 def by_keras(verdict: str | dict) -> str | dict:

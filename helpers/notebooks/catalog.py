@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base import files
 from ..base.refusals import Refused
-from ..modes.mode import Claim, FailureMode, Symptom, check_words
+from ..modes.mode import DOCUMENTS, Claim, FailureMode, Symptom, check_words
 
 KINDS = {kind.__name__: kind for kind in (FailureMode, Symptom, Claim)}
 FIRST_LINE, LAST_LINE = "<!-- modes: written by clinic render -->", "<!-- end of modes -->"
@@ -38,7 +38,7 @@ def value_of(node, source: Path):
 
 
 def modes() -> list[FailureMode]:
-    found = [read_mode(source) for source in sorted(files.sources().glob("*.py"))]
+    found = [read_mode(source) for source in sorted(files.source_folder().glob("*.py"))]
     return [mode for mode in found if mode]
 
 
@@ -55,13 +55,15 @@ def catalog_text() -> str:
 def markdown(link: str) -> str:
     """The table of modes; `link` is the path from the reader's place to the notebooks."""
     lines = [
-        "| mode | what you see | how it fails | switches that matter | document |",
+        "| mode | what you see | how it fails | switches that matter | document tested |",
         "|---|---|---|---|---|",
     ]
     for mode in modes():
         name = f"[{mode.id} {mode.slug}]({link}{Path(mode.notebook).name})"
         switches = ", ".join(mode.switches).replace("_", " ")
-        lines.append(f"| {name} | {mode.sees} | {mode.loud} | {switches} | {mode.document} |")
+        lines.append(
+            f"| {name} | {mode.sees} | {mode.loud} | {switches} | {DOCUMENTS[mode.document]} |"
+        )
     return "\n".join(lines)
 
 

@@ -111,7 +111,7 @@ def render_all(names, tell=say):
     """Renders notebooks one after the other; each is written as soon as it is done, then what follows from all."""
     for source in sources.sources(names):
         text = render(source)
-        sources.stored(source).write_text(text)
+        sources.notebook_path(source).write_text(text)
         tell(f"rendered {source.stem}")
     catalog.write_catalog()
     for source in sources.sources():
@@ -122,7 +122,7 @@ def redraw_map(source: Path):
     """Writes the map of modes anew where a notebook shows it. The map is text, so nothing is run."""
     import nbformat
 
-    path, plain = sources.stored(source), sources.notebook_of(source)
+    path, plain = sources.notebook_path(source), sources.notebook_of(source)
     if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
         stored = nbformat.read(path, as_version=4)
         if all_but_text(stored) == all_but_text(plain):
@@ -158,9 +158,9 @@ def stored_problems(source: Path) -> list[str]:
     import nbformat
 
     command = f"run: clinic render {source.stem.split('_')[0]}"
-    if not sources.stored(source).exists():
+    if not sources.notebook_path(source).exists():
         return [f"{source.stem}.ipynb is missing; {command}"]
-    stored = nbformat.read(sources.stored(source), as_version=4)
+    stored = nbformat.read(sources.notebook_path(source), as_version=4)
     problems = (
         [f"{source.stem}.ipynb is not what its source says; {command}"]
         if shape(stored) != shape(sources.notebook_of(source))

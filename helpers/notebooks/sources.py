@@ -23,11 +23,14 @@ def with_cell(path: Path, code: str) -> str:
     return nbformat.writes(notebook)
 
 
-FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # in JupyterLab, and in Colab
+CODE_FOLDED = {
+    "jupyter": {"source_hidden": True},
+    "cellView": "form",
+}  # in JupyterLab, and in Colab
 EXTRA_METADATA = {
-    "solution": FOLDED,
-    "claims": FOLDED,
-    "bootstrap": {"tags": ["bootstrap"]} | FOLDED,
+    "solution": CODE_FOLDED,
+    "claims": CODE_FOLDED,
+    "bootstrap": {"tags": ["bootstrap"]} | CODE_FOLDED,
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
     "compiled": {"tags": ["compiled", "nbval-ignore-output"]},
@@ -42,7 +45,7 @@ FORM = "  # @param "
 
 def sources(names=()) -> list[Path]:
     """The notebooks' sources, all or those named by id, stem or path; an unknown name is refused."""
-    every = sorted(files.sources().glob("*.py"))
+    every = sorted(files.source_folder().glob("*.py"))
     return [find(name, every) for name in names] or every
 
 
@@ -56,7 +59,7 @@ def find(name: str, every: list[Path]) -> Path:
     )
 
 
-def stored(source: Path) -> Path:
+def notebook_path(source: Path) -> Path:
     """Where the notebook of a source lies."""
     return files.notebooks() / f"{source.stem}.ipynb"
 
@@ -160,7 +163,7 @@ def bootstrap() -> str:
 
 def pull(path: Path, tell=say):
     """Takes edits made in Jupyter back into the source; badges, set-up and the map are written again when rendering."""
-    notebook, target = open_notebook(path), files.sources() / f"{path.stem}.py"
+    notebook, target = open_notebook(path), files.source_folder() / f"{path.stem}.py"
     kept = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
     notebook.cells = kept[:1] + declaration(target) + kept[1:]
     notebook.cells = [emptied(cell) for cell in notebook.cells]

@@ -25,7 +25,7 @@ def target(name: str, known: list[Path]):
     if given:
         sources.open_notebook(given)
     source = sources.find(given.stem.split("_")[0] if given else name, known)
-    path = given or sources.stored(source)
+    path = given or sources.notebook_path(source)
     if not path.exists():
         identity = source.stem.split("_")[0]
         raise Refused(f"{path.name} has not been rendered yet; run: clinic render {identity}")

@@ -9,7 +9,7 @@ import re
 from ..base.refusals import Refused, choose
 from ..base.reports import report, text_table
 from ..modes.experiments import recall, run_all
-from ..modes.mode import Claim, declared
+from ..modes.mode import Claim, mode_by_id
 from ..modes.proofs import Proof
 from ..modes.verdicts import EVIDENCE, Verdict, rows, verdict, verdicts
 from ..switches import hosts, setups
@@ -27,7 +27,7 @@ def open(mode, strategy, devices, save_format, keras):  # noqa: A001 - helpers.o
     """Opens the clinic on a page: the four parameters are checked, and this kernel is made ready for them."""
     hosts.greet()
     setup = setups.enter(setups.Setup(strategy, devices, save_format, keras))
-    return Clinic(declared(mode), setup)
+    return Clinic(mode_by_id(mode), setup)
 
 
 class Clinic:
@@ -150,12 +150,12 @@ def in_numbers(proof) -> str:
     """The first value of a broken proof that is wrong, beside the right one; three digits, which all machines share."""
     if not isinstance(proof, Proof) or proof.holds:
         return ""
-    pairs = zip(flat(proof.got), flat(proof.want), strict=False)
+    pairs = zip(in_a_row(proof.got), in_a_row(proof.want), strict=False)
     wrong = [(a, b) for a, b in pairs if abs(a - b) > proof.tolerance * (1 + abs(b))]
     return f" (got {wrong[0][0]:.3g}, expected {wrong[0][1]:.3g})" if wrong else ""
 
 
-def flat(values) -> list[float]:
+def in_a_row(values) -> list[float]:
     import numpy as np
 
     return [float(each) for value in values for each in np.ravel(value)]

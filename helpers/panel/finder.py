@@ -36,7 +36,7 @@ def as_table(found: list[FailureMode]) -> str:
     return from_template("panel/templates/map.html", rows=rows, every=len(all_declared()))
 
 
-def show():
+def narrow():
     """Three controls above the modes that they leave; all of them are reached and changed by keyboard."""
     import ipywidgets
 

@@ -23,7 +23,7 @@ error, button, answer = desk.box()
 # Say what you see, or choose a document that you have read or the strategy that you use. The list holds what is left.
 
 # %% tags=["panel"]
-boxes, found = finder.show()
+boxes, found = finder.narrow()
 
 # %% [markdown] tags=["map"]
 # ## The map of failure modes

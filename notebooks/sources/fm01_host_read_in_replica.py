@@ -1,15 +1,16 @@
 # %% [markdown]
 # # FM01. Reading weights on the host from inside a replica fails
 #
-# A training step that ends with `model.get_weights()`, or with `.numpy()` on a variable, dies as soon as it runs under
-# `tf.function`, with an error that speaks of eager execution or of contexts, and never of weights.
+# A training step ends with `model.get_weights()`, or with `.numpy()` on a variable. Under `tf.function` it raises, and the error
+# does not mention weights.
 #
 # ```text
 # Keras 3  NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.
 # Keras 2  RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
 # ```
 #
-# *Loud, with another message on Keras 2. The Keras generation matters more than strategy and device count. From document 000.*
+# *Loud, under every strategy and device count, with another message on Keras 2. Document: the answer on `get_weights()` in
+# `strategy.run` (000).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -66,14 +67,14 @@ clinic = helpers.open("fm01", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You want to look at the weights after each step, and the step runs on the replicas, so you read them there. The function
-# looks like Python, so reading a number in it looks harmless.
+# You want to look at the weights after each step. The step runs on the replicas, so you read the weights there. The function
+# looks like Python, and you believe that Python runs in every step.
 
 # %%
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, checks, experiment, figures, observe
+from helpers import Proof, build_strategy, experiment, figures, observe
 
 
 def make_model():
@@ -103,7 +104,7 @@ def broken(setup):
 
     def step():
         train(model)
-        return model.get_weights()  # guilty: asks for numbers while the step is only being traced
+        return model.get_weights()  # guilty: asks for values while the step is traced
 
     @tf.function
     def train_step():
@@ -117,56 +118,100 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `get_weights()` hands NumPy arrays to Python. Inside `tf.function` Python runs once, to write down the graph, and at
-# that moment no variable has a number to give. Keras 3 finds this out when it calls `numpy()`. Keras 2 stops earlier: it
-# reads variables in *cross-replica* context, where one answer stands for all copies, and inside `strategy.run` you are in
-# *replica* context, where there are several. So Keras 2 refuses even an eager `strategy.run`, and Keras 3 does not.
+# `get_weights()` converts variables to NumPy arrays. `tf.function` calls your Python function once for each new input signature,
+# and records the TensorFlow operations as a graph. This is a trace. Later calls with the same signature run the graph, without
+# Python. During a trace a variable has no value that Python could convert.
 #
-# The picture is made by reading the weights in four places. See
-# [`tf.distribute.ReplicaContext`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext).
+# Keras 3 raises when it calls `numpy()` in the trace. Under a strategy, Keras 2 raises earlier: it reads variables in
+# cross-replica context only, and the function given to `strategy.run` runs in replica context. Keras 2 therefore refuses in an
+# eager `strategy.run` too. Keras 3 does not.
+#
+# The picture shows reading the weights in three places, eagerly and in a trace. See
+# [tracing](https://www.tensorflow.org/guide/function#tracing) in TensorFlow's guide.
 
 # %%
 two = clinic.setup.but(strategy="mirrored", devices=2)
 
 
 def reads(model):
-    """Is Python eager here, is this outside every replica, and does reading the weights work?"""
+    """Does reading the weights work here?"""
     try:
-        works = len(model.get_weights()) == 2
+        return len(model.get_weights()) == 2
     except (RuntimeError, NotImplementedError):
-        works = False
-    in_replica = tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
-    return [tf.executing_eagerly(), not in_replica, works]
+        return False
 
 
 def places(setup):
+    """Does reading work in a place, eagerly, and in a trace?"""
     strategy = build_strategy(setup)
     with strategy.scope():
         model = make_model()
-        inside = reads(model)
-    seen = {"host, outside the scope": reads(model), "host, inside the scope": inside}
 
-    def look(name):
-        seen[name] = reads(model)
+    def in_scope(read):
+        with strategy.scope():
+            read()
 
-    @tf.function
-    def traced():
-        strategy.run(look, args=("replica, traced",))
+    def works(place, traced):
+        seen = []
 
-    strategy.run(look, args=("replica, eager",))
-    traced()
-    return seen
+        def call():
+            place(lambda: seen.append(reads(model)))
+
+        (tf.function(call) if traced else call)()
+        return all(seen)
+
+    calls = {"on the host": lambda read: read(), "in the scope": in_scope}
+    calls["in strategy.run"] = strategy.run
+    return {
+        name: [works(place, traced) for traced in (False, True)] for name, place in calls.items()
+    }
 
 
-PLACES = places(two)
-COLUMNS = ["eager", "not in a\nreplica", "get_weights()"]
-figures.grid(PLACES, COLUMNS, "yes", "no", "Where can weights be read?")
+COLUMNS = ["eager", "in tf.function"]
+figures.grid(places(two), COLUMNS, "works", "raises", "Where does get_weights() work?")
 
 # %% [markdown]
 # ## The fix
 #
-# Let the step return tensors; `tf.identity` of a variable is one. `strategy.run` gives back one tensor per replica,
-# and the host reads those after the step. If any replica will do, read `model.get_weights()` on the host: it always works there.
+# Return tensors from the step, and read them on the host. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# with strategy.scope():
+#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+#
+# def step():
+#     return model.get_weights()[0]
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(step)
+#
+# train_step()  # NotImplementedError: numpy() is only available when eager execution is enabled
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# with strategy.scope():
+#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+#
+# def step():
+#     return tf.identity(model.weights[0])
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(step)
+#
+# print(strategy.experimental_local_results(train_step())[1].numpy())  # [[1.]]
+# ```
+#
+# `strategy.run` returns one tensor per replica. If you need only one copy, call `model.get_weights()` on the host after the step.
 
 
 # %%
@@ -175,11 +220,10 @@ def fixed(setup):
     strategy = build_strategy(setup)
     with strategy.scope():
         model = make_model()
-    variables = [checks.variable_of(weight) for weight in model.trainable_variables]
 
     def step():
         train(model)
-        return [tf.identity(variable) for variable in variables]  # repair
+        return [tf.identity(weight) for weight in model.trainable_variables]  # repair
 
     @tf.function
     def train_step():
@@ -196,14 +240,14 @@ clinic.proves(fixed)
 # %%
 alone = two.but(strategy="default", devices=1)
 SETUPS = [two, two.but(devices=1), alone, two.but(strategy="central_storage")]
-SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (two, alone)]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# No device count makes this failure go away, one device included, so it was never about where the weights are. Switch
-# Keras, and the message changes.
+# Switch `devices` to 1: it still fails, so the place of the weights is not the cause. Switch `keras` to 2, and the message
+# changes.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -211,8 +255,14 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 000 says that weights must be read inside `strategy.run`, and that reading them outside is what fails. A run says
-# the opposite of both.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000):
+#
+# > Accessing them directly outside of the `strategy.scope()` context risks attempting to access weights that are not present on
+# > the device executing the `get_weights()` call. The correct approach necessitates retrieving the weights within the
+# > `strategy.run` context or employing aggregation mechanisms provided by the distribution strategy.
+#
+# A run says the opposite: reading outside works, reading in a traced `strategy.run` raises, and it raises on one device too. The
+# document is right that each replica has its own copy of every variable.
 
 
 # %% tags=["claims"]
@@ -235,7 +285,7 @@ def traced_read_works(setup):
     seen = []
 
     def look(model):
-        seen.append(reads(model)[-1])
+        seen.append(reads(model))
 
     on_replicas(setup, look)
     return all(seen)
@@ -247,7 +297,7 @@ equal = [np.array_equal(part[0], each) for part in parts for each in part]
 clinic.judges(
     {
         # Read here, outside the scope: where the document expects the error.
-        "000-C1": [not reads(untrained)[-1], not reads(trained)[-1]],
+        "000-C1": [not reads(untrained), not reads(trained)],
         "000-C2": [
             traced_read_works(two.but(devices=1)),
             traced_read_works(two.but(strategy="one_device", devices=1)),
@@ -260,7 +310,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# The step should report the largest weight of the first layer. Change it so that it does, without leaving `tf.function`.
+# Each step should report the largest weight of the first layer. It raises. Change the step so that it reports this weight from
+# inside `tf.function`.
 
 
 # %% tags=["exercise"]
@@ -296,7 +347,7 @@ def solved(setup):
 
     def step():
         train(model)
-        return tf.reduce_max(checks.variable_of(model.trainable_variables[0]))
+        return tf.reduce_max(model.trainable_variables[0])
 
     @tf.function
     def train_step():
@@ -313,6 +364,7 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): another call with no place inside a replica.
-# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else changes when Python runs once, to write a graph.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model whose variables have no copies, although you meant them to.
+# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): another call that raises inside a replica.
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else changes when Python runs once per trace.
+# - [fm04 weights_path_refused](fm04_weights_path_refused.ipynb): saving the weights instead of reading them.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model that was meant to have copies, and has none.

@@ -1,14 +1,15 @@
 # %% [markdown]
 # # FM02. Calling a cross-replica method from inside a replica fails
 #
-# A step that ends with `strategy.reduce(...)` or `strategy.gather(...)` dies, and the error tells you to use `merge_call()`,
-# a method that you have never heard of and do not need.
+# A step that ends with `strategy.reduce(...)` or `strategy.gather(...)` raises. The error advises `merge_call()`, which you do
+# not need here.
 #
 # ```text
 # RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
 # ```
 #
-# *Loud, with every strategy, device count and Keras generation, also without any strategy. From document 000.*
+# *Loud, with every strategy, device count and Keras generation, also without any strategy. Document: the answer on
+# `get_weights()` in `strategy.run` (000).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -18,7 +19,7 @@ MODE = FailureMode(
     slug="cross_replica_call_in_replica",
     title="Calling a cross-replica method from inside a replica fails",
     sees="`strategy.reduce`, `.gather`, `.run` or `.scope()` inside the function given to `strategy.run` raises",
-    fix="`get_replica_context().all_reduce` inside the step, or `strategy.reduce` on what `strategy.run` returns",
+    fix="`strategy.reduce` on what `strategy.run` returns, or `get_replica_context().all_reduce` inside the step",
     document="000",
     switches=("strategy", "devices"),
     symptoms=(
@@ -46,13 +47,13 @@ clinic = helpers.open("fm02", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# Every replica has a loss of its own, and you want to log one number. The strategy has a method that makes one number of many.
-# You have the strategy at hand inside the step, and the losses are made there, so you call it there.
+# Every replica computes a loss of its own, and you want to log one number. `strategy.reduce` makes one number of many. You
+# believe that it belongs where the losses are, so you call it at the end of the step.
 
 # %%
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, checks, experiment, figures, observe, runner
+from helpers import Proof, build_strategy, experiment, figures, observe
 
 
 def make_model():
@@ -92,12 +93,15 @@ def broken(setup):
         model = make_model()
     observe(model=model.variables)
 
-    @tf.function
     def step():
         loss = train(model)
-        return strategy.reduce("MEAN", loss, axis=None)  # guilty: one replica asks for all of them
+        return strategy.reduce("MEAN", loss, axis=None)  # guilty: called inside a replica
 
-    strategy.run(step)
+    @tf.function
+    def train_step():
+        return strategy.run(step)
+
+    train_step()
 
 
 clinic.reproduces(broken)
@@ -105,16 +109,18 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `strategy.reduce` takes the values of *all* replicas, as `strategy.run` hands them out, and gives back one. It stands above the
-# replicas: TensorFlow calls that *cross-replica context*. Inside the step you are one replica and hold one value, with nothing
-# to reduce. So the methods of the strategy refuse to start, and one replica is no exception: the rule is about where the line
-# stands, not about how many replicas there are.
+# `strategy.reduce` takes the values of *all* replicas, as `strategy.run` returns them, and returns one value. It must be called
+# in *cross-replica context*: outside the function that is given to `strategy.run`. Inside this function TensorFlow is in *replica
+# context*, and the code has the value of one replica.
 #
-# A replica has methods of its own for what all replicas do together. They belong to the replica's context, not to the strategy.
-# Each waits until all replicas have arrived at it, which is the `merge_call` that the message means.
+# Methods of the strategy that work on all replicas check the context first, and raise if it is the wrong one. The number of
+# replicas does not matter. They raise on one device too.
 #
-# The picture is made by calling each method in both places. See
-# [`ReplicaContext.all_reduce`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#all_reduce).
+# The counterparts inside a step are methods of `tf.distribute.get_replica_context()`. Each replica calls them, and each gets the
+# result. `merge_call` is a lower-level method of the same object.
+#
+# The picture shows each method called in both contexts. See
+# [`ReplicaContext`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext).
 
 # %%
 two = clinic.setup.but(strategy="mirrored", devices=2)
@@ -142,7 +148,7 @@ CALLS = {
 def works(call, strategy, value):
     try:
         call(strategy, value)
-    except (RuntimeError, AttributeError):  # above the replicas there is no context to ask
+    except (RuntimeError, AttributeError):  # in the scope there is no replica context
         return False
     return True
 
@@ -157,14 +163,50 @@ def in_both_places(call, strategy):
 
 
 PLACES = {name: in_both_places(call, build_strategy(two)) for name, call in CALLS.items()}
-COLUMNS = ["outside", "in a replica"]
+COLUMNS = ["in the scope", "in a replica"]
 figures.grid(PLACES, COLUMNS, "works", "raises", "Which call works where?")
 
 # %% [markdown]
 # ## The fix
 #
-# Ask the replica's context, and every replica gets the mean. Or let the step return its loss, and write
-# `strategy.reduce("MEAN", strategy.run(step), axis=None)` on the host, which costs nothing in a step that needs no mean.
+# Return the loss from the step, and reduce it outside. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# def step():
+#     loss = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+#     return strategy.reduce("MEAN", loss, axis=None)
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(step)
+#
+# train_step()  # RuntimeError: Method requires being in cross-replica context
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# def step():
+#     return tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(step)
+#
+# losses = train_step()
+# print(strategy.reduce("MEAN", losses, axis=None).numpy())  # 0.5
+# ```
+#
+# Reduce only when you log. `tf.distribute.get_replica_context().all_reduce("MEAN", loss)` is for values that the step itself
+# needs: it communicates in every step.
 
 
 # %%
@@ -181,28 +223,30 @@ def fixed(setup):
         model = make_model()
     want = mean_loss(strategy, model)
 
-    @tf.function
     def step():
         loss = train(model)
-        return tf.distribute.get_replica_context().all_reduce("MEAN", loss)  # repair
+        return loss  # repair
 
-    got = strategy.experimental_local_results(runner(strategy)(step))
-    return Proof("every replica holds the mean of all losses", got, [want] * len(got))
+    @tf.function
+    def train_step():
+        return strategy.run(step)
+
+    mean = strategy.reduce("MEAN", train_step(), axis=None)
+    return Proof("the reduced value is the mean of all losses", [mean], [want])
 
 
 clinic.proves(fixed)
 
 # %%
 alone = two.but(strategy="default", devices=1)
-SETUPS = [two, two.but(devices=1), two.but(devices=4), alone]
-SETUPS += [two.but(strategy="central_storage"), two.but(keras=clinic.setup.other_keras)]
+SETUPS = [two, two.but(devices=1), alone, two.but(strategy="central_storage")]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Nothing in the panel makes this failure go away, and that is the point: it is about the place of one line. The message is
-# the same on one device and on eight, on Keras 2 and 3.
+# Switch `devices` to 1, or the strategy to `default`: the message stays the same. Only the place of the line matters.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -210,9 +254,13 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 000 offers a reduction of `get_weights()` inside the replica function as its correct example. It has never run: not
-# with its weights, not with plain tensors, not with one device. And the mean that it is after needs no reduction at all,
-# since the copies of a weight are equal: `model.get_weights()` on the host is that mean.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000), on its
+# second example:
+#
+# > The `strategy.reduce` operation aggregates the weights across all replicas (using a mean average in this case).
+#
+# In four runs, with the weights and with tensors, on two devices and on one, this line raises. The mean of the weights needs no
+# reduction: the copies of a weight are equal, and `model.get_weights()` outside the step returns them.
 
 
 # %% tags=["claims"]
@@ -233,7 +281,7 @@ def weights(model):
 
 
 def tensors(model):
-    return [tf.identity(checks.variable_of(weight)) for weight in model.trainable_variables]
+    return [tf.identity(weight) for weight in model.trainable_variables]
 
 
 clinic.judges(
@@ -249,8 +297,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# An evaluation wants the predictions of all replicas in one tensor. Change it so that it gets them, in the order of the
-# replicas.
+# An evaluation needs the predictions of all replicas in one tensor, in the order of the replicas. The script raises. Change it so
+# that it returns them.
 
 
 # %% tags=["exercise"]
@@ -263,7 +311,11 @@ def attempt(setup):
     def predict():
         return strategy.gather(model(batch_of(this_replica())), axis=0)
 
-    got = runner(strategy)(predict)
+    @tf.function
+    def predict_step():
+        return strategy.run(predict)
+
+    got = predict_step()
     want = [model(batch_of(replica)) for replica in range(strategy.num_replicas_in_sync)]
     return Proof("one tensor holds the predictions of all replicas", got, tf.concat(want, axis=0))
 
@@ -281,7 +333,11 @@ def solved(setup):
     def predict():
         return model(batch_of(this_replica()))
 
-    got = strategy.gather(runner(strategy)(predict), axis=0)
+    @tf.function
+    def predict_step():
+        return strategy.run(predict)
+
+    got = strategy.gather(predict_step(), axis=0)
     want = [model(batch_of(replica)) for replica in range(strategy.num_replicas_in_sync)]
     return Proof("one tensor holds the predictions of all replicas", got, tf.concat(want, axis=0))
 
@@ -291,8 +347,8 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): the reverse, a call that belongs in a replica
-#   and is made above all of them.
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): on Keras 2 the same message comes from reading weights,
-#   which is a cross-replica call in disguise.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): what `strategy.scope()` is for, and where it belongs.
+# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): the reverse, a training step that is called
+#   outside every replica.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): on Keras 2 reading weights raises the same message.
+# - [fm20 gather_misuse](fm20_gather_misuse.ipynb): `strategy.gather` in the right context, with values that it refuses.
+# - [fm36 replica_group_resized](fm36_replica_group_resized.ipynb): an all-reduce that fails after the number of replicas changes.

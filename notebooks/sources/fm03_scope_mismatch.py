@@ -1,15 +1,15 @@
 # %% [markdown]
 # # FM03. Variables made in different scopes do not train together
 #
-# Model and optimizer are fine, each on its own, and together they die on `colocate_vars_with`, on a bare `AssertionError`, or on
-# "mixing different strategies", though the script has only one.
+# A model is made first, the strategy's scope is opened for `compile`, and `fit` stops in its first step. On Keras 2 `compile`
+# itself raises: `Variable (…) was not created in the distribution strategy scope of …`.
 #
 # ```text
-# Keras 3  ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), not: <tf.Variable 'sequential_46/dense_46/kernel:0' shape=(1, 1) dtype=float32, numpy=array([[1.]], dtype=float32)>
-# Keras 2  ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), not: <tf.Variable 'dense_46/kernel:0' shape=(1, 1) dtype=float32, numpy=array([[1.]], dtype=float32)>
+# Keras 3  RuntimeError: Need to be inside "with strategy.scope()" for …
 # ```
 #
-# *Loud, and silent in the exercise. Every strategy has it, and no script without one. From document 000.*
+# *Loud under every strategy; silent if an optimizer is built outside the scope and there are several replicas. Documents: the
+# answer on `get_weights()` in `strategy.run` (000) and the reference of `TPUStrategy` (003).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -18,14 +18,14 @@ MODE = FailureMode(
     id="fm03",
     slug="scope_mismatch",
     title="Variables made in different scopes do not train together",
-    sees="a model made before the scope and an optimizer made in it raise on `colocate_vars_with`",
+    sees='a model made before the scope and compiled in it: `fit` raises `Need to be inside "with strategy.scope()"`',
     fix="make the model, its optimizer and its metrics in the scope of one and the same strategy",
     document="000",
-    switches=("strategy",),
+    switches=("strategy", "keras"),
     symptoms=(
         Symptom(
-            "ValueError",
-            r"`colocate_vars_with` must only be passed a variable created in this tf\.distribute\.Strategy\.scope\(\)",
+            "RuntimeError",
+            r'Need to be inside "with strategy\.scope\(\)" for',
             strategies=(
                 "one_device",
                 "mirrored",
@@ -35,6 +35,21 @@ MODE = FailureMode(
                 "tpu_traced",
                 "tpu",
             ),
+            keras=(3,),
+        ),
+        Symptom(
+            "ValueError",
+            r"was not created in the distribution strategy scope of",
+            strategies=(
+                "one_device",
+                "mirrored",
+                "central_storage",
+                "multi_worker",
+                "parameter_server",
+                "tpu_traced",
+                "tpu",
+            ),
+            keras=(2,),
         ),
     ),
     claims=(
@@ -58,16 +73,18 @@ clinic = helpers.open("fm03", strategy, devices, save_format, keras)
 # ## What goes wrong
 #
 # The model comes from a function, or from another module, and is there before you think of devices. The training is what you want
-# to distribute, so the scope begins where the training begins: with the optimizer.
+# to distribute. You believe that the scope belongs around it, so you open the scope for `compile`.
 
 # %%
 import contextlib
 
+import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, checks, experiment, figures, observe
+from helpers import Proof, build_strategy, experiment, figures, observe
 
-STEPS, BATCH = 3, [[1.0], [2.0]]
+STEPS = 2
+X = [[0.0], [0.25], [0.5], [0.75], [1.0], [1.25], [1.5], [1.75]]
 
 
 def make_model():
@@ -75,40 +92,24 @@ def make_model():
     return tf.keras.Sequential(layers)
 
 
-def make_optimizer(model):
-    optimizer = tf.keras.optimizers.Adam(0.1)
-    optimizer.build(model.trainable_variables)
-    return optimizer
+def fit(model):
+    """Each epoch is one step on all examples; the targets are twice the inputs."""
+    data = np.array(X, dtype="float32")
+    model.fit(data, 2 * data, batch_size=len(X), epochs=STEPS, verbose=0)
 
 
-def train(strategy, model, optimizer):
-    """Some steps, with the loss divided by the replicas, since their gradients are added."""
-
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(tf.constant(BATCH))))
-            loss /= strategy.num_replicas_in_sync
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    for _ in range(STEPS):
-        strategy.run(step)
+def weights_of(model):
+    """Kernel, bias, and the count of steps."""
+    return [*model.get_weights(), model.optimizer.iterations.numpy()]
 
 
-def proof(strategy, model, optimizer):
-    """Every copy of every weight, and the count of steps, against the same training without a strategy."""
+def proof(model):
+    """The model against one that is trained by `fit`, by the same steps, without a strategy."""
     alone = make_model()
-    train(tf.distribute.get_strategy(), alone, make_optimizer(alone))
-    weights = [checks.variable_of(weight) for weight in model.trainable_variables]
-    copies = [strategy.experimental_local_results(weight) for weight in weights]
-    got = [copy for each in copies for copy in each]
-    want = [weight for weight, each in zip(alone.get_weights(), copies) for _ in each]
-    return Proof(
-        "every copy of every weight and the count of steps are those of one device",
-        [*got, optimizer.iterations.numpy()],
-        [*want, STEPS],
-    )
+    alone.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+    fit(alone)
+    what = "weights and count of steps are those of one device"
+    return Proof(what, weights_of(model), weights_of(alone), tolerance=1e-5)
 
 
 # %%
@@ -118,9 +119,9 @@ def broken(setup):
     model = make_model()  # guilty: made before the scope is open
     observe(model=model.variables)
     with strategy.scope():
-        optimizer = make_optimizer(model)
-    train(strategy, model, optimizer)
-    return proof(strategy, model, optimizer)
+        model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+    fit(model)
+    return proof(model)
 
 
 clinic.reproduces(broken)
@@ -128,75 +129,128 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# A scope is no place where things happen. It is a mark that a variable gets when it is made, and keeps. Adam wants two variables
-# of its own beside each weight, on the same devices, so it asks the strategy to place them there, and the strategy does not know
-# a weight that it has not made. What is said depends on who notices first: the slots, the counter of steps or the gradients.
+# `strategy.scope()` runs nothing. While it is open, that strategy creates the new variables, and each variable remembers it. A
+# Keras model and an optimizer also remember the strategy that was current when they were made.
 #
-# The other way round nobody notices. An optimizer made outside keeps one counter and one pair of slots per weight, and every
-# replica works on them: two replicas, and each step counts twice.
+# `fit` trains under the model's strategy; here that is none. Adam keeps two slot variables beside each weight. The optimizer asks
+# its own strategy to place them, and that strategy refuses outside its scope. If `fit` is called in the scope, it refuses the
+# weight: `colocate_vars_with` must only be passed a variable created in this scope.
 #
-# The picture is made by training all four combinations. See
-# [`colocate_vars_with`](https://www.tensorflow.org/api_docs/python/tf/distribute/StrategyExtended#colocate_vars_with).
+# An optimizer made outside raises *Mixing different tf.distribute.Strategy objects* on Keras 3. Keras 2 builds it in the
+# model's scope. An optimizer *built* outside raises nothing: it has one set of slots, and every replica updates it in every
+# step. See
+# [`Strategy.scope`](https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#scope).
 
 # %%
 two = clinic.setup.but(strategy="mirrored", devices=2)
 
 
-def outcome(setup, model_in_scope, optimizer_in_scope):
-    """Does training run, and does it give the values that one device gives?"""
+def outcome(setup, model_in_scope, optimizer_in_scope, build=False):
+    """What becomes of a model that `fit` trains: the right weights, wrong ones, or an error."""
     strategy = build_strategy(setup)
+    with strategy.scope() if model_in_scope else contextlib.nullcontext():
+        model = make_model()
     try:
-        with strategy.scope() if model_in_scope else contextlib.nullcontext():
-            model = make_model()
         with strategy.scope() if optimizer_in_scope else contextlib.nullcontext():
-            optimizer = make_optimizer(model)
-        train(strategy, model, optimizer)
+            optimizer = tf.keras.optimizers.Adam(0.1)
+            if build:
+                optimizer.build(model.trainable_variables)
+        model.compile(optimizer, loss="mse")
+        fit(model)
     except (ValueError, RuntimeError, AssertionError):
-        return [False, False]
-    return [True, proof(strategy, model, optimizer).holds]
+        return "raises"
+    return "right" if proof(model).holds else "wrong"
 
 
-OUTCOMES = {
-    "both in the scope": outcome(two, True, True),
-    "optimizer outside": outcome(two, True, False),
-    "model outside": outcome(two, False, True),
-    "both outside": outcome(two, False, False),
+MADE = {
+    "both in the scope": (True, True),
+    "model outside": (False, True),
+    "optimizer outside": (True, False),
+    "optimizer outside, built": (True, False, True),
 }
-COLUMNS = ["trains", "right values"]
-figures.grid(OUTCOMES, COLUMNS, "yes", "no", "What was made where?")
+OUTCOMES = {
+    name: [outcome(two.but(devices=count), *made) for count in (1, 2)]
+    for name, made in MADE.items()
+}
+COLUMNS = ["1 replica", "2 replicas"]
+figures.words(OUTCOMES, COLUMNS, ["raises", "wrong"], "The weights after fit")
 
 # %% [markdown]
 # ## The fix
 #
-# Open the scope before the first variable. The scope may be opened as often as you like; what counts is that it belongs to one
-# and the same strategy object each time. A second `MirroredStrategy()` of the same devices is another strategy.
+# Make the model in the scope too. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+# with strategy.scope():
+#     model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+# model.fit(tf.ones((4, 1)), tf.zeros((4, 1)), verbose=0)  # RuntimeError: Need to be inside "with strategy.scope()"
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# with strategy.scope():
+#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+#     model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+# model.fit(tf.ones((4, 1)), tf.zeros((4, 1)), verbose=0)
+# print(model.get_weights()[0].round(2))  # [[0.9]]
+# ```
+#
+# You may open the scope as often as you like, if it is the scope of the same strategy object. A second `MirroredStrategy()` for
+# the same devices is another strategy. The experiment trains in a loop, since `fit` does not run under every strategy of the
+# panel.
 
 
 # %%
+def train(strategy, model):
+    """The steps of `fit`, with the loss divided by the replicas, since their gradients are added."""
+
+    def step():
+        data = tf.constant(X)
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(data) - 2 * data))
+            loss /= strategy.num_replicas_in_sync
+        gradients = tape.gradient(loss, model.trainable_variables)
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    @tf.function
+    def train_step():
+        strategy.run(step)
+
+    for _ in range(STEPS):
+        train_step()
+
+
 @experiment
 def fixed(setup):
     strategy = build_strategy(setup)
     with strategy.scope():  # repair
         model = make_model()
-    with strategy.scope():
-        optimizer = make_optimizer(model)
-    train(strategy, model, optimizer)
-    return proof(strategy, model, optimizer)
+        model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+    train(strategy, model)
+    return proof(model)
 
 
 clinic.proves(fixed)
 
 # %%
 alone = two.but(strategy="default", devices=1)
-SETUPS = [two, two.but(devices=1), alone, alone.but(strategy="one_device")]
-SETUPS += [two.but(strategy="central_storage"), two.but(keras=clinic.setup.other_keras)]
+SETUPS = [two, two.but(devices=1), alone, two.but(strategy="central_storage")]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Only `default` makes the failure go away, since without a strategy all variables are of one kind. One device is not enough: a
-# strategy knows what it has made, even where there is nothing to copy.
+# Switch the strategy to `default`: it works, since without a strategy all variables are of one kind. Switch `devices` to 1: it
+# still fails, since a strategy with one replica also knows its own variables.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -204,30 +258,36 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# All three examples of document 000 make model and optimizer first and open the scope around the loop. None of them trains. The
-# rule in document 003 is right about optimizers. About metrics, Keras 2 enforces it; Keras 3 takes a metric from outside, and as
-# long as all replicas live in one process, it counts right.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000):
+#
+# > The model's weights reside within the replicas managed by the strategy.
+#
+# All three of its examples make model and optimizer first, and open the scope around the loop. In a run, this order raises.
+#
+# The reference of `TPUStrategy` (003):
+#
+# > Some common objects that create variables in TF are Models, Optimizers, Metrics. Such objects should always be initialized in
+# > the scope
+#
+# This holds for optimizers. Keras 2 enforces it for metrics. Keras 3 takes a metric from outside, and counts all replicas.
 
 
 # %% tags=["claims"]
 def examples_train(setup):
-    """The document's order of things, with the optimizer built at its first step, eagerly, and built before."""
-    strategy, model = build_strategy(setup), make_model()
-    optimizer = tf.keras.optimizers.Adam(0.1)
-
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(tf.constant(BATCH))))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    try:
-        with strategy.scope():
-            strategy.run(step)
-        lazily = True
-    except (ValueError, RuntimeError, AssertionError):
-        lazily = False
-    return [lazily, outcome(setup, False, False)[0]]
+    """The document's order of things, with the optimizer built in its first step, and built before."""
+    found = []
+    for build in (False, True):
+        strategy, model = build_strategy(setup), make_model()
+        model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+        if build:
+            model.optimizer.build(model.trainable_variables)
+        try:
+            with strategy.scope():
+                train(strategy, model)
+            found.append(True)
+        except (ValueError, RuntimeError, AssertionError):
+            found.append(False)
+    return found
 
 
 def metric_from_outside_counts(setup):
@@ -240,20 +300,20 @@ def metric_from_outside_counts(setup):
     except ValueError:
         return False
 
+    @tf.function
     def update():
-        metric.update_state(tf.constant([1.0, 2.0, 6.0]))
+        strategy.run(lambda: metric.update_state(tf.constant([1.0, 2.0, 6.0])))
 
-    strategy.run(tf.function(update))
-    count = metric.variables[1].numpy()
-    return bool(count == 3 * strategy.num_replicas_in_sync)
+    update()
+    return bool(metric.variables[1].numpy() == 3 * strategy.num_replicas_in_sync)
 
 
 clinic.judges(
     {
         "000-C6": examples_train(two) + examples_train(two.but(devices=1)),
         "003-C31": [
-            not outcome(two, True, False)[1],
-            outcome(two, True, True)[1],
+            OUTCOMES["optimizer outside, built"] == ["right", "wrong"],
+            OUTCOMES["both in the scope"] == ["right", "right"],
             not metric_from_outside_counts(two),
         ],
     },
@@ -262,7 +322,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# This script makes its model in the scope, trains, and says nothing. Its weights are wrong all the same. Move one line.
+# This script makes its model in the scope, and trains a clone of it. `clone_model` makes a new model with variables of its own.
+# The training raises. Move one line.
 
 
 # %% tags=["exercise"]
@@ -270,10 +331,12 @@ clinic.judges(
 def attempt(setup):
     strategy = build_strategy(setup)
     with strategy.scope():
-        model = make_model()
-    optimizer = make_optimizer(model)
-    train(strategy, model, optimizer)
-    return proof(strategy, model, optimizer)
+        original = make_model()
+    model = tf.keras.models.clone_model(original)
+    with strategy.scope():
+        model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+    train(strategy, model)
+    return proof(model)
 
 
 clinic.exercise(attempt)
@@ -284,10 +347,11 @@ clinic.exercise(attempt)
 def solved(setup):
     strategy = build_strategy(setup)
     with strategy.scope():
-        model = make_model()
-        optimizer = make_optimizer(model)
-    train(strategy, model, optimizer)
-    return proof(strategy, model, optimizer)
+        original = make_model()
+        model = tf.keras.models.clone_model(original)
+        model.compile(tf.keras.optimizers.Adam(0.1), loss="mse")
+    train(strategy, model)
+    return proof(model)
 
 
 clinic.solution(solved)
@@ -295,7 +359,7 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model outside the scope that nobody trains, so that nobody says a
-#   word.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): a model loaded outside the scope, which raises nothing.
+# - [fm23 variable_outside_scope](fm23_variable_outside_scope.ipynb): a counter made outside, which every replica updates.
 # - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): everything made in the scope, and the step
 #   run there too.

@@ -1,14 +1,15 @@
 # %% [markdown]
 # # FM04. Saving weights to a path without `.weights.h5` is refused
 #
-# `model.save_weights("./my_checkpoint")` was in every tutorial, and is in your script. Keras 3 trains as Keras 2 did, and stops
-# at this line, when the training is done.
+# `model.save_weights("./my_checkpoint")` is in many tutorials. Keras 3 trains as Keras 2 did, and raises at this line, when the
+# training is done.
 #
 # ```text
 # Keras 3  ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint
 # ```
 #
-# *Loud, on Keras 3 only. The ending of the path decides, and no strategy. From document 000.*
+# *Loud, on Keras 3 only. The ending of the path decides, and the strategy does not matter. Documents: the answer on
+# `get_weights()` in `strategy.run` (000) and the one on loading under `MirroredStrategy` (004).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -58,8 +59,8 @@ clinic = helpers.open("fm04", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You believe that the path is yours to choose, and that a checkpoint is written there, as the name in the tutorial says. Both
-# were true once.
+# You believe that you may choose the path, and that `save_weights` writes a TensorFlow checkpoint there. On Keras 2 both
+# were true.
 
 # %%
 import contextlib
@@ -127,7 +128,7 @@ def broken(setup):
     model, again = make_two(strategy)
     train(strategy, model)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        path = f"{place(setup, folder)}/{NAMES[setup.save_format]}"  # guilty: a name of one's own
+        path = f"{place(setup, folder)}/{NAMES[setup.save_format]}"  # guilty: wrong ending
         model.save_weights(path)
         again.load_weights(path)
     return same_weights(model, again)
@@ -138,14 +139,15 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# Keras 2 knew two formats for weights, and the ending chose: `.h5` or `.keras` gave one HDF5 file, anything else the two files of
-# a TensorFlow checkpoint. Keras 3 also runs on JAX and PyTorch, which write no TensorFlow checkpoints, so it has one format of
-# its own. Its ending is `.weights.h5`, since a plain `.h5` may hold a whole model. Every other ending is refused, before a weight
-# is looked at, which is why no strategy changes anything.
+# Keras 2 has two formats for weights, and the ending chooses. `.h5` and `.keras` give one HDF5 file. Any other ending gives the
+# files of a TensorFlow checkpoint.
 #
-# Three calls write a model, and each has its own endings. The picture tries them: yes means that the file is written and that
-# its counterpart reads the weights back. See [the guide to
-# saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
+# Keras 3 also runs on JAX and PyTorch, which write no TensorFlow checkpoints. It has one format of its own, with the ending
+# `.weights.h5`. A plain `.h5` may hold a whole model. `save_weights` checks the ending before it reads a weight, so the strategy
+# does not matter.
+#
+# The picture tries three calls with four paths: yes means that the file is written and that its counterpart reads the weights
+# back. See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
 
 # %%
 one = clinic.setup.but(strategy="default", devices=1)
@@ -188,9 +190,30 @@ figures.grid(BACK, list(CALLS), "yes", "no", "Which call takes which path?")
 # %% [markdown]
 # ## The fix
 #
-# End the path in `.weights.h5`, for `save_weights`, `load_weights` and the callbacks. Keras 2 takes it too, and Keras 3 opens
-# what Keras 2 has written under it: load an old checkpoint in Keras 2, save it again with this ending, and all but the optimizer
-# comes along. Where it must be a checkpoint, ask TensorFlow for one: `tf.train.Checkpoint` takes any path.
+# End the path in `.weights.h5`. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+# model.save_weights("./my_checkpoint")  # ValueError: The filename must end in `.weights.h5`
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
+# model.save_weights("my.weights.h5")
+# again = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+# again.load_weights("my.weights.h5")
+# print(again.get_weights()[0])  # [[1.]]
+# ```
+#
+# `ModelCheckpoint(save_weights_only=True)` needs this ending too. Keras 2 takes it, and Keras 3 opens what Keras 2 has written
+# under it: load an old checkpoint in Keras 2 and save it again with this ending. That keeps the weights, and not the optimizer.
+# If you want a checkpoint, `tf.train.Checkpoint(model=model)` takes any path.
 
 
 # %%
@@ -210,7 +233,7 @@ clinic.proves(fixed)
 
 # %%
 bare = clinic.setup.but(strategy="mirrored", devices=2, save_format="checkpoint")
-SETUPS = [bare, one.but(save_format="checkpoint"), bare.but(strategy="central_storage")]
+SETUPS = [bare, one.but(save_format="checkpoint")]
 SETUPS += [bare.but(save_format=each) for each in ("h5", "weights_h5")]
 SETUPS += [bare.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
@@ -218,8 +241,7 @@ clinic.table(SETUPS)
 # %% [markdown]
 # ## Switch and run
 #
-# The save format chooses the ending here. On Keras 3 only `weights_h5` passes, on Keras 2 all do, and under no strategy is it
-# otherwise.
+# Switch the save format: it chooses the ending here. On Keras 3 only `weights_h5` works, on Keras 2 all do, under every strategy.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -227,9 +249,20 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 000 recommends this detour through a file, so that weights need not be read in a replica. On Keras 3 its path is
-# refused. With a better path it works, and it was never needed: outside `strategy.run` weights can be read at any time. Save
-# there too. Inside a step it goes well only until the step is traced.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000), on its
+# third example:
+#
+# > After training,  the weights are loaded from the checkpoint outside the `strategy.run` context, eliminating the risk of
+# > accessing weights from an incorrect replica.
+#
+# On Keras 3 the path of this example raises. With `.weights.h5` it works, and the file is not needed: outside `strategy.run` the
+# weights can be read at any time. Save there too. Saving inside a step works in an eager step, and raises in a traced one.
+#
+# The answer on loading under `MirroredStrategy` (004) has:
+#
+# > model.fit(..., callbacks=[tf.keras.callbacks.ModelCheckpoint(filepath=checkpoint_prefix, save_weights_only=True)])
+#
+# Its path has no ending. Keras 2 takes it, Keras 3 raises.
 
 
 # %% tags=["claims"]
@@ -290,8 +323,8 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # ## Exercise
 #
-# This script saves after every epoch and goes on from the last file. Mend its path. You will find that one line more has lived on
-# what Keras 2 used to write.
+# This script saves after every epoch, and continues from the last file. Repair its path. Then one more line raises, since
+# `tf.train.latest_checkpoint` finds TensorFlow checkpoints only.
 
 
 # %% tags=["exercise"]
@@ -331,6 +364,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the failure that this detour is meant to avoid.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the failure that the document wants to avoid with a file.
 # - [fm08 checkpoint_path_wrong](fm08_checkpoint_path_wrong.ipynb): a path that TensorFlow takes, and does not find again.
-# - [fm27 format_not_loadable](fm27_format_not_loadable.ipynb): the other half, files that `load_model` refuses.
+# - [fm27 format_not_loadable](fm27_format_not_loadable.ipynb): files that `load_model` refuses.

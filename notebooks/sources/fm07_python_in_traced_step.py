@@ -1,14 +1,16 @@
 # %% [markdown]
-# # FM07. NumPy and Python in a traced step fail, or run only once
+# # FM07. NumPy and Python in a traced step fail, or run once per trace
 #
-# A training step that worked for weeks gets a `@tf.function` for speed, and the NumPy in its loss raises. The NumPy that makes
-# its noise does not raise: it draws one number and uses it for ever.
+# A training step gets a `@tf.function` for speed, and the NumPy in its loss raises. The NumPy that draws its noise raises
+# nothing: it draws one number, and every later step uses that number.
 #
 # ```text
-# NotImplementedError: Cannot convert a symbolic tf.Tensor (sub:0) to a numpy array. This error may indicate that you're trying to pass a Tensor to a NumPy call, which is not supported.
+# NotImplementedError: Cannot convert a symbolic tf.Tensor ( … ) to a numpy array. This error may indicate that
+#   … you're trying to pass a Tensor to a NumPy call, which is not supported.
 # ```
 #
-# *Loud in the broken script, silent in the exercise. No strategy and no Keras generation changes it. From document 001.*
+# *Loud in the broken script, silent in the exercise. No strategy and no Keras generation changes it. From "Why am I getting a
+# Checkpointing error with apply_gradients()?" (document 001).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -16,7 +18,7 @@ from helpers import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm07",
     slug="python_in_traced_step",
-    title="NumPy and Python in a traced step fail, or run only once",
+    title="NumPy and Python in a traced step fail, or run once per trace",
     sees="NumPy in a step under `tf.function` cannot convert a symbolic tensor, or freezes at one value",
     fix="use `tf.*` for all that depends on tensors or must change from step to step",
     document="001",
@@ -47,8 +49,8 @@ clinic = helpers.open("fm07", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# `np.mean` of a tensor gives a number, as you can see in any cell. The step is a Python function, so you believe that Python
-# runs it, line by line, in every step.
+# `np.mean` of a tensor is a number, as any notebook cell shows. The step is a Python function, so you believe that Python runs
+# it in every step.
 
 # %%
 import contextlib
@@ -57,7 +59,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, experiment, figures, runner
+from helpers import Proof, build_strategy, experiment, figures
 
 STEPS = 3
 
@@ -75,47 +77,48 @@ def batch(step):
     return np.random.default_rng(step).normal(size=(8, 3)).astype("float32")
 
 
-def train(strategy, model, loss_of, trace):
-    """Some steps; `trace` is tf.function, or something that leaves the step as it is."""
-
+def train(strategy, model, loss_of):
     def step(data):
         with tf.GradientTape() as tape:
-            loss = loss_of(model(data))
+            loss = loss_of(model(data)) / strategy.num_replicas_in_sync
         gradients = tape.gradient(loss, model.trainable_variables)
         model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
-    prepared = trace(step)
+    @tf.function
+    def train_step(data):
+        strategy.run(step, args=(data,))
+
     for number in range(STEPS):
-        runner(strategy)(prepared, args=(tf.constant(batch(number)),))
-
-
-# %%
-def eager(function):
-    return function
-
-
-def trained(strategy, loss_of, trace):
-    with strategy.scope():
-        model = make_model()
-    train(strategy, model, loss_of, trace)
+        train_step(tf.constant(batch(number)))
     return model.get_weights()
+
+
+def train_eagerly(model, loss_of):
+    """The same steps without a strategy, and with tf.function switched off."""
+    tf.config.run_functions_eagerly(True)
+    try:
+        return train(tf.distribute.get_strategy(), model, loss_of)
+    finally:
+        tf.config.run_functions_eagerly(False)
 
 
 def mean_square(outputs):
     return tf.reduce_mean(tf.square(outputs - 1.0))
 
 
+# %%
 @experiment
 def broken(setup):
     strategy = build_strategy(setup)
+    with strategy.scope():
+        model = make_model()
 
     def loss_of(outputs):
         return np.mean(np.square(outputs - 1.0))  # guilty: asks a tensor without a value for one
 
-    traced = trained(strategy, loss_of, tf.function)
-    return Proof(
-        "traced steps lead where eager ones do", traced, trained(strategy, mean_square, eager)
-    )
+    traced = train(strategy, model, loss_of)
+    eager = train_eagerly(make_model(), mean_square)
+    return Proof("traced steps lead where eager ones do", traced, eager)
 
 
 clinic.reproduces(broken)
@@ -123,15 +126,17 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# Under `tf.function` Python runs your step once, not to compute it but to write it down. What it meets are symbolic tensors,
-# names of values that will exist later. A `tf.*` operation on such a tensor adds a line to the graph. NumPy wants the value,
-# and there is none: so it raises.
+# `tf.function` traces: it runs the Python of the step once for each new input signature, and records the TensorFlow operations
+# in a graph. Later calls with that signature run the graph, and no Python.
 #
-# NumPy that meets no tensor does not raise. `np.random.normal()` and `counter += 1` run while the step is written down, give one
-# number, and that number becomes a constant of the graph. Every later step uses it.
+# During the trace the arguments are symbolic tensors, which have a shape and a type and no value. A `tf.*` operation accepts
+# them. NumPy asks for the value, and that raises.
 #
-# The picture calls each function three times and asks whether it gives three values. See
-# [the guide to `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
+# NumPy that is given no tensor does not raise. `np.random.normal()` and `counter += 1` run once per trace. Their result is a
+# constant of the graph, and all later calls use that constant.
+#
+# The picture calls each function three times, each time with another batch. See [the guide to
+# `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
 
 # %%
 calls = {"made": 0}
@@ -152,41 +157,66 @@ INSIDE = {
 }
 
 
-def three_values(function, trace):
-    """Does the function run, and does it give another value in each of three calls?"""
-    prepared = trace(function)
+def three_calls(function):
+    """How many values come of three calls, if any do."""
     try:
-        values = [float(prepared(tf.constant(batch(number)))) for number in range(3)]
+        values = {float(function(tf.constant(batch(number)))) for number in range(3)}
     except (NotImplementedError, AttributeError):
-        return [False, False]
-    return [True, len(set(values)) == 3]
+        return "raises"
+    return "1 value" if len(values) == 1 else f"{len(values)} values"
 
 
 SEEN = {
-    name: [*three_values(function, eager), *three_values(function, tf.function)]
+    name: [three_calls(function), three_calls(tf.function(function))]
     for name, function in INSIDE.items()
 }
-figures.grid(SEEN, ["eager: runs", "3 values", "traced: runs", "3 values"], "yes", "no")
+figures.words(SEEN, ["eager", "tf.function"], ["raises", "1 value"])
 
 # %% [markdown]
 # ## The fix
 #
-# Write the step in `tf.*`; nearly every function of NumPy has its twin there. What must stay NumPy belongs outside the step, as
-# an argument that is a tensor.
+# Write the step in `tf.*`, or on Keras 3 in `keras.ops`, where most functions of NumPy have a counterpart. Before:
+#
+# ```python
+# import numpy as np
+# import tensorflow as tf
+#
+# @tf.function
+# def loss_of(outputs):
+#     return np.mean(np.square(outputs - 1.0))
+#
+# loss_of(tf.constant([1.0, 3.0]))  # NotImplementedError: trying to pass a Tensor to a NumPy call, which is not supported
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# @tf.function
+# def loss_of(outputs):
+#     return tf.reduce_mean(tf.square(outputs - 1.0))
+#
+# print(loss_of(tf.constant([1.0, 3.0])).numpy())  # 2.0
+# ```
+#
+# What must stay NumPy belongs outside of the step. Pass its result to the step as a tensor: for a tensor of the same shape and
+# type `tf.function` does not trace again. A Python number is traced again for each new value.
 
 
 # %%
 @experiment
 def fixed(setup):
     strategy = build_strategy(setup)
+    with strategy.scope():
+        model = make_model()
 
     def loss_of(outputs):
         return tf.reduce_mean(tf.square(outputs - 1.0))  # repair
 
-    traced = trained(strategy, loss_of, tf.function)
-    return Proof(
-        "traced steps lead where eager ones do", traced, trained(strategy, mean_square, eager)
-    )
+    traced = train(strategy, model, loss_of)
+    eager = train_eagerly(make_model(), mean_square)
+    return Proof("traced steps lead where eager ones do", traced, eager)
 
 
 clinic.proves(fixed)
@@ -194,14 +224,13 @@ clinic.proves(fixed)
 # %%
 one = clinic.setup.but(strategy="default", devices=1)
 two = clinic.setup.but(strategy="mirrored", devices=2)
-SETUPS = [one, two, two.but(strategy="central_storage")]
-SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (one, two)]
+SETUPS = [one, two, two.but(strategy="central_storage"), one.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Nothing that you can switch here helps: every strategy traces the step, and both Keras generations leave tracing to TensorFlow.
+# Switch to any strategy, and to the other Keras generation. The failure stays: tracing belongs to TensorFlow.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -209,22 +238,30 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 001 calls `tf.function` key to checkpoints and warns that a loss in NumPy breaks them. A checkpoint holds variables
-# and never sees a step: eager, traced, half in Python or failed half-way, the weights that are there come back.
+# "Why am I getting a Checkpointing error with apply_gradients()?" says:
+#
+# > **use `tf.function`** this is critical for many tensorflow features, and checkpointing is one of them.
+#
+# > # this loss function breaks checkpointing
+#
+# > if the my_loss_calculation is not using a `tf.*` operations and you are working with numpy arrays, this can also break the
+# > graph and cause an error since not all the operations can be traced.
+#
+# NumPy does raise in a traced step, as the last sentence says. Checkpoints are not concerned. A checkpoint holds variables and
+# no steps. The cell below saves after eager steps, after steps with Python in them, and after a step that raised. Each
+# checkpoint brings all weights back.
 
 
 # %% tags=["claims"]
-def checkpoint_breaks(loss_of, trace):
+def checkpoint_breaks(train_it):
     """Trains as far as that goes, saves, and asks whether a new model gets other weights."""
-    alone = build_strategy(clinic.setup.but(strategy="default", devices=1))
     model, restored = make_model(), make_model()
     model.set_weights([weight + 1.0 for weight in model.get_weights()])
     with contextlib.suppress(NotImplementedError):
-        train(alone, model, loss_of, trace)
+        train_it(model)
     with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(
-            f"{folder}/training"
-        )
+        saved = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+        path = saved.save(f"{folder}/training")
         checkpoint = tf.train.Checkpoint(model=restored, optimizer=restored.optimizer)
         checkpoint.restore(path).assert_consumed()
     pairs = zip(model.get_weights(), restored.get_weights())
@@ -239,12 +276,13 @@ def in_python(outputs):
     return tf.py_function(mean_square, [outputs], tf.float32)
 
 
+alone = tf.distribute.get_strategy()
 clinic.judges(
     {
-        "001-C8": [checkpoint_breaks(mean_square, eager)],
+        "001-C8": [checkpoint_breaks(lambda model: train_eagerly(model, mean_square))],
         "001-C9": [
-            checkpoint_breaks(in_numpy, tf.function),
-            checkpoint_breaks(in_python, tf.function),
+            checkpoint_breaks(lambda model: train(alone, model, in_numpy)),
+            checkpoint_breaks(lambda model: train(alone, model, in_python)),
         ],
     },
 )
@@ -252,7 +290,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# Each step should blur its data with fresh noise. Nothing raises. Make the noise fresh, and keep the `tf.function`.
+# Each step should add fresh noise to its data. Nothing raises, and all steps add the same noise. Make the noise fresh, and keep
+# the `tf.function`.
 
 
 # %% tags=["exercise"]
@@ -260,14 +299,15 @@ clinic.judges(
 def attempt(setup):
     strategy = build_strategy(setup)
 
-    @tf.function
     def step(data):
         noise = np.random.normal(scale=0.1)
         return tf.reduce_mean(data + noise) - tf.reduce_mean(data)
 
-    data = tf.constant(batch(0))
-    runs = [strategy.run(step, args=(data,)) for _ in range(STEPS)]
-    drawn = [float(strategy.experimental_local_results(each)[0]) for each in runs]
+    @tf.function
+    def noise_of(data):
+        return strategy.experimental_local_results(strategy.run(step, args=(data,)))[0]
+
+    drawn = [float(noise_of(tf.constant(batch(0)))) for _ in range(STEPS)]
     return Proof("every step draws its own noise", [len(set(drawn))], [STEPS])
 
 
@@ -279,14 +319,15 @@ clinic.exercise(attempt)
 def solved(setup):
     strategy = build_strategy(setup)
 
-    @tf.function
     def step(data):
         noise = tf.random.normal((), stddev=0.1)
         return tf.reduce_mean(data + noise) - tf.reduce_mean(data)
 
-    data = tf.constant(batch(0))
-    runs = [strategy.run(step, args=(data,)) for _ in range(STEPS)]
-    drawn = [float(strategy.experimental_local_results(each)[0]) for each in runs]
+    @tf.function
+    def noise_of(data):
+        return strategy.experimental_local_results(strategy.run(step, args=(data,)))[0]
+
+    drawn = [float(noise_of(tf.constant(batch(0)))) for _ in range(STEPS)]
     return Proof("every step draws its own noise", [len(set(drawn))], [STEPS])
 
 
@@ -295,6 +336,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the same, when what is read are the weights.
-# - [fm34 no_gradients](fm34_no_gradients.ipynb): NumPy or Python between the weights and the loss, and the tape sees nothing.
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the strategy that takes traced steps only.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the same error, where the step reads the weights as numbers.
+# - [fm34 no_gradients](fm34_no_gradients.ipynb): NumPy or Python between the weights and the loss, and the tape records nothing.
+# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the strategy that accepts traced steps only.

@@ -1,14 +1,16 @@
 # %% [markdown]
 # # FM08. Restoring the path that you gave to save finds no checkpoint
 #
-# The script saves to a path and restores that same path, and TensorFlow says that no file matches it. Give it another wrong path
-# and it may say nothing at all, and train from scratch.
+# The script saves to a path and restores that same path, and TensorFlow finds no file of that name. Other wrong paths raise
+# nothing, and the training starts from scratch.
 #
 # ```text
-# NotFoundError: Please double-check that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').
+# NotFoundError: Please double-check that the path is correct.
+#   … You may be missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').
 # ```
 #
-# *Loud in the broken script, silent in the exercise. No switch makes it go away. From document 001.*
+# *Loud in the broken script, silent in the exercise. No switch makes it go away. From "Why am I getting a Checkpointing error
+# with apply_gradients()?" (document 001).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -18,7 +20,7 @@ MODE = FailureMode(
     slug="checkpoint_path_wrong",
     title="Restoring the path that you gave to save finds no checkpoint",
     sees="`restore` finds no file where `save` has just written one, or it quietly restores nothing",
-    fix="restore what `save` returned, or `tf.train.latest_checkpoint(folder)`, and assert the result",
+    fix="save and restore through a `tf.train.CheckpointManager`, and call `assert_consumed()` on what `restore` returns",
     document="001",
     switches=(),
     symptoms=(Symptom("NotFoundError", r"You may be missing the checkpoint suffix"),),
@@ -47,8 +49,8 @@ clinic = helpers.open("fm08", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You save to `training`, so the checkpoint is called `training`. Every other function that writes a file works like that, and
-# `save` does not complain.
+# You save to `training`, so you believe that the checkpoint is called `training`. Most functions that write a file work like
+# that. `save` raises nothing. The restore in the next run does.
 
 # %%
 import tempfile
@@ -56,7 +58,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, checks, experiment, figures
+from helpers import Proof, build_strategy, experiment, figures
 
 SAVED, STEPS = 3, 5
 
@@ -74,15 +76,18 @@ def batch(step):
 
 
 def train(strategy, model, steps):
-    @tf.function
     def step(data):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(model(data) - 1.0))
         gradients = tape.gradient(loss, model.trainable_variables)
         model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
+    @tf.function
+    def train_step(data):
+        strategy.run(step, args=(data,))
+
     for number in steps:
-        strategy.run(step, args=(tf.constant(batch(number)),))
+        train_step(tf.constant(batch(number)))
 
 
 # %%
@@ -95,8 +100,7 @@ def start(strategy):
 
 def state(model):
     """Weights, momenta, learning rate and the count of steps."""
-    kept = [*model.variables, *model.optimizer.variables]
-    return [tf.convert_to_tensor(checks.variable_of(variable)) for variable in kept]
+    return [tf.identity(variable) for variable in [*model.variables, *model.optimizer.variables]]
 
 
 def train_and_save(strategy, prefix):
@@ -115,7 +119,7 @@ def broken(setup):
         uninterrupted = train_and_save(strategy, f"{folder}/training")
         model, checkpoint = start(strategy)
         path = f"{folder}/training"  # guilty: the name given to save, not the one that it wrote
-        checkpoint.restore(path).assert_existing_objects_matched()
+        checkpoint.restore(path).assert_consumed()
     train(strategy, model, range(SAVED, STEPS))
     return Proof("resumed training ends where it would have without", state(model), uninterrupted)
 
@@ -125,34 +129,27 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# What you give to `save` is a prefix. `save` counts its calls and adds the number, so that the next call overwrites nothing: the
-# first checkpoint is `training-1`, a name under which two files lie, one `.index` and one or more `.data-…` shards. `restore`
-# wants just that name: neither the prefix, nor the folder, nor one of the files.
+# The argument of `save` is a prefix. `save` appends the number of the call, so that a later call does not overwrite an earlier
+# one. The first checkpoint is `training-1`: one file `training-1.index`, and one or more files `training-1.data-…`. `restore`
+# takes that name. It does not take the prefix, the folder or the name of a file.
 #
-# Worse are the paths that raise nothing. `latest_checkpoint` answers `None` for a folder without checkpoints, and `restore(None)`
-# is a promise to restore nothing, made for first runs. The name of the `.index` file is taken for a checkpoint of TensorFlow 1,
-# in which no variable is found. In both cases only an assert on what `restore` returns will tell.
+# Two wrong paths raise nothing. `latest_checkpoint` returns `None` for a folder without checkpoints, and `restore(None)`
+# restores nothing, since a first run has nothing to restore. The name of the `.index` file is read as a checkpoint of TensorFlow
+# 1, in which no variable matches.
 #
-# The picture tries each path on a variable. See [`Checkpoint.save`](https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#save).
+# The picture restores one variable from each path. See
+# [`Checkpoint.save`](https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#save).
 
 
 # %%
 def tries(path):
-    """Does `restore` accept the path, does the value arrive, and is an assert content?"""
+    """What `restore` does with the path, and whether the value arrives."""
     variable = tf.Variable(0.0)
     try:
-        status = tf.train.Checkpoint(variable=variable).restore(path)
+        tf.train.Checkpoint(variable=variable).restore(path)
     except (tf.errors.NotFoundError, tf.errors.DataLossError):
-        return [False, False, False]
-    return [True, float(variable) == 5.0, is_content(status)]
-
-
-def is_content(status):
-    try:
-        status.assert_existing_objects_matched()
-    except AssertionError:
-        return False
-    return True
+        return ["raises", "missing"]
+    return ["accepts", "restored" if float(variable) == 5.0 else "missing"]
 
 
 with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
@@ -165,13 +162,68 @@ with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as e
         "the .index file": tries(f"{saved}.index"),
         "latest_checkpoint(empty folder)": tries(tf.train.latest_checkpoint(empty)),
     }
-figures.grid(PATHS, ["accepted", "value arrives", "assert passes"], "yes", "no")
+figures.words(PATHS, ["restore", "value"], ["raises", "missing"])
 
 # %% [markdown]
 # ## The fix
 #
-# In the process that saved, keep what `save` returns. In a new one, ask `tf.train.latest_checkpoint` for the newest checkpoint
-# of the folder. Chain `.assert_existing_objects_matched()` to every `restore`: it is one line, and it is loud about `None`.
+# Let a `CheckpointManager` choose the names. Before:
+#
+# ```python
+# import tempfile
+# import tensorflow as tf
+#
+# weight, folder = tf.Variable(1.5), tempfile.mkdtemp()
+# tf.train.Checkpoint(weight=weight).save(f"{folder}/training")
+# weight = tf.Variable(0.0)  # a new process
+# checkpoint = tf.train.Checkpoint(weight=weight)
+# checkpoint.restore(f"{folder}/training")  # NotFoundError: You may be missing the checkpoint suffix
+# ```
+#
+# After:
+#
+# ```python
+# import os, tempfile
+# import tensorflow as tf
+#
+# weight, folder = tf.Variable(1.5), tempfile.mkdtemp()
+# checkpoint = tf.train.Checkpoint(weight=weight)
+# tf.train.CheckpointManager(checkpoint, folder, max_to_keep=3).save()
+# weight = tf.Variable(0.0)  # a new process
+# checkpoint = tf.train.Checkpoint(weight=weight)
+# manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=3)
+# path = manager.restore_or_initialize()  # None in a first run
+# print(os.path.basename(path), weight.numpy())  # ckpt-1 1.5
+# ```
+#
+# `restore_or_initialize` asserts nothing. Log the path that it returns: `None` in a run that should resume means a wrong folder.
+# To assert, restore `manager.latest_checkpoint` yourself, as below. `assert_existing_objects_matched` raises if a variable of
+# the program got no value. `assert_consumed` also raises if a value of the file went nowhere, for example because a layer was
+# removed or the optimizer is not built. Both raise after `restore(None)`, so leave them out of a first run.
+
+
+# %%
+def answers(status):
+    told = {}
+    for name in ("assert_existing_objects_matched", "assert_consumed"):
+        try:
+            getattr(status, name)()
+            told[name] = "passes"
+        except AssertionError:
+            told[name] = "raises"
+    return told
+
+
+def variables(*names):
+    return tf.train.Checkpoint(**{name: tf.Variable(1.0) for name in names})
+
+
+with tempfile.TemporaryDirectory() as folder:
+    saved = variables("first", "second").save(f"{folder}/training")
+    print("the same variables  ", answers(variables("first", "second").restore(saved)))
+    print("one variable added  ", answers(variables("first", "second", "third").restore(saved)))
+    print("one variable removed", answers(variables("first").restore(saved)))
+    print("restore(None)       ", answers(variables("first", "second").restore(None)))
 
 
 # %%
@@ -181,8 +233,10 @@ def fixed(setup):
     with tempfile.TemporaryDirectory() as folder:
         uninterrupted = train_and_save(strategy, f"{folder}/training")
         model, checkpoint = start(strategy)
-        path = tf.train.latest_checkpoint(folder)  # repair
-        checkpoint.restore(path).assert_existing_objects_matched()
+        manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=3)
+        path = manager.latest_checkpoint  # repair: the name that save wrote
+        if path is not None:  # a first run has nothing to restore
+            checkpoint.restore(path).assert_consumed()
     train(strategy, model, range(SAVED, STEPS))
     return Proof("resumed training ends where it would have without", state(model), uninterrupted)
 
@@ -192,14 +246,13 @@ clinic.proves(fixed)
 # %%
 one = clinic.setup.but(strategy="default", devices=1)
 two = clinic.setup.but(strategy="mirrored", devices=2)
-SETUPS = [one, two, two.but(strategy="central_storage")]
-SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (one, two)]
+SETUPS = [one, two, two.but(strategy="central_storage"), one.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Neither a strategy nor another Keras changes anything: the path is wrong before any variable is looked at.
+# Switch strategy, devices and Keras generation. The failure stays: the path is wrong before any variable is read.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -207,10 +260,23 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 001 has one example in which the architecture changes and one in which the loss is to blame, and says that `restore`
-# may break in both. It does, for neither reason: with the path that `save` returned nothing is raised. Document 004 counts on
-# `latest_checkpoint` to find what a Keras callback has written. It knows only TensorFlow's checkpoints, and Keras 3 writes
-# `.weights.h5`.
+# "Why am I getting a Checkpointing error with apply_gradients()?" restores `./my_checkpoint_2`, the name given to `save`, after
+# a change of architecture, and `./my_checkpoint_3` after training with a loss of its own:
+#
+# > this can trigger an issue and if the number of layers change you might have an error.
+#
+# > if the my_loss_calculation is not using a `tf.*` operations and you are working with numpy arrays, this can also break the
+# > graph and cause an error
+#
+# Both restores raise, because of the path. With the path that `save` returned neither raises, and with the prefix an unchanged
+# model raises too.
+#
+# "Does `keras.models.load_model` function correctly with MirroredStrategy?" (document 004) writes with `ModelCheckpoint` and
+# reads with `latest_checkpoint`:
+#
+# > `checkpoint.restore(tf.train.latest_checkpoint(checkpoint_dir)) #Restore a previous checkpoint if exists`
+#
+# `latest_checkpoint` finds TensorFlow's checkpoints only, and Keras 3 writes `.weights.h5`.
 
 
 # %% tags=["claims"]
@@ -264,8 +330,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# This script means to resume and raises nothing, yet it starts from scratch. Find out which path it restores, mend it, and make
-# sure that the next wrong path will not go unnoticed.
+# This script means to resume. Nothing is raised, and it starts from scratch. Find out which path it restores, correct it, and
+# make the next wrong path raise.
 
 
 # %% tags=["exercise"]
@@ -291,7 +357,7 @@ def solved(setup):
         uninterrupted = train_and_save(strategy, f"{folder}/run-1/training")
         model, checkpoint = start(strategy)
         path = tf.train.latest_checkpoint(f"{folder}/run-1")
-        checkpoint.restore(path).assert_existing_objects_matched()
+        checkpoint.restore(path).assert_consumed()
     train(strategy, model, range(SAVED, STEPS))
     return Proof("resumed training ends where it would have without", state(model), uninterrupted)
 
@@ -301,5 +367,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the path is right, and a value is still not in the file.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): all values arrive, on one device.
+# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): the path is right, and a value is not in the file.
+# - [fm06 architecture_changed](fm06_architecture_changed.ipynb): the path is right, and the model is another one.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): all values arrive, on one device only.

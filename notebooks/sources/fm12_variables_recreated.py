@@ -1,14 +1,17 @@
 # %% [markdown]
 # # FM12. Variables made anew in every batch have nothing to accumulate into
 #
-# The training step makes the weights that it trains. The second batch finds other weights than the first one left behind,
-# under the same name, and something refuses them. If nothing does, training runs to the end and leaves nothing behind.
+# A layer of your own makes its weight in `call`, where it is used. In `fit`, or in a training step of your own, the first batch
+# is refused. Where nothing is traced, training may run to its end, and every batch starts again from the first value.
 #
 # ```text
-# ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only created once or created outside tf.function. See https://www.tensorflow.org/guide/function#creating_tfvariables for more information.
+# ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the
+# tf.Variable is only created once or created outside tf.function. …
 # ```
 #
-# *Loud, under every strategy and both Keras generations; silent where the update is written by hand. From document 002.*
+# *Loud, under every strategy and both Keras generations; silent where nothing is traced and the update is written by hand.
+# Switches: `strategy`, `keras`. From document 002, "How can inconsistent trainable variables be addressed when accumulating
+# gradients in TensorFlow?"*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -17,8 +20,8 @@ MODE = FailureMode(
     id="fm12",
     slug="variables_recreated",
     title="Variables made anew in every batch have nothing to accumulate into",
-    sees="`tf.function only supports singleton tf.Variables`, or the optimizer meets an unknown variable",
-    fix="make the variables once, before the step, and let every batch use the same objects",
+    sees="`tf.function only supports singleton tf.Variables`, or every batch starts again from the first value",
+    fix="make the variables once, in `build` or `__init__`, never in `call` or in the training step",
     document="002",
     switches=("strategy", "keras"),
     symptoms=(
@@ -51,8 +54,8 @@ clinic = helpers.open("fm12", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You write the step so that it holds all it needs, weights included, and you give them a name. You believe that a variable
-# is its name, so that the next batch finds the one that is already there.
+# The layer multiplies its input by a factor, and the factor is to be learned. You make the variable in the line above the one
+# that needs it, with a name. You believe that the next batch finds the variable of this name that is already there.
 
 # %%
 import numpy as np
@@ -60,54 +63,55 @@ import tensorflow as tf
 
 from helpers import Proof, build_strategy, experiment, figures
 
-RATE = 0.1
-BATCHES = 3
+RATE, BATCHES = 0.1, 3
+
+
+class Factor(tf.Module):
+    """A layer without Keras: `__call__` is what `call` is in a Keras layer."""
+
+    def __call__(self, inputs):
+        self.factor = tf.Variable(1.0, name="factor")  # guilty: every call makes another one
+        return inputs * self.factor
 
 
 def batch(number):
-    return np.random.default_rng(number).normal(size=(4, 3)).astype("float32")
+    return np.random.default_rng(number).normal(size=(4, 1)).astype("float32")
 
 
-def new_weights(name="weights"):
-    return tf.Variable(tf.zeros((3, 1)), name=name)
-
-
-def gradient_of(weights, data, share=1.0):
-    """The gradient of a mean squared error; `share` is this replica's part of it."""
-    with tf.GradientTape() as tape:
-        error = tf.matmul(data, tf.convert_to_tensor(weights)) - 1.0
-        loss = share * tf.reduce_mean(tf.square(error))
-    return tape.gradient(loss, weights)
-
-
-def train(setup, make, step):
-    """Runs a step of the caller's on every batch and returns what `make` made before the first one."""
+def train(setup, make):
+    """One step for each batch, towards a factor of 3; every replica has the same batch."""
     strategy = build_strategy(setup)
     with strategy.scope():
-        optimizer = tf.keras.optimizers.SGD(RATE)
-        made = make()
-    share = 1.0 / strategy.num_replicas_in_sync
+        layer, optimizer = make(), tf.keras.optimizers.SGD(RATE)
+
+    def replica_step(data):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(layer(data) - 3.0 * data))
+            loss = loss / strategy.num_replicas_in_sync
+        optimizer.apply_gradients([(tape.gradient(loss, layer.factor), layer.factor)])
 
     @tf.function
     def train_step(data):
-        def replica_step():
-            step(made, optimizer, data, share)
-
-        strategy.run(replica_step)
+        strategy.run(replica_step, args=(data,))
 
     for number in range(BATCHES):
         train_step(tf.constant(batch(number)))
-    return made
+    return layer.factor
+
+
+def descended(batches=BATCHES):
+    """The factor after the same steps in NumPy."""
+    factor = 1.0
+    for number in range(batches):
+        factor = factor - RATE * 2 * (factor - 3.0) * np.mean(batch(number) ** 2)
+    return factor
 
 
 # %%
 @experiment
 def broken(setup):
-    def step(made, optimizer, data, share):
-        weights = new_weights()  # guilty: another object each time that this line runs
-        optimizer.apply_gradients([(gradient_of(weights, data, share), weights)])
-
-    train(setup, lambda: None, step)
+    factor = train(setup, Factor)
+    return Proof("the factor has learned from all batches", [tf.identity(factor)], [descended()])
 
 
 clinic.reproduces(broken)
@@ -115,113 +119,131 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# A `tf.Variable` is an object that owns memory. Its name is a label, and TensorFlow 2 looks nothing up by it: calling the
-# constructor twice makes two variables, and the second starts from its first value.
+# A `tf.Variable` is an object that owns memory. Its name is a label. TensorFlow 2 never looks up a variable by name: calling the
+# constructor twice makes two variables.
 #
-# `tf.function` traces a function that makes variables once more, to see whether it makes them again, and refuses if it does.
-# Without it the optimizer is next: it lists the variable objects that it was built with, and the second batch brings one that
-# is not in the list. An update written by hand has no list, so it trains each variable for one batch and drops it.
+# If the first trace creates variables, `tf.function` traces a second time. Creating a variable then raises this error. `fit`
+# traces the training step in the same way; Keras puts `Exception encountered when calling …` before the message.
 #
-# The picture tries all three. See
+# Without `tf.function` the optimizer is next. It knows only the variables of its first step
+# ([fm10](fm10_variable_unknown_to_optimizer.ipynb)). An update written by hand refuses nothing: each variable learns from one
+# batch and is dropped.
+#
+# The picture trains one layer in these three ways. See
 # [creating variables](https://www.tensorflow.org/guide/function#creating_tfvariables) in TensorFlow's guide.
 
 # %%
 alone = clinic.setup.but(strategy="default", devices=1)
+UPDATE = {
+    "optimizer": lambda: tf.keras.optimizers.SGD(RATE).apply_gradients,
+    "by hand": lambda: lambda pairs: [v.assign_sub(RATE * g) for g, v in pairs],
+    # An optimizer from before Keras 2, which keeps no list of its variables.
+    "forgiving": lambda: tf.compat.v1.train.GradientDescentOptimizer(RATE).apply_gradients,
+}
 
 
-def by_function(make):
-    """Does `tf.function` accept a step that gets its weights from `make`?"""
+def outcome(make, update, wrap=lambda step: step):
+    """Trains what `make` gives for each batch: does the factor learn from all batches?"""
 
-    @tf.function
+    @wrap
     def step(data):
-        weights = make()
-        weights.assign_sub(RATE * gradient_of(weights, data))
+        factor = make()
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(data * factor - 3.0 * data))
+        update([(tape.gradient(loss, factor), factor)])
+        return tf.identity(factor)
 
     try:
-        step(tf.constant(batch(0)))
-    except ValueError:
-        return False
-    return True
-
-
-def by_optimizer(make, optimizer):
-    """Does one optimizer take the weights of every batch?"""
-    try:
-        for number in range(BATCHES):
-            weights = make()
-            optimizer.apply_gradients([(gradient_of(weights, batch(number)), weights)])
+        last = [step(tf.constant(batch(number))) for number in range(BATCHES)][-1]
     except (ValueError, KeyError):  # Keras 3 and Keras 2
-        return False
-    return True
+        return "raises"
+    return "learns" if np.allclose(last, descended(), atol=1e-5) else "forgets"
 
 
-def subtract(weights, gradient):
-    weights.assign_sub(RATE * gradient)
-
-
-def by_hand(make, update=subtract):
-    """Is what the last batch leaves behind the work of all batches?"""
-    for number in range(BATCHES):
-        weights = make()
-        update(weights, gradient_of(weights, batch(number)))
-    return np.allclose(weights, descended(BATCHES), atol=1e-5)
-
-
-def descended(batches):
-    """The same descent without any variable: what the weights must be after some batches."""
-    weights = np.zeros((3, 1), "float32")
-    for number in range(batches):
-        data = batch(number)
-        weights = weights - RATE * 2 * data.T @ (data @ weights - 1.0) / len(data)
-    return weights
-
-
-def numbered():
-    """Makes variables whose names count up, as the document's example does."""
-    count = iter(range(100))
-    return lambda: new_weights(f"weights_{next(count)}")
-
-
-def kept():
-    one = new_weights()
+def once():
+    one = tf.Variable(1.0, name="factor")
     return lambda: one
 
 
-ROWS = {
-    "one variable": kept,
-    "new ones, same name": lambda: new_weights,
-    "new ones, new names": numbered,
-}
-WAYS = {
+def same_name():
+    return lambda: tf.Variable(1.0, name="factor")
+
+
+def new_names():
+    """The names count up, as in the document's example."""
+    count = iter(range(100))
+    return lambda: tf.Variable(1.0, name=f"factor_{next(count)}")
+
+
+ROWS = {"made once": once, "in each call": same_name, "in each call,\nnew names": new_names}
+LEARNS = {
     name: [
-        by_function(make()),
-        by_optimizer(make(), tf.keras.optimizers.SGD(RATE)),
-        by_hand(make()),
+        outcome(make(), UPDATE["by hand"](), tf.function),
+        outcome(make(), UPDATE["optimizer"]()),
+        outcome(make(), UPDATE["by hand"]()),
     ]
     for name, make in ROWS.items()
 }
-COLUMNS = ["tf.function", "optimizer", "by hand"]
-figures.grid(WAYS, COLUMNS, "trains", "does not", "Does the name matter?")
+COLUMNS = ["tf.function", "eager,\noptimizer", "eager,\nby hand"]
+figures.words(LEARNS, COLUMNS, ["raises", "forgets"], "When is the variable made?")
 
 # %% [markdown]
 # ## The fix
 #
-# Make the variables once, outside the step, in the scope if there is a strategy. The step uses them through its arguments or
-# a closure. In a layer the place is `build` or `__init__`, never `call`.
+# Make the variable once: in `build` or `__init__` of a layer, or before the training step. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# class Factor(tf.keras.layers.Layer):
+#     def call(self, inputs):
+#         self.factor = tf.Variable(1.0)
+#         return inputs * self.factor
+#
+# model = tf.keras.Sequential([Factor()])
+# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
+# model.fit(tf.ones((4, 1)), 3 * tf.ones((4, 1)), verbose=0)  # ValueError: tf.function only supports singleton tf.Variables
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# class Factor(tf.keras.layers.Layer):
+#     def build(self, input_shape):
+#         self.factor = self.add_weight(shape=(), initializer="ones")
+#     def call(self, inputs):
+#         return inputs * self.factor
+#
+# model = tf.keras.Sequential([Factor()])
+# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
+# model.fit(tf.ones((4, 1)), 3 * tf.ones((4, 1)), verbose=0)
+# print(model.get_weights()[0])  # 1.5
+# ```
+#
+# `add_weight` in `call` fails too; Keras 3 then says `You cannot add new elements of state`. The layers of Keras make their
+# weights in their first call, so a model that has none yet must not meet a `tf.function` that has already been called.
 
 
 # %%
+class LearnedFactor(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.made = tf.Variable(1.0, name="factor")
+
+    def __call__(self, inputs):
+        self.factor = self.made  # repair
+        return inputs * self.factor
+
+
 @experiment
 def fixed(setup):
-    def step(made, optimizer, data, share):
-        weights = made  # repair
-        optimizer.apply_gradients([(gradient_of(weights, data, share), weights)])
-
-    weights = train(setup, new_weights, step)
+    factor = train(setup, LearnedFactor)
     return Proof(
-        "after all batches the weights are those of the same descent done in NumPy",
-        [tf.convert_to_tensor(weights)],
-        [descended(BATCHES)],
+        "the factor has learned from all batches",
+        [tf.identity(factor)],
+        [descended()],
         tolerance=1e-5,
     )
 
@@ -231,13 +253,13 @@ clinic.proves(fixed)
 # %%
 two = clinic.setup.but(strategy="mirrored", devices=2)
 SETUPS = [alone, two, two.but(strategy="central_storage")]
-SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (alone, two)]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# No strategy lets this pass and no Keras generation either: the refusal comes from `tf.function`, which knows neither.
+# Switch the strategy or Keras: the refusal stays the same, because it comes from `tf.function`.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -245,14 +267,22 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 002 shows this loop and blames the names. Its example, run as it is printed, stops at the second batch. Give both
-# variables one fixed name each, which is its advice, and it stops at the same place.
+# Document 002, "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?":
+#
+# > even a slight variation in the naming convention will lead to separate variable objects, preventing proper gradient
+# > accumulation.
+#
+# > The dynamic creation of variables `w` and `b` in each iteration, with different names, prevents correct gradient accumulation.
+#
+# The second sentence names the cause: variables are created in each iteration. The names change nothing. The document's example
+# stops at its second batch with new names, and also with one fixed name for each variable, which is the advice of the first.
 
 
 # %% tags=["claims"]
-def second_example(weight_name, bias_name, optimizer):
+def second_example(weight_name, bias_name):
     """The document's second example: does it run to its end?"""
     data = np.random.default_rng(0).normal(size=(10, 4, 10)).astype("float32")
+    optimizer = tf.keras.optimizers.SGD(learning_rate=0.01)
     try:
         for number in range(10):
             w = tf.Variable(tf.random.normal([10, 1]), name=weight_name.format(number))
@@ -269,32 +299,26 @@ def second_example(weight_name, bias_name, optimizer):
 
 def two_of_one_name():
     """Two variables of one name in one optimizer: is the value of one also that of the other?"""
-    first, second = new_weights("twin"), new_weights("twin")
-    optimizer = tf.keras.optimizers.SGD(RATE)
-    optimizer.apply_gradients([(tf.ones((3, 1)), first), (-tf.ones((3, 1)), second)])
+    first, second = tf.Variable(1.0, name="twin"), tf.Variable(1.0, name="twin")
+    UPDATE["optimizer"]()([(tf.constant(1.0), first), (tf.constant(-1.0), second)])
     return np.array_equal(first, second)
 
 
-def sgd():
-    return tf.keras.optimizers.SGD(0.01)
-
-
-def forgiving(weights, gradient):
-    """An optimizer from before Keras 2 that keeps no list of its variables."""
-    tf.compat.v1.train.GradientDescentOptimizer(RATE).apply_gradients([(gradient, weights)])
+def learns(make, way):
+    return outcome(make(), UPDATE[way]()) == "learns"
 
 
 clinic.judges(
     {
         "002-C1": [
-            second_example("weight", "bias", sgd()),
-            by_function(lambda: new_weights("weight")),
+            second_example("weight", "bias"),
+            LEARNS["in each call"][0] == "learns",
             two_of_one_name(),
         ],
         "002-C4": [
-            not second_example("weight_{}", "bias_{}", sgd()),
-            by_hand(kept(), forgiving) and not by_hand(numbered(), forgiving),
-            by_hand(kept()) and not by_hand(numbered()),
+            not second_example("weight_{}", "bias_{}"),
+            learns(once, "forgiving") and not learns(new_names, "forgiving"),
+            learns(once, "by hand") and not learns(new_names, "by hand"),
         ],
     },
 )
@@ -302,48 +326,40 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# Nothing complains here: the update is written by hand and nothing is traced. Yet the factor that this layer multiplies by
-# never gets further than one step from 1. Change the layer so that it learns.
+# One traced function is to serve two models. The first call works, and the second is refused in the words of this page. Both
+# models shall add up their three inputs. Change how the models are made, not the function.
 
 
 # %% tags=["exercise"]
-class Factor(tf.keras.layers.Layer):
-    def call(self, inputs):
-        self.factor = tf.Variable(1.0)
-        return inputs * self.factor
-
-
 @experiment
 def attempt(setup):
-    layer = Factor()
-    for _ in range(5):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer(tf.constant([1.0])))
-        layer.factor.assign_sub(0.1 * tape.gradient(loss, layer.factor))
-    return Proof("five steps of 0.1 lead from 1 to 0.5", [layer.factor], [0.5])
+    def make_model():
+        return tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
+
+    @tf.function
+    def predict(model, data):
+        return model(data)
+
+    got = [predict(model, tf.ones((1, 3))) for model in (make_model(), make_model())]
+    return Proof("both models add up their inputs", got, [[[3.0]], [[3.0]]])
 
 
 clinic.exercise(attempt)
 
 
 # %% tags=["solution"]
-class LearnedFactor(tf.keras.layers.Layer):
-    def __init__(self):
-        super().__init__()
-        self.factor = tf.Variable(1.0)
-
-    def call(self, inputs):
-        return inputs * self.factor
-
-
 @experiment
 def solved(setup):
-    layer = LearnedFactor()
-    for _ in range(5):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(layer(tf.constant([1.0])))
-        layer.factor.assign_sub(0.1 * tape.gradient(loss, layer.factor))
-    return Proof("five steps of 0.1 lead from 1 to 0.5", [layer.factor], [0.5])
+    def make_model():
+        layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
+        return tf.keras.Sequential(layers)
+
+    @tf.function
+    def predict(model, data):
+        return model(data)
+
+    got = [predict(model, tf.ones((1, 3))) for model in (make_model(), make_model())]
+    return Proof("both models add up their inputs", got, [[[3.0]], [[3.0]]])
 
 
 clinic.solution(solved)
@@ -351,5 +367,7 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm10 variable_unknown_to_optimizer](fm10_variable_unknown_to_optimizer.ipynb): what the optimizer says of such a variable.
+# - [fm10 variable_unknown_to_optimizer](fm10_variable_unknown_to_optimizer.ipynb): what the optimizer says of a new variable.
+# - [fm11 unbuilt_model](fm11_unbuilt_model.ipynb): a model whose weights do not exist before its first call.
+# - [fm32 optimizer_built_in_replica](fm32_optimizer_built_in_replica.ipynb): slot variables that are made in a traced step.
 # - [fm14 weights_not_shared](fm14_weights_not_shared.ipynb): two objects where you meant one.

@@ -1,15 +1,17 @@
 # %% [markdown]
 # # FM16. A TPU refuses a step that is run eagerly
 #
-# A training loop that calls `strategy.run(step)` works on a CPU and on any number of GPUs, and raises on a TPU before it has
-# computed anything. So does a finished program in which somebody has left the debugging switch on.
+# A training loop that calls `strategy.run(step)` works on CPUs and GPUs, and raises on a TPU. So does a finished program in
+# which somebody has left the debugging switch on.
 #
 # ```text
-# NotImplementedError: TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into `strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior is enabled.
+# NotImplementedError: TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function
+# passed into `strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior
+# is enabled.
 # ```
 #
-# *Loud, on a TPU only. No TPU is needed to see it: TensorFlow's own `TPUStrategy` says so before it looks for one. From
-# document 003.*
+# *Loud, on a TPU only. TensorFlow's own `TPUStrategy` refuses the call before it needs hardware, so no TPU is needed to see it.
+# The document is the reference of `tf.distribute.TPUStrategy` (003).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -19,7 +21,7 @@ MODE = FailureMode(
     slug="tpu_eager_run",
     title="A TPU refuses a step that is run eagerly",
     sees="`strategy.run` raises on a TPU: it does not support pure eager execution",
-    fix="call `strategy.run` inside a `tf.function`, and leave `run_functions_eagerly` off",
+    fix="call `strategy.run` inside one `tf.function`, defined once, and leave `run_functions_eagerly` off",
     document="003",
     switches=("strategy",),
     symptoms=(
@@ -49,8 +51,8 @@ clinic = helpers.open("fm16", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You have written the step, tried it on your own machine, and kept `tf.function` for the day when it has to be fast. Every
-# strategy that you know runs it as it is. Then the program moves to a TPU.
+# You have tried the step on your own machine, and kept `tf.function` for the day when it has to be fast. You believe that it
+# changes the speed and nothing else. Then the program moves to a TPU.
 
 # %%
 import contextlib
@@ -60,7 +62,7 @@ import tensorflow as tf
 
 from helpers import Proof, build_strategy, experiment, figures
 
-BATCH, RATE = 16, 0.1
+BATCH, RATE, STEPS = 16, 0.1, 3
 
 
 def examples():
@@ -93,7 +95,8 @@ def broken(setup):
     with strategy.scope():
         weights = make_weights()
     step = step_for(weights)
-    strategy.run(step)  # guilty: nothing has been traced, so there is no program to hand over
+    for _ in range(STEPS):
+        strategy.run(step)  # guilty: nothing is traced, so there is no program to compile
     return Proof("the weights have moved", [bool(np.any(weights.numpy()))], [True])
 
 
@@ -102,12 +105,12 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# A GPU is sent one operation after the other, and Python may sit between them. A TPU gets one *program*, compiled for all of its
-# cores at once, and `strategy.run` is where that program begins. Run eagerly there is no graph around the call, so there is
-# nothing to compile, and `TPUStrategy` says so. Other strategies take the same call, one operation at a time.
+# A GPU executes one operation after the other, and Python may run between them. A TPU executes one *program*, compiled for all of
+# its cores. `TPUStrategy.run` builds that program from the graph of the `tf.function` around it. In eager execution there is no
+# graph, so it raises. Other strategies run the step operation by operation.
 #
-# It is not enough that the step is a `tf.function` somewhere: `tf.config.run_functions_eagerly(True)`, which everybody turns on
-# to set a breakpoint, turns every one of them back into Python.
+# A `tf.function` is not enough while `tf.config.run_functions_eagerly(True)` is set. People set it to reach a breakpoint, and it
+# runs every `tf.function` as plain Python.
 #
 # The picture calls one step in four ways. See
 # [`tf.distribute.TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy).
@@ -116,7 +119,7 @@ clinic.reproduces(broken)
 # %%
 @contextlib.contextmanager
 def debugging():
-    """Every `tf.function` runs as plain Python, as it does after somebody's search for a mistake."""
+    """Every `tf.function` runs as plain Python, which makes breakpoints work."""
     tf.config.run_functions_eagerly(True)
     try:
         yield
@@ -172,9 +175,47 @@ figures.grid(FOUND, COLUMNS, "runs", "raises", "Which call does which strategy t
 # %% [markdown]
 # ## The fix
 #
-# Put the call of `strategy.run` into a `tf.function`, with whatever you do with its results, and do so from the first day: then
-# every strategy takes it. The shortest way to write that is `tf.function(strategy.run)(step)`. The proof is the one that
-# matters: the weights that all replicas have made of the batch are those of one device.
+# Decorate one `train_step` with `tf.function`, outside of the loop, and call it in the loop. Then every strategy takes it.
+# Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect("local"))
+#
+#
+# def step():
+#     return tf.distribute.get_replica_context().all_reduce("SUM", 1.0)
+#
+#
+# for _ in range(3):
+#     strategy.run(step)  # NotImplementedError: does not support pure eager execution
+# ```
+#
+# After, on a TPU with eight cores:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver.connect("local"))
+#
+#
+# @tf.function
+# def train_step():
+#     def step():
+#         return tf.distribute.get_replica_context().all_reduce("SUM", 1.0)
+#
+#     return strategy.run(step)
+#
+#
+# for _ in range(3):
+#     sums = train_step()
+# print(strategy.experimental_local_results(sums)[0].numpy())  # 8.0
+# ```
+#
+# `tf.function(strategy.run)(step)` in the loop is accepted as well, and slow: it makes a new function in every call. The second
+# cell counts the traces, each of which is a compilation on a TPU. The proof compares the weights of all replicas with those of
+# one device.
 
 
 # %%
@@ -184,9 +225,16 @@ def fixed(setup):
     with strategy.scope():
         weights = make_weights()
     step = step_for(weights)
-    tf.function(strategy.run)(step)  # repair: traced as a whole, so there is a program to hand over
+
+    @tf.function  # repair: traced once, before the loop, so there is a program to compile
+    def train_step():
+        strategy.run(step)
+
+    for _ in range(STEPS):
+        train_step()
     alone = make_weights()
-    step_for(alone)()
+    for _ in range(STEPS):
+        step_for(alone)()
     got = [part.numpy() for part in strategy.experimental_local_results(weights)]
     return Proof("every copy of the weights is that of one device", got, [alone.numpy()] * len(got))
 
@@ -194,10 +242,34 @@ def fixed(setup):
 clinic.proves(fixed)
 
 # %%
+traced_steps = []
+
+
+def counted():
+    """Python runs only while a step is traced."""
+    traced_steps.append(1)
+
+
+plain = build_strategy(one)
+for _ in range(STEPS):
+    tf.function(plain.run)(counted)
+in_the_loop = len(traced_steps)
+
+
+@tf.function
+def train_step():
+    plain.run(counted)
+
+
+for _ in range(STEPS):
+    train_step()
+once = len(traced_steps) - in_the_loop
+print(f"traces in {STEPS} steps: {in_the_loop} if made in the loop, {once} if made before it")
+
+# %%
 SETUPS = [
     traced,
     traced.but(keras=clinic.setup.other_keras),
-    mirrored,
     mirrored.but(devices=2),
     one,
 ]
@@ -206,8 +278,8 @@ clinic.table(SETUPS)
 # %% [markdown]
 # ## Switch and run
 #
-# Only the TPU's rows fail. `tpu_traced` needs no hardware: what it refuses is *traced*, what it accepts is *emulated*, all
-# replicas on CPU devices. On a machine with a TPU choose `tpu`, and the same cells are *executed*.
+# Switch between `tpu_traced` and `mirrored`: only a TPU refuses. `tpu_traced` needs no hardware. What it refuses is *traced*;
+# what it accepts is *emulated*, with all replicas on CPU devices.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -215,8 +287,16 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The reference, document 003, says both of these, and both are so. The program that a TPU accepts has been traced by its own
-# class; that no TPU was attached changes neither answer.
+# The reference of `tf.distribute.TPUStrategy` (003):
+#
+# > Note that TPUStrategy doesn't support pure eager execution, so please make sure the function passed into strategy.run is a
+# > tf.function or strategy.run is called inside a tf.function if eager behavior is enabled.
+#
+# > cluster_resolver Returns the cluster resolver associated with this strategy.
+#
+# > num_replicas_in_sync Returns number of replicas over which gradients are aggregated.
+#
+# The run confirms all three, on TensorFlow's own class for a described TPU with eight cores.
 
 # %% tags=["claims"]
 tpu = build_strategy(traced)
@@ -232,8 +312,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# This loop is traced, and counts how many examples each replica has seen. Yesterday somebody looked for a mistake in it. Change
-# it so that a TPU takes it again.
+# This loop is traced, and counts how many examples each replica has seen. Yesterday somebody looked for a mistake in it with a
+# debugger. Change it so that a TPU takes it again.
 
 
 # %% tags=["exercise"]
@@ -281,5 +361,6 @@ clinic.solution(solved)
 # ## See also
 #
 # - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else changes when a step is traced.
+# - [fm24 xla_refuses](fm24_xla_refuses.ipynb): a traced step that cannot be compiled.
 # - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): a step that reads its weights, which a TPU refuses as well.
-# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): a step that is not handed to `strategy.run`.
+# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): a step that is called without `strategy.run`.

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # FM17. The program asks for a TPU that nobody has found
 #
-# The first four lines of every TPU example find the TPU, connect to it, initialise it and make the strategy. Copied into
-# another place they raise, each in words of its own, and none of them says that there is no TPU or that no TensorFlow here can
-# use one.
+# The first four lines of a TPU example find the TPU, connect to it, initialise it and make the strategy. On another machine they
+# raise. No message says that there is no TPU, or that this TensorFlow cannot use one.
 #
 # ```text
 # ValueError: Please provide a TPU Name to connect to.
 # ```
 #
-# *Loud, on every machine without a TPU that TensorFlow can use. From document 003.*
+# *Loud, on every machine without a TPU that TensorFlow can use. The document is the reference of `tf.distribute.TPUStrategy`
+# (003).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -19,7 +19,7 @@ MODE = FailureMode(
     slug="tpu_not_initialised",
     title="The program asks for a TPU that nobody has found",
     sees="`Please provide a TPU Name to connect to`, or no OpKernel for `ConfigureDistributedTPU`",
-    fix='ask whether a TPU is attached and `tensorflow-tpu` installed, then resolve `tpu="local"`',
+    fix='try `TPUClusterResolver.connect("local")`, and use another strategy if it raises',
     document="003",
     switches=("strategy",),
     symptoms=(Symptom("ValueError", r"Please provide a TPU Name to connect to"),),
@@ -42,16 +42,14 @@ clinic = helpers.open("fm17", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You believe that an empty name means "the TPU of this machine", since the reference writes it so. Then you choose a TPU
-# runtime, start your program, and are asked for a name that you never had.
+# You believe that an empty name means "the TPU of this machine", because the reference writes it so. You start the program on
+# such a machine, and TensorFlow asks for a name that you never had.
 
 # %%
-import sys
-
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, experiment, figures, runner, runtime
+from helpers import Proof, build_strategy, experiment, figures
 
 STEPS = 3
 
@@ -74,10 +72,14 @@ def train(strategy):
         mine = (weights.read_value() - wanted) / context.num_replicas_in_sync
         return context.all_reduce("SUM", mine)
 
-    run, alone = runner(strategy), np.zeros(3, "float32")
+    @tf.function
+    def train_step(wanted):
+        return strategy.run(gradient, args=(wanted,))
+
+    alone = np.zeros(3, "float32")
     for step in range(STEPS):
         wanted = np.array([1.0, 2.0, 3.0], "float32") * (step + 1)
-        found = strategy.experimental_local_results(run(gradient, args=(tf.constant(wanted),)))
+        found = strategy.experimental_local_results(train_step(tf.constant(wanted)))
         weights.assign_sub(0.1 * found[0])
         alone = alone - 0.1 * (alone - wanted)
     got = [part.numpy() for part in strategy.experimental_local_results(weights)]
@@ -96,12 +98,13 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# The resolver was written for TPUs at the far end of a network, which have names. With an empty name it looks into the
-# environment (`TPU_NAME`), and where it finds none it asks you. A TPU in the machine itself has no name; `tpu="local"` says so.
+# The resolver was made for TPUs at the other end of a network, which have names. With an empty name it reads the environment
+# variable `TPU_NAME`. Where that is not set, it raises this error. The TPU of this machine has no name; `tpu="local"` stands for
+# it.
 #
-# That word is believed. The resolver looks for nothing, connecting has nobody to connect to, and only the third line runs an
-# operation that needs the hardware, and a TensorFlow that was built for it. The ordinary `tensorflow` package is not: it
-# reports a missing `OpKernel` in both cases.
+# With `"local"` the resolver searches for nothing, so the first line always passes. The second line has nothing to connect to.
+# The third runs an operation on the TPU. The ordinary `tensorflow` package does not contain that operation, so without a TPU, or
+# without `tensorflow-tpu`, it reports a missing `OpKernel`.
 #
 # The picture tries each line on this machine. See
 # [`TPUClusterResolver`](https://www.tensorflow.org/api_docs/python/tf/distribute/cluster_resolver/TPUClusterResolver).
@@ -130,57 +133,71 @@ figures.grid(FOUND, ['tpu=""', 'tpu="local"'], "passes", "raises", "Each line by
 # %% [markdown]
 # ## The fix
 #
-# Ask before you connect, and say what is missing: the hardware, or the package. TPU runtimes of Colab come without any
-# TensorFlow, so `tensorflow-tpu` is the first thing that a notebook installs there. 2.20.0, the last one, has wheels up to
-# Python 3.13 and takes any newer `libtpu`, so pin that; up to Python 3.12 there is 2.19.1 too, which names the one that it
-# fits. We know this from the packages, and have not run it on a TPU.
+# `TPUClusterResolver.connect` does the first three lines. Try it with `"local"`, and use another strategy if it raises. Before:
 #
-# Without a TPU the program goes on with another strategy. The proof is that what it trains is right. Below it stands what
-# `missing` says of four machines.
+# ```python
+# import tensorflow as tf
+#
+# resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")  # ValueError: Please provide a TPU Name to connect to
+# tf.config.experimental_connect_to_cluster(resolver)
+# tf.tpu.experimental.initialize_tpu_system(resolver)
+# strategy = tf.distribute.TPUStrategy(resolver)
+# ```
+#
+# After, on a machine with two other devices and no TPU:
+#
+# ```python
+# import tensorflow as tf
+#
+# try:
+#     resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+#     strategy = tf.distribute.TPUStrategy(resolver)
+# except (ValueError, tf.errors.NotFoundError):
+#     strategy = tf.distribute.MirroredStrategy()
+# print(strategy.num_replicas_in_sync)  # 2
+# ```
+#
+# If there is a TPU and this still takes the other strategy, install TensorFlow for it. TPU runtimes of Colab come without any:
+#
+# ```text
+# pip install tensorflow-tpu==2.20.0 "libtpu<0.0.22"     Python up to 3.13
+# pip install tensorflow-tpu==2.19.1                     Python up to 3.12, with the libtpu that fits it
+# ```
+#
+# We know this from the packages, and have not run it on a TPU.
+#
+# The experiment makes the other strategy first: `MultiWorkerMirroredStrategy` must exist before TensorFlow runs anything, and
+# the attempt runs something. The proof is that the program trains the right weights.
 
 
 # %%
-def missing(attached, package, python):
-    """What keeps a program from using a TPU, in a sentence; nothing if it can."""
-    if not attached:
-        return "no TPU is attached: choose a TPU runtime, or another strategy"
-    if not package:
-        wanted = "2.19.1" if python <= (3, 12) else '2.20.0 "libtpu<0.0.22"'
-        return f"a TPU, but no TensorFlow for it: pip install tensorflow-tpu=={wanted}"
-    return ""
-
-
-def missing_here():
-    package = runtime.has_version("tensorflow-tpu")
-    return missing(runtime.tpu_attached(), package, sys.version_info[:2])
+def tpu_or(other):
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+        return tf.distribute.TPUStrategy(resolver)
+    except (ValueError, tf.errors.NotFoundError):
+        return other
 
 
 @experiment
 def fixed(setup):
-    strategy = build_strategy(setup) if missing_here() else connected("local")  # repair
+    strategy = tpu_or(build_strategy(setup))  # repair: without a TPU, another strategy
     return train(strategy)
 
 
 clinic.proves(fixed)
-for attached, package, python in (
-    (False, None, (3, 12)),
-    (True, None, (3, 12)),
-    (True, None, (3, 13)),
-    (True, "2.20.0", (3, 13)),
-):
-    print(missing(attached, package, python) or "ready to connect")
 
 # %%
 one = clinic.setup.but(strategy="default", devices=1)
 SETUPS = [one, one.but(keras=clinic.setup.other_keras), one.but(strategy="mirrored", devices=2)]
-SETUPS += [one.but(strategy="tpu_traced", devices=8), one.but(strategy="tpu", devices=8)]
+SETUPS += [one.but(strategy="tpu_traced", devices=8)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# The broken program does not look at the strategy that you choose, so it fails under all of them. The repaired one takes yours
-# wherever there is no TPU.
+# Switch to `mirrored`: the broken program fails under every strategy, because it never asks for yours. The repaired one uses
+# yours wherever there is no TPU.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -188,12 +205,21 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The reference, document 003, has the order right: a strategy that is made before the system is initialised finds a TPU without
-# cores. It also says that a strategy without a resolver assumes a TPU in this machine. It does not; it looks for a name, like
-# the resolver, and says so in the same words.
+# The reference of `tf.distribute.TPUStrategy` (003) says:
+#
+# > To construct a TPUStrategy object, you need to run the initialization code as below:
+#
+# > tpu_cluster_resolver … If None, it will assume running on a local TPU worker.
+#
+# The order is right: without the third line, the fourth finds no cores. The second sentence is wrong where `TPU_NAME` is not set,
+# as in this run: without a resolver, `TPUStrategy` asks for a name like the resolver itself. We have not tried it where it is
+# set.
 
 
 # %% tags=["claims"]
+import os
+
+
 def says(call):
     try:
         call()
@@ -203,27 +229,31 @@ def says(call):
 
 
 def order_matters():
-    """Without the third line, the fourth finds no cores; up to there `local` is taken on trust."""
+    """Without the third line, the fourth finds no cores."""
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
     tf.config.experimental_connect_to_cluster(resolver)
     return bool(says(lambda: tf.distribute.TPUStrategy(resolver)))
 
 
+print("TPU_NAME is", "set" if os.environ.get("TPU_NAME") else "not set")
 assumed_local = "provide a TPU Name" not in says(tf.distribute.TPUStrategy)
 clinic.judges({"003-C2": [order_matters(), assumed_local]})
 
 # %% [markdown]
 # ## Exercise
 #
-# A colleague has shortened the program: two lines seemed to do nothing, and a resolver that was made is proof of a TPU. Let the
-# program go on without a TPU, as it was meant to.
+# A colleague has written a way out for machines without a TPU, and left out a line that "did nothing". The way out is never
+# taken. Let the program go on without a TPU, as it was meant to.
 
 
 # %% tags=["exercise"]
 @experiment
 def attempt(setup):
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
-    strategy = tf.distribute.TPUStrategy(resolver) if resolver else build_strategy(setup)
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+    except ValueError:
+        strategy = build_strategy(setup)
     return train(strategy)
 
 
@@ -233,7 +263,11 @@ clinic.exercise(attempt)
 # %% tags=["solution"]
 @experiment
 def solved(setup):
-    strategy = build_strategy(setup) if missing_here() else connected("local")
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+        strategy = tf.distribute.TPUStrategy(resolver)
+    except (ValueError, tf.errors.NotFoundError):
+        strategy = build_strategy(setup)
     return train(strategy)
 
 
@@ -243,4 +277,4 @@ clinic.solution(solved)
 # ## See also
 #
 # - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the next thing that a TPU refuses, once it is found.
-# - [fm18 logical_devices](fm18_logical_devices.ipynb): the mesh of cores that initialising it describes.
+# - [fm18 logical_devices](fm18_logical_devices.ipynb): the mesh of cores that `initialize_tpu_system` describes.

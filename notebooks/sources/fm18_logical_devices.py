@@ -1,14 +1,16 @@
 # %% [markdown]
 # # FM18. A tensor is split for more logical devices than a replica has
 #
-# A model is too large for one core of a TPU, so each replica gets several, and its tensors are split over them. The split
-# copied from the reference raises before anything runs, although the strategy was copied from the same example.
+# This page is for model parallelism on TPUs: a model is too large for one core, so each replica gets several cores, its *logical
+# devices*, and tensors are split over them. A split that does not fit the number of cores raises while the step is traced.
 #
 # ```text
-# ValueError: The product of `partition_dimensions` should be the same as the number of logical devices (=2). Received `partition_dimensions`=[1, 2, 4, 1],and their product is 8.
+# ValueError: The product of `partition_dimensions` should be the same as the number of logical devices (=2).
+# Received `partition_dimensions`=[1, 2, 4, 1],and their product is 8.
 # ```
 #
-# *Loud, while the step is traced. Only a TPU has logical devices, and none is needed to see it. From document 003.*
+# *Loud, while the step is traced. Only a TPU has logical devices, and none is needed to see it. The document is the reference of
+# `tf.distribute.TPUStrategy` (003).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -53,19 +55,18 @@ clinic = helpers.open("fm18", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# The reference explains a split of images over 2 x 4 logical devices. Its example of
-# `experimental_replicate_to_logical_devices` makes this split as well, under a strategy whose replicas have two. It is the
-# example that you have found.
+# You copy an example from the reference: images are split by `[1, 2, 4, 1]`, under a strategy whose replicas have two cores. You
+# believe that the strategy and the split belong together, because they stand in the same example.
 
 # %%
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, experiment, figures, runner, tpu
+from helpers import Proof, build_strategy, experiment, figures, tpu
 
 
 def spread(setup, block, spmd=True):
-    """A strategy whose replicas own `block` cores each; strategies other than a TPU's have no such thing."""
+    """A strategy whose replicas own `block` cores each; other strategies than a TPU's have no such blocks."""
     if setup.strategy == "tpu_traced":
         return tpu.strategy("v2-8", block, spmd)
     if setup.strategy != "tpu":
@@ -80,7 +81,7 @@ def spread(setup, block, spmd=True):
 
 
 def annotate(strategy, how, tensor, *arguments):
-    """Tells the compiler where a tensor belongs, if the strategy knows of such places."""
+    """Calls `strategy.experimental_…`, where the strategy has such a method."""
     method = getattr(strategy, f"experimental_{how}", None)
     return method(tensor, *arguments) if method else tensor
 
@@ -100,7 +101,11 @@ def find_edges(strategy):
         parts = annotate(strategy, "split_to_logical_devices", data, [1, 2, 4, 1])
         return edges(parts)
 
-    found = strategy.experimental_local_results(runner(strategy)(step, args=(image(),)))
+    @tf.function
+    def find(data):
+        return strategy.run(step, args=(data,))
+
+    found = strategy.experimental_local_results(find(tf.constant(image())))
     return Proof("every replica finds the edges of the whole", found, [edges(image())] * len(found))
 
 
@@ -116,23 +121,36 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# The *computation shape* says which block of the TPU's mesh one replica gets: x, y and z of the chips, and the cores of a chip.
-# The product of its four numbers is how many logical devices the replica has. `partition_dimensions` is about something else:
-# into how many parts each axis of a *tensor* is cut. Its length is the tensor's rank, each size must be divisible, and its
-# product must be the same number again.
+# The *computation shape* is the block of the TPU's mesh that one replica gets: chips in x, y and z, and cores of a chip. Its
+# product is the number of logical devices of the replica. `partition_dimensions` is about a *tensor*: it has one number per
+# axis, and says into how many parts the axis is cut. Its length must be the tensor's rank. Each size must be divisible. Its
+# product must be the number of logical devices.
 #
-# Nothing derives one from the other, and the four numbers that look alike mean different things. With SPMD, which runs one
-# program on all of a replica's cores, `assign` is refused whatever it asks for.
+# TensorFlow derives neither list from the other. SPMD, which runs one program on all cores of a replica, changes none of these
+# rules.
 #
-# The picture asks for everything, from replicas with two logical devices. See
-# [`tf.distribute.TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy#experimental_split_to_logical_devices).
+# The picture splits a tensor for replicas with two logical devices. See
+# [`experimental_split_to_logical_devices`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy#experimental_split_to_logical_devices).
 
 
 # %%
-def traces(how, *arguments, spmd=False, size=(3, 4)):
+def annotated(strategy, how, data, *arguments):
+    """What each replica has of a tensor after the call."""
+
+    def step():
+        return annotate(strategy, how, tf.constant(data), *arguments)
+
+    @tf.function
+    def train_step():
+        return strategy.run(step)
+
+    return strategy.experimental_local_results(train_step())
+
+
+def traces(how, *arguments, spmd=False):
     strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd)
     try:
-        runner(strategy)(lambda: annotate(strategy, how, tf.ones(size), *arguments))
+        annotated(strategy, how, np.ones((3, 4), "float32"), *arguments)
     except ValueError:
         return False
     return True
@@ -147,27 +165,68 @@ ASKED = {
     "assign to 2": (ASSIGN, 2),
     "assign to -1": (ASSIGN, -1),
     "split 3 x 4 by [1, 2]": (SPLIT, [1, 2]),
-    "by [2]: rank": (SPLIT, [2]),
-    "by [1, 4]: product": (SPLIT, [1, 4]),
-    "by [2, 1]: not divisible": (SPLIT, [2, 1]),
+    "split by [2]: rank": (SPLIT, [2]),
+    "split by [1, 4]: product": (SPLIT, [1, 4]),
+    "split by [2, 1]: 3 is odd": (SPLIT, [2, 1]),
     "replicate": (COPY,),
 }
 FOUND = {row: [traces(*call, spmd=spmd) for spmd in (False, True)] for row, call in ASKED.items()}
-figures.grid(FOUND, ["plain", "SPMD"], "traces", "ValueError", "Two logical devices per replica")
+SPLITS = {row: found for row, found in FOUND.items() if row.startswith("split")}
+figures.grid(SPLITS, ["plain", "SPMD"], "traces", "ValueError", "Two logical devices per replica")
 
 # %% [markdown]
 # ## The fix
 #
-# Begin with the split that the tensor needs, take its product, and choose a block of so many cores: all 2 x 2 x 1 x 2 of a TPU
-# v2-8 are eight. The replicas become fewer as they become larger; here one is left, so the global batch is its batch.
+# Choose the split that the tensor needs, and a block with as many cores as its product: all 2 x 2 x 1 x 2 cores of a TPU v2-8
+# are eight. A strategy without a device assignment gives each replica one core. Before:
 #
-# The proof compares the result of the split image with that of the whole.
+# ```python
+# import tensorflow as tf
+#
+# resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+# strategy = tf.distribute.TPUStrategy(resolver)
+#
+#
+# @tf.function
+# def train_step(image):
+#     def step(image):
+#         return strategy.experimental_split_to_logical_devices(image, [1, 2, 4, 1])
+#
+#     return strategy.run(step, args=(image,))
+#
+#
+# train_step(tf.ones((1, 4, 8, 1)))  # ValueError: should be the same as the number of logical devices (=1)
+# ```
+#
+# After, if one core is enough: a product of one.
+#
+# ```python
+# import tensorflow as tf
+#
+# resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
+# strategy = tf.distribute.TPUStrategy(resolver)
+#
+#
+# @tf.function
+# def train_step(image):
+#     def step(image):
+#         return strategy.experimental_split_to_logical_devices(image, [1, 1, 1, 1])
+#
+#     return strategy.run(step, args=(image,))
+#
+#
+# print(strategy.experimental_local_results(train_step(tf.ones((1, 4, 8, 1))))[0].shape)  # (1, 4, 8, 1)
+# ```
+#
+# To keep the split, give the strategy a `DeviceAssignment` with eight cores for a replica, as `spread` does above. The replicas
+# become fewer as they become larger: here one is left, so the global batch is its batch. The proof compares the result of
+# the split image with that of the whole.
 
 
 # %%
 @experiment
 def fixed(setup):
-    strategy = spread(setup, (2, 2, 1, 2))  # repair
+    strategy = spread(setup, (2, 2, 1, 2))  # repair: eight logical devices
     return find_edges(strategy)
 
 
@@ -187,7 +246,8 @@ clinic.table(SETUPS)
 # %% [markdown]
 # ## Switch and run
 #
-# The TPU's rows fail. All others have no logical devices, keep the tensor whole, and find the same edges.
+# Switch between `tpu_traced` and `mirrored`: only a TPU's strategy fails. Other strategies have no logical devices. They keep the
+# tensor whole, and find the same edges.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -195,11 +255,19 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The rules of the reference, document 003, are checked as it says; a size that is unknown while tracing is not checked at all.
-# Its shape [1, 2, 2, 2] makes eight logical devices on a mesh that is two chips deep, and fits no TPU v2-8, where most will try
-# it. And with SPMD, a tensor about which nothing is said is accepted.
+# The reference of `tf.distribute.TPUStrategy` (003), on its example with eight logical devices and on SPMD:
 #
-# All this was seen while tracing. Whether SPMD saves memory and time, as the reference says, only a compiler can tell.
+# > computation_shape=[1, 2, 2, 2],
+#
+# > When running in this mode, every input tensor must either be partitioned (via
+# > strategy.experimental_split_to_logical_devices) or fully replicated (via strategy.experimental_replicate_to_logical_devices)
+# > to all logical devices.
+#
+# That shape gives eight logical devices on a mesh two chips deep, and does not fit a TPU v2-8. With SPMD, a tensor without
+# annotation is accepted while tracing. The other rules hold, among them that SPMD refuses `assign` for every core. A size that is
+# unknown while tracing is not checked.
+#
+# All of this was seen while tracing. Whether SPMD saves memory and time, only a compiler can tell.
 
 
 # %% tags=["claims"]
@@ -217,10 +285,7 @@ def fits(mesh, block):
 def kept(how, *arguments):
     """Whether an annotated tensor has the value that it had."""
     strategy, data = tpu.strategy("v2-8", (1, 1, 1, 2), True), np.ones((3, 4), "float32") * 5
-    found = runner(strategy)(lambda: annotate(strategy, how, tf.constant(data), *arguments) + 1)
-    return all(
-        np.array_equal(each, data + 1) for each in strategy.experimental_local_results(found)
-    )
+    return all(np.array_equal(each, data) for each in annotated(strategy, how, data, *arguments))
 
 
 def cores_of_a_variable(core=None):
@@ -237,8 +302,15 @@ def cores_of_a_variable(core=None):
 
 def accepts_what_is_not_annotated():
     strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd=True)
-    found = runner(strategy)(lambda data: data + 1, args=(tf.ones(3),))
-    return len(strategy.experimental_local_results(found)) == 4
+
+    def step(data):
+        return data + 1
+
+    @tf.function
+    def train_step(data):
+        return strategy.run(step, args=(data,))
+
+    return len(strategy.experimental_local_results(train_step(tf.ones(3)))) == 4
 
 
 DEFAULT = cores_of_a_variable()
@@ -247,7 +319,7 @@ clinic.judges(
         "003-C19": [FOUND["assign to 1"][0]] + [not FOUND[f"assign to {i}"][0] for i in (2, -1)],
         "003-C20": [not FOUND[f"assign to {i}"][1] for i in (0, 1)],
         "003-C21": [FOUND["split 3 x 4 by [1, 2]"][0]]
-        + [not any(FOUND[row]) for row in FOUND if row.startswith("by")],
+        + [not any(FOUND[row]) for row in FOUND if ": " in row],
         "003-C22": [fits((1, 2, 2, 2), [1, 2, 2, 2]) == 8, fits((2, 2, 1, 2), [1, 2, 2, 2]) == 8],
         "003-C23": [kept(SPLIT, [1, 2]), kept(COPY)],
         "003-C24": [cores_of_a_variable(0) == DEFAULT, not DEFAULT & cores_of_a_variable(1)],
@@ -259,21 +331,26 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# A model of two stages, one on each of a replica's two cores. Somebody who counts from one has written it. Change it so that
-# both stages have a place, and the result is what it was on one device.
+# Each replica owns four cores, and a table of 4 rows and 6 columns shall be split over all of them. Somebody has cut the columns
+# in two, "one half for each chip". Change the split so that every core gets a part, and the sum is that of the whole table.
 
 
 # %% tags=["exercise"]
 @experiment
 def attempt(setup):
-    strategy = spread(setup, (1, 1, 1, 2), spmd=False)
+    strategy = spread(setup, (2, 1, 1, 2))
+    table = np.arange(24, dtype="float32").reshape(4, 6)
 
-    def stages(data):
-        first = annotate(strategy, "assign_to_logical_device", data * 2.0, 1)
-        return annotate(strategy, "assign_to_logical_device", first + 1.0, 2)
+    def add_up(data):
+        parts = annotate(strategy, "split_to_logical_devices", data, [1, 2])
+        return tf.reduce_sum(parts)
 
-    got = strategy.experimental_local_results(runner(strategy)(stages, args=(tf.constant(3.0),)))
-    return Proof("both stages have run", got, [7.0] * len(got))
+    @tf.function
+    def step(data):
+        return strategy.run(add_up, args=(data,))
+
+    got = strategy.experimental_local_results(step(tf.constant(table)))
+    return Proof("every replica has the sum of the whole table", got, [table.sum()] * len(got))
 
 
 clinic.exercise(attempt)
@@ -282,14 +359,19 @@ clinic.exercise(attempt)
 # %% tags=["solution"]
 @experiment
 def solved(setup):
-    strategy = spread(setup, (1, 1, 1, 2), spmd=False)
+    strategy = spread(setup, (2, 1, 1, 2))
+    table = np.arange(24, dtype="float32").reshape(4, 6)
 
-    def stages(data):
-        first = annotate(strategy, "assign_to_logical_device", data * 2.0, 0)
-        return annotate(strategy, "assign_to_logical_device", first + 1.0, 1)
+    def add_up(data):
+        parts = annotate(strategy, "split_to_logical_devices", data, [2, 2])
+        return tf.reduce_sum(parts)
 
-    got = strategy.experimental_local_results(runner(strategy)(stages, args=(tf.constant(3.0),)))
-    return Proof("both stages have run", got, [7.0] * len(got))
+    @tf.function
+    def step(data):
+        return strategy.run(add_up, args=(data,))
+
+    got = strategy.experimental_local_results(step(tf.constant(table)))
+    return Proof("every replica has the sum of the whole table", got, [table.sum()] * len(got))
 
 
 clinic.solution(solved)
@@ -298,4 +380,4 @@ clinic.solution(solved)
 # ## See also
 #
 # - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): what else a TPU refuses before anything runs.
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): what it means to have fewer replicas than before.
+# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): what changes with fewer replicas than before.

@@ -1,14 +1,16 @@
 # %% [markdown]
 # # FM20. Scalars cannot be gathered, and a replica cannot gather
 #
-# You want to see the loss of every replica, and `strategy.gather` says that it cannot concatenate scalars; or you call it inside
-# the step, and it says that it needs another context.
+# You want to see the loss of every replica, and `strategy.gather` says that it cannot concatenate scalars. With other
+# collectives it says `Requires start <= limit when delta > 0: 1/0`. Called inside the step, it says that it requires another
+# context.
 #
 # ```text
-# ValueError: Can't concatenate scalars (use tf.stack instead) for '{{node concat}} = ConcatV2[N=2, T=DT_FLOAT, Tidx=DT_INT32](Sum, replica_1/Sum, concat/axis)' with input shapes: [], [], [].
+# ValueError: Can't concatenate scalars (use tf.stack instead) for … with input shapes: [], [], [].
 # ```
 #
-# *Loud, as soon as there are two replicas; on one, a scalar passes. Keras has no part in it. From document 003.*
+# *Loud, as soon as there are two replicas; with one, a scalar passes. Strategy and device count matter, Keras does not. From
+# the `TPUStrategy` reference, document 003.*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -18,7 +20,7 @@ MODE = FailureMode(
     slug="gather_misuse",
     title="Scalars cannot be gathered, and a replica cannot gather",
     sees="`strategy.gather` raises: it can't concatenate scalars, or requires another context",
-    fix="return `loss[tf.newaxis]` and gather along axis 0; in a replica, use `all_gather`",
+    fix="read them with `experimental_local_results`, or gather `loss[tf.newaxis]`; in a replica, `all_gather`",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -57,14 +59,14 @@ clinic = helpers.open("fm20", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# One replica's loss explodes, and the sum of all of them does not say whose. `reduce` adds up, so `gather` must be what collects:
-# one loss from each replica, a list of them in your hands. On one device it even gives you the loss.
+# One replica's loss explodes, and the sum of all losses does not say whose. `strategy.reduce` adds values up, so you expect
+# `strategy.gather` to collect them: one loss from each replica, in a list. On one device it returns the loss.
 
 # %%
 import numpy as np
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, experiment, figures, runner
+from helpers import Proof, build_strategy, experiment, figures
 
 BATCH = 16
 
@@ -81,16 +83,10 @@ def my_loss():
     return tf.reduce_sum(tf.square(mine))
 
 
-def losses_of(strategy, step):
-    """What the replicas return, collected in one traced step."""
-
-    @tf.function
-    def collect():
-        return strategy.gather(strategy.run(step), axis=0)
-
+def expected(strategy):
+    """The loss of every replica, from NumPy."""
     parts = np.split(examples(), strategy.num_replicas_in_sync)
-    want = [np.sum(np.square(part)) for part in parts]
-    return Proof("every replica's loss is that of its examples", np.ravel(collect()), want, 1e-5)
+    return [np.sum(np.square(part)) for part in parts]
 
 
 # %%
@@ -100,9 +96,14 @@ def broken(setup):
 
     def step():
         loss = my_loss()
-        return loss  # guilty: a scalar has no axis along which it could be put beside others
+        return loss  # guilty: a scalar has no axis to be joined along
 
-    return losses_of(strategy, step)
+    @tf.function
+    def losses():
+        return strategy.gather(strategy.run(step), axis=0)
+
+    got = np.ravel(losses())
+    return Proof("every replica's loss is that of its examples", got, expected(strategy), 1e-5)
 
 
 clinic.reproduces(broken)
@@ -110,15 +111,16 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `gather` does not make a list. It is `tf.concat` across replicas: the parts must have an axis to be joined along, and must agree
-# in all others. A scalar has none. With one replica there is nothing to join, so the scalar comes back as it went in, and the
-# script fails on the day when it gets a second device.
+# [`gather`](https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#gather) does not make a list. It concatenates the
+# replicas' tensors along an axis, as `tf.concat` does. The tensors need that axis, and the same size along every other axis. A
+# scalar has no axis. With one replica there is nothing to concatenate, so the scalar comes back unchanged. The script fails
+# when it gets a second device.
 #
-# It also stands above the replicas, and joins what they have returned. In the step, where one replica knows its own value only,
-# the same thing is called `tf.distribute.get_replica_context().all_gather(value, axis)`.
+# `gather` belongs to the cross-replica context: it takes what `strategy.run` has returned. Inside the step it raises
+# `gather method requires cross-replica context`. There, `tf.distribute.get_replica_context().all_gather(value, axis)` gives each
+# replica the values of all replicas.
 #
-# The picture gathers six things on three strategies. See
-# [`tf.distribute.Strategy.gather`](https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#gather).
+# The picture shows what can be gathered.
 
 
 # %%
@@ -131,10 +133,9 @@ def sparse_rows():
 
 
 THINGS = {
-    "a scalar": lambda: 1.0 * tf.cast(mine(), "float32"),
+    "a scalar": lambda: tf.cast(mine(), "float32"),
     "a vector": lambda: tf.cast(mine(), "float32")[tf.newaxis],
-    "vectors of two lengths": lambda: tf.ones(3)[: 1 + mine()],
-    "rows of two widths": lambda: tf.ones((1, 3))[:, : 1 + mine() % 2],
+    "vectors of two lengths": lambda: tf.ones(3)[: 1 + mine() % 2],
     "IndexedSlices": sparse_rows,
 }
 
@@ -142,8 +143,13 @@ THINGS = {
 def gathered(setup, thing):
     """The shape of what `gather` gives, or None where it refuses."""
     strategy = build_strategy(setup)
+
+    @tf.function
+    def once():
+        return strategy.run(thing)
+
     try:
-        return strategy.gather(runner(strategy)(thing), axis=0).shape
+        return strategy.gather(once(), axis=0).shape
     except (ValueError, tf.errors.InvalidArgumentError, RuntimeError):
         return None
 
@@ -159,15 +165,44 @@ PLACES = [one, two, traced]
 FOUND = {
     name: [gathered(place, thing) is not None for place in PLACES] for name, thing in THINGS.items()
 }
-FOUND["anything, in a replica"] = [gathers_inside(place) for place in PLACES]
+FOUND["a vector, in the step"] = [gathers_inside(place) for place in PLACES]
 NAMES = ["mirrored x1", "mirrored x2", "TPU x8"]
 figures.grid(FOUND, NAMES, "gathered", "raises", "What can be gathered along axis 0?")
 
 # %% [markdown]
 # ## The fix
 #
-# Give each loss an axis of length one, in the step that returns it. What comes back has one entry per replica, in their order.
-# Where only this process is asked, `strategy.experimental_local_results(value)` needs no axis at all: it is the list.
+# To look at the losses, use `strategy.experimental_local_results`. It returns a tuple with one entry per replica of this
+# process, and takes scalars. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# @tf.function
+# def losses():
+#     return strategy.gather(strategy.run(lambda: tf.constant(2.5)), axis=0)
+#
+# losses()  # ValueError: with input shapes: [], [], []
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# @tf.function
+# def losses():
+#     return strategy.run(lambda: tf.constant(2.5))
+#
+# print([float(loss) for loss in strategy.experimental_local_results(losses())])  # [2.5, 2.5]
+# ```
+#
+# With several processes each sees only its own replicas. Then give every loss an axis of length one, in the step that returns
+# it, and gather along that axis. The result has one entry per replica of all processes.
 
 
 # %%
@@ -179,21 +214,27 @@ def fixed(setup):
         loss = my_loss()
         return loss[tf.newaxis]  # repair
 
-    return losses_of(strategy, step)
+    @tf.function
+    def losses():
+        return strategy.gather(strategy.run(step), axis=0)
+
+    got = np.ravel(losses())
+    return Proof("every replica's loss is that of its examples", got, expected(strategy), 1e-5)
 
 
 clinic.proves(fixed)
 
 # %%
-SETUPS = [one, two, two.but(devices=4), two.but(keras=clinic.setup.other_keras)]
-SETUPS += [one.but(strategy="default"), two.but(strategy="central_storage"), traced]
+SETUPS = [one, two, two.but(keras=clinic.setup.other_keras)]
+SETUPS += [two.but(strategy="central_storage"), traced]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Choose `multi_worker`: the same mistake has another message there, about a range whose start is after its end. It is the code
-# that moves the axis to the front, and finds none.
+# Choose one device: the scalar passes. Then choose `multi_worker`: the message becomes
+# `Requires start <= limit when delta > 0: 1/0`. It comes from the code that moves the axis to the front. `MirroredStrategy` with
+# its default collectives gives that message too; on this page it reduces on one device.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -201,8 +242,13 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The reference, document 003, draws its examples right. Its warning about `tf.IndexedSlices`, the sparse gradients of embeddings,
-# holds on a single replica only: on two they are made dense and gathered, with all rows of the embedding for each replica.
+# The `TPUStrategy` reference, document 003, says of the values that `gather` takes:
+#
+# > The tensors that constitute the DistributedValues can only be dense tensors with non-zero rank, NOT a tf.IndexedSlices.
+#
+# The half on `tf.IndexedSlices`, the sparse gradients of embeddings, holds on a single replica only. On two replicas they are
+# made dense and gathered, with all rows of the embedding for each replica. The rest is true: `gather` requires the
+# cross-replica context, and its examples give the shapes that the reference prints.
 
 
 # %% tags=["claims"]
@@ -256,9 +302,12 @@ def attempt(setup):
         losses = strategy.gather(my_loss()[tf.newaxis], axis=0)
         return tf.reduce_max(losses)
 
-    got = strategy.experimental_local_results(runner(strategy)(step))
-    parts = np.split(examples(), strategy.num_replicas_in_sync)
-    want = [max(np.sum(np.square(part)) for part in parts)] * len(got)
+    @tf.function
+    def largest():
+        return strategy.run(step)
+
+    got = strategy.experimental_local_results(largest())
+    want = [max(expected(strategy))] * len(got)
     return Proof("every replica knows the largest loss", got, want, 1e-5)
 
 
@@ -274,9 +323,12 @@ def solved(setup):
         losses = tf.distribute.get_replica_context().all_gather(my_loss()[tf.newaxis], axis=0)
         return tf.reduce_max(losses)
 
-    got = strategy.experimental_local_results(runner(strategy)(step))
-    parts = np.split(examples(), strategy.num_replicas_in_sync)
-    want = [max(np.sum(np.square(part)) for part in parts)] * len(got)
+    @tf.function
+    def largest():
+        return strategy.run(step)
+
+    got = strategy.experimental_local_results(largest())
+    want = [max(expected(strategy))] * len(got)
     return Proof("every replica knows the largest loss", got, want, 1e-5)
 
 
@@ -287,3 +339,4 @@ clinic.solution(solved)
 #
 # - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): the other calls that a replica cannot make.
 # - [fm19 partial_last_batch](fm19_partial_last_batch.ipynb): what `reduce` does with the values that you gather here.
+# - [fm22 non_tensor_in_run](fm22_non_tensor_in_run.ipynb): what a step may return at all.

@@ -1,14 +1,15 @@
 # %% [markdown]
-# # FM22. A traced step cannot return an object of your own
+# # FM22. A traced step cannot return a plain Python object
 #
-# A step returns a small object with its loss and its count, and works. Under `tf.function` the same step raises, in words that
-# depend on how many replicas there are.
+# A step returns a small object with its loss and its count. That works eagerly. Under `tf.function` the same step raises, and
+# the message depends on the number of replicas.
 #
 # ```text
-# TypeError: Could not build a TypeSpec for Outcome of unsupported type <class '__main__.Outcome'>.
+# TypeError: Could not build a TypeSpec for Outcome … of unsupported type <class '__main__.Outcome'>.
 # ```
 #
-# *Loud under every strategy, with three messages; Keras has no part in it. From document 003.*
+# *Loud under every strategy, with three messages. Strategy and device count choose the message; Keras plays no part. From the
+# `TPUStrategy` reference, document 003.*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -16,9 +17,9 @@ from helpers import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm22",
     slug="non_tensor_in_run",
-    title="A traced step cannot return an object of your own",
-    sees="`could not build a TypeSpec`, or `return values must all be convertible to Tensors`",
-    fix="let steps return tensors, in tuples, lists or dictionaries",
+    title="A traced step cannot return a plain Python object",
+    sees="`Could not build a TypeSpec`, or `must all either be Operations or convertible to Tensors`",
+    fix="return tensors in a dictionary or named tuple, or make the class a `tf.experimental.ExtensionType`",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -29,7 +30,7 @@ MODE = FailureMode(
         ),
         Symptom(
             "TypeError",
-            r"Could not build a TypeSpec for Outcome",
+            r"Could not build a TypeSpec for (<\w+\.)?Outcome",
             strategies=("mirrored", "central_storage"),
             devices=(2, 4, 8),
         ),
@@ -68,10 +69,14 @@ clinic = helpers.open("fm22", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# Two numbers come out of a step, then four, so you give them names and put them into a class. Python does not mind, and
-# `strategy.run` does not either: on two replicas it hands you two such objects. You conclude that a step may return anything.
+# A step computes a loss and a count. You put the two into a dataclass, so that later code can say `outcome.loss`. Called
+# eagerly, `strategy.run` returns such objects, one per replica. You conclude that a step may return anything, and add
+# `@tf.function` for speed.
 
 # %%
+from collections import namedtuple
+from dataclasses import dataclass
+
 import numpy as np
 import tensorflow as tf
 
@@ -80,38 +85,30 @@ from helpers import Proof, build_strategy, experiment, figures
 BATCH = 16
 
 
+@dataclass
+class Outcome:
+    """What a step has found."""
+
+    loss: tf.Tensor
+    count: tf.Tensor
+
+
 def examples():
     return np.random.default_rng(0).normal(size=BATCH).astype("float32")
 
 
-class Outcome:
-    """What a step has found."""
-
-    def __init__(self, loss, count):
-        self.loss, self.count = loss, count
-
-    def __repr__(self):
-        return "Outcome"
-
-
-def outcome_of_my_part():
+def my_part():
+    """The examples of this replica."""
     context = tf.distribute.get_replica_context()
     each = BATCH // context.num_replicas_in_sync
-    mine = tf.slice(examples(), [context.replica_id_in_sync_group * each], [each])
-    return Outcome(tf.reduce_sum(tf.square(mine)), tf.size(mine))
+    return tf.slice(examples(), [context.replica_id_in_sync_group * each], [each])
 
 
-def mean_loss(strategy, step):
-    """One traced step, and the mean loss of the examples of all replicas."""
-
-    @tf.function
-    def train_step():
-        return strategy.run(step)
-
-    found = train_step()
-    loss, count = (strategy.reduce("SUM", found[name], axis=None) for name in ("loss", "count"))
-    want = [np.mean(np.square(examples())), BATCH]
-    return Proof("loss and count are those of the whole batch", [loss / BATCH, count], want)
+def compared(strategy, loss, count):
+    """The sums over all replicas beside those of the whole batch."""
+    got = [strategy.reduce("SUM", each, axis=None) for each in (loss, count)]
+    want = [np.sum(np.square(examples())), BATCH]
+    return Proof("loss and count are those of the whole batch", got, want, 1e-5)
 
 
 # %%
@@ -120,10 +117,16 @@ def broken(setup):
     strategy = build_strategy(setup)
 
     def step():
-        outcome = outcome_of_my_part()
-        return outcome  # guilty: a graph has tensors at its end, and nothing else
+        mine = my_part()
+        loss, count = tf.reduce_sum(tf.square(mine)), tf.size(mine)
+        return Outcome(loss, count)  # guilty: tf.function has no type for it
 
-    return mean_loss(strategy, step)
+    @tf.function
+    def train_step():
+        return strategy.run(step)
+
+    outcome = train_step()
+    return compared(strategy, outcome.loss, outcome.count)
 
 
 clinic.reproduces(broken)
@@ -131,19 +134,26 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# Eagerly `strategy.run` is a loop over replicas, and passes on whatever it is given. A `tf.function` has to describe what crosses
-# its border, and can describe tensors, and structures of them that `tf.nest` can open: tuples, lists, dictionaries, named tuples.
-# An object of your own is none of these. What the message says depends on who looks first: with one replica `tf.function` meets
-# your object, with several it meets a bundle of them, and a TPU looks before both.
+# Called eagerly, `strategy.run` runs the step once per replica and returns what the step returned. A `tf.function` has to
+# describe its return value by a [`tf.TypeSpec`](https://www.tensorflow.org/api_docs/python/tf/TypeSpec). Tensors have one, and
+# so has every `tf.experimental.ExtensionType`. Tuples, lists, dictionaries and named tuples may hold them, since `tf.nest`
+# opens these containers. A dataclass has no TypeSpec, and `tf.nest` does not open it. The same is true of any plain class.
 #
-# Arguments are another matter. Most strategies hand a model or a function through to the step as it is; a TPU makes tensors of
-# all arguments, and refuses what is none. Let the step find such things around it instead.
+# Three checks can meet the object first, and each has its own message. With one replica it is the check of `tf.function`. With
+# several replicas, TensorFlow first looks for a TypeSpec of each replica's object. `TPUStrategy` converts each value to a
+# tensor before both.
 #
-# The picture tries both directions. See [the guide on
-# `tf.nest`](https://www.tensorflow.org/api_docs/python/tf/nest).
+# The picture shows what a step may return.
 
 
 # %%
+class Found(tf.experimental.ExtensionType):
+    loss: tf.Tensor
+
+
+Pair = namedtuple("Pair", "loss count")
+
+
 def passes(setup, step, *arguments, traced=True):
     strategy = build_strategy(setup)
 
@@ -157,41 +167,63 @@ def passes(setup, step, *arguments, traced=True):
     return True
 
 
-def identity(value):
-    return tf.identity(value)
-
-
-def square_by(function):
-    return function(tf.constant(2.0))
-
-
-def loss_of(outcome):
-    return tf.identity(outcome.loss)
-
-
-WHAT = {
-    "returns tensors in a dict": [lambda: {"loss": tf.constant(1.0)}],
-    "returns a Python number": [lambda: 1.5],
-    "returns an object": [outcome_of_my_part],
-    "takes tensors in a dict": [lambda d: tf.identity(d["x"]), {"x": tf.constant(1.0)}],
-    "takes a Python number": [identity, 1.5],
-    "takes an object": [loss_of, Outcome(1.0, 1)],
-    "takes a function": [square_by, tf.square],
+RETURNED = {
+    "tensors in a dictionary": lambda: {"loss": tf.constant(1.0)},
+    "tensors in a named tuple": lambda: Pair(tf.constant(1.0), tf.constant(1)),
+    "an ExtensionType": lambda: Found(tf.constant(1.0)),
+    "a dataclass": lambda: Outcome(tf.constant(1.0), tf.constant(1)),
 }
 two = clinic.setup.but(strategy="mirrored", devices=2)
 one, traced = two.but(devices=1), two.but(strategy="tpu_traced", devices=8)
 FOUND = {
-    name: [passes(two, *what, traced=False), passes(two, *what), passes(traced, *what)]
-    for name, what in WHAT.items()
+    name: [passes(two, step, traced=False), passes(two, step), passes(traced, step)]
+    for name, step in RETURNED.items()
 }
 NAMES = ["x2, eager", "x2, traced", "TPU x8"]
-figures.grid(FOUND, NAMES, "passes", "raises", "What may a step return, and take?")
+figures.grid(FOUND, NAMES, "passes", "raises", "What may a step return?")
 
 # %% [markdown]
 # ## The fix
 #
-# Open the object before it leaves the step. The dictionary comes back with the same keys, and under each of them one value per
-# replica: `strategy.reduce` takes them, which it would not do with objects. A named tuple does as well, and keeps the dots.
+# There are two ways. The first keeps the class: derive it from `tf.experimental.ExtensionType`, and give its fields types.
+# `strategy.experimental_local_results` then returns one object per replica. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# class Outcome:
+#     def __init__(self, loss, count):
+#         self.loss, self.count = loss, count
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(lambda: Outcome(tf.constant(1.5), tf.constant(4)))
+#
+# train_step()  # TypeError: Could not build a TypeSpec for
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+#
+# class Outcome(tf.experimental.ExtensionType):
+#     loss: tf.Tensor
+#     count: tf.Tensor
+#
+# @tf.function
+# def train_step():
+#     return strategy.run(lambda: Outcome(tf.constant(1.5), tf.constant(4)))
+#
+# print([float(each.loss) for each in strategy.experimental_local_results(train_step())])  # [1.5, 1.5]
+# ```
+#
+# The second way returns a dictionary or a named tuple of tensors. Choose it where `strategy.reduce` adds up the results:
+# `reduce` takes the values of one key, and no objects.
 
 
 # %%
@@ -200,23 +232,29 @@ def fixed(setup):
     strategy = build_strategy(setup)
 
     def step():
-        outcome = outcome_of_my_part()
-        return {"loss": outcome.loss, "count": outcome.count}  # repair
+        mine = my_part()
+        loss, count = tf.reduce_sum(tf.square(mine)), tf.size(mine)
+        return {"loss": loss, "count": count}  # repair
 
-    return mean_loss(strategy, step)
+    @tf.function
+    def train_step():
+        return strategy.run(step)
+
+    outcome = train_step()
+    return compared(strategy, outcome["loss"], outcome["count"])
 
 
 clinic.proves(fixed)
 
 # %%
-SETUPS = [one, two, two.but(devices=4), two.but(keras=clinic.setup.other_keras)]
-SETUPS += [one.but(strategy="default"), two.but(strategy="central_storage"), traced]
+SETUPS = [one, two, two.but(keras=clinic.setup.other_keras)]
+SETUPS += [two.but(strategy="central_storage"), traced]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Choose one device, then two, then the TPU: one mistake, three messages. Only the TPU's says what it wants.
+# Choose one device, then two, then `tpu_traced`: the same mistake has three messages.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -224,8 +262,21 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The reference, document 003, writes for TPUs, and is stricter than TensorFlow. Its two rules about `run` hold for a traced step
-# and for a TPU, each for one direction; a value function may return anything, and the step finds out.
+# The `TPUStrategy` reference, document 003, says of the function that `run` calls:
+#
+# > The output must be a tf.nest of Tensors.
+#
+# That is stricter than TensorFlow. A traced step may also return an ExtensionType, and `TPUStrategy` traces it as well. An
+# eager step may return any object. Of the arguments it says:
+#
+# > All arguments in args or kwargs should either be nest of tensors or tf.distribute.DistributedValues containing tensors or
+# > composite tensors.
+#
+# `TPUStrategy` refuses other arguments. `MirroredStrategy` hands them to the step unchanged. Of a value function it says:
+#
+# > It must return a Tensor or a type that can be converted to a Tensor.
+#
+# Nothing checks that: the function may return any object. What it says of `experimental_local_results` is true.
 
 
 # %% tags=["claims"]
@@ -243,8 +294,12 @@ def refuses(strategy, make):
     return False
 
 
+def loss_of(outcome):
+    return tf.identity(outcome.loss)
+
+
 pair, single = build_strategy(two), build_strategy(one)
-three = np.array([3.0, 2.0, 1.0])
+three, thing = np.array([3.0, 2.0, 1.0]), Outcome(1.0, 1)
 with pair.scope():
     copied = tf.Variable(1.0)
 clinic.judges(
@@ -252,7 +307,7 @@ clinic.judges(
         "003-C9": [
             local(pair, lambda context: three[context.replica_id_in_sync_group]) == (3.0, 2.0),
             local(pair, lambda context: context.num_replicas_in_sync) == (2, 2),
-            refuses(pair, lambda context: Outcome(1.0, 1)),
+            refuses(pair, lambda context: thing),
         ],
         "003-C10": [
             len(pair.experimental_local_results(pair.run(lambda: tf.ones(3)))) == 2,
@@ -260,8 +315,8 @@ clinic.judges(
             pair.experimental_local_results(5.0) == (5.0,),
             len(single.experimental_local_results(single.run(lambda: tf.ones(3)))) == 1,
         ],
-        "003-C11": [not traces for traces in FOUND["takes an object"]],
-        "003-C12": [not traces for traces in FOUND["returns an object"]],
+        "003-C11": [not passes(place, loss_of, thing) for place in (two, traced)],
+        "003-C12": [not each for name in list(FOUND)[2:] for each in FOUND[name]],
     },
     evidence="traced",
 )
@@ -269,8 +324,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# This step tells how many examples it has seen, and the replicas' numbers are added up; on two replicas that raises. A number of
-# Python's that is equal on all replicas comes back once, not once for each. Change one line.
+# This evaluation counts on each replica how many of its examples are positive. It wants to keep its class, and raises. Change
+# how the class is declared.
 
 
 # %% tags=["exercise"]
@@ -278,15 +333,20 @@ clinic.judges(
 def attempt(setup):
     strategy = build_strategy(setup)
 
-    def step():
-        seen = BATCH // strategy.num_replicas_in_sync
-        return seen
+    @dataclass
+    class Score:
+        hits: tf.Tensor
+        seen: tf.Tensor
 
     @tf.function
-    def count():
-        return strategy.reduce("SUM", strategy.run(step), axis=None)
+    def evaluate(numbers):
+        return strategy.run(
+            lambda: Score(tf.reduce_sum(tf.cast(numbers > 0, "int32")), tf.size(numbers))
+        )
 
-    return Proof("all examples have been seen", [count()], [BATCH])
+    scores = strategy.experimental_local_results(evaluate(tf.constant([-1.0, 2.0, 3.0])))
+    got = [[each.hits, each.seen] for each in scores]
+    return Proof("each replica has counted two hits of three", got, [[2, 3]] * len(got))
 
 
 clinic.exercise(attempt)
@@ -297,15 +357,19 @@ clinic.exercise(attempt)
 def solved(setup):
     strategy = build_strategy(setup)
 
-    def step():
-        seen = BATCH // strategy.num_replicas_in_sync
-        return tf.constant(seen)
+    class Score(tf.experimental.ExtensionType):
+        hits: tf.Tensor
+        seen: tf.Tensor
 
     @tf.function
-    def count():
-        return strategy.reduce("SUM", strategy.run(step), axis=None)
+    def evaluate(numbers):
+        return strategy.run(
+            lambda: Score(tf.reduce_sum(tf.cast(numbers > 0, "int32")), tf.size(numbers))
+        )
 
-    return Proof("all examples have been seen", [count()], [BATCH])
+    scores = strategy.experimental_local_results(evaluate(tf.constant([-1.0, 2.0, 3.0])))
+    got = [[each.hits, each.seen] for each in scores]
+    return Proof("each replica has counted two hits of three", got, [[2, 3]] * len(got))
 
 
 clinic.solution(solved)
@@ -313,6 +377,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): why every step is traced in the end.
-# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else of Python does not survive it.
-# - [fm20 gather_misuse](fm20_gather_misuse.ipynb): what to do with the values that the replicas return.
+# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): on a TPU every step has to be traced.
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): what else of Python a trace leaves out.
+# - [fm20 gather_misuse](fm20_gather_misuse.ipynb): how to collect the values that the replicas return.

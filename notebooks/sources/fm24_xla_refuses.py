@@ -1,14 +1,15 @@
 # %% [markdown]
 # # FM24. A compiled step holds something that XLA cannot compile
 #
-# A step has run for months. Somebody adds `jit_compile=True` to make it faster, or moves the program to a TPU, where everything
-# is compiled, and it raises: `Detected unsupported operations when trying to compile graph`.
+# A step has trained for months. Somebody adds `jit_compile=True` to make it faster, and it raises.
 #
 # ```text
-# InvalidArgumentError: Detected unsupported operations when trying to compile graph gradient on XLA_CPU_JIT: PyFunc (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices)
+# InvalidArgumentError: Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc
+# (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices)
 # ```
 #
-# *Loud under every strategy, once it is compiled; what grows while it runs can be silent. From document 003.*
+# *Loud under every strategy, as soon as the function is compiled. A list that grows in a loop is silent. The document is the
+# reference of `tf.distribute.TPUStrategy` (003).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -18,7 +19,7 @@ MODE = FailureMode(
     slug="xla_refuses",
     title="A compiled step holds something that XLA cannot compile",
     sees="`Detected unsupported operations when trying to compile graph`, or `must be a compile-time constant`",
-    fix="write the step in TensorFlow operations of a known size, and leave Python, text and printing outside",
+    fix="write the compiled function in TensorFlow operations of a known size; keep Python, text and printing outside",
     document="003",
     switches=("strategy",),
     symptoms=(
@@ -46,9 +47,8 @@ clinic = helpers.open("fm24", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# Outliers should count less, and the weight that they get is two lines of NumPy that somebody has tested well. `numpy_function`
-# puts them into the step, `tf.function` traces around them, and every strategy trains. You conclude that whatever can be traced
-# can be compiled.
+# Outliers should count less, and the weight that they get is two lines of tested NumPy. `numpy_function` puts them into the
+# step. `tf.function` traces it and every strategy trains with it. You believe that whatever can be traced can be compiled.
 
 # %%
 import warnings
@@ -110,14 +110,17 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# Tracing writes a graph down, and a graph may hold a node that calls Python, prints, or handles text: a CPU or a GPU runs it node
-# by node. XLA turns the whole graph into one piece of machine code, for shapes that are fixed. What has no translation is
-# refused by name, and so is a size that is known only later. On a TPU everything in `strategy.run` is compiled, whether you
-# asked for it or not.
+# Tracing records operations in a graph. A CPU or GPU runs a graph operation by operation, and one of them may call Python.
+# XLA compiles the whole graph to machine code for fixed shapes. `jit_compile=True` refuses an operation without an XLA kernel,
+# and a size that is not known when it compiles. A list that *grows* in a loop is worse: on this CPU the compiled one is empty.
 #
-# The picture runs small functions as they are, compiled for this CPU, and, from a record, for a TPU. Two things in it are not
-# in the error message: a list that *grows* is compiled to an empty one without a word, and some of what a CPU takes, a TPU does
-# not. See [XLA's known issues](https://www.tensorflow.org/xla/known_issues).
+# `TPUStrategy.run` is another case. Soft device placement is on by default in TensorFlow 2. It enables *automatic outside
+# compilation*: operations without an XLA kernel run on the TPU's host, unless you call
+# `tf.config.set_soft_device_placement(False)`. This is TensorFlow's documentation; no TPU has run it here.
+#
+# The last column is the TPU compiler's record. It is asked only about what TensorFlow has lowered, and its results are not run:
+# grey says nothing about results. See
+# [`set_soft_device_placement`](https://www.tensorflow.org/api_docs/python/tf/config/set_soft_device_placement).
 
 
 # %%
@@ -188,22 +191,69 @@ def on_this_cpu(function):
 
 WORDS = {"works": "compiles", "raises": "refused"}
 ON_A_TPU = compiler.recorded(clinic.mode)
-FOUND = {
-    function.__name__.replace("_", " "): [
-        "runs",
-        on_this_cpu(function),
-        WORDS.get(ON_A_TPU.get(function.__name__), "unknown"),
-    ]
-    for function in FUNCTIONS
-}
-COLUMNS = ["as it is", "XLA,\nthis CPU", "TPU v5e,\nrecorded"]
-figures.words(FOUND, COLUMNS, ("refused", "wrong"), "What happens to a function that is compiled?")
+
+
+def by_the_tpu_compiler(function, here):
+    """What TensorFlow does not lower, on this CPU, never gets to the TPU compiler."""
+    recorded = WORDS.get(ON_A_TPU.get(function.__name__), "unknown")
+    return "not asked" if here == "refused" else recorded
+
+
+FOUND = {}
+for function in FUNCTIONS:
+    here = on_this_cpu(function)
+    row = ["runs", here, by_the_tpu_compiler(function, here)]
+    FOUND[function.__name__.replace("_", " ")] = row
+
+COLUMNS = ["not compiled", "XLA on\nthis CPU", "TPU compiler,\nrecorded"]
+COLOURS = {"runs": figures.HAVE, "refused": figures.LACK, "wrong": figures.LACK}
+TITLE = "One function each (grey: no result)"
+figure, axes = figures.canvas(5.4, 3.9)
+for y, row in enumerate(FOUND.values()):
+    for x, word in enumerate(row):
+        axes.barh(y, 0.92, height=0.8, left=x - 0.46, color=COLOURS.get(word, figures.INK))
+        axes.text(x, y, word, ha="center", va="center", color="white", fontsize=9)
+figures.name_axes(axes, list(FOUND), COLUMNS, TITLE)
+named = [column.replace("\n", " ") for column in COLUMNS]
+told = {row: ", ".join(map(": ".join, zip(named, found))) for row, found in FOUND.items()}
+figures.as_picture(figure, "\n".join(f"{row}: {text}" for row, text in told.items()))
 
 # %% [markdown]
 # ## The fix
 #
-# Say the same in TensorFlow's operations, as here. What has to stay Python, such as a print or a file, goes outside the compiled
-# function: return the value and handle it there. The proof compares the weights of all replicas with those of NumPy.
+# Write the same in TensorFlow's operations. What has to stay Python, such as a print or a file, goes outside the compiled
+# function: return the value and handle it there. Before:
+#
+# ```python
+# import numpy as np
+# import tensorflow as tf
+#
+#
+# @tf.function(jit_compile=True)
+# def weighted(error):
+#     trust = tf.numpy_function(lambda e: 1 / np.maximum(1, np.abs(e)), [error], tf.float32)
+#     return error * trust
+#
+#
+# weighted(tf.constant([0.5, -4.0]))  # InvalidArgumentError: Detected unsupported operations when trying to compile graph
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+#
+# @tf.function(jit_compile=True)
+# def weighted(error):
+#     trust = 1 / tf.maximum(1.0, tf.abs(error))
+#     return error * trust
+#
+#
+# print(weighted(tf.constant([0.5, -4.0])).numpy())  # [ 0.5 -1. ]
+# ```
+#
+# The proof compares the weights of all replicas with those of NumPy.
 
 
 # %%
@@ -229,15 +279,14 @@ SETUPS = [
     mirrored,
     mirrored.but(keras=clinic.setup.other_keras),
     traced,
-    traced.but(keras=clinic.setup.other_keras),
 ]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# No strategy changes anything: the failure comes with `jit_compile=True` and goes with it. Under `tpu_traced` the step is
-# *emulated*, and what is compiled in it is compiled for this CPU; on an attached TPU all of it is compiled for that.
+# Try any strategy: none changes anything, because the failure comes with `jit_compile=True`. Under `tpu_traced` the step is
+# *emulated*, and the compiled function in it is compiled for this CPU.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -245,14 +294,16 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 003, the reference of `TPUStrategy`, prints a training loop. Here it is, word for word, on a described TPU: its graph
-# is traced by TensorFlow's own class and emulated on CPU devices, and the record says that the compiler takes it.
+# The reference of `tf.distribute.TPUStrategy` (003) prints a training loop:
 #
-# It runs, and is not worth copying: its loss takes the outputs of a linear layer for probabilities, since nobody said
-# `from_logits=True`.
+# > An example of writing customized training loop on TPUs:
 #
-# The cell after that asks the TPU compiler itself, where it is installed: about one core of a TPU v5e for a function, about eight
-# for a step. Elsewhere it says how to get it, and what is recorded.
+# Here it is, word for word. `TPUStrategy` traces it for a described TPU, the trace runs on CPU devices, and the record says
+# that the TPU compiler takes it: it runs as printed. Its loss takes the outputs of a linear layer for probabilities, because
+# `from_logits=True` is missing.
+#
+# The second cell asks the TPU compiler where it is installed, and elsewhere prints the record. "says TensorFlow" marks what
+# TensorFlow refused to lower on the CPU (`XLA_CPU_JIT`), before the TPU compiler was asked.
 
 
 # %% tags=["claims"]
@@ -304,8 +355,9 @@ compiler.show(clinic.mode, {"broken": broken, "fixed": fixed} | COMPILED, clinic
 # %% [markdown]
 # ## Exercise
 #
-# The spread of a batch is the determinant of its covariance. The step is correct, and XLA has no translation for one of its
-# operations. Change it so that it compiles, and stays a compiled function.
+# The spread of a batch is the determinant of its covariance. The step is correct, and XLA has no kernel for one of its
+# operations. Change it so that it stays a compiled function. A covariance is positive definite, and `tf.linalg.logdet` is made
+# for such a matrix.
 
 
 # %% tags=["exercise"]
@@ -331,7 +383,7 @@ def solved(setup):
     def spread(data):
         centred = data - tf.reduce_mean(data, axis=0)
         covariance = tf.matmul(centred, centred, transpose_a=True) / BATCH
-        # A covariance has a Cholesky factor, which has a translation.
+        # A covariance has a Cholesky factor, for which XLA has a kernel.
         return tf.exp(tf.linalg.logdet(covariance))
 
     want = np.linalg.det(np.cov(examples().T, bias=True))
@@ -343,6 +395,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): Python that is not refused, and runs only once.
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): why a TPU wants a traced step in the first place.
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): Python that is not refused, and runs once per trace.
+# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): why a TPU needs a traced step.
 # - [fm22 non_tensor_in_run](fm22_non_tensor_in_run.ipynb): what may come out of a traced step.

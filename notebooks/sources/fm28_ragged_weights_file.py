@@ -1,14 +1,16 @@
 # %% [markdown]
 # # FM28. Saving a list of weights as one array fails
 #
-# `np.save("weights.npy", model.get_weights())` raises and speaks of an inhomogeneous shape. Advice that is older than NumPy 1.24
-# calls it the safe way to carry a model from one strategy to another.
+# `np.save("weights.npy", model.get_weights())` raises and speaks of an inhomogeneous shape. The message is NumPy's. Advice from
+# before NumPy 1.24 uses this line to carry a model from one strategy to another.
 #
 # ```text
-# ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after 2 dimensions. The detected shape was (4, 3) + inhomogeneous part.
+# ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after
+# 2 dimensions. The detected shape was (4, 3) + inhomogeneous part.
 # ```
 #
-# *Loud. No strategy, device count, save format or Keras generation makes a difference. From document 004.*
+# *Loud. No strategy, device count, save format or Keras generation makes a difference. From document 004, "Does
+# `keras.models.load_model` function correctly with MirroredStrategy?"*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -47,8 +49,8 @@ clinic = helpers.open("fm28", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# Weights are arrays, NumPy saves arrays, so `np.save` should do. The advice is plausible enough to be in scripts that ran for
-# years, and that stop on the day when NumPy is updated: after the training, at the line that was to keep its result.
+# Weights are arrays, and NumPy saves arrays, so you believe that `np.save` takes them. Scripts with this line ran for years. They
+# stop when NumPy is updated: after the training, at the line that was to keep its result.
 
 # %%
 import io
@@ -87,16 +89,15 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `np.save` writes *one* array, so it first makes one out of the list. A kernel of shape (3, 3) and a bias of shape (3,) do not
-# fit into a rectangle. Old NumPy made an array of Python objects, with a warning, and pickled it; NumPy 1.24 refuses. By then
-# the file is open, and what was in it is gone.
+# `np.save` writes *one* array, so it first makes one of the list. A kernel of shape (3, 3) and a bias of shape (3,) have no
+# common shape. Old NumPy made an array of Python objects, with a warning, and pickled it. NumPy 1.24 refuses. By then the file is
+# open, and what was in it is gone.
 #
-# It is worse where it works. Weights of one shape, as without biases, are stacked and saved, until somebody adds a layer.
-# An object array is pickled, and reading it back means running what the file says. A cast to objects does not even help here:
-# where first dimensions agree, NumPy tries to fill one array into the other.
+# Weights of one shape are stacked and saved, until somebody adds a layer. A cast to objects does not help: where first
+# dimensions agree, NumPy tries to fill one array into the other.
 #
-# The picture follows five ways to write a list. See
-# [Save and load models](https://www.tensorflow.org/tutorials/keras/save_and_load) for the formats that TensorFlow offers.
+# The picture follows four ways to write a list. See [`numpy.savez`](https://numpy.org/doc/stable/reference/generated/numpy.savez.html),
+# and TensorFlow's [Save and load models](https://www.tensorflow.org/tutorials/keras/save_and_load) for formats that hold more.
 
 
 # %%
@@ -106,13 +107,6 @@ def save_one(file, weights):
 
 def save_cast(file, weights):
     np.save(file, np.array(weights, dtype=object))
-
-
-def save_objects(file, weights):
-    array = np.empty(len(weights), dtype=object)
-    for place, weight in enumerate(weights):
-        array[place] = weight
-    np.save(file, array)
 
 
 def save_several(file, weights):
@@ -153,7 +147,6 @@ WAYS = {
     "np.save": survives(save_one, read_one, ragged),
     "np.save, all of one shape": survives(save_one, read_one, square),
     "np.save, cast to objects": survives(save_cast, read_one, ragged),
-    "np.save, filled with objects": survives(save_objects, read_one, ragged),
     "np.savez": survives(save_several, read_several, ragged),
 }
 figures.grid(WAYS, ["written", "read back", "same weights"], "yes", "no")
@@ -169,9 +162,32 @@ with tempfile.TemporaryDirectory() as folder:
 # %% [markdown]
 # ## The fix
 #
-# `np.savez` takes any number of arrays and keeps them apart. Ask for them in the order of `arrays.files`: sorting the names
-# yourself puts `arr_10` before `arr_2`. And leave `allow_pickle=False`, its default, alone. The result fits into any strategy,
-# but it is weights and nothing else: no layers, no optimizer.
+# `np.savez` takes any number of arrays and keeps them apart. Before:
+#
+# ```python
+# import numpy as np
+# import tensorflow as tf
+#
+# model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(3)])
+# np.save("weights.npy", model.get_weights())  # ValueError: setting an array element with a sequence
+# ```
+#
+# After:
+#
+# ```python
+# import numpy as np
+# import tensorflow as tf
+#
+# model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(3)])
+# np.savez("weights.npz", *model.get_weights())
+# with np.load("weights.npz") as arrays:
+#     restored = [arrays[name] for name in arrays.files]
+# print([array.shape for array in restored])  # [(3, 3), (3,)]
+# model.set_weights(restored)
+# ```
+#
+# Keep the order of `arrays.files`: if you sort the names, `arr_10` comes before `arr_2`. The file holds weights and nothing else:
+# no layers, and no optimizer.
 
 
 # %%
@@ -196,8 +212,7 @@ clinic.table(SETUPS)
 # %% [markdown]
 # ## Switch and run
 #
-# Whatever you choose, it fails in the same way: this was never about strategies. `get_weights()` returns the same list
-# of arrays under each of them.
+# Try another strategy: it fails in the same way. `get_weights()` returns the same list of arrays under each of them.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -205,11 +220,23 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 004 prefers this way to all others, for its consistent behaviour across set-ups. Its saving line raises on its own
-# model, and its loading line hands the machine to whoever wrote the file: the stranger below only creates an empty one.
+# Document 004, "Does `keras.models.load_model` function correctly with MirroredStrategy?", saves with
+# `np.save("model_weights.npy", weights)`, loads with `allow_pickle=True`, and says:
+#
+# > This approach ensures consistent behavior across different hardware and software setups.
+#
+# The first line raises on the document's own model. As a footnote on the second: pickle runs code that the file names. Here a
+# stranger's file only creates an empty one.
 
 
 # %% tags=["claims"]
+def save_objects(file, weights):
+    array = np.empty(len(weights), dtype=object)
+    for place, weight in enumerate(weights):
+        array[place] = weight
+    np.save(file, array)
+
+
 class Stranger:
     """Something in an array that is not a weight. Unpickling calls what it names, here to create a file."""
 
@@ -243,8 +270,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# Somebody has given the arrays names, and `np.save` writes that dictionary without a complaint. Reading it back fails. Change
-# how it is written, and do not allow pickle.
+# Here the arrays have names, in a dictionary. `np.save` makes an array of one Python object of it, and writes that. Reading it
+# back fails. Change how it is written, and leave `allow_pickle` alone.
 
 
 # %% tags=["exercise"]
@@ -279,7 +306,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): no format needs a detour through
-#   arrays to change the number of replicas.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): where to put the weights once you have
-#   them back.
+# - [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb): what the arrays do not hold, and training needs.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): where to put the weights once you have them back.
+# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): formats that change the number of replicas without arrays.

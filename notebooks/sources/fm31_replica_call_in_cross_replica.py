@@ -1,18 +1,19 @@
 # %% [markdown]
 # # FM31. A step under the scope, but outside every replica, fails
 #
-# The scope is open, the model was made in it, and the first step of your own loop dies on `DistributedVariable.handle`, or on a
-# `merge_call` that `NoneType` does not have.
+# The scope is open, the model was made in it, and the first step of your own loop raises. With strategies whose variables have no
+# copies, such as `OneDeviceStrategy`, the error is `AttributeError: 'NoneType' object has no attribute 'merge_call'`.
 #
 # ```text
-# ValueError: DistributedVariable.handle is not available outside the replica context or a `tf.distribute.Strategy.update()` call.
+# ValueError: DistributedVariable.handle is not available outside the replica context or a
+# `tf.distribute.Strategy.update()` call.
 # ```
 #
-# *Loud, with one message where variables have copies and another where they have none. Strategy matters, device count and Keras
-# do not. From document 000.*
+# *Loud. The strategy chooses the message; device count and Keras generation do not. Documents: the answer on `get_weights()` in
+# `strategy.run` (000) and the reference of `TPUStrategy` (003).*
 
 # %% tags=["declaration"]
-from helpers import Claim, FailureMode, Symptom
+from helpers import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm31",
@@ -34,9 +35,7 @@ MODE = FailureMode(
             strategies=("one_device", "central_storage", "parameter_server", "tpu_traced", "tpu"),
         ),
     ),
-    claims=(
-        Claim("003-C27", "`strategy.run` and `strategy.reduce` enter the scope themselves", "true"),
-    ),
+    claims=(),
 )
 
 # %% tags=["parameters"]
@@ -53,13 +52,13 @@ clinic = helpers.open("fm31", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# You have read that everything distributed belongs under `with strategy.scope():`, and with `model.fit` that was all there was to
-# do. So the loop of your own goes under the scope too, in the belief that the scope is what runs it on all devices.
+# With `model.fit` it was enough to make the model under `with strategy.scope():`. Now you write the training loop yourself. You
+# put it under the scope too, and believe that the scope runs it on all devices.
 
 # %%
 import tensorflow as tf
 
-from helpers import Proof, build_strategy, checks, experiment, figures, observe, runner
+from helpers import Proof, build_strategy, experiment, figures, observe
 
 BATCH = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
 
@@ -96,15 +95,17 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# There are two kinds of places. In *replica* context you are one of several and own one copy of each variable. Under the scope
-# you are in *cross-replica* context: above all of them, where you make variables and hand out work. A gradient is taken for one
-# copy, so the tape asks the variable for its handle, and above the replicas there is none to give. Where variables have no
-# copies, the optimizer fails instead: it asks for the replica it runs in, and gets `None`.
+# `strategy.scope()` creates variables for the strategy. It runs nothing on the devices. Code in the scope is in *cross-replica
+# context*. The function that is given to `strategy.run` is called in *replica context*, once for each replica, and sees one copy
+# of each variable.
 #
-# Without any scope the step works: Python starts in the replica context of the default strategy. So it is the scope itself that
-# makes this failure.
+# A gradient is taken for one copy. In cross-replica context the tape asks a variable with several copies for its handle, and
+# there is no single one. Where variables have no copies, the optimizer raises instead: it asks for the replica context and gets
+# `None`.
 #
-# The picture is made by calling each method in three places. See [the glossary of
+# Without any scope the step works, because Python starts in the replica context of the default strategy.
+#
+# The picture shows each call in three places. See [the glossary of
 # `tf.distribute`](https://www.tensorflow.org/api_docs/python/tf/distribute#glossary) on the two contexts.
 
 # %%
@@ -169,8 +170,38 @@ figures.grid(PLACES, COLUMNS, "works", "raises", "Which call works where?")
 # %% [markdown]
 # ## The fix
 #
-# Hand the step to `strategy.run`. It enters every replica in turn, and there the tape and the optimizer find what they ask for.
-# Every copy of every weight is then what the step makes of it on one device.
+# Give the step to `strategy.run`. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# with strategy.scope():
+#     weight = tf.Variable(3.0)
+#     with tf.GradientTape() as tape:
+#         loss = weight * weight
+#     tape.gradient(loss, weight)  # ValueError: DistributedVariable.handle is not available outside the replica context
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# strategy = tf.distribute.MirroredStrategy()
+# with strategy.scope():
+#     weight = tf.Variable(3.0)
+#
+# def step():
+#     with tf.GradientTape() as tape:
+#         loss = weight * weight
+#     return tape.gradient(loss, weight)
+#
+# print(strategy.experimental_local_results(strategy.run(step))[1].numpy())  # 6.0
+# ```
+#
+# In a loop, call `strategy.run` from a `@tf.function`, as the experiment does. Each copy of each weight is then what the step
+# makes of it on one device.
 
 
 # %%
@@ -183,11 +214,14 @@ def fixed(setup):
         def step():
             train(model)
 
-        runner(strategy)(step)  # repair
+        @tf.function
+        def train_step():
+            strategy.run(step)
+
+        train_step()  # repair
     alone = make_model()
     train(alone)
-    weights = [checks.variable_of(weight) for weight in model.trainable_variables]
-    copies = [strategy.experimental_local_results(weight) for weight in weights]
+    copies = [figures.values_of(weight) for weight in model.trainable_variables]
     got = [copy for each in copies for copy in each]
     want = [weight for weight, each in zip(alone.get_weights(), copies) for _ in each]
     return Proof("every copy of every weight is that of one device", got, want)
@@ -197,16 +231,15 @@ clinic.proves(fixed)
 
 # %%
 alone = two.but(strategy="default", devices=1)
-SETUPS = [two, two.but(devices=1), alone, alone.but(strategy="one_device")]
-SETUPS += [two.but(strategy="central_storage"), two.but(keras=clinic.setup.other_keras)]
+SETUPS = [two, two.but(devices=1), alone, two.but(strategy="central_storage")]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# Switch the strategy: `central_storage` and `one_device` keep a single copy, and the message speaks of `merge_call` instead.
-# Only `default` has no second context to be in the wrong one of. On Keras 2 the picture has two more red fields: its metrics are
-# counters such as the one in the exercise.
+# Switch the strategy: with `central_storage` and `one_device` the message speaks of `merge_call`. Without a strategy there is
+# only one context, so this error cannot occur.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -214,37 +247,26 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 000 opens the scope around its training loops and explains the weights by it. Document 003 has the rule that they need:
-# `strategy.run` enters the scope by itself, so a loop needs no scope around it, and one around it replaces no `run`.
-
-
-# %% tags=["claims"]
-def entered(setup):
-    """Called without any scope: do `run` and `reduce` know their strategy, and what do they give?"""
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        counter = make_counter()
-    current = []
-
-    def count():
-        current.append(tf.distribute.get_strategy() is strategy)
-        counter.assign_add(tf.constant(4.0))
-        return tf.constant(4.0)
-
-    total = strategy.reduce("SUM", strategy.run(count), axis=None)
-    everything = 4.0 * strategy.num_replicas_in_sync
-    outside = tf.distribute.get_strategy() is not strategy
-    same = [float(total) == everything, float(counter.read_value()) == everything]
-    return [outside, *current, *same]
-
-
-clinic.judges({"003-C27": entered(two)})
+# The reference of `TPUStrategy` (003):
+#
+# > Simply calling model(..) does not automatically enter the captured scope -- only high level training framework APIs support
+# > this behavior
+#
+# This is easily read as advice to open the scope around a step. The picture says what comes of it: the model can be called in the
+# scope, and no gradient can be taken there. The same page says:
+#
+# > Some strategy APIs (such as strategy.run and strategy.reduce) which require to be in a strategy's scope, enter the scope
+# > automatically
+#
+# So a loop needs no scope around it. This sentence is judged in [fm23 variable_outside_scope](fm23_variable_outside_scope.ipynb).
+# The answer on `get_weights()` in `strategy.run` (000) opens the scope around its loops; they are judged in [fm03
+# scope_mismatch](fm03_scope_mismatch.ipynb).
 
 # %% [markdown]
 # ## Exercise
 #
-# A script counts the examples that the replicas have seen: two each, in a variable with one number per replica. Somebody moved
-# the count out of the step, and now it raises. Change it so that the total is right again.
+# A script counts the examples that the replicas have seen: two each, in a variable with one number per replica. The count was
+# moved out of the step, into the scope, and now it raises. Change it so that the total is right.
 
 
 # %% tags=["exercise"]
@@ -271,7 +293,11 @@ def solved(setup):
     def count():
         counter.assign_add(tf.constant(2.0))
 
-    runner(strategy)(count)
+    @tf.function
+    def count_step():
+        strategy.run(count)
+
+    count_step()
     want = 2.0 * strategy.num_replicas_in_sync
     return Proof("the counter holds the examples of all replicas", [counter.read_value()], [want])
 
@@ -281,6 +307,7 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): the reverse, a call that belongs above the
-#   replicas and is made inside one.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): what the scope is for, and what its absence does without a word.
+# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): the reverse, a cross-replica call inside a
+#   replica.
+# - [fm03 scope_mismatch](fm03_scope_mismatch.ipynb): a model that was made outside the scope, and cannot be trained in it.
+# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): what the scope is for, and what happens without it.

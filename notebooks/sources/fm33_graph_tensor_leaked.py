@@ -1,14 +1,15 @@
 # %% [markdown]
 # # FM33. A tensor that leaves its `tf.function` cannot be used elsewhere
 #
-# One function computes something and keeps it for another, in an attribute or a dictionary. Where that is used, TensorFlow
-# says that a tensor is out of scope, and the line that it complains about is not the one to change.
+# One `tf.function` stores a tensor in an attribute or a dictionary, and another one uses it. TensorFlow raises where the tensor
+# is used: it `is out of scope and cannot be used here`. The line to change is the one that stores it.
 #
 # ```text
-# TypeError: The tensor <tf.Tensor 'Mean:0' shape=(3,) dtype=float32> cannot be accessed from here, because it was defined in FuncGraph(name=function), which is out of scope.
+# TypeError: The tensor … cannot be accessed from here, because it was defined in …, which is out of scope.
 # ```
 #
-# *Loud, under every strategy and both Keras generations; silent in the exercise. From document 000.*
+# *Loud, under every strategy and both Keras generations; silent in the exercise. Document: the answer on `get_weights()` in
+# `strategy.run` (000).*
 
 # %% tags=["declaration"]
 from helpers import Claim, FailureMode, Symptom
@@ -46,8 +47,8 @@ clinic = helpers.open("fm33", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# First you look at a batch, to know its mean, then you train on what is left without it. The first function has run when the
-# second one starts, so you believe that what it has put into a dictionary is a number.
+# One function computes the mean of a batch, and the next one trains on the batch without this mean. The first function has
+# run when the second one starts. You believe that the dictionary then holds a number.
 
 # %%
 import numpy as np
@@ -87,16 +88,6 @@ def update(model, rows):
     model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
 
-def call(strategy, step):
-    """Calls a step on every replica, from a `tf.function` of its own."""
-
-    @tf.function
-    def function(data):
-        strategy.run(step, args=(data,))
-
-    function(tf.constant(batch(0)))
-
-
 # %%
 @experiment
 def broken(setup):
@@ -104,13 +95,21 @@ def broken(setup):
     kept = {}
 
     def look(data):
-        kept["mean"] = tf.reduce_mean(own_rows(data), axis=0)  # guilty: a symbol, not a number
+        kept["mean"] = tf.reduce_mean(own_rows(data), axis=0)  # guilty: a symbolic tensor
 
     def learn(data):
         update(model, own_rows(data) - kept["mean"])
 
-    call(strategy, look)
-    call(strategy, learn)
+    @tf.function
+    def look_step(data):
+        strategy.run(look, args=(data,))
+
+    @tf.function
+    def train_step(data):
+        strategy.run(learn, args=(data,))
+
+    look_step(tf.constant(batch(0)))
+    train_step(tf.constant(batch(0)))
 
 
 clinic.reproduces(broken)
@@ -118,15 +117,17 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `tf.function` runs your Python once, with symbols in place of numbers, and writes down a graph. What `tf.reduce_mean` gives
-# back there is a place in this graph. Python keeps it as it keeps anything, and then the graph is finished. When the next
-# function is traced, the symbol belongs to a graph that is not its own, and no number was ever put into your dictionary.
+# `tf.function` runs your Python function once for each new input signature, with symbolic tensors, and records a graph. This is a
+# trace; later calls run the graph. In the trace `tf.reduce_mean` returns a symbolic tensor, which stands for a result inside this
+# graph and has no value. The dictionary keeps this tensor.
 #
-# Only what a function *returns* is computed for its caller, and only a `tf.Variable` holds a value from one call to the next.
+# When the second function is traced, it has a graph of its own. A tensor of another graph cannot be used in it.
 #
-# The picture keeps a mean in four ways, and asks for it in three places; in the last one, a third function calls the other two,
-# and the error has the name `InaccessibleTensorError`. See
-# [the guide to `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
+# A caller gets the values of what a function *returns*. A `tf.Variable` keeps a value from one call to the next.
+#
+# The picture keeps a mean in four ways and uses it in three places. In the last one a third function calls the other two, and the
+# error is called `InaccessibleTensorError`. See [the guide to
+# `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
 
 
 # %%
@@ -194,9 +195,44 @@ figures.grid(FOUND, COLUMNS, "yes", "no", "Can the kept mean be used there?")
 # %% [markdown]
 # ## The fix
 #
-# Let a `tf.Variable` hold what must last. Under a strategy make it in the scope, and say with `aggregation` what the values of
-# several replicas come to. If the second function follows at once, no variable is needed: return the tensor from the first, and
-# make it an argument of the second.
+# Return the tensor, and make it an argument of the second function. Before:
+#
+# ```python
+# import tensorflow as tf
+#
+# kept, data = {}, tf.constant([1.0, 3.0])
+#
+# @tf.function
+# def look(data):
+#     kept["mean"] = tf.reduce_mean(data)
+#
+# @tf.function
+# def learn(data):
+#     return data - kept["mean"]
+#
+# look(data)
+# learn(data)  # TypeError: is out of scope and cannot be used here. Use return values
+# ```
+#
+# After:
+#
+# ```python
+# import tensorflow as tf
+#
+# @tf.function
+# def look(data):
+#     return tf.reduce_mean(data)
+#
+# @tf.function
+# def learn(data, mean):
+#     return data - mean
+#
+# data = tf.constant([1.0, 3.0])
+# print(learn(data, look(data)).numpy())  # [-1.  1.]
+# ```
+#
+# If the value must last, assign it to a `tf.Variable`, as the experiment does. Under a strategy, make the variable in the scope;
+# `aggregation` says how the values of several replicas become one.
 
 
 # %%
@@ -221,8 +257,16 @@ def fixed(setup):
     def learn(data):
         update(model, own_rows(data) - kept["mean"])
 
-    call(strategy, look)
-    call(strategy, learn)
+    @tf.function
+    def look_step(data):
+        strategy.run(look, args=(data,))
+
+    @tf.function
+    def train_step(data):
+        strategy.run(learn, args=(data,))
+
+    look_step(tf.constant(batch(0)))
+    train_step(tf.constant(batch(0)))
     return Proof(
         "the update is that of the centred batch, worked out by hand",
         model.get_weights(),
@@ -236,15 +280,15 @@ clinic.proves(fixed)
 # %%
 alone = clinic.setup.but(strategy="default", devices=1)
 two = clinic.setup.but(strategy="mirrored", devices=2)
-SETUPS = [alone, two, two.but(devices=4), two.but(strategy="central_storage")]
-SETUPS += [each.but(keras=clinic.setup.other_keras) for each in (alone, two)]
+SETUPS = [alone, two, two.but(strategy="central_storage")]
+SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
 # %% [markdown]
 # ## Switch and run
 #
-# No switch makes this go away. With two replicas the tensor that is out of scope is called `replica_1/Mean`: both have written
-# into one dictionary while they were traced, and the second one has won.
+# Switch to `mirrored` with two devices: the tensor in the message is called `replica_1/Mean`. Both replicas write to one
+# dictionary during the trace, and the second one overwrites the first.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -252,9 +296,13 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# Document 000 suspects closures that `tf.function` makes around variables, and says that they set replicas against each other.
-# A closure around variables is how nearly every step is written, and two replicas share one without trouble. It is the closure
-# around another graph's tensor that fails, and for that no replica is needed.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000):
+#
+# > Improper handling of `@tf.function` decorators can also contribute to this problem by creating unintended closures around
+# > variables, leading to access conflicts across replicas.
+#
+# A closure around variables works: nearly every step has one, and two replicas share it here. A closure around a tensor of
+# another graph fails, and it needs no replica to fail.
 
 
 # %% tags=["claims"]
@@ -262,7 +310,12 @@ def trains_variables_of_a_closure(setup):
     """Is the update right if the step finds the model in a closure, and the replicas share it?"""
     strategy, model = begin(setup)
     want = on_paper(model.get_weights(), batch(0))
-    call(strategy, lambda data: update(model, own_rows(data)))
+
+    @tf.function
+    def train_step(data):
+        strategy.run(lambda: update(model, own_rows(data)))
+
+    train_step(tf.constant(batch(0)))
     pairs = zip(model.get_weights(), want)
     return all(np.allclose(got, each, atol=1e-5) for got, each in pairs)
 
@@ -280,8 +333,8 @@ clinic.judges(
 # %% [markdown]
 # ## Exercise
 #
-# All batches are to lose the mean of the first one. There is one function here, traced once, so nothing is raised; it would be
-# with the first batch of another shape. Until then each batch loses a mean of its own. Make it the first one's.
+# The script should subtract the first batch's mean from every batch. It keeps the mean in a list. There is one function here,
+# and one trace, so nothing is raised. Instead, each batch loses its own mean. Make it subtract the first batch's mean.
 
 
 # %% tags=["exercise"]
@@ -297,7 +350,7 @@ def attempt(setup):
 
     got = [centred(tf.constant(batch(number))) for number in range(3)]
     want = [batch(number) - batch(0).mean() for number in range(3)]
-    return Proof("all batches have lost the mean of the first one", got, want, tolerance=1e-5)
+    return Proof("the first batch's mean is subtracted from every batch", got, want, tolerance=1e-5)
 
 
 clinic.exercise(attempt)
@@ -314,7 +367,7 @@ def solved(setup):
 
     got = [centred(tf.constant(batch(number)), first) for number in range(3)]
     want = [batch(number) - batch(0).mean() for number in range(3)]
-    return Proof("all batches have lost the mean of the first one", got, want, tolerance=1e-5)
+    return Proof("the first batch's mean is subtracted from every batch", got, want, tolerance=1e-5)
 
 
 clinic.solution(solved)
@@ -322,6 +375,6 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
-# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): Python that runs once, where you meant every step.
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): asking for a number while there are only symbols.
+# - [fm07 python_in_traced_step](fm07_python_in_traced_step.ipynb): Python that runs once per trace, where every step was meant.
+# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): reading a value during the trace.
 # - [fm12 variables_recreated](fm12_variables_recreated.ipynb): where to make a variable that has to last.

@@ -1,0 +1,107 @@
+"""What a reader sees first: the words of the failure, the story, and no more code than opens the clinic."""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+from law import all_tests_of, edit
+from test_laws_pages import FM25, edit_notebook, mode_sources
+
+from helpers.base import files
+from helpers.modes.mode import from_plain
+from helpers.notebooks import catalog, sources
+
+MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
+FIRST_SCREEN = 20  # lines of code that may stand before the story
+
+
+def law_first_screen() -> list[str]:
+    """A page begins with its story: set-up, parameters and the line that opens the clinic, and no more code before it."""
+    return [
+        f"{path.name}: {count} lines of code before its first heading"
+        for path in map(sources.notebook_path, mode_sources())
+        if (count := lines_before_story(path)) > FIRST_SCREEN
+    ]
+
+
+def lines_before_story(path: Path) -> int:
+    """Lines with code, set-up and parameters included."""
+    count = 0
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.source.startswith("## "):
+            return count
+        lines = [line.strip() for line in cell.source.splitlines()]
+        count += cell.cell_type == "code" and sum(bool(line) and line[0] != "#" for line in lines)
+    return count
+
+
+def law_declared_apart() -> list[str]:
+    """What a source declares is in the catalog as it stands there, and on no page; a page opens its own mode."""
+    known, problems = json.loads(files.catalog_file().read_text()), []
+    for source in mode_sources():
+        mode, page = catalog.read_mode(source), sources.notebook_path(source).read_text()
+        if from_plain(known.get(mode.id) or known["fm01"]) != mode:
+            problems.append(f"{source.name}: the catalog has another declaration")
+        if "FailureMode(" in page or f'helpers.open(\\"{mode.id}\\", ' not in page:
+            problems.append(f"{source.name}: its page declares a mode, or opens another")
+    return problems
+
+
+def law_message() -> list[str]:
+    """Under the title stands what people search for: of a loud mode the last line that a run gave, word for word."""
+    said = {keras: recorded_messages(keras) for keras in (2, 3)}
+    problems = []
+    for source in mode_sources():
+        mode, block = catalog.read_mode(source), MESSAGE.search(source.read_text())
+        if not block:
+            problems.append(f"{source.name}: nothing of what one sees stands under the title")
+        elif mode.loud.startswith("loud"):
+            problems += [
+                f"{source.name}: no run has said {piece!r}"
+                for keras, piece in pieces(block.group(1))
+                if not any(piece in line for each in keras for line in said[each][mode.id])
+            ]
+    return problems
+
+
+def pieces(block: str):
+    """Each message of a block, cut where something is left out, with the Keras generations that it is of."""
+    text = re.sub(r"\n# (?!Keras [23]  )", " ", block.strip().removeprefix("# "))
+    for line in text.split("\n# "):
+        labelled = re.match(r"Keras ([23])  (.*)", line)
+        message = labelled.group(2) if labelled else line
+        for piece in re.split(r"\s*…\s*", message):
+            if piece:
+                yield ([int(labelled.group(1))] if labelled else [2, 3]), " ".join(piece.split())
+
+
+def recorded_messages(keras: int) -> dict[str, list[str]]:
+    """For each mode what its broken code has said in this record, with the class that it declares for that."""
+    said = {mode.id: [] for mode in catalog.modes()}
+    modes = {mode.id: mode for mode in catalog.modes()}
+    for line in json.loads((files.notebooks() / f"records/cpu-keras{keras}.json").read_text())[
+        "verdicts"
+    ]:
+        kinds = {each.raises for each in modes[line["mode"]].symptoms}
+        said[line["mode"]] += [" ".join(f"{kind}: {line['says']}".split()) for kind in kinds]
+    return said
+
+
+def story_after_code(root):
+    edit_notebook(root, lambda cell: cell.update(source=cell["source"] + "\na = 1" * 10))
+
+
+FM16 = "notebooks/sources/fm16_tpu_eager_run.py"
+MUTATIONS = [
+    ("law_message", edit(FM16, "does not support pure", "cannot do")),
+    ("law_message", edit(FM16, "# ```text\n", "# ```\n")),
+    ("law_first_screen", story_after_code),
+    (
+        "law_declared_apart",
+        edit("helpers/notebooks/catalog.json", '"a loaded model works', '"a loaded model runs'),
+    ),
+    ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
+]
+
+test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())

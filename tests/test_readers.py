@@ -1,0 +1,85 @@
+"""A page where no kernel runs and most of HTML is taken away: what GitHub's and VS Code's viewers leave of it.
+
+nbconvert's basic template stands for the viewer, and a pass that keeps only the tags and attributes that GitHub keeps, for its
+sanitiser. What a reader must still find are words: the story, each step's line, the verdict, and each picture's description.
+"""
+
+import re
+
+import nbformat
+import pytest
+
+from helpers.base import files
+from helpers.base.reports import MIME
+from helpers.panel.cards import NOTE
+
+bleach = pytest.importorskip("bleach")
+PAGES = ["00_start_here", "atlas", "fm01_host_read_in_replica", "fm25_load_outside_scope"]
+PAGES += ["fm26_replica_count_changed"]
+KEPT = (
+    "h1 h2 h3 h4 h5 h6 p a b i em strong code pre tt ul ol li dl dt dd blockquote hr br table thead tbody tr th td caption \
+img div span details summary sup sub"
+)
+ATTRIBUTES = {"a": ["href", "title"], "img": ["src", "alt", "title"], "th": ["scope"]}
+GONE = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)  # with all that is in them
+
+
+def notebook(stem: str):
+    return nbformat.read(files.notebooks() / f"{stem}.ipynb", as_version=4)
+
+
+def shown(stem: str) -> str:
+    """The page as a viewer without a kernel and without scripts shows it."""
+    from nbconvert import HTMLExporter
+
+    page, _ = HTMLExporter(template_name="basic").from_notebook_node(notebook(stem))
+    kept = {"protocols": {"http", "https", "data"}, "strip": True, "strip_comments": True}
+    return bleach.clean(GONE.sub("", page), tags=set(KEPT.split()), attributes=ATTRIBUTES, **kept)
+
+
+def words(html: str) -> str:
+    import html as entities
+
+    return " ".join(entities.unescape(re.sub(r"<[^>]+>", " ", html)).split())
+
+
+@pytest.mark.parametrize("stem", PAGES)
+def test_what_is_left_is_the_story(stem):
+    page, cells = shown(stem), notebook(stem).cells
+    text = words(page)
+    for cell in cells:
+        if cell.source.startswith("#") and cell.cell_type == "markdown":
+            heading = cell.source.splitlines()[0].lstrip("# ")
+            assert words(heading).replace("`", "") in text
+    assert "<script" not in page and "style=" not in page and "clinic-card{" not in text
+
+
+@pytest.mark.parametrize("stem", PAGES)
+def test_what_is_left_has_every_line_and_every_verdict(stem):
+    page = words(shown(stem))
+    for output in (each for cell in notebook(stem).cells for each in cell.get("outputs", [])):
+        data = output.get("data", {})
+        if MIME in data and "table" not in data[MIME]:
+            assert " ".join(data["text/plain"].split()) in page
+        for report in [data.get(MIME, {})]:
+            for verdict in report.get("table", []):
+                assert verdict["outcome"] in page
+        if data.get("text/plain") == NOTE:
+            assert " ".join(NOTE.split()) in page
+
+
+@pytest.mark.parametrize("stem", PAGES)
+def test_what_is_left_describes_its_pictures(stem):
+    pictures = re.findall(r"<img[^>]*>", shown(stem))
+    stored = [
+        output
+        for cell in notebook(stem).cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert len(pictures) == len(stored)
+    assert all(re.search(r'alt="[^"]{10,}"', each) for each in pictures)
+
+
+def test_a_picture_without_words_would_be_noticed():
+    assert not re.search(r'alt="[^"]{10,}"', '<img src="data:x" alt="figure">')
