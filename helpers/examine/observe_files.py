@@ -1,0 +1,187 @@
+"""What is saved, what is restored and what is loaded. Runs in the reader's process."""
+
+import os
+import signal
+import sys
+
+from . import observe_training as training
+from . import observe_variables as variables
+from .hooks import hook, hook_everywhere
+from .notes import SETTINGS, note, once, way, where
+
+RESTORES: list = []  # the last restore of each object, looked at once more at the end
+OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the numbers of what it trains
+
+
+def watch_checkpoints():
+    import tensorflow as tf
+
+    for kind in (tf.train.Checkpoint,):
+        for name in ("save", "write"):
+            hook(kind, name, None, checkpoint_saved, "save")
+        for name in ("restore", "read"):
+            hook(kind, name, None, checkpoint_restored, "restore")
+    hook(tf.train.CheckpointManager, "save", None, manager_saved, "save")
+    hook_everywhere("tensorflow", tf.saved_model.load, loaded_anything)
+
+
+def checkpoint_saved(path, args, options):
+    saved("checkpoint", path, held_by(args[0]))
+
+
+def manager_saved(path, args, options):
+    if path:
+        saved("checkpoint", path, held_by(args[0].checkpoint))
+
+
+def held_by(root) -> list:
+    """The numbers of the variables that saving this object puts into the file."""
+    import tensorflow as tf
+
+    found = list(tf.train.TrackableView(root).descendants())
+    for each in list(found):
+        # Keras 3 tells all of its variables only when it is asked for them.
+        listed = getattr(each, "variables", None) if is_keras(each) else None
+        found += list(listed() if callable(listed) else listed or [])
+    return variables.numbers_of([each for each in found if hasattr(each, "value")])
+
+
+def is_keras(thing) -> bool:
+    return any(
+        kind.__module__.split(".")[0] in ("keras", "tf_keras") for kind in type(thing).__mro__
+    )
+
+
+def saved(what: str, path, held: list):
+    if once("saved", what, way()[0], tuple(held)) or SETTINGS.die:
+        left = [lost(each) for each in variables.alive() if is_left(each, held)]
+        note(
+            "saved",
+            what=what,
+            path=str(path),
+            held=held,
+            left=left,
+            optimizers=states(),
+            at=where(),
+        )
+    if SETTINGS.die and what != "model":
+        sys.stdout.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def is_left(record, held: list) -> bool:
+    changed = record.written or record.trained
+    return changed and record.number not in held and record.maker in ("user", "layer")
+
+
+def lost(record) -> dict:
+    """What a variable that is not saved holds: whether anybody reads it, and what it was before it was written."""
+    now = variables.samples_of(record)
+    return {
+        "number": record.number,
+        "trained": record.trained,
+        "read": record.read,
+        "changed": bool(now) and any(now) and now != record.first,
+    }
+
+
+# Optimizers
+
+
+def states() -> list:
+    """How far every optimizer has come, and how many variables it has."""
+    return [state_of(each, trains) for each, trains in list(OPTIMIZERS.values())]
+
+
+def state_of(optimizer, trains: list) -> dict:
+    listed = optimizer.variables
+    listed = listed() if callable(listed) else listed
+    return {
+        "kind": type(optimizer).__name__,
+        "trains": trains,
+        "steps": steps_of(optimizer),
+        "variables": variables.numbers_of(listed),
+        "at": str(optimizer.get_config().get("learning_rate"))[:80],
+    }
+
+
+def steps_of(optimizer) -> int:
+    return int(variables.arrays_of(variables.variable_in(optimizer.iterations))[0])
+
+
+# Restoring
+
+
+def checkpoint_restored(status, args, options):
+    path = args[1] if len(args) > 1 else options.get("save_path") or options.get("path")
+    held = held_by(args[0])
+    if path is None:
+        return note("restored", path=None, unmatched="", holds=held, at=where())
+    RESTORES[:] = [each for each in RESTORES if each["root"] is not args[0]]
+    RESTORES.append(
+        {"root": args[0], "status": status, "path": str(path), "at": where(), "had": held}
+    )
+    note(
+        "restored",
+        path=str(path),
+        unmatched=unmatched(status),
+        holds=held,
+        optimizers=states(),
+        at=where(),
+    )
+    loaded(held, str(path), "restore")
+
+
+def unmatched(status) -> str:
+    """TensorFlow's own words for objects that exist and got no value from the file; nothing if there are none."""
+    try:
+        status.assert_existing_objects_matched()
+        return ""
+    except AssertionError as error:
+        return str(error).splitlines()[0][:300] or "not all objects were matched"
+
+
+def late() -> list:
+    """Restores that left alone what was made after them, though the file has values of these shapes for it."""
+    import tensorflow as tf
+
+    found = []
+    for each in RESTORES:
+        new = set(held_by(each["root"])) - set(each["had"])
+        words = unmatched(each["status"]) if new else ""
+        if words:
+            shapes = [shape for _, shape in tf.train.list_variables(each["path"])]
+            made = [
+                r for r in variables.alive() if r.number in new and r.maker in ("layer", "user")
+            ]
+            fit = [r.number for r in made if r.ref().shape.as_list() in shapes]
+            found.append({"at": each["at"], "path": each["path"], "numbers": fit, "says": words})
+    return found
+
+
+# Loading
+
+
+def loaded(numbers: list, path: str, how: str):
+    """What was loaded, and from now on whether it is used."""
+    import tensorflow as tf
+
+    records = [each for each in variables.alive() if each.number in numbers]
+    for each in records:
+        each.used = False
+    note(
+        "loaded",
+        how=how,
+        path=path,
+        numbers=numbers,
+        single=[each.number for each in records if not hasattr(each.ref(), "values")],
+        scope=tf.distribute.has_strategy(),
+        replicas=training.most_replicas(),
+        at=where(),
+    )
+
+
+def loaded_anything(thing, args, options):
+    held = held_by(thing)
+    if once("loaded", way()[0], tuple(held)):
+        loaded(held, str(args[0] if args else ""), "load")
