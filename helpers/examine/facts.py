@@ -1,0 +1,80 @@
+"""Runs of a program as the examiner has them: what was observed in each, and what rules make of it."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+GIVEN_UP = "hangs", "killed"
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One run of the program: the facts in their order, and how it ended."""
+
+    role: str  # watched, again, compared, stopped or restarted
+    devices: int
+    facts: tuple[dict, ...] = ()
+    keras: int | None = None
+    status: int = 0
+    ended: str = "finished"
+    output: str = ""
+    seconds: float = 0.0
+
+    def of(self, kind: str) -> list[dict]:
+        return [each for each in self.facts if each["fact"] == kind]
+
+    def last(self, kind: str) -> dict:
+        return next(iter(self.of(kind)[::-1]), {})
+
+    def variable(self, number: int) -> dict:
+        return next((each for each in self.of("variable") if each["number"] == number), {})
+
+    def replicas(self) -> int:
+        return max((each["replicas"] for each in self.of("strategy")), default=1)
+
+    def as_dict(self) -> dict:
+        seconds = round(self.seconds, 1)
+        told = {"devices": self.devices, "keras": self.keras, "ended": self.ended}
+        return told | {"seconds": seconds}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mode that a run has shown, with the line to blame and what proves it."""
+
+    mode: str
+    at: tuple  # frames of the program's own files, the one to blame first
+    says: str
+    proof: str  # observed, compared or raised, with what it was
+    devices: tuple[int, ...] = ()
+    rank: int = 0  # the lower, the likelier
+
+    @property
+    def file(self) -> str:
+        return self.at[0][0] if self.at else ""
+
+    @property
+    def line(self) -> int:
+        return self.at[0][1] if self.at else 0
+
+
+@dataclass
+class Examination:
+    """All that came of it."""
+
+    program: str
+    runs: list[Observation] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
+    failure: str = ""  # of a program that fails in a way that is none of the modes
+
+
+def read_facts(path: Path) -> tuple[dict, ...]:
+    """What was written, up to a line that a crash has cut off."""
+    found = []
+    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return tuple(found)

@@ -1,0 +1,165 @@
+"""Which of the program's lines to blame: where a value comes from, read in the program's own source. Runs nothing."""
+
+import ast
+import functools
+from pathlib import Path
+
+
+@functools.lru_cache(maxsize=64)
+def tree_of(path: str, _: float) -> ast.Module | None:
+    try:
+        return ast.parse(Path(path).read_text())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def tree_at(path: str) -> ast.Module | None:
+    file = Path(path)
+    return tree_of(path, file.stat().st_mtime) if file.exists() else None
+
+
+def around(path: str, line: int, kinds) -> ast.AST | None:
+    """The innermost node of these kinds that the line belongs to."""
+    tree = tree_at(path)
+    found = [
+        each
+        for each in (ast.walk(tree) if tree else ())
+        if isinstance(each, kinds) and each.lineno <= line <= each.end_lineno
+    ]
+    return min(found, key=lambda each: each.end_lineno - each.lineno, default=None)
+
+
+def function_at(frame) -> ast.AST | None:
+    return around(frame[0], frame[1], ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def statement_at(frame) -> ast.AST | None:
+    return around(frame[0], frame[1], ast.stmt)
+
+
+def parameters(function) -> set[str]:
+    given = function.args if function is not None else None
+    listed = [*given.posonlyargs, *given.args, *given.kwonlyargs] if given else []
+    return {each.arg for each in listed}
+
+
+def names_under(node) -> list[str]:
+    return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
+
+
+def deciding(at, made) -> tuple:
+    """The frames from the function on in which a thing was put together: what is done with it is decided there."""
+    homes = {(frame[0], frame[2]) for frame in made}
+    for i, frame in enumerate(at):
+        if (frame[0], frame[2]) in homes:
+            return tuple(at[i:])
+    return tuple(at)
+
+
+def assigned_before(frame, name: str) -> list | None:
+    """The last line before a frame, in its function, that gives a name its value."""
+    scope = function_at(frame) or tree_at(frame[0])
+    found = [
+        each
+        for each in (ast.walk(scope) if scope else ())
+        if isinstance(each, ast.Assign | ast.AugAssign) and each.lineno < frame[1]
+        if name in {n for t in assigned_targets(each) for n in names_under(t)}
+    ]
+    last = max(found, key=lambda each: each.lineno, default=None)
+    return [frame[0], last.lineno, frame[2]] if last else None
+
+
+def assigned_targets(assignment) -> list:
+    return getattr(assignment, "assigned_targets", None) or [assignment.target]
+
+
+def name_given(frame, methods: tuple, place: int = 0) -> str:
+    """The name that is given, at this place, to the call of one of these methods in a line."""
+    statement = statement_at(frame)
+    for each in ast.walk(statement) if statement else ():
+        if isinstance(each, ast.Call) and called_name(each) in methods and len(each.args) > place:
+            given = each.args[place]
+            return given.id if isinstance(given, ast.Name) else ""
+    return ""
+
+
+def called_name(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def from_value(at, methods: tuple) -> tuple:
+    """The line that gave the first name_given its value: an assignment in the same function, or what a caller passed."""
+    if not at:
+        return ()
+    name = name_given(at[0], methods)
+    made = assigned_before(at[0], name) if name else None
+    if made:
+        return (made, *at)
+    passed = name in parameters(function_at(at[0])) and len(at) > 1
+    return tuple(at[1:] if passed else at)
+
+
+def from_caller(at) -> tuple:
+    """Up to whoever decides: a function that only hands on what it is given has decided nothing."""
+    at = tuple(at)
+    while len(at) > 1:
+        function, statement = function_at(at[0]), statement_at(at[0])
+        if not statement or not parameters(function) & set(names_under(statement)):
+            break
+        at = at[1:]
+    return at
+
+
+def from_factory(at) -> tuple:
+    """Up to whoever calls a function that is nothing but this line."""
+    at = tuple(at)
+    while len(at) > 1 and is_factory(at[0]):
+        at = at[1:]
+    return at
+
+
+def is_factory(frame) -> bool:
+    function = function_at(frame)
+    if function is None:
+        return False
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return len(body) == 1 and isinstance(body[0], ast.Return)
+
+
+def from_condition(at) -> tuple:
+    """The frame in which a condition or a loop leads to what failed."""
+    for i, frame in enumerate(at):
+        statement = statement_at(frame)
+        calls = (
+            [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+            if statement
+            else []
+        )
+        if any(called_name(each) in ("cond", "case", "while_loop") for each in calls):
+            return tuple(at[i:])
+    return tuple(at)
+
+
+def returned(at) -> tuple:
+    """The line that ends the function that is given to `run`, wherever up the frames that function is defined."""
+    name = next(filter(None, (name_given(frame, ("run",)) for frame in at)), "")
+    for i, frame in enumerate(at):
+        for function in defined_in(frame, name):
+            ends = [each for each in ast.walk(function) if isinstance(each, ast.Return)]
+            if ends:
+                return ([frame[0], ends[-1].lineno, name], *at[i:])
+    return tuple(at)
+
+
+def defined_in(frame, name: str) -> list:
+    scope = function_at(frame) or tree_at(frame[0])
+    nodes = ast.walk(scope) if scope and name else ()
+    return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name == name]
+
+
+def code_at(path: str, line: int) -> str:
+    try:
+        lines = Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
