@@ -1,0 +1,103 @@
+"""The whole examination: which runs are made, what is compared, and what comes of it."""
+
+from ..base.refusals import Refused
+from . import compare, rules
+from .facts import Examination, Observation
+from .launch import Case, Workplace, require_program
+
+USUAL_COUNTS = (1, 2)
+
+
+def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
+    """Runs the program on every number of devices, and once more as it was, before it is compared with itself.
+
+    Ctrl-C ends it with what is known by then.
+    """
+    require_program(program)
+    if not counts or not all(isinstance(each, int) and 1 <= each <= 8 for each in counts):
+        raise Refused(
+            f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
+        )
+    found = Examination(program.name)
+    try:
+        partings = compare_devices(program, sorted(set(counts)), found, tell)
+        if restart:
+            try_restart(program, found, tell)
+    except KeyboardInterrupt:
+        found.notes.append("stopped before all runs were made")
+        partings = []
+    found.findings = rules.findings_of(found.runs, partings)
+    found.failure = failure_of(found)
+    return found
+
+
+def make_run(program: Case, role: str, devices: int, found: Examination, tell) -> Observation:
+    tell(f"running on {devices} device{'s' if devices > 1 else ''} ({role}) ...")
+    with Workplace(program) as place:
+        run = place.run(role, devices, "--seed")
+    found.runs.append(run)
+    tell(f"  {run.ended} after {run.seconds:.1f} s")
+    return run
+
+
+def compare_devices(program: Case, counts: list, found: Examination, tell) -> list:
+    """The largest number first, since most failures show there; fewer runs where nothing could be compared."""
+    first = make_run(program, "watched", counts[-1], found, tell)
+    if not comparable(first, found) or len(counts) < 2:
+        return []
+    others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
+    partings = [compare.parting(other, first) for other in others]
+    if not any(partings):
+        return []
+    again = make_run(program, "again", counts[-1], found, tell)
+    found.runs.remove(again)
+    if not compare.repeats(first, again):
+        found.notes.append(
+            "it does not repeat itself on the same devices, so its runs were not compared"
+        )
+        return []
+    return [each for each in partings if each]
+
+
+def comparable(run: Observation, found: Examination) -> bool:
+    if run.ended != "finished":
+        return False
+    if run.replicas() < 2:
+        found.notes.append(
+            "it makes no strategy with several replicas, so there are no devices to compare"
+        )
+        return False
+    return True
+
+
+def try_restart(program: Case, found: Examination, tell):
+    """Kills the program after its first checkpoint and starts it again in the same folder."""
+    devices = max(run.devices for run in found.runs)
+    with Workplace(program) as place:
+        tell(f"running on {devices} devices, to be killed after the first checkpoint ...")
+        stopped = place.run("stopped", devices, "--seed", "--die")
+        if stopped.ended != "killed" or not stopped.of("saved"):
+            return found.notes.append(
+                "it saved no checkpoint, so there was nothing to restart from"
+            )
+        tell("starting it again ...")
+        restarted = place.run("restarted", devices, "--seed")
+    joined = Observation(**vars(restarted) | {"facts": (*of_before(stopped), *restarted.facts)})
+    found.runs.append(joined)
+
+
+def of_before(stopped: Observation) -> tuple:
+    """What the second start can know of the first: what was saved, and where. Its variables were other objects."""
+    gone = {"fact": "saved before", "held": [], "left": [], "optimizers": []}
+    return tuple(each | gone for each in stopped.facts if each["fact"] == "saved")
+
+
+def failure_of(found: Examination) -> str:
+    """A run that ended badly although no mode explains it."""
+    bad = next((each for each in found.runs if each.ended not in ("finished", "stopped")), None)
+    named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
+    if bad is None or named:
+        return ""
+    raised = bad.last("raised")
+    lines = raised.get("text", bad.output).strip().splitlines()
+    return f"{bad.ended} with status {bad.status}: {lines[-1] if lines else 'no output'}"
