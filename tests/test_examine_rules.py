@@ -65,7 +65,15 @@ def test_a_variable_that_no_checkpoint_holds():
         [variable(1, maker="user", dtype="int64"), saved(left=[lost()])],
         [variable(1, maker="layer"), saved(left=[lost()])],
     ],
-    ids="unread unchanged held-elsewhere exported a-number a-count of-a-frozen-layer".split(),
+    ids=[
+        "unread",
+        "unchanged",
+        "held-elsewhere",
+        "exported",
+        "a-number",
+        "a-count",
+        "of-a-frozen-layer",
+    ],
 )
 def test_what_is_rightly_not_saved(facts):
     assert modes(run(*facts)) == []

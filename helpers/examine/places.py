@@ -37,10 +37,10 @@ def statement_at(frame) -> ast.AST | None:
     return around(frame[0], frame[1], ast.stmt)
 
 
-def parameters(function) -> set[str]:
+def parameters(function) -> list[str]:
     given = function.args if function is not None else None
     listed = [*given.posonlyargs, *given.args, *given.kwonlyargs] if given else []
-    return {each.arg for each in listed}
+    return [each.arg for each in listed]
 
 
 def names_under(node) -> list[str]:
@@ -70,7 +70,7 @@ def assigned_before(frame, name: str) -> list | None:
 
 
 def assigned_targets(assignment) -> list:
-    return getattr(assignment, "assigned_targets", None) or [assignment.target]
+    return getattr(assignment, "targets", None) or [assignment.target]
 
 
 def name_given(frame, methods: tuple, place: int = 0) -> str:
@@ -104,7 +104,7 @@ def from_caller(at) -> tuple:
     at = tuple(at)
     while len(at) > 1:
         function, statement = function_at(at[0]), statement_at(at[0])
-        if not statement or not parameters(function) & set(names_under(statement)):
+        if not statement or not set(parameters(function)) & set(names_under(statement)):
             break
         at = at[1:]
     return at
@@ -144,17 +144,21 @@ def returned(at) -> tuple:
     """The line that ends the function that is given to `run`, wherever up the frames that function is defined."""
     name = next(filter(None, (name_given(frame, ("run",)) for frame in at)), "")
     for i, frame in enumerate(at):
-        for function in defined_in(frame, name):
-            ends = [each for each in ast.walk(function) if isinstance(each, ast.Return)]
-            if ends:
-                return ([frame[0], ends[-1].lineno, name], *at[i:])
+        ends = [each for each in defined_in(frame, name) if isinstance(each, ast.Return)]
+        if ends:
+            return ([frame[0], ends[-1].lineno, name], *at[i:])
+        function = function_at(frame)
+        if name in parameters(function) and i + 1 < len(at):
+            name = name_given(at[i + 1], (function.name,), parameters(function).index(name)) or name
     return tuple(at)
 
 
 def defined_in(frame, name: str) -> list:
+    """All that belongs to the functions of this name in the function of a frame."""
     scope = function_at(frame) or tree_at(frame[0])
     nodes = ast.walk(scope) if scope and name else ()
-    return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name == name]
+    found = [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name == name]
+    return [inner for each in found for inner in ast.walk(each)]
 
 
 def code_at(path: str, line: int) -> str:
