@@ -2,7 +2,7 @@
 
 from ..base.refusals import Refused
 from . import compare, rules
-from .facts import Examination, Observation
+from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
 USUAL_COUNTS = (1, 2)
@@ -27,6 +27,7 @@ def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=prin
         found.notes.append("stopped before all runs were made")
         partings = []
     found.findings = rules.findings_of(found.runs, partings)
+    found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
     found.failure = failure_of(found)
     return found
 

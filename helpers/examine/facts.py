@@ -78,3 +78,9 @@ def read_facts(path: Path) -> tuple[dict, ...]:
         except json.JSONDecodeError:
             break
     return tuple(found)
+
+
+def troubles_of(runs: list[Observation]) -> tuple[str, ...]:
+    """What the observer could not see, since it met something that it does not know."""
+    found = [f"{each['where']}: {each['says']}" for run in runs for each in run.of("trouble")]
+    return tuple(dict.fromkeys(found))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base.refusals import Refused
+from ..processes import warm
 from .facts import Observation, read_facts
 
 PACKAGE = "strategy_clinic_observer"  # what the observer is called in the program's process
@@ -43,6 +44,7 @@ class Case:
     limit: float = 600
     steps: int = 0
     libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
+    warm: str | None = None  # the socket of a process that it is forked from
 
     @property
     def name(self) -> str:
@@ -99,6 +101,9 @@ def observer(folder: Path) -> Path:
     with zipfile.ZipFile(made, "w") as file:
         file.writestr("__main__.py", f"from {PACKAGE} import observe\n\nobserve.main()\n")
         file.writestr(f"{PACKAGE}/__init__.py", "")
+        file.writestr(
+            f"{PACKAGE}/__main__.py", f"from {PACKAGE} import observe\n\nobserve.main()\n"
+        )
         for name in OBSERVER_MODULES:
             file.write(Path(__file__).with_name(f"{name}.py"), f"{PACKAGE}/{name}.py")
     return made
@@ -139,7 +144,8 @@ class Workplace:
         own = ["--facts", str(facts), "--devices", str(devices), *options]
         own += ["--steps", str(self.program.steps)] if self.program.steps else []
         own += [word for each in self.program.libraries for word in ("--library", each)]
-        return [self.program.python, str(self.observer), *own, "--", *self.program.words]
+        observer = ["-m", PACKAGE] if self.program.warm else [str(self.observer)]
+        return [self.program.python, *observer, *own, "--", *self.program.words]
 
     def environment(self) -> dict:
         given = dict(os.environ) | {
@@ -147,7 +153,8 @@ class Workplace:
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         if self.program.libraries:
-            given["PYTHONPATH"] = os.pathsep.join(self.program.libraries)
+            places = (str(self.observer), *self.program.libraries)
+            given["PYTHONPATH"] = os.pathsep.join(places)
         if self.program.keras:
             given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
         usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -155,26 +162,33 @@ class Workplace:
 
     def process(self, command: list[str]) -> tuple[int | None, str]:
         """Its exit status, none if it took too long, and the end of what it said."""
-        process = subprocess.Popen(
-            command,
-            cwd=self.copy,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        said = bytearray()
-        reader = threading.Thread(target=keep_end, args=(process.stdout, said), daemon=True)
-        reader.start()
-        try:
-            status = process.wait(self.program.limit)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            end_group(process)
-        reader.join(OUTPUT_GRACE)
+        reading, writing = os.pipe()
+        with open(os.devnull) as nothing, open(reading, "rb") as stream:
+            process = self.started(command, (nothing.fileno(), writing, writing))
+            os.close(writing)
+            said = bytearray()
+            reader = threading.Thread(target=keep_end, args=(stream, said), daemon=True)
+            reader.start()
+            try:
+                status = process.wait(self.program.limit)
+            except subprocess.TimeoutExpired:
+                status = None
+            finally:
+                end_group(process)
+            reader.join(OUTPUT_GRACE)
         return status, said.decode(errors="replace")
+
+    def started(self, command: list[str], streams: tuple):
+        """Forked from a process that has TensorFlow imported, where the program is one of the clinic's own."""
+        if self.program.warm:
+            return warm.fork(
+                self.program.warm, command, self.environment(), str(self.copy), streams
+            )
+        given = dict(zip(("stdin", "stdout", "stderr"), streams))
+        environment = self.environment()
+        return subprocess.Popen(
+            command, cwd=self.copy, env=environment, start_new_session=True, **given
+        )
 
     def as_original(self, fact):
         """Facts speak of the copy; the reader's files are where they were."""

@@ -69,10 +69,11 @@ def guarded(function, *arguments):
 
 
 def acted(action):
-    """What is done once after an import, whoever has asked for the import."""
+    """What is done once, whatever is being looked at meanwhile."""
     before, THREAD.away = getattr(THREAD, "away", False), False
-    guarded(action)
+    found = guarded(action)
     THREAD.away = before
+    return found
 
 
 # Where it happens

@@ -20,7 +20,7 @@ import types
 
 from . import observe_files, observe_keras, observe_training, observe_variables
 from .hooks import Finder
-from .notes import SETTINGS, guarded, is_own, note
+from .notes import SETTINGS, acted, guarded, is_own, note
 
 SEED = 87654321  # TensorFlow's own for operations that name another: what those draw stays as it is
 FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -34,15 +34,23 @@ def main():
     place = sys.argv.index("--")
     read_settings(sys.argv[1:place])
     random.seed(SEED) if SETTINGS.seed else None
-    sys.meta_path.insert(0, Finder({
+    act_on_imports()
+    observe_training.AT_END.append(lambda how: told_at_end(how, 0))
+    note("started", devices=SETTINGS.devices)
+    sys.exit(watched_run(sys.argv[place + 1 :]))
+
+
+def act_on_imports():
+    """At once where a module is there already, as in a process that was forked from one that has it."""
+    actions = {
         "tensorflow": tensorflow_is_here,
         "keras": lambda: observe_keras.watch_keras("keras"),
         "tf_keras": lambda: observe_keras.watch_keras("tf_keras"),
         "numpy": numpy_is_here,
-    }))  # fmt: skip
-    observe_training.AT_END.append(lambda how: guarded(told_at_end, how, 0))
-    note("started", devices=SETTINGS.devices)
-    sys.exit(watched_run(sys.argv[place + 1 :]))
+    }
+    for name in [name for name in actions if name in sys.modules]:
+        acted(actions.pop(name))
+    sys.meta_path.insert(0, Finder(actions))
 
 
 def read_settings(given: list):
@@ -142,16 +150,15 @@ def without_us(trace):
 def end(how: str, status: int):
     if os.getpid() == PROCESS and not ENDED:  # a forked child has another story
         ENDED.append(how)
-        guarded(told_at_end, how, status)
+        told_at_end(how, status)
 
 
 def told_at_end(how: str, status: int):
-    found = {"values": {}, "apart": [], "late": []}
-    if "tensorflow" in sys.modules:
-        found = {
-            "values": observe_variables.values(),
-            "apart": observe_variables.apart(),
-            "late": observe_files.late(),
-        }
+    looks = {
+        "values": observe_variables.values,
+        "apart": observe_variables.apart,
+        "late": observe_files.late,
+    }
+    seen = {name: acted(look) for name, look in looks.items() if "tensorflow" in sys.modules}
     seconds = round(time.monotonic() - BEGAN, 3)
-    note("ended", how=how, status=status, seconds=seconds, **found)
+    note("ended", how=how, status=status, seconds=seconds, **{k: v for k, v in seen.items() if v})

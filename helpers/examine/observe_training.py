@@ -1,6 +1,7 @@
 """Strategies, steps, batches, gradients and sums over replicas. Runs in the reader's process."""
 
 import os
+import sys
 import weakref
 
 from . import observe_variables as variables
@@ -73,6 +74,7 @@ def step_ends(_, args, options):
         if SETTINGS.steps == 0:
             for action in AT_END:
                 action("stopped")
+            sys.stdout.flush()
             os._exit(0)
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from ..base import files
 from ..base.statements import needed
 from ..modes.mode import declared
+from ..processes import warm
 from ..switches.setups import Setup
 from . import rules
 from .compare import parting, repeats
-from .facts import Finding
+from .facts import Finding, troubles_of
 from .launch import Case, Workplace
 
 SUBJECTS = "broken", "fixed", "solved"
@@ -89,6 +90,7 @@ class Score:
     patient: Patient
     findings: tuple[Finding, ...]
     ended: str
+    troubles: tuple[str, ...] = ()
 
     @property
     def named(self) -> bool:
@@ -171,9 +173,8 @@ def lay_out_patient(patient: Patient, place: Path) -> Case:
     name = f"{patient.mode}_{patient.subject}.py"
     (folder / name).write_text(patient.text.replace("\n", "import patient_setup\n", 1))
     libraries = (str(words), str(files.HELPERS.parent))
-    return Case(
-        (name,), folder, keras=patient.setup.keras, limit=PATIENT_LIMIT, libraries=libraries
-    )
+    options = {"keras": patient.setup.keras, "limit": PATIENT_LIMIT, "libraries": libraries}
+    return Case((name,), folder, warm=warm.warm(), **options)
 
 
 def examine_patient(patient: Patient) -> Score:
@@ -189,7 +190,7 @@ def examine_patient(patient: Patient) -> Score:
             if any(parted) and not repeats(runs[0], patient_run(program, devices)):
                 parted = []
         found = rules.findings_of(runs, [each for each in parted if each])
-        return Score(patient, tuple(found), runs[0].ended)
+        return Score(patient, tuple(found), runs[0].ended, troubles_of(runs))
 
 
 def patient_run(program: Case, devices: int):
@@ -219,7 +220,8 @@ def score_line(score: Score) -> str:
         word += f" (guilty: {patient.guilty})" if not score.on_line else ""
     else:
         word = "ACCUSED" if score.accused else "healthy"
-    return f"{patient.mode} {patient.subject:7} Keras {patient.setup.keras}  {word:12} {said}  [{score.ended}]"
+    trouble = "".join(f"  TROUBLE {each}" for each in score.troubles)
+    return f"{patient.mode} {patient.subject:7} Keras {patient.setup.keras}  {word:12} {said}  [{score.ended}]{trouble}"
 
 
 def score_totals(scores: list[Score]) -> str:
