@@ -1,43 +1,22 @@
 """Rules of the examiner, on facts alone: what each must say, and what it must not say."""
 
 import pytest
+from examine_facts import (
+    LINE,
+    OTHER,
+    ended,
+    fact,
+    lost,
+    modes,
+    run,
+    saved,
+    state,
+    strategy,
+    updated,
+    variable,
+)
 
-from helpers.examine import compare, rules
-from helpers.examine.facts import Observation
-
-LINE = [["/program/train.py", 7, "main"]]
-OTHER = [["/program/train.py", 20, "main"]]
-
-
-def variable(number, **changes):
-    usual = {"name": f"v{number}", "shape": [3], "dtype": "float32", "maker": "layer"}
-    usual |= {"copies": 0, "parts": [], "at": LINE, "number": number}
-    return {"fact": "variable"} | usual | changes
-
-
-def fact(kind, **facts):
-    return {"fact": kind, "at": LINE} | facts
-
-
-def run(*facts, devices=2, **options):
-    return Observation("watched", devices, tuple(facts), **options)
-
-
-def modes(*runs):
-    return [(each.mode, each.line) for each in rules.findings_of(list(runs))]
-
-
-def lost(**changes):
-    return {"number": 1, "trained": False, "read": True, "changed": True} | changes
-
-
-def saved(held=(2,), left=(), **changes):
-    usual = {"what": "checkpoint", "path": "ck-1", "held": list(held), "left": list(left)}
-    return fact("saved", **usual | {"optimizers": [], "at": OTHER} | changes)
-
-
-def strategy(replicas=2):
-    return fact("strategy", name="MirroredStrategy", replicas=replicas)
+from helpers.examine import rules, silent
 
 
 def test_nothing_is_said_of_nothing():
@@ -48,40 +27,50 @@ def test_nothing_is_said_of_nothing():
 
 
 MINE = variable(1, maker="user")
+TOGETHER = {
+    "fact": "updated",
+    "gradients": 2,
+    "missing": 0,
+    "at": OTHER,
+    "state": {"trains": [1, 2], "steps": 1},
+}
+MISSED = {"fact": "missed", "numbers": [1]}
 
 
-def test_a_variable_that_no_checkpoint_holds():
-    assert modes(run(MINE, saved(left=[lost()]))) == [("fm05", 7)]
+def test_a_trained_variable_that_no_checkpoint_holds():
+    trained = saved(left=[lost(trained=True)])
+    assert modes(run(MINE, TOGETHER, trained)) == [("fm05", 7)]
+    assert modes(run(MINE, TOGETHER, trained, saved(held=[1, 2]))) == []
+    assert modes(run(MINE, TOGETHER, saved(left=[lost(trained=True)], what="model"))) == []
+    assert modes(run(MINE, trained)) == []  # by itself, as a model that is another matter
+
+
+def test_a_variable_that_another_run_has_missed():
+    assert modes(run(MINE, saved(left=[lost()]), MISSED)) == [("fm05", 7)]
+    assert modes(run(MINE, saved(left=[lost()]))) == []
+
+
+def test_a_variable_that_is_made_again_after_loading():
+    again, read = variable(3, maker="user"), fact("used", number=3)
+    facts = [MINE, saved(left=[lost()]), loaded()]
+    assert modes(run(*facts, again, read)) == [("fm05", 7)]
+    assert modes(run(*facts, again, fact("written", number=3, by="user", replicas=0), read)) == []
+    assert modes(run(*facts, again | {"at": OTHER}, read)) == modes(run(*facts, again)) == []
 
 
 @pytest.mark.parametrize(
-    "facts",
+    "variable, left, asked",
     [
-        [MINE, saved(left=[lost(read=False)])],
-        [MINE, saved(left=[lost(changed=False)])],
-        [MINE, saved(left=[lost()]), saved(held=[1, 2])],
-        [MINE, saved(left=[lost()], what="model")],
-        [variable(1, maker="user", shape=[]), saved(left=[lost()])],
-        [variable(1, maker="user", dtype="int64"), saved(left=[lost()])],
-        [variable(1, maker="layer"), saved(left=[lost()])],
+        (MINE, lost(), [1]),
+        (MINE, lost(read=False), []),
+        (MINE, lost(changed=False), []),
+        (MINE | {"dtype": "int64"}, lost(), []),
+        (MINE | {"maker": "layer"}, lost(), []),
     ],
-    ids=[
-        "unread",
-        "unchanged",
-        "held-elsewhere",
-        "exported",
-        "a-number",
-        "a-count",
-        "of-a-frozen-layer",
-    ],
+    ids=["state", "unread", "unchanged", "count", "of-a-layer"],
 )
-def test_what_is_rightly_not_saved(facts):
-    assert modes(run(*facts)) == []
-
-
-def test_a_trained_number_that_no_checkpoint_holds():
-    scale = variable(1, maker="user", shape=[])
-    assert modes(run(scale, saved(left=[lost(trained=True)]))) == [("fm05", 7)]
+def test_what_another_run_is_asked_for(variable, left, asked):
+    assert silent.in_question(run(variable, saved(left=[left]))) == asked
 
 
 # fm08, fm09, fm29, fm35
@@ -89,24 +78,28 @@ def test_a_trained_number_that_no_checkpoint_holds():
 
 def restored(path="ck-1", **changes):
     usual = {"path": path, "unmatched": "", "holds": [1, 2], "optimizers": [], "at": LINE}
-    return fact("restored", **usual | changes)
+    return fact("restored", **usual | {"made": OTHER} | changes)
 
 
-def test_a_first_start_has_nothing_to_restore():
-    assert modes(run(restored(None), saved())) == []
-
-
-def test_a_restore_without_a_path_after_a_save():
-    assert modes(run(saved(), restored(None))) == [("fm08", 7)]
+BEFORE = saved(fact="saved before", made=OTHER)
 
 
 def test_a_restart_that_does_not_find_what_was_saved():
-    assert modes(run(saved(fact="saved before"), restored(None))) == [("fm08", 7)]
+    assert modes(run(restored(None), BEFORE)) == [("fm08", 7)]
 
 
-def state(**changes):
-    usual = {"kind": "Adam", "trains": [1], "steps": 3, "variables": [4, 5, 6], "at": "0.1"}
-    return usual | changes
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [restored(None), saved(made=OTHER)],
+        [restored(), restored(None), BEFORE],
+        [restored(None), BEFORE | {"made": LINE}],
+        [BEFORE],
+    ],
+    ids=["first start", "found at first", "another object", "no restore"],
+)
+def test_a_restore_that_has_nothing_to_find(facts):
+    assert modes(run(*facts)) == []
 
 
 SLOTS = [variable(1), variable(4, maker="optimizer"), variable(5, maker="optimizer")]
@@ -127,10 +120,6 @@ def loaded(**changes):
     return fact("loaded", **usual | {"replicas": 2} | changes)
 
 
-def updated(**changes):
-    return fact("updated", gradients=2, missing=0, at=OTHER) | changes
-
-
 def test_an_optimizer_that_starts_anew_after_loading():
     again = updated(state=state(trains=[2], steps=0))
     assert modes(run(saved(optimizers=[state()]), loaded(), again)) == [("fm29", 7)]
@@ -141,10 +130,6 @@ def test_another_optimizer_is_another_training(new):
     again = updated(state=new | {"trains": [2], "steps": 0})
     kept = state(variables=new["variables"])
     assert modes(run(saved(optimizers=[kept]), loaded(), again)) == []
-
-
-def ended(**changes):
-    return {"fact": "ended", "how": "finished", "values": {}, "apart": [], "late": []} | changes
 
 
 def test_what_was_made_after_a_restore():
@@ -197,20 +182,19 @@ def test_replicas_that_write_to_a_variable_outside_the_scope():
 
 
 MIRRORED = variable(1, copies=2, parts=[10, 11])
-USED = fact("used", number=2)
 
 
-def test_a_model_loaded_outside_the_scope():
-    outside = [MIRRORED, variable(2), saved(held=[1], what="model"), loaded(scope=False)]
-    assert modes(run(*outside, USED)) == [("fm25", 7)]
-    assert modes(run(*outside)) == []
+def test_a_model_loaded_outside_the_scope_that_takes_the_place_of_the_saved_one():
+    models = [MIRRORED, variable(2), saved(held=[1], what="model")]
+    outside = [called(8, 1, 1), *models, loaded(scope=False)]
+    assert modes(run(*outside, called(8, 1, 2))) == [("fm25", 7)]
+    assert modes(run(*outside)) == modes(run(*models, loaded(scope=False), called(8, 1, 2))) == []
+    assert modes(run(*outside, loaded(), called(8, 1, 2))) == []
 
 
-def test_a_model_loaded_where_it_belongs():
-    inside = [MIRRORED, variable(2), saved(held=[1], what="model"), loaded(), USED]
-    assert modes(run(*inside)) == []
-    single = [variable(1), variable(2), saved(held=[1]), loaded(scope=False), USED]
-    assert modes(run(*single)) == []
+def test_a_model_that_was_on_one_device_all_along():
+    single = [called(8, 1, 1), variable(1), variable(2), saved(held=[1]), loaded(scope=False)]
+    assert modes(run(*single, called(8, 1, 2))) == []
 
 
 def called(size, replicas, number):
@@ -230,50 +214,6 @@ def test_a_training_that_goes_on_with_larger_steps():
 def test_replicas_that_differ_at_the_end():
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 0.2}]))) == [("fm38", 7)]
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
-
-
-# Comparing
-
-
-def steps(update, devices=2, batch=8, **options):
-    before, after = [0.0, 1.0, 1.0, 1.0], [0.0, *(1.0 - update * each for each in (1, 2, 3))]
-    step = {"fact": "step", "number": 1, "values": {"1": after}, "before": {"1": before}}
-    sizes = fact("batch", sizes=[batch // devices] * devices)
-    gradient, end = fact("gradient", missing=0, of=1), ended(values={"1": after})
-    trained = updated(state=state())
-    facts = [strategy(devices), variable(1), sizes, gradient, trained, step, end]
-    return run(*facts, devices=devices, **options)
-
-
-def judged(one, other):
-    parting = compare.parting(one, other)
-    return [each.mode for each in rules.findings_of([other, one], [parting] if parting else [])]
-
-
-def test_an_update_that_grows_with_the_devices():
-    assert judged(steps(0.1, 1), steps(0.2, 2)) == ["fm37"]
-    assert judged(steps(0.1, 1), steps(0.4, 4)) == ["fm37"]
-
-
-def test_the_same_update_or_one_that_grows_with_the_batch():
-    assert judged(steps(0.1, 1), steps(0.1000001, 2)) == []
-    assert judged(steps(0.1, 1, batch=8), steps(0.2, 2, batch=16)) == []
-    assert judged(steps(0.1, 1), steps(0.13, 2)) == []
-
-
-def test_where_two_runs_part():
-    found = compare.parting(steps(0.1, 1), steps(0.2, 2))
-    assert (found.step, found.variable["name"]) == (1, "v1")
-    assert found.ratio == pytest.approx(2)
-    assert compare.parting(steps(0.1, 1), steps(0.1, 2)) is None
-    assert compare.repeats(steps(0.1), steps(0.1)) and not compare.repeats(steps(0.1), steps(0.2))
-
-
-def test_sixteen_bits_agree_to_less():
-    half = variable(9, dtype="bfloat16")
-    one, other = steps(0.10, 1), steps(0.11, 2)
-    assert compare.parting(one, other)
-    assert not compare.parting(run(half, *one.facts), run(half, *other.facts))
 
 
 # Loud modes

@@ -48,8 +48,15 @@ def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Fi
 
 
 def same_examples(parting: Parting) -> bool:
-    """Where batches were seen, they are as large on both; where they were not, the update has spoken."""
-    sums = [
-        {sum(each["sizes"]) for each in run.of("batch")} for run in (parting.one, parting.other)
+    """Whether both were seen to take in as many examples in a step, with optimizers of the same rate."""
+    rates = [
+        {each["state"]["at"] for each in run.of("updated")} for run in (parting.one, parting.other)
     ]
-    return not all(sums) or max(sums[0]) == max(sums[1])
+    counts = [examples_of(run) for run in (parting.one, parting.other)]
+    return rates[0] == rates[1] and counts[0] == counts[1] > 0
+
+
+def examples_of(run: Observation) -> int:
+    """In one step of all replicas: as batches were taken, or as models were called."""
+    batches = [sum(each["sizes"]) for each in run.of("batch")]
+    return max(batches or [each["size"] * each["replicas"] for each in run.of("called")], default=0)

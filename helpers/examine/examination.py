@@ -1,11 +1,12 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import compare, rules
+from . import compare, rules, silent
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
 USUAL_COUNTS = (1, 2)
+MOST_QUESTIONS = 3  # runs that are made to see whether a variable is missed
 
 
 def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
@@ -18,15 +19,23 @@ def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=prin
         raise Refused(
             f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
         )
+    return examined(program, sorted(set(counts)), tell, restart)
+
+
+def examined(program: Case, counts: list[int], tell, restart: bool = False) -> Examination:
+    """The same, of a program that can be run, on numbers of devices that there are."""
     found = Examination(program.name)
+    partings = []
     try:
-        partings = compare_devices(program, sorted(set(counts)), found, tell)
+        partings = compare_devices(program, counts, found, tell)
+        ask_again(program, found, tell)
         if restart:
             try_restart(program, found, tell)
     except KeyboardInterrupt:
         found.notes.append("stopped before all runs were made")
-        partings = []
     found.findings = rules.findings_of(found.runs, partings)
+    if partings and not any("compared" in each.proof for each in found.findings):
+        found.notes.append(f"{partings[0].words}; that is none of the modes by itself")
     found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
     found.failure = failure_of(found)
     return found
@@ -60,6 +69,19 @@ def compare_devices(program: Case, counts: list, found: Examination, tell) -> li
     return [each for each in partings if each]
 
 
+def ask_again(program: Case, found: Examination, tell):
+    """Whether the training misses a variable that no checkpoint holds: it is begun again at the first save."""
+    first = found.runs[0]
+    for number in silent.in_question(first)[:MOST_QUESTIONS] if first.ended == "finished" else ():
+        tell(
+            f"running with {first.variable(number)['name']} as it was at first, from the first save on ..."
+        )
+        with Workplace(program) as place:
+            other = place.run("asked", first.devices, "--seed", "--reset", str(number))
+        if compare.parting(first, other):
+            found.runs[0] = first = first.also({"fact": "missed", "numbers": [number]})
+
+
 def comparable(run: Observation, found: Examination) -> bool:
     if run.ended != "finished":
         return False
@@ -83,8 +105,7 @@ def try_restart(program: Case, found: Examination, tell):
             )
         tell("starting it again ...")
         restarted = place.run("restarted", devices, "--seed")
-    joined = Observation(**vars(restarted) | {"facts": (*of_before(stopped), *restarted.facts)})
-    found.runs.append(joined)
+    found.runs.append(restarted.also(*of_before(stopped)))
 
 
 def of_before(stopped: Observation) -> tuple:

@@ -1,7 +1,7 @@
 """Runs of a program as the examiner has them: what was observed in each, and what rules make of it."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 GIVEN_UP = "hangs", "killed"
@@ -25,6 +25,9 @@ class Observation:
 
     def last(self, kind: str) -> dict:
         return next(iter(self.of(kind)[::-1]), {})
+
+    def also(self, *facts: dict) -> "Observation":
+        return replace(self, facts=(*self.facts, *facts))
 
     def variable(self, number: int) -> dict:
         return next((each for each in self.of("variable") if each["number"] == number), {})

@@ -7,20 +7,38 @@ from .silent import each_run, named, observed
 
 @each_run
 def loaded_outside(run: Observation) -> list[Finding]:
-    """fm25: what was saved on several devices was loaded outside the scope, and then used, on one of them."""
+    """fm25: what was saved on several devices takes its own place again, on one of them, as it was loaded outside the scope."""
     found = []
     for place, fact in enumerate(run.facts):
         if fact["fact"] != "loaded" or fact["scope"] or fact["replicas"] < 2 or not fact["at"]:
             continue
-        used = {each["number"] for each in run.facts[place:] if each["fact"] == "used"}
-        mirrored = any(was_mirrored(run, each) for each in saves_before(run, place, fact["path"]))
-        if mirrored and fact["single"] and set(fact["single"]) & used:
+        saves = [each for each in saves_before(run, place, fact["path"]) if was_mirrored(run, each)]
+        if (
+            saves
+            and fact["single"]
+            and not meant(run, fact)
+            and takes_its_place(run, place, saves[-1])
+        ):
             says = f"loaded outside the scope: all of its {len(fact['single'])} variables are on one device"
             proof = observed(
-                f"it was saved from {fact['replicas']} devices, and then used on one", run
+                f"it was saved from {fact['replicas']} devices, and is used as before", run
             )
             found.append(Finding("fm25", tuple(fact["at"]), says, proof, (run.devices,)))
     return found
+
+
+def meant(run: Observation, fact: dict) -> bool:
+    """Whether the program also loads the same file in the scope: then it knows the difference."""
+    return any(each["scope"] and each["path"] == fact["path"] for each in run.of("loaded"))
+
+
+def takes_its_place(run: Observation, place: int, save: dict) -> bool:
+    """Whether what was loaded is trained, or is called on a line that has called what was saved."""
+    numbers, held = set(run.facts[place]["single"]), set(save["held"])
+    trained = any(set(each["state"]["trains"]) & numbers for each in run.of("updated"))
+    places = {tuple(each["at"][0]) for each in called(run.facts, held) if each["at"]}
+    again = {tuple(each["at"][0]) for each in called(run.facts[place:], numbers) if each["at"]}
+    return trained or bool(places & again)
 
 
 def saves_before(run: Observation, place: int, path: str) -> list[dict]:

@@ -3,6 +3,7 @@
 from ..triage import answer
 from . import places
 from .facts import Finding, Observation
+from .silent import is_part
 
 
 def findings_of_errors(runs: list[Observation]) -> list[Finding]:
@@ -39,13 +40,9 @@ def made_outside(run: Observation, at) -> tuple:
     """The first variable of a model that no strategy knows, though there is one."""
     strategies = run.of("strategy")
     single = [each for each in run.of("variable") if each["maker"] == "layer" and each["at"]]
-    outside = [each for each in single if not each["copies"] and not is_copy(run, each)]
+    outside = [each for each in single if not each["copies"] and not is_part(run, each)]
     made = strategies[0]["at"] if strategies else ()
     return places.deciding(outside[0]["at"], made) if outside else at
-
-
-def is_copy(run: Observation, variable: dict) -> bool:
-    return any(variable["number"] in each.get("parts", ()) for each in run.of("variable"))
 
 
 def path_given(run: Observation, at) -> tuple:

@@ -25,7 +25,9 @@ ROADS = (
     ("layer", "/engine/"),
 )
 THREAD = threading.local()
-SETTINGS = argparse.Namespace(facts="", devices=1, steps=0, seed=False, die=False, library=[])
+SETTINGS = argparse.Namespace(
+    facts="", devices=1, steps=0, reset=0, seed=False, die=False, library=[]
+)
 TOLD = set()
 
 

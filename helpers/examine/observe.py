@@ -2,7 +2,7 @@
 
 It comes as one file, a zip with these modules in it, that needs nothing but what the program has; it runs in their interpreter:
 
-    python observer.pyz --facts FILE [--devices N] [--seed] [--die] [--steps N] [--library FOLDER] -- train.py ARGUMENTS
+    python observer.pyz --facts FILE [--devices N] [--seed] [--steps N] [--library FOLDER] ... -- train.py ARGUMENTS
     python observer.pyz --facts FILE -- -m package.module ARGUMENTS
 
 Nothing is decided here. What facts mean is for the rules to say, in another process.
@@ -56,7 +56,7 @@ def act_on_imports():
 def read_settings(given: list):
     parser = argparse.ArgumentParser()
     parser.add_argument("--facts", type=os.path.abspath)
-    for name in ("--devices", "--steps"):
+    for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
     for name in ("--seed", "--die"):
         parser.add_argument(name, action="store_true")

@@ -9,6 +9,7 @@ from . import observe_variables as variables
 from .hooks import hook, hook_everywhere
 from .notes import SETTINGS, note, once, way, where
 
+MADE_AT: dict = {}  # by the id of a Checkpoint, where it was made
 RESTORES: list = []  # the last restore of each object, looked at once more at the end
 OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the numbers of what it trains
 
@@ -16,22 +17,26 @@ OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the
 def watch_checkpoints():
     import tensorflow as tf
 
-    for kind in (tf.train.Checkpoint,):
-        for name in ("save", "write"):
-            hook(kind, name, None, checkpoint_saved, "save")
-        for name in ("restore", "read"):
-            hook(kind, name, None, checkpoint_restored, "restore")
+    hook(tf.train.Checkpoint, "__init__", None, checkpoint_made)
+    for name in ("save", "write"):
+        hook(tf.train.Checkpoint, name, None, checkpoint_saved, "save")
+    for name in ("restore", "read"):
+        hook(tf.train.Checkpoint, name, None, checkpoint_restored, "restore")
     hook(tf.train.CheckpointManager, "save", None, manager_saved, "save")
     hook_everywhere("tensorflow", tf.saved_model.load, loaded_anything)
 
 
+def checkpoint_made(_, args, options):
+    MADE_AT[id(args[0])] = where()
+
+
 def checkpoint_saved(path, args, options):
-    saved("checkpoint", path, held_by(args[0]))
+    saved("checkpoint", path, held_by(args[0]), args[0])
 
 
 def manager_saved(path, args, options):
     if path:
-        saved("checkpoint", path, held_by(args[0].checkpoint))
+        saved("checkpoint", path, held_by(args[0].checkpoint), args[0].checkpoint)
 
 
 def held_by(root) -> list:
@@ -52,19 +57,23 @@ def is_keras(thing) -> bool:
     )
 
 
-def saved(what: str, path, held: list):
+def saved(what: str, path, held: list, root=None):
+    left = [each for each in variables.alive() if is_left(each, held)]
     if once("saved", what, way()[0], tuple(held)) or SETTINGS.die:
-        left = [lost(each) for each in variables.alive() if is_left(each, held)]
         note(
             "saved",
             what=what,
             path=str(path),
+            made=MADE_AT.get(id(root), []),
             held=held,
-            left=left,
+            left=[lost(each) for each in left],
             optimizers=states(),
             at=where(),
         )
-    if SETTINGS.die and what != "model":
+    for each in left:
+        if each.number == SETTINGS.reset and what == "checkpoint":
+            variables.begin_again(each)
+    if SETTINGS.die and what == "checkpoint":
         sys.stdout.flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -116,7 +125,14 @@ def checkpoint_restored(status, args, options):
     path = args[1] if len(args) > 1 else options.get("save_path") or options.get("path")
     held = held_by(args[0])
     if path is None:
-        return note("restored", path=None, unmatched="", holds=held, at=where())
+        return note(
+            "restored",
+            path=None,
+            unmatched="",
+            made=MADE_AT.get(id(args[0]), []),
+            holds=held,
+            at=where(),
+        )
     RESTORES[:] = [each for each in RESTORES if each["root"] is not args[0]]
     RESTORES.append(
         {"root": args[0], "status": status, "path": str(path), "at": where(), "had": held}

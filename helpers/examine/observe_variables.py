@@ -20,7 +20,8 @@ class Record:
         NUMBER[0] += 1
         self.number, self.ref, self.maker = NUMBER[0], weakref.ref(variable), maker
         self.trained = self.written = self.read = self.used = False
-        self.first = None  # its samples before the program wrote to it
+        self.first = None  # its samples before the program wrote to it,
+        self.start = None  # and its whole value, if the program made it itself
 
     def is_of(self, variable) -> bool:
         return self.ref() is variable
@@ -114,6 +115,15 @@ def spread_of(variable) -> float:
     )
 
 
+def begin_again(record):
+    """Gives a variable its first value, as a restart would that does not find it in its file."""
+    import tensorflow as tf
+
+    with tf.init_scope():
+        for each in copies_of(record.ref()):
+            each.assign(record.start)
+
+
 # Hooks
 
 
@@ -171,6 +181,7 @@ def written(args, _):
         return
     spot, part = way()
     if part in ("user", "optimizer") and record.first is None:
+        record.start = arrays_of(record.ref())[0] if record.maker == "user" else None
         record.first = samples_of(record)
     record.written = record.written or part in ("user", "optimizer", "layer")
     record.trained = record.trained or part == "optimizer"

@@ -11,10 +11,9 @@ from ..base.statements import needed
 from ..modes.mode import declared
 from ..processes import warm
 from ..switches.setups import Setup
-from . import rules
-from .compare import parting, repeats
+from . import examination
 from .facts import Finding, troubles_of
-from .launch import Case, Workplace
+from .launch import Case
 
 SUBJECTS = "broken", "fixed", "solved"
 PATIENT_LIMIT = 120
@@ -178,24 +177,12 @@ def lay_out_patient(patient: Patient, place: Path) -> Case:
 
 
 def examine_patient(patient: Patient) -> Score:
-    """On as many devices as its setup says; where it runs to its end on several, on one as well."""
+    """As a reader's program is, on as many devices as its setup says."""
     with tempfile.TemporaryDirectory() as place:
         program = lay_out_patient(patient, Path(place).resolve())
-        devices = patient.setup.devices
-        runs = [patient_run(program, devices)]
-        parted = []
-        if runs[0].ended == "finished" and runs[0].replicas() > 1:
-            runs.append(patient_run(program, 1))
-            parted = [parting(runs[1], runs[0])]
-            if any(parted) and not repeats(runs[0], patient_run(program, devices)):
-                parted = []
-        found = rules.findings_of(runs, [each for each in parted if each])
-        return Score(patient, tuple(found), runs[0].ended, troubles_of(runs))
-
-
-def patient_run(program: Case, devices: int):
-    with Workplace(program) as place:
-        return place.run("watched", devices, "--seed")
+        counts = sorted({1, patient.setup.devices})
+        found = examination.examined(program, counts, lambda line: None)
+        return Score(patient, tuple(found.findings), found.runs[0].ended, troubles_of(found.runs))
 
 
 def chosen_patients(modes: list[str], keras: int) -> list[Patient]:

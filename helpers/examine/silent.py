@@ -24,49 +24,84 @@ def named(run: Observation, number: int) -> str:
 
 @each_run
 def untracked(run: Observation) -> list[Finding]:
-    """fm05: written, read and changed before a checkpoint was saved, and in none of them."""
-    saves = [each for each in run.of("saved") if each["what"] == "checkpoint"]
-    held = {number for each in saves for number in each["held"]}
-    left = {
-        lost["number"]: (lost, save)
-        for save in saves
-        for lost in save["left"]
-        if matters(run, lost)
-    }
+    """fm05: a variable that was changed before a checkpoint was saved, is in none of them, and is missed."""
     found = []
-    for number, (lost, save) in left.items():
-        variable = run.variable(number)
-        if number not in held and variable.get("at"):
-            how = "is trained" if lost["trained"] else "changes from step to step and is read"
-            where = f"line {save['at'][0][1]}" if save["at"] else "a callback"
-            says = f"{named(run, number)} {how}, and no checkpoint holds it"
-            proof = observed(
-                f"the checkpoint saved at {where} holds {len(save['held'])} variables, and not it",
-                run,
-            )
-            found.append(Finding("fm05", tuple(variable["at"]), says, proof, (run.devices,)))
+    for number, (lost, save) in left_out(run).items():
+        why = missed(run, number, lost)
+        if why:
+            line = f"line {save['at'][0][1]}" if save["at"] else "a callback"
+            says = f"{named(run, number)} is in no checkpoint, and {why}"
+            proof = observed(f"{line} saved {len(save['held'])} variables without it", run)
+            at = tuple(run.variable(number)["at"])
+            found.append(Finding("fm05", at, says, proof, (run.devices,)))
     return found
 
 
-def matters(run: Observation, lost: dict) -> bool:
-    """Whether a restart would miss it: it is trained, or it is more than a number that is only counted or reported."""
-    variable = run.variable(lost["number"])
-    state = lost["read"] and lost["changed"] and variable.get("maker") == "user"
-    return lost["trained"] or (state and bool(variable["shape"]) and "float" in variable["dtype"])
+def left_out(run: Observation) -> dict:
+    """By number, the variables that were changed before a save and that no checkpoint holds, each with that save."""
+    saves = [each for each in run.of("saved") if each["what"] == "checkpoint"]
+    held = {number for each in saves for number in each["held"]}
+    left = {lost["number"]: (lost, save) for save in saves for lost in save["left"]}
+    known = {number for number in left if run.variable(number).get("at")}
+    return {number: left[number] for number in known - held}
+
+
+def missed(run: Observation, number: int, lost: dict) -> str:
+    """How it was seen that a restart goes on otherwise without this variable; nothing if that was not seen."""
+    if any(number in each["numbers"] for each in run.of("missed")):
+        return "with its first value from there on, the training goes elsewhere"
+    held = {each for save in run.of("saved") for each in save["held"]}
+    together = [set(each["state"]["trains"]) for each in run.of("updated")]
+    if lost["trained"] and any(number in each and each & held for each in together):
+        return "it is trained together with what is"
+    if lost["read"] and lost["changed"] and remade(run, number):
+        return "what takes its place after loading is used with its first value"
+    return ""
+
+
+def remade(run: Observation, number: int) -> bool:
+    """Whether another one is made on the same line after something was loaded, and read before it is written."""
+    old = run.variable(number)
+    loads = [place for place, each in enumerate(run.facts) if each["fact"] == "loaded"]
+    later = run.facts[loads[0] :] if loads else ()
+    made = [
+        each for each in later if each["fact"] == "variable" and each["at"][:1] == old["at"][:1]
+    ]
+    return any(first_of(later, each["number"]) == "used" for each in made if not is_part(run, each))
+
+
+def first_of(facts, number: int) -> str:
+    touched = [each for each in facts if each["fact"] in ("used", "written")]
+    return next((each["fact"] for each in touched if each["number"] == number), "")
+
+
+def is_part(run: Observation, variable: dict) -> bool:
+    """Whether this is one copy of a variable, and no variable of its own."""
+    return any(variable["number"] in each["parts"] for each in run.of("variable"))
+
+
+def in_question(run: Observation) -> list[int]:
+    """Variables left out of every checkpoint of which only another run can tell whether they are missed."""
+    return [
+        number
+        for number, (lost, _) in left_out(run).items()
+        if lost["read"] and lost["changed"] and run.variable(number)["maker"] == "user"
+        if "float" in run.variable(number)["dtype"] and not missed(run, number, lost)
+    ]
 
 
 @each_run
 def restored_nothing(run: Observation) -> list[Finding]:
-    """fm08: no path was given to a restore, though this program had saved before."""
-    found, saved = [], []
-    for fact in run.facts:
-        if fact["fact"] in ("saved", "saved before") and fact["what"] == "checkpoint":
-            saved.append(fact)
-        if fact["fact"] == "restored" and fact["path"] is None and saved and fact["at"]:
-            says = "restore was given no path, and restores nothing"
-            proof = observed(f"{saved[-1]['path']} had been saved before", run)
-            found.append(Finding("fm08", tuple(fact["at"]), says, proof, (run.devices,)))
-    return found
+    """fm08: after a restart, the first restore is given no path, though a checkpoint of the same objects was saved."""
+    saved = [each for each in run.of("saved before") if each["what"] == "checkpoint"]
+    first = next(iter(run.of("restored")), {})
+    if not saved or first.get("path", "") is not None or not first.get("at"):
+        return []
+    if any(each["made"][:1] != first["made"][:1] for each in saved):
+        return []
+    says = "restore is given no path, and restores nothing"
+    proof = observed(f"{saved[-1]['path']} was there, saved before the restart", run)
+    return [Finding("fm08", tuple(first["at"]), says, proof, (run.devices,))]
 
 
 @each_run
