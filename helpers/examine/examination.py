@@ -1,7 +1,7 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import compare, rules, silent
+from . import compare, devices, rules, silent
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
@@ -34,17 +34,30 @@ def examined(program: Case, counts: list[int], tell, restart: bool = False) -> E
     except KeyboardInterrupt:
         found.notes.append("stopped before all runs were made")
     found.findings = rules.findings_of(found.runs, partings)
-    if partings and not any("compared" in each.proof for each in found.findings):
-        found.notes.append(f"{partings[0].words}; that is none of the modes by itself")
+    found.notes += unexplained(partings, found)
     found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
     found.failure = failure_of(found)
     return found
 
 
-def make_run(program: Case, role: str, devices: int, found: Examination, tell) -> Observation:
-    tell(f"running on {devices} device{'s' if devices > 1 else ''} ({role}) ...")
+def unexplained(partings: list, found: Examination) -> list[str]:
+    """What two runs differ in although no rule says why."""
+    if not partings or any("compared" in each.proof for each in found.findings):
+        return []
+    first = partings[0]
+    one, other = (devices.examples_of(run) for run in (first.one, first.other))
+    if one and other and one != other:
+        counts = f"{first.one.devices} and {first.other.devices} devices"
+        return [
+            f"a step takes in {one} and {other} examples on {counts}: these are other trainings"
+        ]
+    return [f"{first.words}; that is none of the modes by itself"]
+
+
+def make_run(program: Case, role: str, count: int, found: Examination, tell) -> Observation:
+    tell(f"running on {count} device{'s' if count > 1 else ''} ({role}) ...")
     with Workplace(program) as place:
-        run = place.run(role, devices, "--seed")
+        run = place.run(role, count, "--seed")
     found.runs.append(run)
     tell(f"  {run.ended} after {run.seconds:.1f} s")
     return run
@@ -95,16 +108,16 @@ def comparable(run: Observation, found: Examination) -> bool:
 
 def try_restart(program: Case, found: Examination, tell):
     """Kills the program after its first checkpoint and starts it again in the same folder."""
-    devices = max(run.devices for run in found.runs)
+    count = max(run.devices for run in found.runs)
     with Workplace(program) as place:
-        tell(f"running on {devices} devices, to be killed after the first checkpoint ...")
-        stopped = place.run("stopped", devices, "--seed", "--die")
+        tell(f"running on {count} devices, to be killed after the first checkpoint ...")
+        stopped = place.run("stopped", count, "--seed", "--die")
         if stopped.ended != "killed" or not stopped.of("saved"):
             return found.notes.append(
                 "it saved no checkpoint, so there was nothing to restart from"
             )
         tell("starting it again ...")
-        restarted = place.run("restarted", devices, "--seed")
+        restarted = place.run("restarted", count, "--seed")
     found.runs.append(restarted.also(*of_before(stopped)))
 
 

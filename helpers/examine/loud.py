@@ -99,6 +99,7 @@ def scope_opened(run: Observation, at) -> tuple:
 BLAMED = {
     "fm03": made_outside,
     "fm04": path_given,
+    "fm06": lambda run, at: places.from_literal(at),
     "fm08": path_given,
     "fm10": where_made_up("optimizer"),
     "fm11": unbuilt,

@@ -103,14 +103,17 @@ def states() -> list:
 
 
 def state_of(optimizer, trains: list) -> dict:
+    """Also asked while a graph is being made, in which numbers cannot be read."""
     listed = optimizer.variables
     listed = listed() if callable(listed) else listed
+    with variables.outside_graphs():
+        rate = str(optimizer.get_config().get("learning_rate"))[:80]
     return {
         "kind": type(optimizer).__name__,
         "trains": trains,
         "steps": steps_of(optimizer),
         "variables": variables.numbers_of(listed),
-        "at": str(optimizer.get_config().get("learning_rate"))[:80],
+        "at": rate,
     }
 
 
@@ -122,30 +125,19 @@ def steps_of(optimizer) -> int:
 
 
 def checkpoint_restored(status, args, options):
+    import tensorflow as tf
+
+    root, at = args[0], where()
     path = args[1] if len(args) > 1 else options.get("save_path") or options.get("path")
-    held = held_by(args[0])
+    facts = {"holds": held_by(root), "made": MADE_AT.get(id(root), []), "optimizers": states()}
     if path is None:
-        return note(
-            "restored",
-            path=None,
-            unmatched="",
-            made=MADE_AT.get(id(args[0]), []),
-            holds=held,
-            at=where(),
-        )
-    RESTORES[:] = [each for each in RESTORES if each["root"] is not args[0]]
-    RESTORES.append(
-        {"root": args[0], "status": status, "path": str(path), "at": where(), "had": held}
-    )
-    note(
-        "restored",
-        path=str(path),
-        unmatched=unmatched(status),
-        holds=held,
-        optimizers=states(),
-        at=where(),
-    )
-    loaded(held, str(path), "restore")
+        return note("restored", path=None, unmatched="", at=at, **facts)
+    shapes = [shape for _, shape in tf.train.list_variables(str(path))]
+    RESTORES[:] = [each for each in RESTORES if each["root"] is not root]
+    seen = {"root": root, "status": status, "shapes": shapes, "had": facts["holds"]}
+    RESTORES.append({**seen, "path": str(path), "at": at})
+    note("restored", path=str(path), unmatched=unmatched(status), at=at, **facts)
+    loaded(facts["holds"], str(path), "restore")
 
 
 def unmatched(status) -> str:
@@ -159,18 +151,13 @@ def unmatched(status) -> str:
 
 def late() -> list:
     """Restores that left alone what was made after them, though the file has values of these shapes for it."""
-    import tensorflow as tf
-
     found = []
     for each in RESTORES:
         new = set(held_by(each["root"])) - set(each["had"])
         words = unmatched(each["status"]) if new else ""
-        if words:
-            shapes = [shape for _, shape in tf.train.list_variables(each["path"])]
-            made = [
-                r for r in variables.alive() if r.number in new and r.maker in ("layer", "user")
-            ]
-            fit = [r.number for r in made if r.ref().shape.as_list() in shapes]
+        made = [r for r in variables.alive() if r.number in new and r.maker in ("layer", "user")]
+        fit = [r.number for r in made if r.ref().shape.as_list() in each["shapes"]]
+        if words and fit:
             found.append({"at": each["at"], "path": each["path"], "numbers": fit, "says": words})
     return found
 

@@ -122,9 +122,7 @@ def iterated(iterator, args, options):
 def batch_taken(batch, args, options):
     import tensorflow as tf
 
-    parts = tf.distribute.get_strategy().experimental_local_results(tf.nest.flatten(batch)[0])
-    if not isinstance(batch, tuple | list | dict):
-        parts = values_of_replicas(batch)
+    parts = values_of_replicas(tf.nest.flatten(batch)[0])
     sizes = [int(each.shape[0]) for each in parts if each.shape.rank and each.shape[0] is not None]
     if len(sizes) == len(parts):
         SIZES[:] = sizes
@@ -139,10 +137,7 @@ def batched(_, args, options):
 
 
 def values_of_replicas(value) -> list:
-    import tensorflow as tf
-
-    several = isinstance(value, tf.distribute.DistributedValues)
-    return list(value.values) if several else [value]
+    return list(value.values) if hasattr(type(value), "values") else [value]
 
 
 def reduced(result, args, options):

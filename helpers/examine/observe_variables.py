@@ -49,7 +49,11 @@ def numbers_of(weights) -> list:
 
 def alive() -> list:
     """Records of the variables that exist, without the copies that they are made of."""
-    return [each for key, each in list(RECORDS.items()) if key not in COMPONENTS and each.ref()]
+    return [
+        each
+        for key, each in list(RECORDS.items())
+        if key not in COMPONENTS and each.ref() is not None
+    ]
 
 
 def keep(records):
@@ -63,17 +67,19 @@ def keep(records):
 
 
 def copies_of(variable) -> list:
-    import tensorflow as tf
+    return list(variable.values) if hasattr(type(variable), "values") else [variable]
 
-    parts = list(variable.values) if isinstance(variable, tf.distribute.DistributedValues) else []
-    return parts or [variable]
+
+def outside_graphs():
+    """In a replica's thread `tf.init_scope` knows of no way out of the graph."""
+    from tensorflow.python.eager import context
+
+    return context.eager_mode()
 
 
 def arrays_of(variable) -> list:
     """The value of every copy, read without leaving a trace in a graph that is being made."""
-    import tensorflow as tf
-
-    with tf.init_scope():
+    with outside_graphs():
         return [each.numpy() for each in copies_of(variable)]
 
 
@@ -117,9 +123,7 @@ def spread_of(variable) -> float:
 
 def begin_again(record):
     """Gives a variable its first value, as a restart would that does not find it in its file."""
-    import tensorflow as tf
-
-    with tf.init_scope():
+    with outside_graphs():
         for each in copies_of(record.ref()):
             each.assign(record.start)
 

@@ -104,10 +104,29 @@ def from_caller(at) -> tuple:
     at = tuple(at)
     while len(at) > 1:
         function, statement = function_at(at[0]), statement_at(at[0])
-        if not statement or not set(parameters(function)) & set(names_under(statement)):
+        handed_on = set(parameters(function)) & set(names_under(statement)) if statement else ()
+        if not handed_on or (at[1][2] == "<module>" and has_literals(statement)):
             break
         at = at[1:]
     return at
+
+
+def has_literals(statement) -> bool:
+    """Whether a value is written into a call here."""
+    calls = [each for each in ast.walk(statement) if isinstance(each, ast.Call)]
+    given = [argument for call in calls for argument in call.args]
+    return any(isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in given)
+
+
+def from_literal(at) -> tuple:
+    """The line of this function in which what is used here was written down."""
+    statement = statement_at(at[0]) if at else None
+    for name in names_under(statement) if statement else ():
+        made = assigned_before(at[0], name)
+        written = statement_at(made) if made else None
+        if isinstance(getattr(written, "value", None), ast.Constant | ast.Dict | ast.List):
+            return (made, *at)
+    return tuple(at)
 
 
 def from_factory(at) -> tuple:
@@ -142,7 +161,7 @@ def from_condition(at) -> tuple:
 
 def returned(at) -> tuple:
     """The line that ends the function that is given to `run`, wherever up the frames that function is defined."""
-    name = next(filter(None, (name_given(frame, ("run",)) for frame in at)), "")
+    name = next(filter(None, (given_to_run(frame) for frame in at)), "")
     for i, frame in enumerate(at):
         ends = [each for each in defined_in(frame, name) if isinstance(each, ast.Return)]
         if ends:
@@ -151,6 +170,19 @@ def returned(at) -> tuple:
         if name in parameters(function) and i + 1 < len(at):
             name = name_given(at[i + 1], (function.name,), parameters(function).index(name)) or name
     return tuple(at)
+
+
+def given_to_run(frame) -> str:
+    """The name of the step that a function, or one that is defined in it, gives to `run`."""
+    function = function_at(frame)
+    own = name_given(frame, ("run",))
+    inner = [each for each in ast.walk(function) if isinstance(each, ast.Call)] if function else []
+    names = [each.args[0].id for each in inner if called_name(each) == "run" and is_named(each)]
+    return own or next(iter(names), "")
+
+
+def is_named(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Name)
 
 
 def defined_in(frame, name: str) -> list:

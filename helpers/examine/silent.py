@@ -183,7 +183,8 @@ def written_by_replicas(run: Observation) -> list[Finding]:
 def replicas_apart(run: Observation) -> list[Finding]:
     """fm38: a variable that is one for whoever reads it has another value on each replica."""
     found = []
-    listed = [each for each in run.last("ended").get("apart", []) if each["apart"] > 1e-5]
+    apart = run.last("ended").get("apart", []) if run.ended == "finished" else []
+    listed = [each for each in apart if each["apart"] > 1e-5]
     for each in listed[:1]:
         variable = run.variable(each["number"])
         others = f", and so do {len(listed) - 1} others" if len(listed) > 1 else ""
