@@ -143,6 +143,12 @@ def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
     assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
 
 
+def test_a_finding_without_a_line_is_told_all_the_same(script, tmp_path):
+    nowhere = found_in(script, findings=[Finding("fm37", (), "too large", "compared")])
+    assert report.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
+    assert report.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
+
+
 def test_exit_status(script):
     assert report.exit_status(found_in(script)) == 1
     assert report.exit_status(found_in(script, findings=[])) == 0

@@ -1,7 +1,9 @@
 """What `clinic examine` does with its words: a program is examined, or the clinic's own patients are."""
 
+import contextlib
 import json
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -31,9 +33,20 @@ def examine_words(words: tuple[str, ...], options) -> int:
         options.limit,
         options.steps,
     )
-    found = examination.examine(program, options.devices, options.restart, tell_aside)
+    with ended_like_ctrl_c():
+        found = examination.examine(program, options.devices, options.restart, tell_aside)
     hand_over(found, program, options)
     return report.exit_status(found)
+
+
+@contextlib.contextmanager
+def ended_like_ctrl_c():
+    """Whoever ends the examiner ends the program under examination with it, and hears what is known."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def interpreter(given: str) -> str:

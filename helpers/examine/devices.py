@@ -42,7 +42,7 @@ def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Fi
             updates = [each for each in parting.other.of("gradient") if each["at"]]
             if updates:
                 says = f"the first update on {many} devices is {ratio:.2f} times that of {few}: each divides by its own part"
-                at = places.from_value(updates[0]["at"], ("gradient",))
+                at = places.from_choice(places.from_value(updates[0]["at"], ("gradient",)))
                 found.append(Finding("fm37", at, says, parting.words, (few, many)))
     return found[:1]
 

@@ -69,7 +69,9 @@ def other_batch_after_loading(run: Observation) -> list[Finding]:
                 now, then = (each["size"] * each["replicas"] for each in (other, one))
                 says = f"a step takes in {now} examples on {other['replicas']} replicas, and {then} before it was saved"
                 proof = observed(f"each replica gets {other['size']}, as before", run)
-                found.append(Finding("fm26", tuple(other["at"]), says, proof, (run.devices,)))
+                found.append(
+                    Finding("fm26", places.from_choice(other["at"]), says, proof, (run.devices,))
+                )
     return found
 
 
@@ -107,7 +109,7 @@ def optimizer_anew(run: Observation) -> list[Finding]:
             if alike and load["at"]:
                 says = f"the weights were loaded without their optimizer, which was at step {alike[-1]['steps']}"
                 proof = observed(f"the next update is step 0 of a new {alike[-1]['kind']}", run)
-                at = decided_in_scope(run, load["at"])
+                at = places.deciding(load["at"], fact["at"])
                 found.setdefault(tuple(at[0]), Finding("fm29", at, says, proof, (run.devices,)))
     return list(found.values())
 
@@ -115,11 +117,6 @@ def optimizer_anew(run: Observation) -> list[Finding]:
 def same_optimizer(one: dict, other: dict) -> bool:
     remembers = len(one["variables"]) > 2  # more than a count of steps and a rate
     return remembers and one["kind"] == other["kind"] and one["at"] == other["at"]
-
-
-def decided_in_scope(run: Observation, at) -> tuple:
-    strategies = run.of("strategy")
-    return places.deciding(at, places.from_factory(strategies[-1]["at"]) if strategies else ())
 
 
 @each_run

@@ -29,6 +29,7 @@ SETTINGS = argparse.Namespace(
     facts="", devices=1, steps=0, reset=0, seed=False, die=False, library=[]
 )
 TOLD = set()
+RUN_FROM: list = []  # the lines that led to the last `strategy.run`, whose replicas have threads of their own
 
 
 def note(kind: str, **facts):
@@ -102,7 +103,9 @@ def where() -> list:
     from tensorflow.python.util import tf_stack
 
     frames = [each for each in tf_stack.extract_stack() if is_own(each.filename)]
-    return [[os.path.abspath(f.filename), f.lineno, f.name] for f in frames[::-1]][:FRAMES]
+    found = [[os.path.abspath(f.filename), f.lineno, f.name] for f in frames[::-1]]
+    in_replica = threading.current_thread() is not threading.main_thread()
+    return [*found, *(RUN_FROM if in_replica else [])][:FRAMES]
 
 
 def way() -> tuple:

@@ -67,6 +67,7 @@ def read_settings(given: list):
 def numpy_is_here():
     if SETTINGS.seed:
         sys.modules["numpy"].random.seed(SEED)
+    observe_files.watch_numpy()
 
 
 def tensorflow_is_here():

@@ -9,6 +9,8 @@ from . import observe_variables as variables
 from .hooks import hook, hook_everywhere
 from .notes import SETTINGS, note, once, way, where
 
+BEFORE: list = []  # how far the optimizers had come before the last restore
+ARRAYS: dict = {}  # by the samples of arrays that were written by NumPy, the file
 MADE_AT: dict = {}  # by the id of a Checkpoint, where it was made
 RESTORES: list = []  # the last restore of each object, looked at once more at the end
 OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the numbers of what it trains
@@ -21,7 +23,7 @@ def watch_checkpoints():
     for name in ("save", "write"):
         hook(tf.train.Checkpoint, name, None, checkpoint_saved, "save")
     for name in ("restore", "read"):
-        hook(tf.train.Checkpoint, name, None, checkpoint_restored, "restore")
+        hook(tf.train.Checkpoint, name, restoring, checkpoint_restored, "restore")
     hook(tf.train.CheckpointManager, "save", None, manager_saved, "save")
     hook_everywhere("tensorflow", tf.saved_model.load, loaded_anything)
 
@@ -124,12 +126,16 @@ def steps_of(optimizer) -> int:
 # Restoring
 
 
+def restoring(args, options):
+    BEFORE[:] = states()
+
+
 def checkpoint_restored(status, args, options):
     import tensorflow as tf
 
     root, at = args[0], where()
     path = args[1] if len(args) > 1 else options.get("save_path") or options.get("path")
-    facts = {"holds": held_by(root), "made": MADE_AT.get(id(root), []), "optimizers": states()}
+    facts = {"holds": held_by(root), "made": MADE_AT.get(id(root), []), "optimizers": list(BEFORE)}
     if path is None:
         return note("restored", path=None, unmatched="", at=at, **facts)
     shapes = [shape for _, shape in tf.train.list_variables(str(path))]
@@ -188,3 +194,36 @@ def loaded_anything(thing, args, options):
     held = held_by(thing)
     if once("loaded", way()[0], tuple(held)):
         loaded(held, str(args[0] if args else ""), "load")
+
+
+# Arrays in files of NumPy's
+
+
+def watch_numpy():
+    import numpy
+
+    hook(numpy, "savez", None, arrays_saved)
+
+
+def arrays_saved(_, args, options):
+    """Weights that are taken out of a model by hand: told as saved if they are the values of variables."""
+    told = [variables.samples(array) for array in map(as_array, args[1:])]
+    known = {str(samples): number for number, samples in variables.values().items()}
+    held = [known[str(each)] for each in told if str(each) in known]
+    if held and len(held) == len(told):
+        ARRAYS[str(told)] = str(args[0])
+        saved("arrays", args[0], held)
+
+
+def as_array(value):
+    import numpy
+
+    return numpy.asarray(value)
+
+
+def arrays_put_in(_, args, options):
+    """The same arrays, put into a model again."""
+    given = args[1] if len(args) > 1 else options.get("weights", ())
+    path = ARRAYS.get(str([variables.samples(as_array(each)) for each in given]))
+    if path:
+        loaded(variables.numbers_of(args[0].variables), path, "set_weights")

@@ -26,6 +26,7 @@ def watch_keras(package: str):
             listen_to_updates(owner, name)
     for name in ("save", "save_weights"):
         hook(definer(model, name), name, None, model_saved, "save")
+    hook(definer(model, "set_weights"), "set_weights", None, files.arrays_put_in)
     hook(definer(model, "load_weights"), "load_weights", None, weights_loaded)
     hook_everywhere(package, keras.models.load_model, files.loaded_anything)
 

@@ -6,9 +6,10 @@ import weakref
 
 from . import observe_variables as variables
 from .hooks import definer, hook, hook_property
-from .notes import SETTINGS, asked_by_program, note, once, way, where
+from .notes import RUN_FROM, SETTINGS, asked_by_program, note, once, way, where
 
 STRATEGIES: list = []  # weak references to those that the program has made
+RUNS: dict = {}  # by the line that runs a step on all replicas, the lines that led there
 SIZES: list = []  # how many examples each replica got last
 LOOKED = {"looks": 0, "told": 0}
 MOST_LOOKS, MOST_TOLD = (
@@ -23,7 +24,7 @@ def watch_training():
 
     strategy = tf.distribute.Strategy
     hook(definer(strategy, "__init__"), "__init__", None, strategy_made)
-    hook(definer(strategy, "run"), "run", None, step_ends, "step")
+    hook(definer(strategy, "run"), "run", run_begins, step_ends, "step")
     hook(definer(strategy, "reduce"), "reduce", None, reduced)
     name = "experimental_distribute_dataset"
     hook(definer(strategy, name), name, None, distributed)
@@ -64,6 +65,13 @@ def divided(_, args, options):
 
 
 # Steps: calls of strategy.run or of a traced function from outside, after which weights are others
+
+
+def run_begins(args, options):
+    spot = way()[0]
+    if spot not in RUNS:
+        RUNS[spot] = where()
+    RUN_FROM[:] = RUNS[spot]
 
 
 def step_ends(_, args, options):

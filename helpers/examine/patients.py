@@ -32,6 +32,9 @@ from helpers.switches.strategies import runner
 
 
 class Nothing:
+    def assert_optimizer_resumed(self, model, steps):
+        model.optimizer.build(model.trainable_variables)  # as the check does, before files are gone
+
     def __getattr__(self, name):
         return getattr(real, name) if name == "variable_of" else lambda *_, **__: None
 

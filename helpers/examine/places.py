@@ -74,11 +74,12 @@ def assigned_targets(assignment) -> list:
 
 
 def name_given(frame, methods: tuple, place: int = 0) -> str:
-    """The name that is given, at this place, to the call of one of these methods in a line."""
+    """The name that is given, or called and given, at this place, to the call of one of these methods in a line."""
     statement = statement_at(frame)
     for each in ast.walk(statement) if statement else ():
         if isinstance(each, ast.Call) and called_name(each) in methods and len(each.args) > place:
             given = each.args[place]
+            given = given.func if isinstance(given, ast.Call) else given
             return given.id if isinstance(given, ast.Name) else ""
     return ""
 
@@ -97,6 +98,47 @@ def from_value(at, methods: tuple) -> tuple:
         return (made, *at)
     passed = name in parameters(function_at(at[0])) and len(at) > 1
     return tuple(at[1:] if passed else at)
+
+
+def from_choice(at) -> tuple:
+    """The line that chose a function or a number which callers have passed on to here, under whatever names."""
+    statement = statement_at(at[0]) if at else None
+    names = names_under(statement) if statement else []
+    for name in [*names, *(inner for each in names for inner in names_behind(at[0], each))]:
+        chosen = chosen_for(tuple(at), name)
+        if chosen:
+            return (chosen, *at)
+    return tuple(at)
+
+
+def names_behind(frame, name: str) -> list[str]:
+    made = assigned_before(frame, name)
+    written = statement_at(made) if made else None
+    return names_under(written.value) if written is not None else []
+
+
+def chosen_for(at: tuple, name: str) -> list | None:
+    """Follows a parameter from caller to caller, up to where a plain name or number was given to it."""
+    climbed = False
+    while at:
+        made = assigned_before(at[0], name) if climbed else None
+        if made:
+            value = statement_at(made).value
+            return made if isinstance(value, ast.Name | ast.Attribute | ast.Constant) else None
+        outer = next((i for i, frame in enumerate(at) if owns(frame, at[0], name)), None)
+        if outer is None or outer + 1 >= len(at):
+            return None
+        function = function_at(at[outer])
+        name = name_given(at[outer + 1], (function.name,), parameters(function).index(name))
+        at, climbed = at[outer + 1 :], True
+    return None
+
+
+def owns(frame, inner, name: str) -> bool:
+    """Whether a name of an inner function is a parameter of the function that a frame is in."""
+    function = function_at(frame)
+    around_it = function is not None and function.lineno <= inner[1] <= function.end_lineno
+    return around_it and frame[0] == inner[0] and name in parameters(function)
 
 
 def from_caller(at) -> tuple:

@@ -65,8 +65,9 @@ def ran(found: Examination) -> str:
 
 def finding_in_words(found: Finding) -> str:
     told = finding_as_dict(found)
+    place = f"{shown_path(found.file)}:{found.line}" if found.file else "(no line of the program)"
     lines = [
-        f"{shown_path(found.file)}:{found.line}  {found.mode}  {found.says}",
+        f"{place}  {found.mode}  {found.says}",
         f"    {told['code']}" if told["code"] else "",
         f"    proof     {found.proof}",
         f"    fix       {told['fix']}",
@@ -115,15 +116,16 @@ def sarif_rule(mode: str) -> dict:
 
 
 def sarif_result(found: Finding, modes: list[str], folder: Path) -> dict:
-    place = {"artifactLocation": {"uri": relative(found.file, folder)}}
-    if found.line:
-        place["region"] = {"startLine": found.line}
+    place = found.file and {
+        "artifactLocation": {"uri": relative(found.file, folder)},
+        "region": {"startLine": found.line},
+    }
     return {
         "ruleId": found.mode,
         "ruleIndex": modes.index(found.mode),
         "level": "error",
         "message": {"text": f"{found.says} ({found.proof})"},
-        "locations": [{"physicalLocation": place}],
+        "locations": [{"physicalLocation": place}] if place else [],
     }
 
 

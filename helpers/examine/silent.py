@@ -193,5 +193,6 @@ def replicas_apart(run: Observation) -> list[Finding]:
             proof = observed(
                 f"the copies are {each['apart']:.2g} of their size apart at the end", run
             )
-            found.append(Finding("fm38", tuple(variable["at"]), says, proof, (run.devices,)))
+            at = places.from_choice(variable["at"])
+            found.append(Finding("fm38", at, says, proof, (run.devices,)))
     return found
