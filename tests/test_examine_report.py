@@ -153,6 +153,8 @@ def test_exit_status(script):
     assert report.exit_status(found_in(script)) == 1
     assert report.exit_status(found_in(script, findings=[])) == 0
     assert report.exit_status(found_in(script, findings=[], failure="raised")) == 3
+    assert report.exit_status(found_in(script, findings=[], stopped=True)) == 130
+    assert report.exit_status(found_in(script, stopped=True)) == 1
 
 
 def test_a_failure_of_its_own_is_told_with_its_last_line():

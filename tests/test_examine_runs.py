@@ -2,11 +2,15 @@
 
 import json
 import os
+import subprocess
+import sys
 import textwrap
+import time
 
 import pytest
 
 from helpers import cli
+from helpers.base import files
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +120,20 @@ def test_a_program_that_fails_in_its_own_way(examined, text, ended):
 def test_a_program_that_never_ends(examined):
     status, told = examined("while True: print('x' * 99)", "--limit", "3")
     assert (status, told["runs"][0]["ended"]) == (3, "hangs")
+
+
+def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
+    (tmp_path / "train.py").write_text("import time; open('pid', 'w').close(); time.sleep(99)")
+    command = [sys.executable, "-m", "helpers", "examine", "train.py"]
+    options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    places = os.environ | {"PYTHONPATH": str(files.HELPERS.parent)}
+    with subprocess.Popen(command, env=places, **options) as process:
+        assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
+        time.sleep(2)  # for the program to begin
+        process.terminate()
+        told, _ = process.communicate(timeout=20)
+    assert "stopped before all runs were made" in told
+    assert process.returncode == 130
 
 
 def test_a_program_that_never_trains(examined):

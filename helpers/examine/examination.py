@@ -32,6 +32,7 @@ def examined(program: Case, counts: list[int], tell, restart: bool = False) -> E
         if restart:
             try_restart(program, found, tell)
     except KeyboardInterrupt:
+        found.stopped = True
         found.notes.append("stopped before all runs were made")
     found.findings = rules.findings_of(found.runs, partings)
     found.notes += unexplained(partings, found)
@@ -60,6 +61,8 @@ def make_run(program: Case, role: str, count: int, found: Examination, tell) -> 
         run = place.run(role, count, "--seed")
     found.runs.append(run)
     tell(f"  {run.ended} after {run.seconds:.1f} s")
+    if place.stopped:
+        raise KeyboardInterrupt
     return run
 
 

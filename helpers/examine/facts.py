@@ -70,6 +70,7 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what could not be compared, and why
     failure: str = ""  # of a program that fails in a way that is none of the modes
+    stopped: bool = False  # by Ctrl-C, so that not all is known
 
 
 def read_facts(path: Path) -> tuple[dict, ...]:

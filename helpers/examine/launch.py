@@ -118,7 +118,7 @@ class Workplace:
         self.program, self.copy = program, self.place / program.folder.name
         shutil.copytree(program.folder, self.copy, symlinks=True, ignore=NOT_COPIED)
         (self.place / "temporary").mkdir()
-        self.observer, self.runs = observer(self.place), 0
+        self.observer, self.runs, self.stopped = observer(self.place), 0, False
 
     def __enter__(self):
         return self
@@ -133,7 +133,7 @@ class Workplace:
         status, output = self.process(self.command(facts, devices, options))
         found = tuple(self.as_original(each) for each in read_facts(facts))
         ended = next((each["how"] for each in found[::-1] if each["fact"] == "ended"), "killed")
-        ended = "hangs" if status is None else ended
+        ended = "stopped" if self.stopped else "hangs" if status is None else ended
         seconds = time.monotonic() - began
         keras = self.program.keras
         return Observation(
@@ -173,6 +173,8 @@ class Workplace:
                 status = process.wait(self.program.limit)
             except subprocess.TimeoutExpired:
                 status = None
+            except KeyboardInterrupt:
+                status, self.stopped = None, True
             finally:
                 end_group(process)
             reader.join(OUTPUT_GRACE)

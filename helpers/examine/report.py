@@ -42,8 +42,8 @@ def as_plain_object(found: Examination) -> dict:
 
 
 def exit_status(found: Examination) -> int:
-    """0 nothing found, 1 findings, 3 a failure that is none of the modes."""
-    return 1 if found.findings else 3 if found.failure else 0
+    """0 nothing found, 1 findings, 3 a failure that is none of the modes; 130 if it was stopped before any of these."""
+    return 1 if found.findings else 3 if found.failure else 130 if found.stopped else 0
 
 
 # Words
