@@ -1,5 +1,6 @@
 """The examiner's reports, the lines that it blames, and its answers to what cannot be examined. No TensorFlow."""
 
+import ast
 import json
 import os
 import textwrap
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers import cli
+from helpers.base import files
 from helpers.base.refusals import Refused
 from helpers.examine import examination, launch, places, report
 from helpers.examine.facts import Examination, Finding, Observation, read_facts
@@ -209,6 +211,22 @@ def test_an_interpreter_without_tensorflow(tmp_path, script):
     program = launch.Case(("train.py",), tmp_path, python=str(bare))
     with pytest.raises(Refused, match="has no TensorFlow"):
         launch.require_program(program)
+
+
+def test_an_interpreter_that_the_observer_does_not_suit(tmp_path, script):
+    other = tmp_path / "python"
+    other.write_text("#!/bin/sh\necho too old\n")
+    other.chmod(0o755)
+    place = launch.Workplace(launch.Case(("train.py",), tmp_path, python=str(other)))
+    with place, pytest.raises(Refused, match="cannot start in .*: too old"):
+        place.run("watched", 1)
+
+
+def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
+    """TensorFlow 2.18 runs on Python 3.9; what describes a TPU is imported apart."""
+    for name in launch.OBSERVER_MODULES:
+        if name.startswith("examine/") and "tpu" not in name:
+            ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
 
 
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):

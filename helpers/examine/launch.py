@@ -13,19 +13,25 @@ import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..base.files import HELPERS
 from ..base.refusals import Refused
 from ..processes import warm
 from .facts import Observation, read_facts
 
 PACKAGE = "strategy_clinic_observer"  # what the observer is called in the program's process
+# What comes along, as it lies in the clinic: the observer, and what describes a TPU.
 OBSERVER_MODULES = (
-    "notes",
-    "hooks",
-    "observe",
-    "observe_variables",
-    "observe_training",
-    "observe_files",
-    "observe_keras",
+    "base/privates.py",
+    "base/refusals.py",
+    "switches/runtime.py",
+    "switches/program.py",
+    "switches/tpu.py",
+    "examine/notes.py",
+    "examine/hooks.py",
+    *(
+        f"examine/observe{each}.py"
+        for each in ("", "_variables", "_training", "_files", "_keras", "_tpu")
+    ),
 )
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "venv", "__pycache__", "node_modules", ".tox")
 LARGEST_FOLDER = 2 << 30  # bytes of a folder that is copied for every run
@@ -96,16 +102,18 @@ def require_small(folder: Path):
 
 
 def observer(folder: Path) -> Path:
-    """The observer as one file, which needs nothing but Python's own modules."""
-    made = folder / "observer.pyz"
+    """The observer as one file, which needs nothing but Python's own modules and TensorFlow."""
+    made, begin = (
+        folder / "observer.pyz",
+        f"from {PACKAGE}.examine import observe\n\nobserve.main()\n",
+    )
     with zipfile.ZipFile(made, "w") as file:
-        file.writestr("__main__.py", f"from {PACKAGE} import observe\n\nobserve.main()\n")
-        file.writestr(f"{PACKAGE}/__init__.py", "")
-        file.writestr(
-            f"{PACKAGE}/__main__.py", f"from {PACKAGE} import observe\n\nobserve.main()\n"
-        )
+        file.writestr("__main__.py", begin)
+        file.writestr(f"{PACKAGE}/__main__.py", begin)
+        for room in ("", "base/", "switches/", "examine/"):
+            file.writestr(f"{PACKAGE}/{room}__init__.py", "")
         for name in OBSERVER_MODULES:
-            file.write(Path(__file__).with_name(f"{name}.py"), f"{PACKAGE}/{name}.py")
+            file.write(HELPERS / name, f"{PACKAGE}/{name}")
     return made
 
 
@@ -132,6 +140,9 @@ class Workplace:
         began = time.monotonic()
         status, output = self.process(self.command(facts, devices, options))
         found = tuple(self.as_original(each) for each in read_facts(facts))
+        if not found and not self.stopped and status is not None:
+            last = (output.strip().splitlines() or ["no output"])[-1]
+            raise Refused(f"The observer cannot start in {self.program.python!r}: {last}")
         ended = next((each["how"] for each in found[::-1] if each["fact"] == "ended"), "killed")
         ended = "stopped" if self.stopped else "hangs" if status is None else ended
         seconds = time.monotonic() - began

@@ -10,7 +10,8 @@ import sysconfig
 import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-HERE = HERE if os.path.isdir(HERE) else os.path.dirname(HERE)  # the zip that this is in
+while not os.path.isdir(HERE) and not os.path.isfile(HERE):
+    HERE = os.path.dirname(HERE)  # up to the zip that this is in
 COPIES = "__autograph_generated_file"  # what AutoGraph calls the files of its copies
 FRAMES = 8  # of the program's own lines, the innermost
 # By which part of a library a variable is made or written; the first that is met on the way to the program counts.
@@ -118,6 +119,16 @@ def way() -> tuple:
         part = part or next((word for word, place in ROADS if place in name), "")
         frame = frame.f_back
     return None, part or "user"
+
+
+def chain() -> tuple:
+    """The program's lines on the way here, as a key that costs little."""
+    frame, found = sys._getframe(2), []
+    while frame is not None:
+        if is_own(frame.f_code.co_filename):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def asked_by_program() -> bool:

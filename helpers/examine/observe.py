@@ -20,7 +20,7 @@ import types
 
 from . import observe_files, observe_keras, observe_training, observe_variables
 from .hooks import Finder
-from .notes import SETTINGS, acted, guarded, is_own, note
+from .notes import HERE, SETTINGS, acted, guarded, is_own, note
 
 SEED = 87654321  # TensorFlow's own for operations that name another: what those draw stays as it is
 FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -83,7 +83,14 @@ def tensorflow_is_here():
     observe_variables.watch_variables()
     observe_training.watch_training()
     observe_files.watch_checkpoints()
+    acted(describe_tpu)
     note("tensorflow", version=tf.__version__)
+
+
+def describe_tpu():
+    from . import observe_tpu  # here, since it needs a newer Python than the rest
+
+    observe_tpu.describe_tpu()
 
 
 # The program
@@ -142,8 +149,7 @@ def told_error(error):
 
 def without_us(trace):
     """A traceback from the program's first line on."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    while trace and trace.tb_frame.f_code.co_filename.startswith((here, "<frozen runpy")):
+    while trace and trace.tb_frame.f_code.co_filename.startswith((HERE, "<frozen runpy")):
         trace = trace.tb_next
     return trace
 

@@ -18,7 +18,7 @@ def watch_keras(package: str):
     hook(definer(model, "__init__"), "__init__", None, model_made)
     calling = definer(model, "__call__")
     model.__call__ = passed_on(calling)  # of models alone, not of each of their layers
-    hook(model, "__call__", model_called)
+    hook(model, "__call__", None, model_called)
     hook_property(definer(model, "trainable_variables"), "trainable_variables", asked_for_weights)
     for name in {"apply", "apply_gradients"}:
         owner = next((each for each in optimizer.__mro__ if name in vars(each)), None)
@@ -54,7 +54,7 @@ def passed_on(calling):
     return call
 
 
-def model_called(args, options):
+def model_called(_, args, options):
     """How many examples each replica gives to a model."""
     import tensorflow as tf
 
@@ -81,7 +81,7 @@ def updated(args, options):
     """Gradients as an optimizer gets them: as pairs with their variables, or as two lists of which the second may lack."""
     optimizer, *given = args
     first, *others = [*given, *options.values()]
-    pairs = [each if isinstance(each, tuple | list) else (each, None) for each in first]
+    pairs = [each if isinstance(each, (tuple, list)) else (each, None) for each in first]
     gradients = [each[0] for each in pairs]
     trained = (
         others[0] if others and not isinstance(others[0], str) else [each[1] for each in pairs]

@@ -6,10 +6,10 @@ import weakref
 
 from . import observe_variables as variables
 from .hooks import definer, hook, hook_property
-from .notes import RUN_FROM, SETTINGS, asked_by_program, note, once, way, where
+from .notes import RUN_FROM, SETTINGS, asked_by_program, chain, note, once, way, where
 
 STRATEGIES: list = []  # weak references to those that the program has made
-RUNS: dict = {}  # by the line that runs a step on all replicas, the lines that led there
+RUNS: dict = {}  # by the way to a `strategy.run`, the lines on it, innermost first
 SIZES: list = []  # how many examples each replica got last
 LOOKED = {"looks": 0, "told": 0}
 MOST_LOOKS, MOST_TOLD = (
@@ -68,10 +68,10 @@ def divided(_, args, options):
 
 
 def run_begins(args, options):
-    spot = way()[0]
-    if spot not in RUNS:
-        RUNS[spot] = where()
-    RUN_FROM[:] = RUNS[spot]
+    led_here = chain()
+    if led_here not in RUNS:
+        RUNS[led_here] = where()
+    RUN_FROM[:] = RUNS[led_here]
 
 
 def step_ends(_, args, options):
