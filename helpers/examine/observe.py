@@ -83,11 +83,11 @@ def tensorflow_is_here():
     observe_variables.watch_variables()
     observe_training.watch_training()
     observe_files.watch_checkpoints()
-    acted(describe_tpu)
+    acted(tpu_if_asked_for)
     note("tensorflow", version=tf.__version__)
 
 
-def describe_tpu():
+def tpu_if_asked_for():
     from . import observe_tpu  # here, since it needs a newer Python than the rest
 
     observe_tpu.describe_tpu()
@@ -129,7 +129,7 @@ def run_program(program: list):
 
 
 def told_error(error):
-    text = "".join(traceback.format_exception(error))
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     chain, frames = error, []
     while chain is not None and not frames:
         listed = traceback.extract_tb(chain.__traceback__)[::-1]
