@@ -28,10 +28,12 @@ OBSERVER_MODULES = (
     "switches/tpu.py",
     "examine/notes.py",
     "examine/hooks.py",
-    *(
-        f"examine/observe{each}.py"
-        for each in ("", "_variables", "_training", "_files", "_keras", "_tpu")
-    ),
+    "examine/observe.py",
+    "examine/observe_variables.py",
+    "examine/observe_training.py",
+    "examine/observe_files.py",
+    "examine/observe_keras.py",
+    "examine/observe_tpu.py",
 )
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "venv", "__pycache__", "node_modules", ".tox")
 LARGEST_FOLDER = 2 << 30  # bytes of a folder that is copied for every run
