@@ -41,6 +41,18 @@ def script(tmp_path):
         train()
 
 
+    def taught(choice):
+        layers = [choice]
+        return Model(layers)
+
+
+    def chosen():
+        way = fast
+        settings = {"units": 8}
+        taught(way)
+        load(lambda: make(**settings))
+
+
     def outer():
         def mine():
             loss = 1
@@ -104,6 +116,17 @@ def test_a_condition_is_blamed_for_what_it_leads_to(script):
 def test_a_step_is_blamed_for_what_it_returns(script):
     at = frames(script, "strategy.run(step)", "    train()", "around(mine)")
     assert code(places.returned(at)) == "return loss"
+
+
+def test_what_a_caller_chose_is_followed_to_its_line(script):
+    at = frames(script, "Model(layers)", "taught(way)")
+    assert code(places.from_choice(at)) == "way = fast"
+    assert code(places.from_choice(at[:1])) == "return Model(layers)"
+
+
+def test_what_is_written_down_is_followed_to_its_line(script):
+    assert code(places.from_literal(frames(script, "load(lambda"))) == 'settings = {"units": 8}'
+    assert code(places.from_literal(frames(script, "taught(way)"))) == "taught(way)"
 
 
 def test_a_file_that_has_gone_has_no_lines():
@@ -195,6 +218,7 @@ def refusal(capsys, *words):
         (["--devices", "0", "train.py"], "whole numbers from 1 to 8"),
         (["--devices", "two", "train.py"], "whole numbers from 1 to 8"),
         (["--limit", "0", "train.py"], "--limit"),
+        (["--json", "none/it.json", "train.py"], "no folder to write 'none/it.json' into"),
         (["--patients", "fm99"], "None of the modes is called fm99"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -25,6 +25,9 @@ def examine_words(words: tuple[str, ...], options) -> int:
         raise Refused(
             "A program is examined on one generation of Keras at a time: give --keras 2 or --keras 3."
         )
+    for place in (options.json, options.sarif):
+        if place and not Path(place).absolute().parent.is_dir():
+            raise Refused(f"There is no folder to write {str(place)!r} into.")
     program = Case(
         words,
         Path.cwd(),

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-GIVEN_UP = "hangs", "killed"
-
 
 @dataclass(frozen=True)
 class Observation:
@@ -50,7 +48,6 @@ class Finding:
     says: str
     proof: str  # observed, compared or raised, with what it was
     devices: tuple[int, ...] = ()
-    rank: int = 0  # the lower, the likelier
 
     @property
     def file(self) -> str:

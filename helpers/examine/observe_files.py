@@ -75,6 +75,7 @@ def saved(what: str, path, held: list, root=None):
     for each in left:
         if each.number == SETTINGS.reset and what == "checkpoint":
             variables.begin_again(each)
+            SETTINGS.reset = 0
     if SETTINGS.die and what == "checkpoint":
         sys.stdout.flush()
         os.kill(os.getpid(), signal.SIGKILL)

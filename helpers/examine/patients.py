@@ -1,7 +1,6 @@
 """The clinic's own modes as programs: each experiment of a notebook by itself, without the clinic's checks, and the score."""
 
 import ast
-import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,22 +222,3 @@ def score_totals(scores: list[Score]) -> str:
     )
     accused = sum(each.accused for each in well)
     return f"{named} of {len(sick)} named, {lines} on the line; {accused} of {len(well)} healthy accused"
-
-
-def as_plain_score(score: Score) -> str:
-    patient = score.patient
-    told = {
-        "mode": patient.mode,
-        "subject": patient.subject,
-        "keras": patient.setup.keras,
-        "sick": patient.sick,
-    }
-    told |= {
-        "named": score.named,
-        "on_line": score.on_line,
-        "accused": score.accused,
-        "ended": score.ended,
-    }
-    return json.dumps(
-        told | {"found": [[each.mode, each.line, each.says] for each in score.findings]}
-    )
