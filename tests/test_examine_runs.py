@@ -103,6 +103,33 @@ def test_a_restart_that_looks_elsewhere(examined):
     assert (status, found(told)) == (1, [("fm08", f"checkpoint.restore({elsewhere})")])
 
 
+ON_A_TPU = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+    assert isinstance(strategy, tf.distribute.TPUStrategy)
+
+    def step():
+        return tf.constant(1.0)
+
+    run = tf.function(lambda: strategy.reduce("SUM", strategy.run(step), axis=None))
+    assert float(run()) == strategy.num_replicas_in_sync == 8
+"""
+
+
+def test_a_program_that_asks_for_a_tpu_gets_the_described_one(examined):
+    status, told = examined(ON_A_TPU, "--devices", "2")
+    assert (status, told["findings"]) == (0, [])
+
+
+def test_what_a_tpu_refuses_is_named_on_its_line(examined):
+    status, told = examined(f"{ON_A_TPU}\n    strategy.run(step)\n", "--devices", "2")
+    assert (status, found(told)) == (1, [("fm16", "strategy.run(step)")])
+
+
 @pytest.mark.parametrize(
     "text, ended",
     [
