@@ -121,6 +121,23 @@ COMMANDS = {
             argument("--jsonl", action="store_true", help="one object per line, and back"),
         ],
     ),
+    "examine": (
+        "say what is wrong with a program of yours",
+        commands.examine_program,
+        [
+            argument("program", nargs=argparse.REMAINDER, help="a script with its arguments"),
+            argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module instead"),
+            argument("--devices", type=several_numbers, default=[1, 2], help="such as 1,2,4"),
+            argument("--keras", type=several_numbers, default=[], help="2 or 3"),
+            argument("--python", default=sys.executable, help="the program's own interpreter"),
+            argument("--restart", action="store_true", help="kill it once, and start it again"),
+            argument("--steps", type=positive, default=0, help="after which a run is stopped"),
+            argument("--limit", type=positive, default=600, help="seconds for each run"),
+            argument("--json", metavar="FILE", help="the same as JSON; - is standard output"),
+            argument("--sarif", type=Path, metavar="FILE", help="the same for code scanning"),
+            argument("--patients", action="store_true", help="examine the clinic's own modes"),
+        ],
+    ),
     "compile": (
         "ask the TPU compiler about the steps of modes",
         commands.compile_steps,

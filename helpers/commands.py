@@ -139,6 +139,15 @@ def name_mode(options) -> int:
     return 0
 
 
+def examine_program(options) -> int:
+    from .examine import desk_of_programs as desk
+
+    if options.patients:
+        return desk.examine_patients(options.program, options.keras or [3])
+    words = ["-m", *options.module] if options.module is not None else options.program
+    return desk.examine_words(tuple(words), options)
+
+
 def compile_steps(options) -> int:
     from .compiler import programs
 

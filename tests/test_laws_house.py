@@ -24,6 +24,7 @@ ROOMS = [
     "records",
     "compiler",
     "workshop",
+    "examine",
 ]
 DOORS = {"__init__", "__main__", "book", "cli", "commands"}
 APART = [  # neither of the two imports the other, though one stands above
@@ -33,6 +34,10 @@ APART = [  # neither of the two imports the other, though one stands above
     ("compiler", "triage"),
     ("workshop", "triage"),
     ("workshop", "compiler"),
+    ("examine", "notebooks"),
+    ("examine", "records"),
+    ("examine", "compiler"),
+    ("examine", "workshop"),
 ]
 ONE_PATTERN = {"Row", "ROWS", "TABLE", "__all__", "main"}  # names that say what is alike
 LONGEST_FILE, LONGEST_BODY, USUAL_BODY = 300, 40, 6

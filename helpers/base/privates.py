@@ -85,6 +85,14 @@ tensorflow | tests/test_kernels.py | A kernel is asked whether its TensorFlow is
     tensorflow.python.eager.context: context
     context(): _initialized
 
+tensorflow | helpers/examine/notes.py | It tells a line of a traced function as it is in the program's own file.
+    tensorflow.python.util.tf_stack: extract_stack
+tensorflow | helpers/examine/observe_variables.py | Variables are watched where they are made, read and written.
+    tensorflow.python.ops.resource_variable_ops: BaseResourceVariable._read_variable_op | ResourceVariable
+    tensorflow.python.distribute.values: DistributedVariable
+tensorflow | helpers/examine/observe_variables.py | A value is read in between, also while a graph is being made.
+    tensorflow.python.eager.context: eager_mode
+
 ipython | helpers/base/refusals.py helpers/panel/clinic.py helpers/notebooks/bootstrap.ipy \
 tests/test_setups.py | What this method says is shown instead of a traceback.
     failed cell(): _render_traceback_

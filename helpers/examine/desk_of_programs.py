@@ -1,0 +1,94 @@
+"""What `clinic examine` does with its words: a program is examined, or the clinic's own patients are."""
+
+import contextlib
+import json
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+from ..base import files
+from ..base.files import write_whole
+from ..base.refusals import Refused, choose
+from ..base.reports import say
+from ..switches import runtime
+from . import examination, patients, report
+from .launch import Case
+
+
+def examine_words(words: tuple[str, ...], options) -> int:
+    """Progress goes to standard error where the report, as JSON, has standard output."""
+    if not words or words == ("-m",):
+        raise Refused(
+            "Which program? Such as: clinic examine train.py, or clinic examine -m package.train"
+        )
+    if len(options.keras) > 1:
+        raise Refused(
+            "A program is examined on one generation of Keras at a time: give --keras 2 or --keras 3."
+        )
+    for place in (options.json, options.sarif):
+        if place and not Path(place).absolute().parent.is_dir():
+            raise Refused(f"There is no folder to write {str(place)!r} into.")
+    program = Case(
+        words,
+        Path.cwd(),
+        interpreter(options.python),
+        next(iter(options.keras), None),
+        options.limit,
+        options.steps,
+    )
+    with ended_like_ctrl_c():
+        found = examination.examine(program, options.devices, options.restart, tell_aside)
+    hand_over(found, program, options)
+    return report.exit_status(found)
+
+
+@contextlib.contextmanager
+def ended_like_ctrl_c():
+    """Whoever ends the examiner ends the program under examination with it, and hears what is known."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def interpreter(given: str) -> str:
+    """A path that still holds in a copy of the folder; symbolic links stay, since a virtual environment is one."""
+    found = shutil.which(given)
+    if not found:
+        raise Refused(f"{given!r} is no Python that can be run here: give another --python.")
+    return str(Path.cwd() / found)
+
+
+def tell_aside(line: str):
+    print(line, file=sys.stderr, flush=True)
+
+
+def hand_over(found, program: Case, options):
+    told = json.dumps(report.as_plain_object(found), indent=2)
+    if options.json == "-":
+        say(told)
+    else:
+        say(report.in_words(found))
+        if options.json:
+            write_whole(Path(options.json), told + "\n")
+    if options.sarif:
+        write_whole(
+            options.sarif, json.dumps(report.as_sarif(found, program.folder), indent=2) + "\n"
+        )
+
+
+def examine_patients(modes: list[str], generations: list[int]) -> int:
+    """Says what becomes of each as soon as it is known; exit status 1 if a healthy one is accused."""
+    known = {path.stem[:4] for path in files.sources().glob("fm*.py")}
+    for mode in modes:
+        choose("mode", mode, sorted(known))
+    scores = []
+    for keras in generations:
+        choose("keras", keras, runtime.GENERATIONS)
+        for patient in patients.chosen_patients(modes, keras):
+            scores.append(patients.examine_patient(patient))
+            say(patients.score_line(scores[-1]))
+    say(patients.score_totals(scores))
+    return 1 if any(each.accused for each in scores) else 0

@@ -1,0 +1,141 @@
+"""The whole examination: which runs are made, what is compared, and what comes of it."""
+
+from ..base.refusals import Refused
+from . import compare, devices, rules, silent
+from .facts import Examination, Observation, troubles_of
+from .launch import Case, Workplace, require_program
+
+USUAL_COUNTS = (1, 2)
+MOST_QUESTIONS = 3  # runs that are made to see whether a variable is missed
+
+
+def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
+    """Runs the program on every number of devices, and once more as it was, before it is compared with itself.
+
+    Ctrl-C ends it with what is known by then.
+    """
+    require_program(program)
+    if not counts or not all(isinstance(each, int) and 1 <= each <= 8 for each in counts):
+        raise Refused(
+            f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
+        )
+    return examined(program, sorted(set(counts)), tell, restart)
+
+
+def examined(program: Case, counts: list[int], tell, restart: bool = False) -> Examination:
+    """The same, of a program that can be run, on numbers of devices that there are."""
+    found = Examination(program.name)
+    partings = []
+    try:
+        partings = compare_devices(program, counts, found, tell)
+        ask_again(program, found, tell)
+        if restart:
+            try_restart(program, found, tell)
+    except KeyboardInterrupt:
+        found.stopped = True
+        found.notes.append("stopped before all runs were made")
+    found.findings = rules.findings_of(found.runs, partings)
+    found.notes += unexplained(partings, found)
+    found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
+    found.failure = failure_of(found)
+    return found
+
+
+def unexplained(partings: list, found: Examination) -> list[str]:
+    """What two runs differ in although no rule says why."""
+    if not partings or any("compared" in each.proof for each in found.findings):
+        return []
+    first = partings[0]
+    one, other = (devices.examples_of(run) for run in (first.one, first.other))
+    if one and other and one != other:
+        counts = f"{first.one.devices} and {first.other.devices} devices"
+        return [
+            f"a step takes in {one} and {other} examples on {counts}: these are other trainings"
+        ]
+    return [f"{first.words}; that is none of the modes by itself"]
+
+
+def make_run(program: Case, role: str, count: int, found: Examination, tell) -> Observation:
+    tell(f"running on {count} device{'s' if count > 1 else ''} ({role}) ...")
+    with Workplace(program) as place:
+        run = place.run(role, count, "--seed")
+    found.runs.append(run)
+    tell(f"  {run.ended} after {run.seconds:.1f} s")
+    if place.stopped:
+        raise KeyboardInterrupt
+    return run
+
+
+def compare_devices(program: Case, counts: list, found: Examination, tell) -> list:
+    """The largest number first, since most failures show there; fewer runs where nothing could be compared."""
+    first = make_run(program, "watched", counts[-1], found, tell)
+    if not comparable(first, found) or len(counts) < 2:
+        return []
+    others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
+    partings = [compare.parting(other, first) for other in others]
+    if not any(partings):
+        return []
+    again = make_run(program, "again", counts[-1], found, tell)
+    found.runs.remove(again)
+    if not compare.repeats(first, again):
+        found.notes.append(
+            "it does not repeat itself on the same devices, so its runs were not compared"
+        )
+        return []
+    return [each for each in partings if each]
+
+
+def ask_again(program: Case, found: Examination, tell):
+    """Whether the training misses a variable that no checkpoint holds: it is begun again at the first save."""
+    first = found.runs[0]
+    for number in silent.in_question(first)[:MOST_QUESTIONS] if first.ended == "finished" else ():
+        tell(
+            f"running with {first.variable(number)['name']} as it was at first, from the first save on ..."
+        )
+        with Workplace(program) as place:
+            other = place.run("asked", first.devices, "--seed", "--reset", str(number))
+        if compare.parting(first, other):
+            found.runs[0] = first = first.also({"fact": "missed", "numbers": [number]})
+
+
+def comparable(run: Observation, found: Examination) -> bool:
+    if run.ended != "finished":
+        return False
+    if run.replicas() < 2:
+        found.notes.append(
+            "it makes no strategy with several replicas, so there are no devices to compare"
+        )
+        return False
+    return True
+
+
+def try_restart(program: Case, found: Examination, tell):
+    """Kills the program after its first checkpoint and starts it again in the same folder."""
+    count = max(run.devices for run in found.runs)
+    with Workplace(program) as place:
+        tell(f"running on {count} devices, to be killed after the first checkpoint ...")
+        stopped = place.run("stopped", count, "--seed", "--die")
+        if stopped.ended != "killed" or not stopped.of("saved"):
+            return found.notes.append(
+                "it saved no checkpoint, so there was nothing to restart from"
+            )
+        tell("starting it again ...")
+        restarted = place.run("restarted", count, "--seed")
+    found.runs.append(restarted.also(*of_before(stopped)))
+
+
+def of_before(stopped: Observation) -> tuple:
+    """What the second start can know of the first: what was saved, and where. Its variables were other objects."""
+    gone = {"fact": "saved before", "held": [], "left": [], "optimizers": []}
+    return tuple(each | gone for each in stopped.facts if each["fact"] == "saved")
+
+
+def failure_of(found: Examination) -> str:
+    """A run that ended badly although no mode explains it."""
+    bad = next((each for each in found.runs if each.ended not in ("finished", "stopped")), None)
+    named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
+    if bad is None or named:
+        return ""
+    raised = bad.last("raised")
+    lines = raised.get("text", bad.output).strip().splitlines()
+    return f"{bad.ended} with status {bad.status}: {lines[-1] if lines else 'no output'}"

@@ -1,0 +1,224 @@
+"""The clinic's own modes as programs: each experiment of a notebook by itself, without the clinic's checks, and the score."""
+
+import ast
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..base import files
+from ..base.statements import needed
+from ..modes.mode import declared
+from ..processes import warm
+from ..switches.setups import Setup
+from . import examination
+from .facts import Finding, troubles_of
+from .launch import Case
+
+SUBJECTS = "broken", "fixed", "solved"
+PATIENT_LIMIT = 120
+STAND_IN_NAME = "patient_words"  # the module that stands in for `helpers` in a patient's folder
+# What a notebook takes from helpers, without checks: a program has none. It shows what it has found, and nobody compares.
+STAND_IN = '''\
+"""What programs made of notebooks take from the clinic; no check of the clinic's is among it."""
+
+import types
+
+import tensorflow as tf
+
+from helpers.modes import checks as real
+from helpers.switches import formats, runtime, strategies, tpu
+from helpers.switches.strategies import runner
+
+
+class Nothing:
+    def assert_optimizer_resumed(self, model, steps):
+        model.optimizer.build(model.trainable_variables)  # as the check does, before files are gone
+
+    def __getattr__(self, name):
+        return getattr(real, name) if name == "variable_of" else lambda *_, **__: None
+
+
+class Proof:
+    def __init__(self, what, got, want, tolerance=0):
+        print(what, [[float(x) for x in tf.reshape(tf.cast(each, "float64"), [-1])] for each in got])
+
+    def unwrap(self):
+        return self
+
+
+def build_strategy(setup):
+    if setup.strategy == "mirrored":
+        return tf.distribute.MirroredStrategy()
+    return strategies.TABLE[setup.strategy].build(setup.devices)
+
+
+def experiment(function):
+    return function
+
+
+def observe(**variables):
+    pass
+
+
+def values_of(weight):
+    return [part.numpy() for part in getattr(real.variable_of(weight), "values", [real.variable_of(weight)])]
+
+
+checks = Nothing()
+figures = types.SimpleNamespace(values_of=values_of)
+compiler = Nothing()
+workers = types.SimpleNamespace(launch=lambda place, pairs: [types.SimpleNamespace(unwrap=lambda: run(s)) for run, s in pairs])
+'''
+
+
+@dataclass(frozen=True)
+class Patient:
+    """One experiment of one mode, and what the examiner is to say of it."""
+
+    mode: str
+    subject: str
+    setup: Setup
+    text: str
+    guilty: int  # the line, or 0
+
+    @property
+    def sick(self) -> bool:
+        return self.subject == "broken" and declared(self.mode).expects(self.setup) != "works"
+
+
+@dataclass(frozen=True)
+class Score:
+    patient: Patient
+    findings: tuple[Finding, ...]
+    ended: str
+    troubles: tuple[str, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        return any(each.mode == self.patient.mode for each in self.findings)
+
+    @property
+    def on_line(self) -> bool:
+        lines = [each.line for each in self.findings if each.mode == self.patient.mode]
+        return self.patient.guilty in lines
+
+    @property
+    def accused(self) -> bool:
+        return not self.patient.sick and bool(self.findings)
+
+
+def patients_of(path: Path, keras: int) -> list[Patient]:
+    """The three programs of one source. Lines keep their numbers, so that the guilty one is where it was."""
+    text = path.read_text()
+    tree = ast.parse(text)
+    body = [each for each in tree.body if not isinstance(each, ast.Expr)]
+    mode = path.stem[:4]
+    return [
+        Patient(
+            mode,
+            subject,
+            setup_in(tree, keras),
+            program_of(text, body, subject),
+            guilty_line(text, body),
+        )
+        for subject in SUBJECTS
+    ]
+
+
+def setup_in(tree: ast.Module, keras: int) -> Setup:
+    """What the notebook's parameters say, with this generation of Keras."""
+    assigned = {
+        each.targets[0].id: each.value.value
+        for each in tree.body
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+    }
+    names = ("strategy", "devices", "save_format")
+    return Setup(**{name: assigned[name] for name in names}, keras=keras)
+
+
+def guilty_line(text: str, body: list) -> int:
+    """Of what `broken` is made of; other cells may have guilty lines of their own."""
+    lines = text.splitlines()
+    for statement in needed(body, {"broken"}):
+        for number in range(statement.lineno, statement.end_lineno + 1):
+            if "# guilty" in lines[number - 1]:
+                return number
+    return 0
+
+
+def program_of(text: str, body: list, subject: str) -> str:
+    """What an experiment needs, where it stood; everything else is an empty line."""
+    lines, kept = text.splitlines(), {}
+    for statement in needed(body, {subject}):
+        first = min(
+            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]
+        )
+        for number in range(first, statement.end_lineno + 1):
+            kept[number] = without_helpers(lines[number - 1])
+    whole = [kept.get(number, "") for number in range(1, len(lines) + 1)]
+    return "\n".join([*whole, f"{subject}(patient_setup.SETUP)", ""])
+
+
+def without_helpers(line: str) -> str:
+    return line.replace("from helpers import", f"from {STAND_IN_NAME} import")
+
+
+def lay_out_patient(patient: Patient, place: Path) -> Case:
+    """A folder with the program and its setup, and beside it what the program takes its words from."""
+    folder, words = place / "patient", place / "words"
+    folder.mkdir()
+    words.mkdir()
+    setup = f"from helpers.switches.setups import Setup\n\nSETUP = Setup(**{patient.setup.as_dict()!r})\n"
+    (words / f"{STAND_IN_NAME}.py").write_text(STAND_IN)
+    (words / "patient_setup.py").write_text(setup)
+    name = f"{patient.mode}_{patient.subject}.py"
+    (folder / name).write_text(patient.text.replace("\n", "import patient_setup\n", 1))
+    libraries = (str(words), str(files.HELPERS.parent))
+    options = {"keras": patient.setup.keras, "limit": PATIENT_LIMIT, "libraries": libraries}
+    return Case((name,), folder, warm=warm.warm(), **options)
+
+
+def examine_patient(patient: Patient) -> Score:
+    """As a reader's program is, on as many devices as its setup says."""
+    with tempfile.TemporaryDirectory() as place:
+        program = lay_out_patient(patient, Path(place).resolve())
+        counts = sorted({1, patient.setup.devices})
+        found = examination.examined(program, counts, lambda line: None)
+        return Score(patient, tuple(found.findings), found.runs[0].ended, troubles_of(found.runs))
+
+
+def chosen_patients(modes: list[str], keras: int) -> list[Patient]:
+    paths = [
+        path
+        for path in sorted(files.sources().glob("fm*.py"))
+        if not modes or path.stem[:4] in modes
+    ]
+    return [patient for path in paths for patient in patients_of(path, keras)]
+
+
+# The table
+
+
+def score_line(score: Score) -> str:
+    patient = score.patient
+    said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
+    if patient.sick:
+        word = (
+            "on the line" if score.named and score.on_line else "named" if score.named else "missed"
+        )
+        word += f" (guilty: {patient.guilty})" if not score.on_line else ""
+    else:
+        word = "ACCUSED" if score.accused else "healthy"
+    trouble = "".join(f"  TROUBLE {each}" for each in score.troubles)
+    return f"{patient.mode} {patient.subject:7} Keras {patient.setup.keras}  {word:12} {said}  [{score.ended}]{trouble}"
+
+
+def score_totals(scores: list[Score]) -> str:
+    sick = [each for each in scores if each.patient.sick]
+    well = [each for each in scores if not each.patient.sick]
+    named, lines = (
+        sum(each.named for each in sick),
+        sum(each.named and each.on_line for each in sick),
+    )
+    accused = sum(each.accused for each in well)
+    return f"{named} of {len(sick)} named, {lines} on the line; {accused} of {len(well)} healthy accused"

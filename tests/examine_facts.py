@@ -1,0 +1,51 @@
+"""Facts as the observer writes them, for the tests of the examiner."""
+
+from helpers.examine import rules
+from helpers.examine.facts import Observation
+
+LINE = [["/program/train.py", 7, "main"]]
+OTHER = [["/program/train.py", 20, "main"]]
+
+
+def variable(number, **changes):
+    usual = {"name": f"v{number}", "shape": [3], "dtype": "float32", "maker": "layer"}
+    usual |= {"copies": 0, "parts": [], "at": LINE, "number": number}
+    return {"fact": "variable"} | usual | changes
+
+
+def fact(kind, **facts):
+    return {"fact": kind, "at": LINE} | facts
+
+
+def run(*facts, devices=2, **options):
+    return Observation("watched", devices, tuple(facts), **options)
+
+
+def modes(*runs):
+    return [(each.mode, each.line) for each in rules.findings_of(list(runs))]
+
+
+def lost(**changes):
+    return {"number": 1, "trained": False, "read": True, "changed": True} | changes
+
+
+def saved(held=(2,), left=(), **changes):
+    usual = {"what": "checkpoint", "path": "ck-1", "held": list(held), "left": list(left)}
+    return fact("saved", **usual | {"optimizers": [], "made": [], "at": OTHER}) | changes
+
+
+def strategy(replicas=2):
+    return fact("strategy", name="MirroredStrategy", replicas=replicas)
+
+
+def state(**changes):
+    usual = {"kind": "Adam", "trains": [1], "steps": 3, "variables": [4, 5, 6], "at": "0.1"}
+    return usual | changes
+
+
+def updated(**changes):
+    return fact("updated", gradients=2, missing=0, at=OTHER) | changes
+
+
+def ended(**changes):
+    return {"fact": "ended", "how": "finished", "values": {}, "apart": [], "late": []} | changes

@@ -1,0 +1,47 @@
+"""Runs side by side, on facts alone: where they part, and what is made of it."""
+
+import pytest
+from examine_facts import ended, fact, run, state, strategy, updated, variable
+
+from helpers.examine import compare, rules
+
+
+def steps(update, devices=2, batch=8, **options):
+    before, after = [0.0, 1.0, 1.0, 1.0], [0.0, *(1.0 - update * each for each in (1, 2, 3))]
+    step = {"fact": "step", "number": 1, "values": {"1": after}, "before": {"1": before}}
+    sizes = fact("batch", sizes=[batch // devices] * devices)
+    gradient, end = fact("gradient", missing=0, of=1), ended(values={"1": after})
+    trained = updated(state=state())
+    facts = [strategy(devices), variable(1), sizes, gradient, trained, step, end]
+    return run(*facts, devices=devices, **options)
+
+
+def judged(one, other):
+    parting = compare.parting(one, other)
+    return [each.mode for each in rules.findings_of([other, one], [parting] if parting else [])]
+
+
+def test_an_update_that_grows_with_the_devices():
+    assert judged(steps(0.1, 1), steps(0.2, 2)) == ["fm37"]
+    assert judged(steps(0.1, 1), steps(0.4, 4)) == ["fm37"]
+
+
+def test_the_same_update_or_one_that_grows_with_the_batch():
+    assert judged(steps(0.1, 1), steps(0.1000001, 2)) == []
+    assert judged(steps(0.1, 1, batch=8), steps(0.2, 2, batch=16)) == []
+    assert judged(steps(0.1, 1), steps(0.13, 2)) == []
+
+
+def test_where_two_runs_part():
+    found = compare.parting(steps(0.1, 1), steps(0.2, 2))
+    assert (found.step, found.variable["name"]) == (1, "v1")
+    assert found.ratio == pytest.approx(2)
+    assert compare.parting(steps(0.1, 1), steps(0.1, 2)) is None
+    assert compare.repeats(steps(0.1), steps(0.1)) and not compare.repeats(steps(0.1), steps(0.2))
+
+
+def test_sixteen_bits_agree_to_less():
+    half = variable(9, dtype="bfloat16")
+    one, other = steps(0.10, 1), steps(0.11, 2)
+    assert compare.parting(one, other)
+    assert not compare.parting(run(half, *one.facts), run(half, *other.facts))

@@ -1,0 +1,260 @@
+"""The examiner's reports, the lines that it blames, and its answers to what cannot be examined. No TensorFlow."""
+
+import ast
+import json
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from helpers import cli
+from helpers.base import files
+from helpers.base.refusals import Refused
+from helpers.examine import examination, launch, places, report
+from helpers.examine.facts import Examination, Finding, Observation, read_facts
+
+
+@pytest.fixture
+def script(tmp_path):
+    text = """
+    def make(path):
+        return Model(path)
+
+
+    def build(size):
+        model = make(size)
+        return model
+
+
+    def main():
+        name = "weights"
+        model = build(4)
+        model.save_weights(name)
+        run(lambda: cond(model, build))
+
+
+    def around(step):
+        def train():
+            return strategy.run(step)
+
+        train()
+
+
+    def taught(choice):
+        layers = [choice]
+        return Model(layers)
+
+
+    def chosen():
+        way = fast
+        settings = {"units": 8}
+        taught(way)
+        load(lambda: make(**settings))
+
+
+    def outer():
+        def mine():
+            loss = 1
+            return loss
+
+        around(mine)
+    """
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(text))
+    return str(path)
+
+
+def frames(script, *lines):
+    """Frames as the observer tells them: the innermost first, by a part of their line."""
+    texts = Path(script).read_text().splitlines()
+    names = {}
+    for number, text in enumerate(texts, 1):
+        if text.strip().startswith("def "):
+            current = text.strip()[4:].split("(")[0]
+        names[number] = current if text else ""
+    numbers = [next(n for n, text in enumerate(texts, 1) if line in text) for line in lines]
+    return [[script, number, names[number]] for number in numbers]
+
+
+def code(at):
+    return places.code_at(at[0][0], at[0][1])
+
+
+def test_a_function_that_only_makes_something_is_looked_through(script):
+    at = frames(script, "Model(path)", "make(size)")
+    assert code(places.from_factory(at)) == "model = make(size)"
+
+
+def test_a_value_is_followed_to_its_assignment(script):
+    at = frames(script, "save_weights(name)")
+    assert code(places.from_value(at, ("save_weights",))) == 'name = "weights"'
+    assert code(places.from_value(at, ("restore",))) == "model.save_weights(name)"
+
+
+def test_a_value_is_followed_to_the_caller(script):
+    at = frames(script, "make(size)", "build(4)")
+    assert code(places.from_value(at, ("make",))) == "model = build(4)"
+    assert (
+        code(places.from_caller(frames(script, "Model(path)", "make(size)", "build(4)")))
+        == "model = build(4)"
+    )
+
+
+def test_the_function_that_put_things_together_decides(script):
+    at = frames(script, "Model(path)", "make(size)", "build(4)")
+    made = frames(script, 'name = "weights"')
+    assert code(places.deciding(at, made)) == "model = build(4)"
+    assert places.deciding(at, []) == tuple(at)
+
+
+def test_a_condition_is_blamed_for_what_it_leads_to(script):
+    at = frames(script, "make(size)", "run(lambda")
+    assert "cond(" in code(places.from_condition(at))
+
+
+def test_a_step_is_blamed_for_what_it_returns(script):
+    at = frames(script, "strategy.run(step)", "    train()", "around(mine)")
+    assert code(places.returned(at)) == "return loss"
+
+
+def test_what_a_caller_chose_is_followed_to_its_line(script):
+    at = frames(script, "Model(layers)", "taught(way)")
+    assert code(places.from_choice(at)) == "way = fast"
+    assert code(places.from_choice(at[:1])) == "return Model(layers)"
+
+
+def test_what_is_written_down_is_followed_to_its_line(script):
+    assert code(places.from_literal(frames(script, "load(lambda"))) == 'settings = {"units": 8}'
+    assert code(places.from_literal(frames(script, "taught(way)"))) == "taught(way)"
+
+
+def test_a_file_that_has_gone_has_no_lines():
+    at = [["/gone/train.py", 3, "main"]]
+    assert places.from_factory(at) == places.from_caller(at) == tuple(at)
+    assert places.code_at("/gone/train.py", 3) == ""
+
+
+# Reports
+
+
+def found_in(script, **options):
+    finding = Finding("fm05", ([script, 12, "main"],), "no checkpoint holds it", "observed", (2,))
+    runs = [Observation("watched", 2, keras=3, seconds=1.25)]
+    return Examination("train.py", runs, **{"findings": [finding], **options})
+
+
+def test_json_has_the_promised_shape(script):
+    told = json.loads(json.dumps(report.as_plain_object(found_in(script))))
+    assert list(told) == ["program", "runs", "findings"]
+    assert told["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
+    names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
+    assert list(told["findings"][0]) == names
+    assert told["findings"][0]["code"] == 'name = "weights"'
+    assert told["findings"][0]["notebook"] == "notebooks/fm05_untracked_variable.ipynb"
+
+
+def test_a_person_reads_line_mode_and_fix_first(script, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(script))
+    lines = report.in_words(found_in(script)).splitlines()
+    assert lines[0] == "train.py:12  fm05  no checkpoint holds it"
+    assert [line.split()[0] for line in lines[2:]] == ["proof", "fix", "notebook"]
+
+
+def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
+    told = report.as_sarif(found_in(script), tmp_path)["runs"][0]
+    assert [each["id"] for each in told["tool"]["driver"]["rules"]] == ["fm05"]
+    place = told["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
+
+
+def test_a_finding_without_a_line_is_told_all_the_same(script, tmp_path):
+    nowhere = found_in(script, findings=[Finding("fm37", (), "too large", "compared")])
+    assert report.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
+    assert report.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
+
+
+def test_exit_status(script):
+    assert report.exit_status(found_in(script)) == 1
+    assert report.exit_status(found_in(script, findings=[])) == 0
+    assert report.exit_status(found_in(script, findings=[], failure="raised")) == 3
+    assert report.exit_status(found_in(script, findings=[], stopped=True)) == 130
+    assert report.exit_status(found_in(script, stopped=True)) == 1
+
+
+def test_a_failure_of_its_own_is_told_with_its_last_line():
+    raised = {"fact": "raised", "text": "Traceback\nKeyError: 'x'", "error": "KeyError", "at": []}
+    run = Observation("watched", 2, (raised,), status=1, ended="raised")
+    told = examination.failure_of(Examination("train.py", [run]))
+    assert told == "raised with status 1: KeyError: 'x'"
+
+
+def test_facts_are_read_up_to_where_they_were_cut_off(tmp_path):
+    path = tmp_path / "facts"
+    path.write_text('{"fact": "started"}\n{"fact": "end')
+    assert read_facts(path) == ({"fact": "started"},)
+    assert read_facts(tmp_path / "none") == ()
+
+
+# What cannot be examined
+
+
+def refusal(capsys, *words):
+    assert cli.main(["examine", *words]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    return told[0]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        ([], "Which program?"),
+        (["-m"], "Which program?"),
+        (["none.py"], "There is no file 'none.py'"),
+        (["--python", "no-python", "train.py"], "is no Python"),
+        (["--keras", "2,3", "train.py"], "one generation"),
+        (["--keras", "4", "train.py"], "valid: 2, 3"),
+        (["--devices", "0", "train.py"], "whole numbers from 1 to 8"),
+        (["--devices", "two", "train.py"], "whole numbers from 1 to 8"),
+        (["--limit", "0", "train.py"], "--limit"),
+        (["--json", "none/it.json", "train.py"], "no folder to write 'none/it.json' into"),
+        (["--patients", "fm99"], "mode = 'fm99' is not known here"),
+        (["--patients", "fm01", "--keras", "2"], "mode = '--keras' is not known here"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_sentence(words, says, script, capsys, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(script))
+    assert says in refusal(capsys, *words)
+
+
+def test_an_interpreter_without_tensorflow(tmp_path, script):
+    bare = tmp_path / "python"
+    bare.write_text("#!/bin/sh\nexit 1\n")
+    bare.chmod(0o755)
+    program = launch.Case(("train.py",), tmp_path, python=str(bare))
+    with pytest.raises(Refused, match="has no TensorFlow"):
+        launch.require_program(program)
+
+
+def test_an_interpreter_that_the_observer_does_not_suit(tmp_path, script):
+    other = tmp_path / "python"
+    other.write_text("#!/bin/sh\necho too old\n")
+    other.chmod(0o755)
+    place = launch.Workplace(launch.Case(("train.py",), tmp_path, python=str(other)))
+    with place, pytest.raises(Refused, match="cannot start in .*: too old"):
+        place.run("watched", 1)
+
+
+def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
+    """TensorFlow 2.18 runs on Python 3.9; what describes a TPU is imported apart."""
+    for name in launch.OBSERVER_MODULES:
+        if name.startswith("examine/") and "tpu" not in name:
+            ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
+
+
+def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
+    monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
+    with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
+        launch.require_small(tmp_path)

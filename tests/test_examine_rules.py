@@ -1,0 +1,243 @@
+"""Rules of the examiner, on facts alone: what each must say, and what it must not say."""
+
+import pytest
+from examine_facts import (
+    LINE,
+    OTHER,
+    ended,
+    fact,
+    lost,
+    modes,
+    run,
+    saved,
+    state,
+    strategy,
+    updated,
+    variable,
+)
+
+from helpers.examine import rules, silent
+
+
+def test_nothing_is_said_of_nothing():
+    assert modes(run()) == modes() == []
+
+
+# fm05
+
+
+MINE = variable(1, maker="user")
+TOGETHER = {
+    "fact": "updated",
+    "gradients": 2,
+    "missing": 0,
+    "at": OTHER,
+    "state": {"trains": [1, 2], "steps": 1},
+}
+MISSED = {"fact": "missed", "numbers": [1]}
+
+
+def test_a_trained_variable_that_no_checkpoint_holds():
+    trained = saved(left=[lost(trained=True)])
+    assert modes(run(MINE, TOGETHER, trained)) == [("fm05", 7)]
+    assert modes(run(MINE, TOGETHER, trained, saved(held=[1, 2]))) == []
+    assert modes(run(MINE, TOGETHER, saved(left=[lost(trained=True)], what="model"))) == []
+    assert modes(run(MINE, trained)) == []  # by itself, as a model that is another matter
+
+
+def test_a_variable_that_another_run_has_missed():
+    assert modes(run(MINE, saved(left=[lost()]), MISSED)) == [("fm05", 7)]
+    assert modes(run(MINE, saved(left=[lost()]))) == []
+
+
+def test_a_variable_that_is_made_again_after_loading():
+    again, read = variable(3, maker="user"), fact("used", number=3)
+    facts = [MINE, saved(left=[lost()]), loaded()]
+    assert modes(run(*facts, again, read)) == [("fm05", 7)]
+    assert modes(run(*facts, again, fact("written", number=3, by="user", replicas=0), read)) == []
+    assert modes(run(*facts, again | {"at": OTHER}, read)) == modes(run(*facts, again)) == []
+
+
+@pytest.mark.parametrize(
+    "variable, left, asked",
+    [
+        (MINE, lost(), [1]),
+        (MINE, lost(read=False), []),
+        (MINE, lost(changed=False), []),
+        (MINE | {"dtype": "int64"}, lost(), []),
+        (MINE | {"maker": "layer"}, lost(), []),
+    ],
+    ids=["state", "unread", "unchanged", "count", "of-a-layer"],
+)
+def test_what_another_run_is_asked_for(variable, left, asked):
+    assert silent.in_question(run(variable, saved(left=[left]))) == asked
+
+
+# fm08, fm09, fm29, fm35
+
+
+def restored(path="ck-1", **changes):
+    usual = {"path": path, "unmatched": "", "holds": [1, 2], "optimizers": [], "at": LINE}
+    return fact("restored", **usual | {"made": OTHER} | changes)
+
+
+BEFORE = saved(fact="saved before", made=OTHER)
+
+
+def test_a_restart_that_does_not_find_what_was_saved():
+    assert modes(run(restored(None), BEFORE)) == [("fm08", 7)]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [restored(None), saved(made=OTHER)],
+        [restored(), restored(None), BEFORE],
+        [restored(None), BEFORE | {"made": LINE}],
+        [BEFORE],
+    ],
+    ids=["first start", "found at first", "another object", "no restore"],
+)
+def test_a_restore_that_has_nothing_to_find(facts):
+    assert modes(run(*facts)) == []
+
+
+SLOTS = [variable(1), variable(4, maker="optimizer"), variable(5, maker="optimizer")]
+
+
+def test_slots_that_were_not_there_when_the_file_was_saved():
+    late = restored(unmatched="Found 2 objects", holds=[1, 4, 5], optimizers=[state()])
+    assert modes(run(*SLOTS, saved(held=[1]), late)) == [("fm09", 20)]
+
+
+def test_slots_that_no_step_has_changed():
+    early = restored(unmatched="Found 2 objects", holds=[1, 4, 5], optimizers=[state(steps=0)])
+    assert modes(run(*SLOTS, saved(held=[1]), early)) == []
+
+
+def loaded(**changes):
+    usual = {"how": "load", "path": "ck-1", "numbers": [2], "single": [2], "scope": True}
+    return fact("loaded", **usual | {"replicas": 2} | changes)
+
+
+def test_an_optimizer_that_starts_anew_after_loading():
+    again = updated(state=state(trains=[2], steps=0))
+    assert modes(run(saved(optimizers=[state()]), loaded(), again)) == [("fm29", 7)]
+
+
+@pytest.mark.parametrize("new", [state(at="0.01"), state(kind="SGD"), state(variables=[4, 5])])
+def test_another_optimizer_is_another_training(new):
+    again = updated(state=new | {"trains": [2], "steps": 0})
+    kept = state(variables=new["variables"])
+    assert modes(run(saved(optimizers=[kept]), loaded(), again)) == []
+
+
+def test_what_was_made_after_a_restore():
+    late = [{"at": LINE, "path": "ck-1", "numbers": [1], "says": "Found 1 object"}]
+    assert modes(run(variable(1), ended(late=late))) == [("fm35", 7)]
+    assert modes(run(variable(1), ended(late=[late[0] | {"numbers": []}]))) == []
+
+
+# fm11, fm19, fm21, fm23, fm25, fm26, fm38
+
+
+def test_no_gradients_for_an_unbuilt_model():
+    early = fact("unbuilt", name="model", made=LINE)
+    nothing = updated(gradients=0, state=state())
+    assert modes(run(early, nothing)) == [("fm11", 7)]
+    assert modes(run(early, updated(state=state()))) == []
+
+
+def test_a_mean_of_means():
+    assert modes(run(fact("reduced", sizes=[3, 1], values=[1.0, 5.0]))) == [("fm19", 7)]
+    assert modes(run(fact("reduced", sizes=[3, 1], values=[2.0, 2.0]))) == []
+    assert modes(run(fact("reduced", sizes=[4, 0], values=[2.0, float("nan")]))) == [("fm19", 7)]
+
+
+def batches(replicas, each, *more):
+    sizes = fact("batch", sizes=[each] * replicas)
+    return run(strategy(replicas), fact("by_function"), sizes, *more, devices=replicas)
+
+
+def test_a_whole_batch_for_each_replica():
+    batched = fact("batched", size=8, at=OTHER)
+    assert modes(batches(1, 8), batches(2, 8, batched)) == [("fm21", 20)]
+    assert modes(batches(1, 8), batches(2, 4, batched)) == []
+
+
+def test_a_program_that_asks_how_many_replicas_there_are_means_it():
+    asked = fact("asked")
+    assert modes(batches(1, 8, asked), batches(2, 8, asked)) == []
+
+
+def written(**changes):
+    return fact("written", **{"number": 1, "by": "user", "replicas": 2, "at": OTHER} | changes)
+
+
+def test_replicas_that_write_to_a_variable_outside_the_scope():
+    assert modes(run(MINE, written())) == [("fm23", 7)]
+    assert modes(run(variable(1, maker="user", copies=2), written())) == []
+    assert modes(run(variable(1, maker="metric"), written(by="metric"))) == []
+    assert modes(run(MINE, written(replicas=0))) == []
+
+
+MIRRORED = variable(1, copies=2, parts=[10, 11])
+
+
+def test_a_model_loaded_outside_the_scope_that_takes_the_place_of_the_saved_one():
+    models = [MIRRORED, variable(2), saved(held=[1], what="model")]
+    outside = [called(8, 1, 1), *models, loaded(scope=False)]
+    assert modes(run(*outside, called(8, 1, 2))) == [("fm25", 7)]
+    assert modes(run(*outside)) == modes(run(*models, loaded(scope=False), called(8, 1, 2))) == []
+    assert modes(run(*outside, loaded(), called(8, 1, 2))) == []
+
+
+def test_a_model_that_was_on_one_device_all_along():
+    single = [called(8, 1, 1), variable(1), variable(2), saved(held=[1]), loaded(scope=False)]
+    assert modes(run(*single, called(8, 1, 2))) == []
+
+
+def called(size, replicas, number):
+    return fact("called", size=size, replicas=replicas, numbers=[number], at=OTHER)
+
+
+def goes_on(size, trains=2):
+    trained = updated(state=state(trains=[trains], steps=9))
+    return run(called(8, 1, 1), saved(held=[1]), loaded(), called(size, 2, 2), trained)
+
+
+def test_a_training_that_goes_on_with_larger_steps():
+    assert modes(goes_on(8)) == [("fm26", 20)]
+    assert modes(goes_on(4)) == modes(goes_on(8, trains=5)) == []
+
+
+def test_replicas_that_differ_at_the_end():
+    assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 0.2}]))) == [("fm38", 7)]
+    assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
+
+
+# Loud modes
+
+
+def raised(text, **changes):
+    usual = {"error": "ValueError", "text": f"ValueError: {text}", "at": LINE, "inside": []}
+    return fact("raised", **usual | changes)
+
+
+def test_an_exception_is_named_by_triage():
+    words = "No gradients provided for any variable."
+    assert modes(run(raised(words), ended="raised")) == [("fm34", 7)]
+    assert modes(run(raised("something else"), ended="raised")) == []
+
+
+def test_what_a_traced_function_says_is_further_in():
+    inside = [["/program/train.py", 31, "step"]]
+    words = "The filename must end in `.weights.h5`. Received: filepath=my"
+    assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
+
+
+def test_every_rule_is_of_a_mode_that_exists():
+    from helpers.examine import loud
+    from helpers.triage import known
+
+    assert {*rules.RULES, *loud.BLAMED} <= set(known.declared_modes())

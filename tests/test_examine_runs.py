@@ -1,0 +1,168 @@
+"""The examiner on programs of its own: real runs, each in its own process. They take a quarter of a minute each."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from helpers import cli
+from helpers.base import files
+
+pytestmark = pytest.mark.slow
+
+TRAINING = """
+    import numpy as np
+    import tensorflow as tf
+
+    import helpers  # a module of the program's own
+
+    BATCH = 16
+    tf.keras.utils.set_random_seed(1)
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1)]
+        model = tf.keras.Sequential(layers)
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+        optimizer.build(model.trainable_variables)
+        mean = tf.Variable(tf.zeros(3), aggregation=tf.VariableAggregation.MEAN)
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, mean=mean)
+    manager = tf.train.CheckpointManager(checkpoint, "checkpoints", max_to_keep=2)
+    checkpoint.restore(manager.latest_checkpoint)
+
+    def loss_of(errors):
+        return tf.nn.compute_average_loss(errors, global_batch_size=BATCH)
+
+    def step(batch):
+        mean.assign(0.9 * mean + 0.1 * tf.reduce_mean(batch, axis=0))
+        with tf.GradientTape() as tape:
+            loss = loss_of(tf.square(model(batch - mean)[:, 0] - 1.0))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    @tf.function
+    def train(batch):
+        return strategy.reduce("SUM", strategy.run(step, args=(batch,)), axis=None)
+
+    numbers = np.random.default_rng(0).normal(size=(64, 3)).astype("float32")
+    dataset = tf.data.Dataset.from_tensor_slices(numbers).batch(BATCH)
+    for epoch in range(2):
+        for batch in strategy.experimental_distribute_dataset(dataset):
+            loss = train(batch)
+        manager.save()
+    print(helpers.word, float(loss))
+"""
+
+
+@pytest.fixture
+def examined(tmp_path, monkeypatch, capfd):
+    """Writes a program, examines it, and gives the exit status and the report."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helpers.py").write_text("word = 'mine'\n")
+
+    def examine(text, *options):
+        (tmp_path / "train.py").write_text(textwrap.dedent(text))
+        before = sorted(os.listdir(tmp_path))
+        status = cli.main(["examine", "--json", "-", "--limit", "240", *options, "train.py"])
+        assert sorted(os.listdir(tmp_path)) == before
+        return status, json.loads(capfd.readouterr().out)
+
+    return examine
+
+
+def found(told):
+    return [(each["mode"], each["code"]) for each in told["findings"]]
+
+
+def test_a_healthy_program_and_its_folder_are_left_in_peace(examined):
+    status, told = examined(TRAINING, "--restart")
+    assert (status, told["findings"]) == (0, [])
+    assert [each["ended"] for each in told["runs"]] == ["finished"] * 3
+
+
+def test_a_mean_over_each_replicas_part(examined):
+    loss = "tf.nn.compute_average_loss(errors, global_batch_size=BATCH)"
+    status, told = examined(TRAINING.replace(loss, "tf.reduce_mean(errors)"))
+    assert (status, [mode for mode, _ in found(told)]) == (1, ["fm37"])
+
+
+def test_a_variable_that_the_checkpoint_lacks(examined):
+    status, told = examined(TRAINING.replace(", mean=mean)", ")"), "--devices", "2")
+    line = "mean = tf.Variable(tf.zeros(3), aggregation=tf.VariableAggregation.MEAN)"
+    assert (status, found(told)) == (1, [("fm05", line)])
+
+
+def test_a_restart_that_looks_elsewhere(examined):
+    elsewhere = 'tf.train.latest_checkpoint("checkpoint")'
+    text = TRAINING.replace("restore(manager.latest_checkpoint)", f"restore({elsewhere})")
+    status, told = examined(text, "--devices", "2", "--restart")
+    assert (status, found(told)) == (1, [("fm08", f"checkpoint.restore({elsewhere})")])
+
+
+ON_A_TPU = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+    tf.config.experimental_connect_to_cluster(resolver)
+    tf.tpu.experimental.initialize_tpu_system(resolver)
+    strategy = tf.distribute.TPUStrategy(resolver)
+    assert isinstance(strategy, tf.distribute.TPUStrategy)
+
+    def step():
+        return tf.constant(1.0)
+
+    run = tf.function(lambda: strategy.reduce("SUM", strategy.run(step), axis=None))
+    assert float(run()) == strategy.num_replicas_in_sync == 8
+"""
+
+
+def test_a_program_that_asks_for_a_tpu_gets_the_described_one(examined):
+    status, told = examined(ON_A_TPU, "--devices", "2")
+    assert (status, told["findings"]) == (0, [])
+
+
+def test_what_a_tpu_refuses_is_named_on_its_line(examined):
+    status, told = examined(f"{ON_A_TPU}\n    strategy.run(step)\n", "--devices", "2")
+    assert (status, found(told)) == (1, [("fm16", "strategy.run(step)")])
+
+
+@pytest.mark.parametrize(
+    "text, ended",
+    [
+        ("input()", "raised"),
+        ("import sys; sys.exit(7)", "left"),
+        ("import os; os._exit(4)", "killed"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
+    ],
+)
+def test_a_program_that_fails_in_its_own_way(examined, text, ended):
+    status, told = examined(text)
+    assert (status, told["runs"][0]["ended"]) == (3, ended)
+
+
+def test_a_program_that_never_ends(examined):
+    status, told = examined("while True: print('x' * 99)", "--limit", "3")
+    assert (status, told["runs"][0]["ended"]) == (3, "hangs")
+
+
+def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
+    (tmp_path / "train.py").write_text("import time; open('pid', 'w').close(); time.sleep(99)")
+    command = [sys.executable, "-m", "helpers", "examine", "train.py"]
+    options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    places = os.environ | {"PYTHONPATH": str(files.HELPERS.parent)}
+    with subprocess.Popen(command, env=places, **options) as process:
+        assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
+        time.sleep(2)  # for the program to begin
+        process.terminate()
+        told, _ = process.communicate(timeout=20)
+    assert "stopped before all runs were made" in told
+    assert process.returncode == 130
+
+
+def test_a_program_that_never_trains(examined):
+    status, told = examined("print('nothing')")
+    assert (status, told["findings"]) == (0, [])
