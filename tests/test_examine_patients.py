@@ -10,11 +10,11 @@ import pytest
 from helpers.base import files
 from helpers.examine import patients, rules
 
-SCORED = ("fm01", "fm05", "fm09", "fm19", "fm21", "fm23", "fm25", "fm29", "fm35", "fm37", "fm38")
+SCORED = ("fm01", "fm03", "fm09", "fm21", "fm23", "fm25", "fm29", "fm35", "fm37", "fm38")
 
 
 def sources_by_mode():
-    return {path.stem[:4]: path for path in files.sources().glob("fm*.py")}
+    return {path.stem[:4]: path for path in files.source_folder().glob("fm*.py")}
 
 
 @pytest.mark.parametrize("mode", sorted(sources_by_mode()))

@@ -88,7 +88,7 @@ def test_what_is_no_notebook_of_a_mode_is_one_line(tmp_path, capsys):
     assert {name: each.result for name, each in found.items()} == {
         "unchanged": "red",
         "a ": "red",  # a name that no terminal should be shown as it is
-        "mine": "red",  # known by the mode that it declares
+        "mine": "red",  # known by the mode that it opens
         "fm06_nonsense": "not run",
         "fm07_folder": "not run",
         "fm08_large": "not run",

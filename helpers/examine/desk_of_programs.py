@@ -81,7 +81,7 @@ def hand_over(found, program: Case, options):
 
 def examine_patients(modes: list[str], generations: list[int]) -> int:
     """Says what becomes of each as soon as it is known; exit status 1 if a healthy one is accused."""
-    known = {path.stem[:4] for path in files.sources().glob("fm*.py")}
+    known = {path.stem[:4] for path in files.source_folder().glob("fm*.py")}
     for mode in modes:
         choose("mode", mode, sorted(known))
     scores = []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..base import files
 from ..base.statements import needed
-from ..modes.mode import declared
+from ..modes.mode import mode_by_id
 from ..processes import warm
 from ..switches.setups import Setup
 from . import examination
@@ -83,7 +83,7 @@ class Patient:
 
     @property
     def sick(self) -> bool:
-        return self.subject == "broken" and declared(self.mode).expects(self.setup) != "works"
+        return self.subject == "broken" and mode_by_id(self.mode).expects(self.setup) != "works"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def examine_patient(patient: Patient) -> Score:
 def chosen_patients(modes: list[str], keras: int) -> list[Patient]:
     paths = [
         path
-        for path in sorted(files.sources().glob("fm*.py"))
+        for path in sorted(files.source_folder().glob("fm*.py"))
         if not modes or path.stem[:4] in modes
     ]
     return [patient for path in paths for patient in patients_of(path, keras)]

@@ -15,7 +15,7 @@ def mode_facts(mode: str) -> dict:
     return known.declared_modes().get(mode, {})
 
 
-def notebook_path(mode: str) -> str:
+def page_of_finding(mode: str) -> str:
     return f"notebooks/{mode}_{mode_facts(mode).get('slug', '')}.ipynb"
 
 
@@ -29,7 +29,7 @@ def finding_as_dict(found: Finding) -> dict:
         "proof": found.proof,
         "devices": list(found.devices),
         "fix": mode_facts(found.mode).get("fix", ""),
-        "notebook": notebook_path(found.mode),
+        "notebook": page_of_finding(found.mode),
     }
 
 
@@ -111,7 +111,7 @@ def sarif_rule(mode: str) -> dict:
         "name": facts.get("slug", mode),
         "shortDescription": {"text": facts.get("title", mode)},
         "help": {"text": facts.get("fix", "")},
-        "helpUri": f"{address()}/blob/{project.setting()['tag']}/{notebook_path(mode)}",
+        "helpUri": f"{address()}/blob/{project.setting()['tag']}/{page_of_finding(mode)}",
     }
 
 

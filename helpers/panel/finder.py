@@ -15,13 +15,13 @@ def matching(words: str = "", document: str = "", strategy: str = "") -> list[Fa
     return [
         mode
         for mode in all_declared()
-        if all(word in told(mode) for word in words.casefold().split())
+        if all(word in all_it_says(mode) for word in words.casefold().split())
         and document in ("", mode.document)
         and any(not strategy or shows(symptom, strategy) for symptom in mode.symptoms)
     ]
 
 
-def told(mode: FailureMode) -> str:
+def all_it_says(mode: FailureMode) -> str:
     """All that a mode says of itself."""
     said = [f"{each.raises} {each.says}" for each in mode.symptoms]
     return " ".join([mode.name, mode.slug, mode.title, mode.sees, *said]).casefold()

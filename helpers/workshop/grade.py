@@ -118,11 +118,11 @@ def prepared(name: str, path: Path, own: dict[str, Path]) -> str | Grade | None:
 
 
 def mode_of(path: Path) -> str | None:
-    """The id in a notebook's name, or else in the declaration that it holds."""
+    """The id in a notebook's name, or else that of the mode that it opens."""
     in_name = re.search(r"fm\d+", path.stem)
     if in_name or not readable(path):
         return in_name and in_name.group()
-    in_text = re.search(r'id=\\"(fm\d+)\\"', path.read_text(errors="replace"))
+    in_text = re.search(r'helpers\.open\(\\"(fm\d+)\\"', path.read_text(errors="replace"))
     return in_text and in_text.group(1)
 
 

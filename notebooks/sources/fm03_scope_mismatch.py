@@ -224,6 +224,8 @@ def train(strategy, model):
     def train_step():
         strategy.run(step)
 
+    with strategy.scope():
+        model.optimizer.build(model.trainable_variables)  # not in a replica: see fm32
     for _ in range(STEPS):
         train_step()
 

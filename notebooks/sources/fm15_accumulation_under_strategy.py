@@ -27,6 +27,12 @@ MODE = FailureMode(
     switches=("strategy",),
     symptoms=(
         Symptom(
+            "ValueError",
+            r"To use this dataset, you need to pass this dataset to ClusterCoordinator",
+            strategies=("parameter_server",),
+            keras=(2,),
+        ),
+        Symptom(
             "RuntimeError",
             r"`merge_call` called while defining a new graph or a tf\.function",
             strategies=("mirrored", "central_storage", "multi_worker", "parameter_server"),
