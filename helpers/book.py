@@ -6,6 +6,7 @@ from .base import files
 from .base.files import write_whole
 from .base.reports import MIME
 from .base.templates import from_template
+from .modes.mode import mode_by_id
 from .modes.verdicts import OUTCOMES, Verdict, rows
 from .notebooks import render, sources
 from .panel.cards import NOTE
@@ -37,6 +38,8 @@ def page(path: Path) -> str:
     notebook = sources.open_notebook(path)
     if path.stem == "atlas":
         show_filters(notebook)
+    if path.stem.startswith("fm"):
+        notebook.cells.append(searched_for(mode_by_id(path.stem.split("_")[0])))
     for cell in notebook.cells:
         if cell.cell_type == "code":
             fold(cell)
@@ -44,6 +47,14 @@ def page(path: Path) -> str:
                 describe(cell, output)
                 speak(output.get("data", {}), path.stem)
     return render.as_text(notebook)
+
+
+def searched_for(mode):
+    """The words of a mode's symptoms, so that whoever searches the pages for a message finds this one."""
+    from nbformat.v4 import new_markdown_cell
+
+    lines = [f"- `{symptom.raises}: {symptom.says}`" for symptom in mode.symptoms]
+    return new_markdown_cell("\n".join(["## Patterns of its messages", "", *lines]))
 
 
 def fold(cell):

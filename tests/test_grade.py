@@ -141,7 +141,7 @@ def test_who_solves_an_exercise_as_its_solution_does_is_not_refused(mode):
 
 PID = "import os, time; "
 RUN = {
-    "right": (RIGHT, "green: the predictions after the restart"),
+    "right": (RIGHT, "green: the learning rate is that"),
     "raises": (first("raise ValueError(chr(27) + '[31m no\\nfive' + chr(0))"), "red: five"),
     "dies": (first("import os; os._exit(0)"), "red: the kernel died"),
     "leaves": (first("raise SystemExit(0)", RIGHT), "red: it ends the run before its verdict"),
@@ -161,8 +161,8 @@ def test_what_is_run_is_judged_by_its_step_and_the_rest_goes_on(tmp_path, capsys
     folder = hand_in(tmp_path / "in", {name: text for name, (text, _) in RUN.items()})
     beside = notebook(FM05)  # a helper in a cell of its own, and a cell of scratch that fails
     at = beside.cells.index(cell(beside, "exercise"))
-    helper = "def both(model, mean):\n    return {'model': model, 'mean': mean}"
-    beside.cells[at].source = RIGHT.replace("(model=model, mean=mean)", "(**both(model, mean))")
+    helper = "def both(model, epoch):\n    return {'model': model, 'epoch': epoch}"
+    beside.cells[at].source = RIGHT.replace("(model=model, epoch=epoch)", "(**both(model, epoch))")
     new = nbformat.v4.new_code_cell
     beside.cells[at:at] = [new(helper), new("!ls\n%who"), new("1 / 0\nmodel = 3")]
     nbformat.write(beside, folder / "fm05_beside.ipynb")

@@ -41,7 +41,7 @@ def few(project, monkeypatch):
 @pytest.mark.parametrize(
     "tag, old, new, counts",
     [
-        ("bootstrap", "import os", "import os, io", False),
+        ("bootstrap", "import importlib", "import io, importlib", False),
         ("parameters", "[2, 3]", "[2, 3, 4]", False),
         ("parameters", "keras = 3", "keras = 2", True),
         ("exercise", "def attempt", "def trial", True),
