@@ -82,7 +82,8 @@ def test_two_jobs_run_at_once(tmp_path):
 
 
 def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
-    path = changed(short(tmp_path), "    broken(setup)", "    pass")
+    nothing = "clinic.reproduces(experiment(lambda setup: None))"
+    path = changed(short(tmp_path), "clinic.reproduces(broken)", nothing)
     assert run(path, "-o", tmp_path / "out") == 1
     (line,) = lines(tmp_path / "out")
     assert line["agrees"] is False and "did not reproduce" in line["says"]

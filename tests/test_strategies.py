@@ -163,7 +163,7 @@ def children_of(pid: int) -> list[int]:
     return [
         child.pid
         for child in psutil.Process(pid).children()
-        if "helpers.modes.workers" in child.cmdline()
+        if child.status() != psutil.STATUS_ZOMBIE and "helpers.modes.workers" in child.cmdline()
     ]
 
 
