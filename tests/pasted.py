@@ -11,7 +11,6 @@ import re
 import sys
 import tempfile
 import time
-import traceback
 from pathlib import Path
 
 from helpers.base import files
@@ -77,11 +76,10 @@ def main():
     runtime.start_tensorflow()
     import tensorflow as tf
 
-    cpu = tf.config.list_physical_devices("CPU")[0]
     if not question["tpu"]:
+        cpu = tf.config.list_physical_devices("CPU")[0]
         two = [tf.config.LogicalDeviceConfiguration()] * 2
-        with contextlib.suppress(RuntimeError):  # start_tensorflow may have split it already
-            tf.config.set_logical_device_configuration(cpu, two)
+        tf.config.set_logical_device_configuration(cpu, two)
         use_two_devices(tf)
     else:
         tpu.strategy()  # whose class is made from TensorFlow's own
@@ -110,8 +108,7 @@ def outcome(script: Path) -> dict:
         try:
             exec(code, {"__name__": "__main__", "__file__": str(script)})
         except Exception as reason:
-            lines = [each.lineno for each in traceback.extract_tb(reason.__traceback__)]
-            error = {"name": type(reason).__name__, "message": str(reason), "line": lines[-1]}
+            error = {"name": type(reason).__name__, "message": str(reason)}
     return {"printed": said.getvalue().splitlines(), "error": error}
 
 

@@ -29,12 +29,12 @@ def sources(root: Path) -> dict[str, ast.Module]:
     }
 
 
-@functools.cache
 def without_magics(text: str) -> str:
     """Python, where a cell has lines that only IPython reads."""
     return re.sub(r"^(\s*)%.*$", r"\1pass", text, flags=re.MULTILINE)
 
 
+@functools.cache
 def private_names_used(root: Path = ROOT) -> set[tuple[str, str]]:
     """Every file of ours with every private name of others that it uses, also in code that it holds as text."""
     modules = {path.stem for path in root.glob("helpers/**/*.py")}

@@ -7,20 +7,18 @@ import ast
 
 import pytest
 
-from helpers.base import files
 from helpers.examine import patients, rules
 
 SCORED = ("fm01", "fm03", "fm09", "fm21", "fm23", "fm25", "fm29", "fm35", "fm37", "fm38")
 
 
-def sources_by_mode():
-    return {path.stem[:4]: path for path in files.source_folder().glob("fm*.py")}
+SOURCES = patients.patient_sources()
 
 
-@pytest.mark.parametrize("mode", sorted(sources_by_mode()))
+@pytest.mark.parametrize("mode", SOURCES)
 def test_patients_are_programs_with_their_lines(mode):
-    text = sources_by_mode()[mode].read_text().splitlines()
-    for patient in patients.patients_of(sources_by_mode()[mode], 3):
+    text = SOURCES[mode].read_text().splitlines()
+    for patient in patients.patients_of(SOURCES[mode], 3):
         ast.parse(patient.text)
         assert "helpers import" not in patient.text and "clinic." not in patient.text
         assert patient.subject == "broken" or "# guilty" not in patient.text

@@ -1,16 +1,17 @@
 """What a reader sees first: the words of the failure, the story, and no more code than opens the clinic."""
 
-import json
 import re
 from pathlib import Path
 
 import nbformat
 from law import all_tests_of, edit
+from pasted import code_lines
 from test_laws_pages import FM25, edit_notebook, mode_sources
 
 from helpers.base import files
 from helpers.modes.mode import from_plain
 from helpers.notebooks import catalog, sources
+from helpers.records import store
 
 MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
 FIRST_SCREEN = 20  # lines of code that may stand before the story
@@ -31,14 +32,13 @@ def lines_before_story(path: Path) -> int:
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.source.startswith("## "):
             return count
-        lines = [line.strip() for line in cell.source.splitlines()]
-        count += cell.cell_type == "code" and sum(bool(line) and line[0] != "#" for line in lines)
+        count += len(code_lines(cell.source)) if cell.cell_type == "code" else 0
     return count
 
 
 def law_declared_apart() -> list[str]:
     """What a source declares is in the catalog as it stands there, and on no page; a page opens its own mode."""
-    known, problems = json.loads(files.catalog_file().read_text()), []
+    known, problems = files.read_catalog(), []
     for source in mode_sources():
         mode, page = catalog.read_mode(source), sources.notebook_path(source).read_text()
         if from_plain(known.get(mode.id) or known["fm01"]) != mode:
@@ -78,11 +78,9 @@ def pieces(block: str):
 
 def recorded_messages(keras: int) -> dict[str, list[str]]:
     """For each mode what its broken code has said in this record, with the class that it declares for that."""
-    said = {mode.id: [] for mode in catalog.modes()}
     modes = {mode.id: mode for mode in catalog.modes()}
-    for line in json.loads((files.notebooks() / f"records/cpu-keras{keras}.json").read_text())[
-        "verdicts"
-    ]:
+    said = {name: [] for name in modes}
+    for line in store.read_record(f"cpu-keras{keras}")["verdicts"]:
         kinds = {each.raises for each in modes[line["mode"]].symptoms}
         said[line["mode"]] += [" ".join(f"{kind}: {line['says']}".split()) for kind in kinds]
     return said

@@ -11,6 +11,7 @@ from helpers import pasted
 from helpers.base import files
 from helpers.modes import checks
 from helpers.notebooks import catalog
+from helpers.records import store
 
 MODES = {mode.id: mode for mode in catalog.modes()}
 LONGEST = 10
@@ -19,11 +20,6 @@ ALLOWED = {"tensorflow", "keras", "numpy", "os", "tempfile"}
 
 def notebook(mode):
     return nbformat.read(files.ROOT / mode.notebook, as_version=4)
-
-
-def parameter(found, name: str):
-    cell = next(each for each in found.cells if "parameters" in each.metadata.get("tags", []))
-    return ast.literal_eval(re.search(rf"^{name} = ([^#\n]+)", cell.source, re.M).group(1).strip())
 
 
 def imported(block: str) -> set[str]:
@@ -51,7 +47,7 @@ def test_a_fix_can_be_pasted(mode):
     """The first block fails in the words of its mode, or prints what is wrong; the second prints what is right."""
     page = notebook(mode)
     for number, block in enumerate(blocks(page)):
-        came = run_script(block, parameter(page, "keras"), mode.id in DESCRIBED_TPU)
+        came = run_script(block, store.parameters_of(page)["keras"], mode.id in DESCRIBED_TPU)
         told = raised_as_told(block)
         assert bool(came["error"]) == bool(told), came
         assert came["printed"] == printed_as_told(block)[: len(came["printed"])]

@@ -1,5 +1,6 @@
 """Where things lie, and files that are written whole. Paths are asked for when they are needed, never kept."""
 
+import json
 import os
 from pathlib import Path
 
@@ -30,6 +31,11 @@ def source_folder() -> Path:
 
 def catalog_file() -> Path:
     return helpers() / "notebooks" / "catalog.json"
+
+
+def read_catalog() -> dict:
+    """What every mode declares, by its id, as plain values."""
+    return json.loads(catalog_file().read_text())
 
 
 def write_whole(path: Path, text: str):

@@ -29,7 +29,6 @@ MODULES = TOOLS | {
     "checkup": "records.checkup",
     "desk": "triage.desk",
     "finder": "panel.finder",
-    "hosts": "switches.hosts",
     "runtime": "switches.runtime",
     "tpu": "switches.tpu",
     "workers": "modes.workers",

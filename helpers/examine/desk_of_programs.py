@@ -7,7 +7,6 @@ import signal
 import sys
 from pathlib import Path
 
-from ..base import files
 from ..base.files import write_whole
 from ..base.refusals import Refused, choose
 from ..base.reports import say
@@ -81,9 +80,8 @@ def hand_over(found, program: Case, options):
 
 def examine_patients(modes: list[str], generations: list[int]) -> int:
     """Says what becomes of each as soon as it is known; exit status 1 if a healthy one is accused."""
-    known = {path.stem[:4] for path in files.source_folder().glob("fm*.py")}
     for mode in modes:
-        choose("mode", mode, sorted(known))
+        choose("mode", mode, patients.patient_sources())
     scores = []
     for keras in generations:
         choose("keras", keras, runtime.GENERATIONS)

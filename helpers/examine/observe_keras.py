@@ -21,9 +21,8 @@ def watch_keras(package: str):
     hook(model, "__call__", None, model_called)
     hook_property(definer(model, "trainable_variables"), "trainable_variables", asked_for_weights)
     for name in {"apply", "apply_gradients"}:
-        owner = next((each for each in optimizer.__mro__ if name in vars(each)), None)
-        if owner:
-            listen_to_updates(owner, name)
+        if hasattr(optimizer, name):
+            listen_to_updates(definer(optimizer, name), name)
     for name in ("save", "save_weights"):
         hook(definer(model, name), name, None, model_saved, "save")
     hook(definer(model, "set_weights"), "set_weights", None, files.arrays_put_in)
@@ -96,10 +95,13 @@ def updated(args, options):
 
 
 def model_saved(_, args, options):
-    path = args[1] if len(args) > 1 else options.get("filepath", "")
-    files.saved("model", path, variables.numbers_of(args[0].variables))
+    files.saved("model", file_in(args, options), variables.numbers_of(args[0].variables))
 
 
 def weights_loaded(_, args, options):
-    path = args[1] if len(args) > 1 else options.get("filepath", "")
-    files.loaded(variables.numbers_of(args[0].variables), str(path), "load_weights")
+    path = str(file_in(args, options))
+    files.loaded(variables.numbers_of(args[0].variables), path, "load_weights")
+
+
+def file_in(args, options):
+    return args[1] if len(args) > 1 else options.get("filepath", "")

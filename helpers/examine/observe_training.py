@@ -130,7 +130,7 @@ def iterated(iterator, args, options):
 def batch_taken(batch, args, options):
     import tensorflow as tf
 
-    parts = values_of_replicas(tf.nest.flatten(batch)[0])
+    parts = variables.copies_of(tf.nest.flatten(batch)[0])
     sizes = [int(each.shape[0]) for each in parts if each.shape.rank and each.shape[0] is not None]
     if len(sizes) == len(parts):
         SIZES[:] = sizes
@@ -144,17 +144,13 @@ def batched(_, args, options):
         note("batched", size=size, at=where())
 
 
-def values_of_replicas(value) -> list:
-    return list(value.values) if hasattr(type(value), "values") else [value]
-
-
 def reduced(result, args, options):
     """A mean over replicas: what each of them gave, and how many examples it had."""
     given = dict(zip(("self", "reduce_op", "value", "axis"), args)) | options
     how = str(given["reduce_op"]).upper()
     if "MEAN" not in how or given.get("axis") is not None or len(set(SIZES)) < 2:
         return
-    parts = values_of_replicas(given["value"])
+    parts = variables.copies_of(given["value"])
     if len(parts) == len(SIZES) and all(part.shape.rank == 0 for part in parts):
         numbers = [float(each) for each in parts] if hasattr(parts[0], "numpy") else []
         if numbers and once("reduced", way()[0], tuple(SIZES)):

@@ -67,6 +67,7 @@ def keep(records):
 
 
 def copies_of(variable) -> list:
+    """What each device has of a variable or of a value; one that no strategy has spread stands alone."""
     return list(variable.values) if hasattr(type(variable), "values") else [variable]
 
 
@@ -132,7 +133,6 @@ def begin_again(record):
 
 
 def watch_variables():
-    import tensorflow as tf
     from tensorflow.python.distribute import values as distributed
     from tensorflow.python.ops import resource_variable_ops as resources
 
@@ -142,7 +142,6 @@ def watch_variables():
         for name in {"assign", "assign_add", "assign_sub"} & set(vars(kind)):
             hook(kind, name, written)
     hook(resources.BaseResourceVariable, "_read_variable_op", was_read)
-    return tf
 
 
 def made(_, args, options):

@@ -188,12 +188,12 @@ def examine_patient(patient: Patient) -> Score:
 
 
 def chosen_patients(modes: list[str], keras: int) -> list[Patient]:
-    paths = [
-        path
-        for path in sorted(files.source_folder().glob("fm*.py"))
-        if not modes or path.stem[:4] in modes
-    ]
+    paths = [path for mode, path in patient_sources().items() if not modes or mode in modes]
     return [patient for path in paths for patient in patients_of(path, keras)]
+
+
+def patient_sources() -> dict[str, Path]:
+    return {path.stem[:4]: path for path in sorted(files.source_folder().glob("fm*.py"))}
 
 
 # The table

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from ..base import project
-from ..triage import known
+from ..triage import desk, known
 from . import places
 from .facts import Examination, Finding
 
@@ -13,10 +13,6 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 def mode_facts(mode: str) -> dict:
     return known.declared_modes().get(mode, {})
-
-
-def page_of_finding(mode: str) -> str:
-    return f"notebooks/{mode}_{mode_facts(mode).get('slug', '')}.ipynb"
 
 
 def finding_as_dict(found: Finding) -> dict:
@@ -29,7 +25,7 @@ def finding_as_dict(found: Finding) -> dict:
         "proof": found.proof,
         "devices": list(found.devices),
         "fix": mode_facts(found.mode).get("fix", ""),
-        "notebook": page_of_finding(found.mode),
+        "notebook": f"notebooks/{desk.notebook_name(found.mode)}",
     }
 
 
@@ -111,7 +107,7 @@ def sarif_rule(mode: str) -> dict:
         "name": facts.get("slug", mode),
         "shortDescription": {"text": facts.get("title", mode)},
         "help": {"text": facts.get("fix", "")},
-        "helpUri": f"{address()}/blob/{project.setting()['tag']}/{page_of_finding(mode)}",
+        "helpUri": f"{address()}/blob/{project.setting()['tag']}/notebooks/{desk.notebook_name(mode)}",
     }
 
 

@@ -1,6 +1,5 @@
 """Failure modes: what a notebook's source declares."""
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -120,16 +119,12 @@ def check_words(mode: FailureMode) -> None:
 
 def mode_by_id(identity: str) -> FailureMode:
     """A mode as the catalog has it, or as it is being rendered."""
-    known = catalog_entries() | BEING_RENDERED
+    known = files.read_catalog() | BEING_RENDERED
     return from_plain(known[choose("failure mode", identity, known)])
 
 
 def all_declared() -> list[FailureMode]:
-    return [from_plain(each) for each in catalog_entries().values()]
-
-
-def catalog_entries() -> dict:
-    return json.loads(files.catalog_file().read_text())
+    return [from_plain(each) for each in files.read_catalog().values()]
 
 
 def from_plain(known: dict) -> FailureMode:

@@ -1,6 +1,6 @@
 """From a notebook's source to its executed form: one way, byte for byte the same each time.
 
-A person edits `notebooks/NAME.py`. Rendering adds badges and set-up, runs every cell, and writes `NAME.ipynb`,
+A person edits `notebooks/sources/NAME.py`. Rendering adds badges and set-up, runs every cell, and writes `NAME.ipynb`,
 the catalog and the table in the README; it writes nothing at all if the notebook does not keep its word.
 """
 

@@ -23,10 +23,8 @@ def with_cell(path: Path, code: str) -> str:
     return nbformat.writes(notebook)
 
 
-CODE_FOLDED = {
-    "jupyter": {"source_hidden": True},
-    "cellView": "form",
-}  # in JupyterLab, and in Colab
+# In JupyterLab, and in Colab.
+CODE_FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 EXTRA_METADATA = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,

@@ -34,7 +34,7 @@ class Clinic:
     """A mode, a setup, and the two experiments as soon as they are shown."""
 
     def __init__(self, mode, setup):
-        self.mode, self.setup, self.experiments, self.controls = mode, setup, {}, None
+        self.mode, self.setup, self.experiments = mode, setup, {}
         expects = mode.expects(setup)
         self._say("setup", str(setup), parameters=setup.as_dict(), expects=expects)
 
@@ -65,7 +65,7 @@ class Clinic:
 
     def panel(self) -> None:
         """The verdict of this setup as card and picture, and controls for every other setup."""
-        self.controls = widgets.panel(self.mode, **self._both(), setup=self.setup)
+        widgets.panel(self.mode, **self._both(), setup=self.setup)
 
     def judges(self, found: dict, evidence: str = "executed") -> None:
         """Compares each claim's observations with its declared verdict: all hold, none holds, or some do."""

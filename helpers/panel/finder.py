@@ -10,11 +10,13 @@ from .cards import show_widget
 HINT = "words of what you see, such as: restored predictions differ"
 
 
-def matching(words: str = "", document: str = "", strategy: str = "") -> list[FailureMode]:
-    """The modes that all the given words occur in, from this document, and with a symptom under this strategy."""
+def matching(
+    modes: list[FailureMode], words: str = "", document: str = "", strategy: str = ""
+) -> list[FailureMode]:
+    """Those that all the given words occur in, from this document, and with a symptom under this strategy."""
     return [
         mode
-        for mode in all_declared()
+        for mode in modes
         if all(word in all_it_says(mode) for word in words.casefold().split())
         and document in ("", mode.document)
         and any(not strategy or shows(symptom, strategy) for symptom in mode.symptoms)
@@ -31,16 +33,16 @@ def shows(symptom, strategy: str) -> bool:
     return not symptom.strategies or strategy in symptom.strategies
 
 
-def as_table(found: list[FailureMode]) -> str:
+def as_table(found: list[FailureMode], every: int) -> str:
     rows = [(mode, Path(mode.notebook).name) for mode in found]
-    return from_template("panel/templates/map.html", rows=rows, every=len(all_declared()))
+    return from_template("panel/templates/map.html", rows=rows, every=every)
 
 
 def narrow():
     """Three controls above the modes that they leave; all of them are reached and changed by keyboard."""
     import ipywidgets
 
-    shown = ipywidgets.HTML()
+    shown, modes = ipywidgets.HTML(), all_declared()
     boxes = {
         "words": ipywidgets.Text(description="You see", placeholder=HINT, tooltip=HINT),
         "document": choice("Document", {value: key for key, value in DOCUMENTS.items()}),
@@ -48,7 +50,8 @@ def narrow():
     }
 
     def draw(_=None):
-        shown.value = as_table(matching(**{name: box.value for name, box in boxes.items()}))
+        chosen = {name: box.value for name, box in boxes.items()}
+        shown.value = as_table(matching(modes, **chosen), len(modes))
 
     for name, box in boxes.items():
         box.observe(draw, "value")

@@ -89,12 +89,15 @@ def places_for(mode, base: Setup) -> list[tuple]:
 
 def base_of(notebook, keras: int) -> Setup:
     """The setup in a notebook's own parameters cell, under this Keras generation."""
+    return Setup(**parameters_of(notebook) | {"keras": keras})
+
+
+def parameters_of(notebook) -> dict:
     cell = next(each for each in notebook.cells if "parameters" in sources.tags(each))
-    values = {
+    return {
         statement.targets[0].id: ast.literal_eval(statement.value)
         for statement in ast.parse(cell.source).body
     }
-    return Setup(**values | {"keras": keras})
 
 
 def code_of(notebook) -> str:

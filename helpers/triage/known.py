@@ -1,7 +1,6 @@
 """What is known: the symptoms of all modes, and other wordings of them."""
 
 import functools
-import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,7 @@ def wordings_folder() -> Path:
 
 @functools.cache
 def declared_modes() -> dict:
-    return json.loads(files.catalog_file().read_text())
+    return files.read_catalog()
 
 
 @functools.cache
