@@ -54,7 +54,8 @@ def searched_for(mode):
     from nbformat.v4 import new_markdown_cell
 
     lines = [f"- `{symptom.raises}: {symptom.says}`" for symptom in mode.symptoms]
-    return new_markdown_cell("\n".join(["## Patterns of its messages", "", *lines]))
+    text = "\n".join(["## Patterns of its messages", "", *lines])
+    return new_markdown_cell(text, id="patterns")  # else it would be another one each time
 
 
 def fold(cell):
