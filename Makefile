@@ -11,12 +11,12 @@ lab: .venv/lab
 test: .venv/test
 	$(BIN)/ruff check helpers notebooks tests *.py
 	$(BIN)/ruff format --check helpers notebooks tests *.py
-	$(BIN)/pytest -n 2 --dist loadgroup --durations 10 tests
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10 tests
 	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
 
 # An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
 quick: .venv/test
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations 10 tests
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 10 tests
 
 # The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
 # since the list of pages stands beside each of them; only notebooks that changed are read again.

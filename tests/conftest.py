@@ -14,15 +14,12 @@ from helpers.triage import known
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
-ANYWHERE = ("test_controls", "test_laws")  # files whose tests have nothing to share
+LONGEST = ("test_browser", "test_records")
 
 
 def pytest_collection_modifyitems(items):
-    """For pytest-xdist's `--dist loadgroup`: the tests of one file share what it has built, and so do those of the book."""
-    for item in items:
-        if not item.path.stem.startswith(ANYWHERE):
-            of_the_book = "site" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("book" if of_the_book else item.path.stem))
+    """What takes longest begins first, so that no worker is left with it at the end."""
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.fixture(scope="session")

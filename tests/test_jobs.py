@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import nbformat
@@ -55,6 +56,19 @@ def printed(ended: dict) -> list[str]:
         each for cell in cells for each in cell.get("outputs", []) if each.output_type == "stream"
     ]
     return [each.text.strip() for each in outputs]
+
+
+def test_the_start_of_the_warm_process_is_not_the_run_s_own_time(monkeypatch, own_folder):
+    at_once = jobs.warm.warm
+
+    def slow(environment):
+        path = at_once(environment)
+        time.sleep(8)
+        return path
+
+    monkeypatch.setattr(jobs.warm, "warm", slow)
+    cell = new_notebook(cells=[new_code_cell("print(1)")], metadata=sources.KERNEL)
+    assert jobs.run_notebook(nbformat.writes(cell), {}, 8)["end"] == "finished"
 
 
 def test_a_run_needs_no_port():

@@ -43,7 +43,8 @@ def run_notebook(text: str, parameters: dict, seconds: float, environment=os.env
 def outcome(place: Path, parameters: dict, seconds: float, environment: dict) -> dict:
     """How a run ended; what it leaves in the folder for temporary files goes with it, even if it is killed."""
     question = {"folder": str(place), "parameters": parameters}
-    deadline, log, path = time.monotonic() + seconds, place / "log", warm.warm(environment)
+    log, path = place / "log", warm.warm(environment)
+    deadline = time.monotonic() + seconds  # not before: a warm process that starts is not the run's own time
     process = ask.asked(JOB, question, environment | {"TMPDIR": str(place)}, log, path)
     pool.RUNNING.add(process)
     try:
