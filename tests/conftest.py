@@ -19,7 +19,11 @@ LONGEST = ("test_browser", "test_records")
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that no worker is left with it at the end."""
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+        )
+    )
 
 
 @pytest.fixture(scope="session")

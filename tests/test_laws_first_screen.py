@@ -1,5 +1,6 @@
 """What a reader sees first: the words of the failure, the story, and no more code than opens the clinic."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -46,6 +47,19 @@ def law_declared_apart() -> list[str]:
         if "FailureMode(" in page or f'helpers.open(\\"{mode.id}\\", ' not in page:
             problems.append(f"{source.name}: its page declares a mode, or opens another")
     return problems
+
+
+def law_strategy_stays_a_word() -> list[str]:
+    """`strategy` is the parameter wherever a page speaks of it; the object has that name in functions only."""
+    return [
+        f"{source.name}:{name.lineno}: strategy is no longer the parameter"
+        for source in mode_sources()
+        for statement in ast.parse(source.read_text()).body
+        if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
+        for name in ast.walk(statement)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store) and name.id == "strategy"
+        if not isinstance(statement.value, ast.Constant)
+    ]
 
 
 def law_message() -> list[str]:
@@ -95,6 +109,14 @@ MUTATIONS = [
     ("law_message", edit(FM16, "does not support pure", "cannot do")),
     ("law_message", edit(FM16, "# ```text\n", "# ```\n")),
     ("law_first_screen", story_after_code),
+    (
+        "law_strategy_stays_a_word",
+        edit(
+            FM16,
+            "\nclinic.reproduces(",
+            "\nstrategy = build_strategy(clinic.setup)\nclinic.reproduces(",
+        ),
+    ),
     (
         "law_declared_apart",
         edit("helpers/notebooks/catalog.json", '"a loaded model works', '"a loaded model runs'),
