@@ -130,17 +130,21 @@ def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
 BOOK += [f"notebooks/{Path(NOTEBOOK).stem}"]
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_pages_of_the_book(browser, site, scheme, width):
+LOOKED_AT = [("light", "wide"), ("dark", "wide"), ("dark", "narrow"), ("light", "narrow")]
+AXED = LOOKED_AT[::2]  # each colour scheme and each width once: axe takes longer than all the rest
+
+
+@pytest.mark.parametrize("name", BOOK)
+def test_pages_of_the_book(browser, site, name):
     """Read from a folder, with no network: whole, as wide as the window, and with nothing to complain of."""
-    page = browser.new_page(offline=True, color_scheme=scheme)
-    page.set_viewport_size({"width": WIDTHS[width], "height": 1000})
-    for name in BOOK:
-        page.goto((site / f"{name}.html").as_uri())
+    page = browser.new_page(offline=True)
+    page.goto((site / f"{name}.html").as_uri())
+    for scheme, width in LOOKED_AT:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": WIDTHS[width], "height": 1000})
         assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
         assert page.locator("article").bounding_box()["width"] <= WIDTHS[width]
-        assert violations(page) == []
+        assert (scheme, width) not in AXED or violations(page) == []
         keep_picture(page, f"book-{Path(name).name}-{scheme}-{width}")
 
 
