@@ -6,7 +6,8 @@ tests/test_privates.py looks every name up, and finds what is used without stand
 import importlib
 import inspect
 from dataclasses import dataclass
-from importlib import metadata
+
+from .installed import version_of
 
 # Whose they are | which of our files use them | why. Below, what is looked up, `module: attribute.attribute | attribute`.
 # Where a name stands on objects only, brackets say which object; the test knows how to make one.
@@ -220,8 +221,7 @@ def is_here(library: str) -> bool:
     from packaging.requirements import Requirement
 
     wanted = Requirement(library)
-    try:
-        here = "" if library == "python" else metadata.version(wanted.name)
-    except metadata.PackageNotFoundError:
-        return False
-    return not here or wanted.specifier.contains(here, prereleases=True)
+    if library == "python":
+        return True
+    here = version_of(wanted.name)
+    return bool(here) and wanted.specifier.contains(here, prereleases=True)

@@ -9,6 +9,7 @@ WORDS = {
     "Symptom": "modes.mode",
     "build_strategy": "switches.strategies",
     "experiment": "modes.experiments",
+    "greet": "switches.hosts",
     "observe": "modes.trial",
     "open": "panel.clinic",
     "pasted": "modes.paste",

@@ -17,6 +17,7 @@ from pathlib import Path
 import nbformat
 
 from ..base.files import write_whole
+from ..base.installed import distribution_version
 from ..base.refusals import Refused, Unavailable, choose
 from ..base.reports import report, reported, say
 from ..modes.verdicts import without_names
@@ -248,7 +249,7 @@ def keep_lines(mode, notebook, lines: list[dict]):
         line for line in record["lines"] if line["mode"] != mode.id or line["tpu"] not in asked
     ]
     found = {
-        "compiler": f"libtpu {runtime.has_version('libtpu')}",
+        "compiler": f"libtpu {distribution_version('libtpu')}",
         "versions": runtime.versions(),
         "modes": record["modes"] | {mode.id: {"code": store.code_of(notebook)}},
         "lines": sorted(others + lines, key=lambda line: (line["mode"], line["tpu"])),

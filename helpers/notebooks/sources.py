@@ -28,7 +28,7 @@ CODE_FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 EXTRA_METADATA = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,
-    "bootstrap": {"tags": ["bootstrap"]} | CODE_FOLDED,
+    "bootstrap": {"tags": ["bootstrap", "nbval-ignore-output"]} | CODE_FOLDED,
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
     "compiled": {"tags": ["compiled", "nbval-ignore-output"]},
@@ -150,7 +150,7 @@ def written_cells(stem: str) -> list:
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
     head = new_markdown_cell(badges(stem), metadata={"tags": ["badges"]})
-    return [head, new_code_cell(bootstrap(), metadata={"tags": ["bootstrap"]})]
+    return [head, new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
 
 
 def bootstrap() -> str:

@@ -12,7 +12,7 @@ from ..modes.experiments import recall, run_all
 from ..modes.mode import Claim, mode_by_id
 from ..modes.proofs import Proof
 from ..modes.verdicts import EVIDENCE, Verdict, rows, verdict, verdicts
-from ..switches import hosts, setups
+from ..switches import setups
 from . import widgets
 
 
@@ -25,7 +25,6 @@ class Disagreement(AssertionError):
 
 def open(mode, strategy, devices, save_format, keras):  # noqa: A001 - helpers.open is what a notebook calls
     """Opens the clinic on a page: the four parameters are checked, and this kernel is made ready for them."""
-    hosts.greet()
     setup = setups.enter(setups.Setup(strategy, devices, save_format, keras))
     return Clinic(mode_by_id(mode), setup)
 

@@ -1,7 +1,7 @@
 """What the machine in front of the reader offers, as a table."""
 
 from ..base.reports import text_table
-from . import formats, hosts, runtime, strategies
+from . import formats, runtime, strategies
 
 OFFERS = {
     "cpu": "no accelerator: one CPU is split into virtual devices",
@@ -12,7 +12,6 @@ OFFERS = {
 
 def facts() -> list[list[str]]:
     """One row per version and per strategy, with the reason where one cannot run here."""
-    hosts.greet()
     runtime.start_tensorflow()
     table = [
         ["this machine", "what it offers"],

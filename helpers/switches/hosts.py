@@ -4,11 +4,11 @@ import importlib.util
 import platform
 
 from ..base import project
+from ..base.installed import version_of
 from ..base.refusals import Refused
 from . import runtime
 
 USED = ("tensorflow", "tf_keras", "keras", "matplotlib", "ipywidgets")  # by notebooks
-ALSO = {"tensorflow": ("tensorflow-cpu", "tensorflow-tpu")}  # the same package under other names
 TPU = (
     'This TPU runtime has no TensorFlow. For the TPU run: %pip install tensorflow-tpu==2.20.0 "libtpu<0.0.22", then '
     "%pip install --no-deps tf_keras==2.20.1, and restart the session (found in the packages, not run on a TPU); "
@@ -65,5 +65,4 @@ def fitting(name: str, tested) -> str:
 def version(name: str) -> str | None:
     if name == "Python":
         return platform.python_version()
-    found = [runtime.has_version(each) for each in (name, *ALSO.get(name, ()))]
-    return next((each for each in found if each), None)
+    return version_of(name)

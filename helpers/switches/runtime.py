@@ -4,10 +4,10 @@ import contextlib
 import glob
 import os
 import sys
-from importlib import metadata
 from types import ModuleType
 
 from ..base import privates
+from ..base.installed import distribution_version, version_of
 from ..base.refusals import Refused
 
 MOST_DEVICES = 8
@@ -86,7 +86,7 @@ def tpu_attached() -> bool:
 
 def kind() -> str:
     """The runtime's word in records: cpu, gpu or tpu. TensorFlow is asked only where a GPU's device file exists."""
-    if tpu_attached() and has_version("tensorflow-tpu"):
+    if tpu_attached() and distribution_version("tensorflow-tpu"):
         return "tpu"
     return "gpu" if glob.glob("/dev/nvidia[0-9]*") and accelerators() else "cpu"
 
@@ -151,13 +151,6 @@ def host() -> str:
     return next((name for name, variable in table.items() if os.environ.get(variable)), "local")
 
 
-def has_version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def versions() -> dict[str, str]:
     names = ("tensorflow", "keras", "tf_keras", "ipywidgets")
-    return {name: has_version(name) or "not installed" for name in names}
+    return {name: version_of(name) or "not installed" for name in names}

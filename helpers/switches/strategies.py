@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..base.installed import distribution_version
 from ..base.refusals import Unavailable
 from . import runtime, tpu
 
@@ -73,7 +74,7 @@ def needs_tpu() -> str:
         return "this machine has no TPU; tpu_traced x8 emulates one"
     return (
         ""
-        if runtime.has_version("tensorflow-tpu")
+        if distribution_version("tensorflow-tpu")
         else "a TPU is attached, but tensorflow-tpu is not installed"
     )
 
