@@ -15,7 +15,7 @@ from helpers.records import store
 
 MODES = {mode.id: mode for mode in catalog.modes()}
 LONGEST = 10
-ALLOWED = {"tensorflow", "keras", "numpy", "os", "tempfile"}
+ALLOWED = {"tensorflow", "tf_keras", "keras", "numpy", "os", "tempfile"}
 
 
 def notebook(mode):

@@ -8,9 +8,9 @@
 # optimizer = Adam(0.001); after restore its learning rate is 0.1
 # ```
 #
-# *Silent, under every strategy. Save format and Keras generation matter: `.weights.h5` of Keras 2 keeps no learning rate. Reported
-# in 2019 as [tensorflow#33842](https://github.com/tensorflow/tensorflow/issues/33842), and still so. The document on checkpoints
-# and `apply_gradients` (001) does not mention it.*
+# *Silent, under every strategy. Save format and Keras generation matter: `.weights.h5` of Keras 2 keeps no learning rate.
+# Reported in 2019 as [tensorflow#33842](https://github.com/tensorflow/tensorflow/issues/33842), and still so. The document on
+# checkpoints and `apply_gradients` (001) does not mention it.*
 
 # %% tags=["declaration"]
 from helpers import FailureMode, Symptom
@@ -138,12 +138,12 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# `SGD(0.05)` puts the number into a variable of the optimizer. A checkpoint holds the optimizer's variables, and `restore` assigns
-# all of them: the slots, which you want, the step counter, and the learning rate. The number in your script was no more than a
-# first value. For a restart of the same script that is right: a rate that was lowered in training stays low.
+# `SGD(0.05)` puts the number into a variable of the optimizer. A checkpoint holds the optimizer's variables, and `restore`
+# assigns all of them: the slots, which you want, the step counter, and the learning rate. The number in your script was no more
+# than a first value. For a restart of the same script that is right: a rate that was lowered in training stays low.
 #
-# A schedule is not saved, but it computes the rate from the step counter. A new schedule therefore starts in its middle. The loss
-# scale of mixed precision is a variable too. Momentum, weight decay and clipping are plain Python numbers, so your script's
+# A schedule is not saved, but it computes the rate from the step counter. A new schedule therefore starts in its middle. The
+# loss scale of mixed precision is a variable too. Momentum, weight decay and clipping are plain Python numbers, so your script's
 # values hold.
 #
 # `load_model` brings the saved optimizer as a whole. Keras 2 writes only step counter and slots into `.weights.h5`. The picture
@@ -236,9 +236,9 @@ figures.words(FOUND, list(COLUMNS.values()), "old", "Whose value does training g
 # print(second.optimizer.learning_rate.numpy())  # 0.001
 # ```
 #
-# A rate that is a schedule cannot be set. Assign the step counter: `optimizer.iterations.assign(0)` starts the schedule anew, and
-# with it the bias correction of Adam. `BackupAndRestore` restores when `fit` begins, so set the rate in a callback that comes
-# after it. To start the optimizer anew as a whole, restore the model alone: then its slots are lost (fm29).
+# A rate that is a schedule cannot be set. Assign the step counter: `optimizer.iterations.assign(0)` starts the schedule anew,
+# and with it the bias correction of Adam. `BackupAndRestore` restores when `fit` begins, so set the rate in a callback that
+# comes after it. To start the optimizer anew as a whole, restore the model alone: then its slots are lost (fm29).
 #
 # `checks.assert_learning_rate(optimizer, 0.001)` raises where TensorFlow is silent: call it right before training.
 # `print(pasted(checks.assert_learning_rate))` prints it with all that it needs, after `from helpers import pasted`.
@@ -308,8 +308,8 @@ print("on Keras 2:", as_reported(one.but(keras=2)).what)
 # %% [markdown]
 # ## Exercise
 #
-# The first script had a schedule, which has come to a small rate. The second has a schedule of its own, which starts at 0.05. Its
-# first step uses another rate. Add one line after the restore.
+# The first script had a schedule, which has come to a small rate. The second has a schedule of its own, which starts at 0.05.
+# Its first step uses another rate. Add one line after the restore.
 
 
 # %% tags=["exercise"]
