@@ -351,24 +351,25 @@ print("a DepthwiseConv2D of Keras 2 opens in Keras 3:", depthwise_opens(3))
 # %% [markdown]
 # ## Exercise
 #
-# This model is functional, and `compile=False` does not help: each generation stores a functional model under a class of its
-# own. Change the last line of the block so that the new model predicts what the old one did.
+# This model has an `LSTM`, of which each generation stores other arguments, so `compile=False` does not help. Change the script
+# so that the new model predicts what the old one did.
 
 
 # %% tags=["exercise"]
-def functional(keras, kernel):
-    inputs = keras.Input((3,))
-    return keras.Model(inputs, keras.layers.Dense(2, kernel_initializer=kernel)(inputs))
+def recurrent(keras):
+    layers = [keras.layers.LSTM(2), keras.layers.Dense(1)]
+    return keras.Sequential([keras.Input((4, 3)), *layers])
 
 
 @experiment
 def attempt(setup):
     this, other = package(setup.keras), package(setup.other_keras)
-    model = functional(other, "ones")
+    model = recurrent(other)
     with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.keras")
-        again = this.models.load_model(f"{folder}/model.keras", compile=False)
-    return proof(again, model)
+        model.save(f"{folder}/model.h5")
+        again = this.models.load_model(f"{folder}/model.h5", compile=False)
+    got, want = again(tf.ones((1, 4, 3))), model(tf.ones((1, 4, 3)))
+    return Proof("the new model predicts what the old one did", [got], [want])
 
 
 clinic.exercise(attempt)
@@ -378,12 +379,13 @@ clinic.exercise(attempt)
 @experiment
 def solved(setup):
     this, other = package(setup.keras), package(setup.other_keras)
-    model = functional(other, "ones")
+    model = recurrent(other)
     with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.keras")
-        again = functional(this, "zeros")
-        again.load_weights(f"{folder}/model.keras")
-    return proof(again, model)
+        model.save(f"{folder}/model.h5")
+        again = recurrent(this)
+        again.load_weights(f"{folder}/model.h5")
+    got, want = again(tf.ones((1, 4, 3))), model(tf.ones((1, 4, 3)))
+    return Proof("the new model predicts what the old one did", [got], [want])
 
 
 clinic.solution(solved)
