@@ -229,3 +229,13 @@ def test_global_batch():
     with pytest.raises(SilentFailure, match="takes in 16 examples, and a global batch is 8"):
         checks.assert_global_batch(strategy, next(iter(each)), 8)
     checks.assert_global_batch(build_strategy(Setup("default", 1)), next(iter(dataset)), 8)
+
+
+def test_learning_rate():
+    import tensorflow as tf
+
+    optimizer = tf.keras.optimizers.SGD(0.05)
+    checks.assert_learning_rate(optimizer, 0.05)
+    optimizer.learning_rate = 0.25  # as a restore does
+    with pytest.raises(SilentFailure, match="is 0.25, and not 0.05"):
+        checks.assert_learning_rate(optimizer, 0.05)

@@ -15,7 +15,7 @@ from helpers.records import store
 
 MODES = {mode.id: mode for mode in catalog.modes()}
 LONGEST = 10
-ALLOWED = {"tensorflow", "keras", "numpy", "os", "tempfile"}
+ALLOWED = {"tensorflow", "tf_keras", "keras", "numpy", "os", "tempfile"}
 
 
 def notebook(mode):
@@ -118,6 +118,7 @@ GIVEN = {
     "assert_replicas_agree": "(strategy, inside.variables), (strategy, apart())",
     "assert_scope_of_writers": "(strategy, inside.variables), (strategy, outside.variables)",
     "assert_mean_of_all": "(strategy, 2.0, per_replica([1.0], [3.0])), (strategy, 3.0, per_replica([1.0], [3.0]))",
+    "assert_learning_rate": "(inside.optimizer, 0.001), (inside.optimizer, 0.1)",
     "assert_global_batch": "(strategy, per_replica([1.0], [3.0]), 2), (strategy, per_replica([1.0], [3.0]), 1)",
 }
 APART = """

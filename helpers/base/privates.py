@@ -29,7 +29,8 @@ tensorflow | helpers/modes/checks.py notebooks/sources/fm23_variable_outside_sco
 notebooks/sources/fm35_restore_before_build.py | \
 It tells whether a strategy knows a variable.
     tensorflow: distribute.StrategyExtended.variable_created_in_scope
-tensorflow | notebooks/sources/fm21_dataset_misdistributed.py | It is the function that cuts data for several workers.
+tensorflow | notebooks/sources/fm21_dataset_misdistributed.py notebooks/sources/fm42_input_ends_or_is_not_sharded.py | \
+It is the function that cuts data for several workers.
     tensorflow.python.distribute.input_ops: auto_shard_dataset
 
 tensorflow | helpers/switches/tpu.py | A function that is traced already is known by it, and traced anew for all replicas.

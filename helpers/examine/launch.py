@@ -32,6 +32,7 @@ OBSERVER_MODULES = (
     "examine/observe_variables.py",
     "examine/observe_training.py",
     "examine/observe_files.py",
+    "examine/observe_rates.py",
     "examine/observe_keras.py",
     "examine/observe_tpu.py",
 )

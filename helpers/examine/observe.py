@@ -18,7 +18,7 @@ import time
 import traceback
 import types
 
-from . import observe_files, observe_keras, observe_training, observe_variables
+from . import observe_files, observe_keras, observe_rates, observe_training, observe_variables
 from .hooks import Finder
 from .notes import HERE, SETTINGS, acted, guarded, is_own, note
 
@@ -83,6 +83,7 @@ def tensorflow_is_here():
     observe_variables.watch_variables()
     observe_training.watch_training()
     observe_files.watch_checkpoints()
+    observe_rates.watch_checkpoint_rates()
     acted(tpu_if_asked_for)
     note("tensorflow", version=tf.__version__)
 

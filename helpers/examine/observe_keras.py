@@ -7,6 +7,7 @@ from . import observe_files as files
 from . import observe_variables as variables
 from .hooks import definer, hook, hook_everywhere, hook_property
 from .notes import asked_by_program, note, once, way, where
+from .observe_rates import watch_model_rates
 
 MADE: dict = {}  # by the id of a model, where it was made
 
@@ -27,6 +28,7 @@ def watch_keras(package: str):
         hook(definer(model, name), name, None, model_saved, "save")
     hook(definer(model, "set_weights"), "set_weights", None, files.arrays_put_in)
     hook(definer(model, "load_weights"), "load_weights", None, weights_loaded)
+    watch_model_rates(model)
     hook_everywhere(package, keras.models.load_model, files.loaded_anything)
 
 

@@ -218,3 +218,17 @@ def assert_global_batch(strategy, batch, size):
     found = len(strategy.gather(tf.nest.flatten(batch)[0], axis=0))
     if found != size:
         raise SilentFailure(f"a step takes in {found} examples, and a global batch is {size}.")
+
+
+def assert_learning_rate(optimizer, wanted):
+    """Raises if the optimizer would take its next step at another learning rate, such as one that a restore has brought.
+
+    Call it right before training; it is for a constant rate, and for the present one of a schedule of Keras 3.
+    """
+    import tensorflow as tf
+
+    found = float(tf.convert_to_tensor(optimizer.learning_rate))
+    if abs(found - wanted) > 1e-6 * abs(wanted):
+        raise SilentFailure(
+            f"the optimizer's learning rate is {found:.6g}, and not {wanted:.6g}: a restore has brought another one."
+        )

@@ -25,6 +25,7 @@ from .trial import run_here
 
 WORKER = "helpers.modes.workers"
 SECONDS = 180
+GRACE = 5  # seconds that the others get once one task has failed
 
 
 def place(setup):
@@ -102,12 +103,34 @@ def answer_place(folder: Path, task) -> Path:
 
 def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
     """Waits for the tasks that answer and puts their answers together."""
-    answering = [task for task in started if ("chief", 0) not in started or task[0] == "chief"]
-    deadline, answers = time.monotonic() + SECONDS, []
-    for task in answering:
-        file, name = answer_place(folder, task), f"worker process {task[0]} {task[1]}"
-        answers.append(ask.answer_of(started[task], file, deadline, file.with_suffix(".log"), name))
-    return [revive([answer[i] for answer in answers]) for i in range(jobs)]
+    tasks = [task for task in started if ("chief", 0) not in started or task[0] == "chief"]
+    answers, deadline = {}, time.monotonic() + SECONDS
+    while len(answers) < len(tasks):
+        waiting = [task for task in tasks if task not in answers]
+        answers |= {task: said for task in waiting if (said := look(started[task], task, folder))}
+        if failed(answers):  # then others may wait for it for ever
+            deadline = min(deadline, time.monotonic() + GRACE)
+        if time.monotonic() > deadline:
+            break
+        time.sleep(ask.PAUSE)
+    missing = [task for task in tasks if task not in answers]
+    if missing and not failed(answers):
+        raise TimeoutError("worker process {} {}".format(*missing[0]))
+    heard = [answers[task] for task in tasks if task in answers]
+    return [revive([answer[i] for answer in heard]) for i in range(jobs)]
+
+
+def look(process, task, folder: Path) -> list[dict] | None:
+    """What a task has answered by now."""
+    file, name = answer_place(folder, task), f"worker process {task[0]} {task[1]}"
+    with contextlib.suppress(TimeoutError):
+        return ask.answer_of(process, file, 0, file.with_suffix(".log"), name)
+
+
+def failed(answers: dict) -> bool:
+    """Whether one has an error, and not merely a proof that does not hold: all tasks end with that."""
+    errors = [each["error"] for answer in answers.values() for each in answer if each["error"]]
+    return any(each["name"] != "SilentFailure" for each in errors)
 
 
 def revive(answers: list[dict]) -> Result:
