@@ -53,10 +53,15 @@ class Case:
     steps: int = 0
     libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
     warm: str | None = None  # the socket of a process that it is forked from
+    brought: Path | None = None  # the script, where it does not lie in the folder
 
     @property
     def name(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def script(self) -> Path:
+        return self.brought or self.folder / self.words[0]
 
     def but(self, **changes) -> "Case":
         return replace(self, **changes)
@@ -68,7 +73,7 @@ def require_program(program: Case) -> Case:
     if first == "-m":
         if len(program.words) < 2:
             raise Refused("-m needs the name of a module, such as: clinic examine -m package.train")
-    elif not (program.folder / first).is_file():
+    elif not program.script.is_file():
         raise Refused(f"There is no file {first!r} in {str(program.folder)!r} to examine.")
     if program.keras not in (None, 2, 3):
         raise Refused(f"keras = {program.keras!r} is not known here; valid: 2, 3.")
@@ -127,6 +132,8 @@ class Workplace:
         self.place = Path(self.held.name).resolve()
         self.program, self.copy = program, self.place / program.folder.name
         shutil.copytree(program.folder, self.copy, symlinks=True, ignore=NOT_COPIED)
+        if program.brought:
+            shutil.copy(program.brought, self.copy / program.words[0])
         (self.place / "temporary").mkdir()
         self.observer, self.runs, self.stopped = observer(self.place), 0, False
 
@@ -164,8 +171,9 @@ class Workplace:
         given = dict(os.environ) | {
             "TMPDIR": str(self.place / "temporary"),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
-        if self.program.libraries:
+        if self.program.libraries or self.program.warm:
             places = (str(self.observer), *self.program.libraries)
             given["PYTHONPATH"] = os.pathsep.join(places)
         if self.program.keras:
@@ -208,6 +216,10 @@ class Workplace:
     def as_original(self, fact):
         """Facts speak of the copy; the reader's files are where they were."""
         if isinstance(fact, str):
+            if self.program.brought:
+                fact = fact.replace(
+                    str(self.copy / self.program.words[0]), str(self.program.brought)
+                )
             return fact.replace(str(self.copy) + os.sep, str(self.program.folder) + os.sep)
         if isinstance(fact, dict):
             return {key: self.as_original(value) for key, value in fact.items()}
