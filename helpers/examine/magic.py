@@ -62,7 +62,7 @@ def show_examined(shell, text: str, options):
     from . import brought, card, report
     from .cells import Cell
 
-    number = shell.execution_count
+    number = number_of_cell(shell)
     earlier = earlier_cells(shell, number)
     taken = chosen_cells(text, earlier, options)
     cells = [*taken, Cell(number, f"%%{MAGIC}\n{text}")]  # a line is counted as the reader sees it
@@ -74,6 +74,11 @@ def show_examined(shell, text: str, options):
     if taken:
         found.notes.append(came_along(taken))
     display(card.as_display(found, listing, stuck, report.published()), raw=True)
+
+
+def number_of_cell(shell) -> int:
+    """Of the cell that is running; whether the shell's own count has gone on by then depends on its version."""
+    return max(1, len(shell.history_manager.input_hist_raw) - 1)
 
 
 def say_stage(line: str):

@@ -25,16 +25,19 @@ def progress() -> Iterator[Callable]:
     if not shown.is_terminal:
         yield lambda line: print(line, file=sys.stderr, flush=True)
         return
-    with shown.status("") as status:
+    status = shown.status("")
 
-        def tell(line: str):
-            if line.startswith(" "):
-                shown.print(line.rstrip(), style="dim")
-            else:
-                shown.print(line.removesuffix(" ..."))
-                status.update(line)
+    def tell(line: str):
+        if line.startswith(" "):
+            return shown.print(line.rstrip(), style="dim")
+        shown.print(line.removesuffix(" ..."))
+        status.update(line)
+        status.start()  # now, since a program that is refused has nothing to wait for
 
+    try:
         yield tell
+    finally:
+        status.stop()
 
 
 def show_report(found: Examination):
