@@ -123,8 +123,11 @@ def test_each_run_stays_in_sight(monkeypatch):
     with terminal_of(monkeypatch) as stream, terminal.progress() as tell:
         tell("running on 2 devices (watched) ...")
         tell("  finished after 8.1 s")
+        tell("running on 1 device (compared) ...")
+        tell("  stopped after 2.0 s")
     lines = without_colours(stream.getvalue())
-    assert "running on 2 devices (watched)" in lines and "finished after 8.1 s" in lines
+    assert "running on 2 devices (watched): finished after 8.1 s\n" in lines
+    assert "running on 1 device (compared): stopped after 2.0 s\n" in lines
 
 
 def test_no_sign_of_a_program_steers_a_terminal():

@@ -127,7 +127,7 @@ def pasted_listing(text: str, name: str = "the program") -> Listing:
     """A text is one cell without a number. What was copied out of a page may stand further to the right."""
     from textwrap import dedent
 
-    return listing_of(name, [Cell(0, "\n".join(lines_of(dedent(text))))])
+    return listing_of(name, [Cell(0, dedent(text).lstrip("\n"))])
 
 
 def script_listing(path: Path) -> Listing:

@@ -25,14 +25,17 @@ def progress() -> Iterator[Callable]:
     if not shown.is_terminal:
         yield lambda line: print(line, file=sys.stderr, flush=True)
         return
-    status = shown.status("")
+    status, held = shown.status(""), []
 
     def tell(line: str):
-        if line.startswith(" "):
-            return shown.print(line.rstrip(), style="dim")
-        shown.print(line.removesuffix(" ..."))
-        status.update(line)
-        status.start()  # now, since a program that is refused has nothing to wait for
+        """A run stays in sight with how it ended."""
+        ended = line.startswith(" ")
+        if held:
+            shown.print(f"{held.pop()}:{line[1:]}" if ended else held.pop(), style="dim")
+        if not ended:
+            held.append(line.removesuffix(" ..."))
+            status.update(line)
+            status.start()  # now, since a program that is refused has nothing to wait for
 
     try:
         yield tell
