@@ -113,7 +113,7 @@ def test_a_program_is_pasted(front, page, project):
     page.keyboard.insert_text(FAILING)
     tab_to(page, "button.clinic-examine button, button.clinic-examine", 4)
     page.keyboard.press("Space")
-    shown = page.locator(".clinic-examined .clinic-program")
+    shown = page.locator(".clinic-examined .clinic-listing")
     shown.wait_for(state="visible")
     assert (
         shown.locator("[data-clinic-marked='2']").inner_text().startswith("  2  raise ValueError")
@@ -126,7 +126,7 @@ def test_a_program_is_pasted(front, page, project):
         for word, width in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": 1000})
             assert shown.evaluate("each => each.scrollWidth <= each.clientWidth")
-            assert violations(page, [".clinic-program"]) == []
+            assert violations(page, [".clinic-listing"]) == []
             keep_picture(page, f"examine-lab-{scheme}-{word}")
 
 

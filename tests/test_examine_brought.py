@@ -130,7 +130,7 @@ def test_the_notebook_takes_a_program_as_a_parameter(tensorflow, tmp_path):
     told = [
         output.data for cell in done.cells for output in cell.get("outputs", []) if "data" in output
     ]
-    (card,) = [each for each in told if "clinic-program" in each.get("text/html", "")]
+    (card,) = [each for each in told if "clinic-listing" in each.get("text/html", "")]
     assert (
         "train.py:2  fm04" in card["text/plain"] and "data-clinic-marked='2'" in card["text/html"]
     )

@@ -49,11 +49,17 @@ def laid_out(listing: Listing, program: Case) -> Iterator[Case]:
     """The program as a script, in a folder of its own; it runs in a copy of the reader's."""
     if program.python == sys.executable:
         require_python(listing)
-    with tempfile.TemporaryDirectory(prefix="clinic-") as place:
-        script = Path(place).resolve() / listing.file_name
+    with empty_folder() as folder:
+        script = folder / listing.file_name
         script.write_text(listing.text)
         arguments = program.words[1:]
         yield replace(program, words=(script.name, *arguments), brought=script)
+
+
+@contextmanager
+def empty_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="clinic-") as place:
+        yield Path(place).resolve()
 
 
 def files_of(found: Examination) -> set[str]:

@@ -45,6 +45,9 @@ def counts_in(text: str) -> list:
 @magic_arguments.argument("--limit", type=int, default=600, help="seconds for each run")
 @magic_arguments.argument("--alone", action="store_true", help="without the cells that ran before")
 @magic_arguments.argument("--with-history", action="store_true", help="with them in any case")
+@magic_arguments.argument(
+    "--empty", action="store_true", help="in an empty folder, without the files beside it"
+)
 def examine_cell(shell, line, cell):
     """Runs this cell as a program on virtual CPU devices, watched, and says which failure modes it has.
 
@@ -67,10 +70,11 @@ def show_examined(shell, text: str, options):
     taken = chosen_cells(text, earlier, options)
     cells = [*taken, Cell(number, f"%%{MAGIC}\n{text}")]  # a line is counted as the reader sees it
     listing = brought.listing_of(f"cell {number}", cells)
-    program = brought.case_here(Path.cwd(), options.keras, options.limit, options.steps)
-    found, stuck = brought.examine_listing(
-        listing, program, options.devices, options.restart, say_stage
-    )
+    with brought.empty_folder() as empty:
+        folder = empty if options.empty else Path.cwd()
+        program = brought.case_here(folder, options.keras, options.limit, options.steps)
+        asked = (options.devices, options.restart, say_stage)
+        found, stuck = brought.examine_listing(listing, program, *asked)
     if taken:
         found.notes.append(came_along(taken))
     display(card.as_display(found, listing, stuck, report.published()), raw=True)

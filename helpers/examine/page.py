@@ -1,6 +1,5 @@
 """The notebook that examines a program of the reader's: a field to paste it into, and the marked-up program as the answer."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,8 +32,8 @@ def examine_given(
     if "\n" not in given and given.endswith(FILES):
         return examine_file(Path(given).expanduser().absolute(), counts, keras, tell)
     listing = brought.pasted_listing(program)
-    with tempfile.TemporaryDirectory(prefix="clinic-") as folder:
-        here = brought.case_here(Path(folder).resolve(), keras)
+    with brought.empty_folder() as folder:
+        here = brought.case_here(folder, keras)
         found, stuck = brought.examine_listing(listing, here, counts, False, tell)
     return found, listing, stuck
 
@@ -61,6 +60,7 @@ class Box:
     def __init__(self, program: str = ""):
         self.controls, self.button, self.status, self.answer = make_widgets(program)
         self.looks, self.found = 0, None
+        self.answer.value = from_template("examine/templates/field.html")
         self.button.on_click(self.click)
         self.say("Paste a program and press the button.", "ready")
 
@@ -78,7 +78,7 @@ class Box:
             self.looks += 1
             self.say("Done.", "done")
         except Refused as reason:
-            self.answer.value = ""
+            self.answer.value = from_template("examine/templates/field.html")
             self.say(str(reason), "refused")
         finally:
             self.button.disabled = False
