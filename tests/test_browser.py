@@ -122,7 +122,8 @@ def test_a_program_is_pasted(front, page, project):
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        page.locator(f"body[data-jp-theme-light='{str(scheme == 'light').lower()}']").wait_for()
+        light = str(scheme == "light").lower()
+        page.locator(f"body[data-jp-theme-light='{light}']").wait_for(state="attached")
         for word, width in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": 1000})
             assert shown.evaluate("each => each.scrollWidth <= each.clientWidth")

@@ -62,7 +62,7 @@ def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
 
 
 @pytest.fixture
-def shell(tensorflow, tmp_path, monkeypatch):
+def shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     monkeypatch.setattr(magic, "FAILED", set())
@@ -72,7 +72,7 @@ def shell(tensorflow, tmp_path, monkeypatch):
     made.run_line_magic("unload_ext", "helpers")
 
 
-def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(shell, capsys):
+def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, shell, capsys):
     first, second = "STEP = 1.0  # a number", COUNTING.replace("(1.0)", "(STEP)")
     shell.run_cell(first, store_history=True)
     shell.run_cell(f"%%examine --devices 2\n{second}", store_history=True)
@@ -103,7 +103,7 @@ def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
         ("x = 1\nimport sys\nsys.exit(3)", "left with status 3"),
     ],
 )
-def test_a_program_that_fails_in_its_own_way_is_marked_there(tensorflow, text, says):
+def test_a_program_that_fails_in_its_own_way_is_marked_there(text, says):
     found, listing, stuck = page.examine_given(text, "1, 2", 3, lambda line: None)
     assert says in found.failure and found.findings == []
     assert (stuck.number if stuck else 0) == (1 if "input" in text else 0)
@@ -116,7 +116,7 @@ def test_the_notebook_is_stored_with_its_answer():
     assert "fm37 loss_scaled_per_replica" in text
 
 
-def test_the_notebook_takes_a_program_as_a_parameter(tensorflow, tmp_path):
+def test_the_notebook_takes_a_program_as_a_parameter(tmp_path):
     """Headless, as `papermill -p program train.py` gives it."""
     import papermill
 

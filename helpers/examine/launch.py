@@ -124,6 +124,27 @@ def observer(folder: Path) -> Path:
     return made
 
 
+def copy_folder(folder: Path, copy: Path):
+    """Files, folders and links; a socket or a pipe is no part of a program."""
+
+    def left_out(place: str, names: list[str]) -> set[str]:
+        paths = {name: os.path.join(place, name) for name in names}
+        kept = {name for name, path in paths.items() if is_kept(path)}
+        return NOT_COPIED(place, names) | (set(names) - kept)
+
+    try:
+        shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
+    except shutil.Error as error:
+        first, _, why = error.args[0][0]
+        raise Refused(
+            f"{str(folder)!r} is copied for every run, and {first!r} in it cannot be copied ({why})."
+        ) from None
+
+
+def is_kept(path: str) -> bool:
+    return os.path.islink(path) or os.path.isdir(path) or os.path.isfile(path)
+
+
 class Workplace:
     """A copy of the program's folder for one run, or for a run and its restart. The original stays as it is."""
 
@@ -131,7 +152,7 @@ class Workplace:
         self.held = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
         self.place = Path(self.held.name).resolve()
         self.program, self.copy = program, self.place / program.folder.name
-        shutil.copytree(program.folder, self.copy, symlinks=True, ignore=NOT_COPIED)
+        copy_folder(program.folder, self.copy)
         if program.brought:
             shutil.copy(program.brought, self.copy / program.words[0])
         (self.place / "temporary").mkdir()

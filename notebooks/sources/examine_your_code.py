@@ -5,13 +5,21 @@
 # devices. Each failure mode that a run has shown is marked on the line to blame, with its proof, its fix and its notebook.
 
 # %% [markdown]
-# ## A program to begin with
+# ## What is to be examined
 #
-# It trains under `MirroredStrategy`, raises nothing, and its loss falls. Put a program of yours in its place: its text, or the path
-# of a `.py` or `.ipynb` file. `counts` are the numbers of devices to compare, and `keras` is 2 or 3.
+# `program` is the text of a program of yours, or the path of a `.py` or `.ipynb` file; empty, it is the example below. `counts` are
+# the numbers of devices to compare, and `keras` is 2 or 3.
 
 # %% tags=["parameters"]
-program = """
+program = ""
+counts = "1, 2"
+keras = 3
+
+# %% [markdown]
+# The example trains under `MirroredStrategy`, raises nothing, and its loss falls.
+
+# %%
+example = """
 import tensorflow as tf
 
 BATCH = 16
@@ -40,8 +48,6 @@ data = tf.data.Dataset.from_tensor_slices(tf.random.normal((64, 3))).batch(BATCH
 for batch in strategy.experimental_distribute_dataset(data):
     print("loss", float(train(batch)))
 """
-counts = "1, 2"
-keras = 3
 
 # %% [markdown]
 # ## What the runs have shown
@@ -52,7 +58,7 @@ keras = 3
 # %% tags=["machine"]
 from helpers import examiner
 
-found = examiner.marked_up(program, counts, keras)
+found = examiner.marked_up(program or example, counts, keras)
 
 # %% [markdown]
 # ## Your program
