@@ -19,7 +19,9 @@ from IPython.core.interactiveshell import InteractiveShell
 import helpers
 from helpers.base.refusals import Refused
 from helpers.examine import brought, inside, magic, page, report, terminal
+from helpers.examine import examination as examination_of
 from helpers.examine.facts import Examination, Finding, Observation
+from helpers.examine.launch import Case
 
 pytest_plugins = ["pytester"]
 
@@ -67,6 +69,21 @@ def test_what_the_schema_does_not_allow_is_noticed(path, value):
         place = place[each]
     place[path[-1]] = value
     assert len(violations(told)) == 1
+
+
+# A failure that is none of the modes
+
+
+def test_a_failure_of_its_own_is_told_with_its_line(tmp_path, monkeypatch):
+    frames = [[str(tmp_path / "train.py"), 7, "main"], [str(tmp_path / "train.py"), 9, "<module>"]]
+    raised = {"fact": "raised", "error": "KeyError", "text": "KeyError: 'x'", "at": frames}
+    failed = Examination(
+        "train.py", [Observation("watched", 2, (raised,))], failure="KeyError: 'x'"
+    )
+    monkeypatch.setattr(examination_of, "examine", lambda *_: failed)
+    monkeypatch.chdir(tmp_path)
+    asked = (Case(("train.py",), tmp_path), [1], False, print)
+    assert brought.examine_words_of(*asked).failure == "KeyError: 'x' (train.py:7)"
 
 
 # The terminal

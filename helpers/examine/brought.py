@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..processes import warm
-from . import examination
+from . import examination, report
 from .cells import (
     Cell,
     Line,
@@ -91,10 +91,14 @@ def placed_in(listing: Listing):
 
 
 def stuck_at(found: Examination, listing: Listing, script: str) -> Line | None:
-    raised = next((run.last("raised") for run in found.runs if run.of("raised")), {})
-    frames = [*raised.get("inside", ()), *raised.get("at", ())] if found.failure else []
-    lines = [listing.line(frame[1]) for frame in frames if frame[0] == script]
+    lines = [listing.line(frame[1]) for frame in failed_frames(found) if frame[0] == script]
     return next(iter(lines), None)
+
+
+def failed_frames(found: Examination) -> list:
+    """The program's own lines in a failure that is none of the modes, the innermost first."""
+    raised = next((run.last("raised") for run in found.runs if run.of("raised")), {})
+    return [*raised.get("inside", ()), *raised.get("at", ())] if found.failure else []
 
 
 def left_out_words(listing: Listing) -> list[str]:
@@ -109,7 +113,10 @@ def examine_words_of(program: Case, counts, restart: bool, tell) -> Examination:
     """A script, a module or a notebook; a notebook runs in its own folder, as in Jupyter, and everything else in this one."""
     first = program.words[0] if program.words else ""
     if not first.endswith(".ipynb"):
-        return examination.examine(program, counts, restart, tell)
+        found = examination.examine(program, counts, restart, tell)
+        frame = next(iter(failed_frames(found)), None)
+        found.failure += f" ({report.shown_path(frame[0])}:{frame[1]})" if frame else ""
+        return found
     path = program.folder / first
     listing = notebook_listing(path, first)
     here = replace(program, folder=path.parent)

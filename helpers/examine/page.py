@@ -6,7 +6,7 @@ from pathlib import Path
 from ..base.refusals import Refused
 from ..base.templates import from_template
 from ..panel.cards import show_widget
-from . import brought, card, examination
+from . import brought, card
 from .cells import Line, Listing
 from .facts import Examination
 from .magic import counts_in, say_stage
@@ -46,7 +46,7 @@ def examine_file(path: Path, counts: list, keras: int, tell: Callable):
         found, stuck = brought.examine_listing(listing, here, counts, False, tell)
         return found, listing, stuck
     script = here.but(words=(path.name,))
-    found = examination.examine(script, counts, False, tell)
+    found = brought.examine_words_of(script, counts, False, tell)
     listing = brought.script_listing(path)
     return found, listing, brought.stuck_at(found, listing, str(path))
 
