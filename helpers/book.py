@@ -1,5 +1,6 @@
 """The stored notebooks, made ready for pages that no kernel stands behind; `make book` builds a site from them."""
 
+import re
 from pathlib import Path
 
 from .base import files
@@ -46,6 +47,7 @@ def page(path: Path) -> str:
             for output in cell.outputs:
                 describe(cell, output)
                 speak(output.get("data", {}), path.stem)
+                lead_to_pages(output.get("data", {}))
     return render.as_text(notebook)
 
 
@@ -82,6 +84,12 @@ def speak(data: dict, stem: str):
     elif data.get("text/plain") == NOTE:
         data.pop("text/html", None)
         data["text/markdown"] = f"*{NOTE}*\n\n{sources.badges(stem)}"
+
+
+def lead_to_pages(data: dict):
+    """A card leads to notebooks, which are pages here."""
+    if "clinic-card" in data.get("text/html", ""):
+        data["text/html"] = re.sub(r"(href='fm\w+)\.ipynb'", r"\1.html'", data["text/html"])
 
 
 def outcome_of(report: dict) -> str:

@@ -134,6 +134,10 @@ def chosen(page) -> dict:
 
 
 ERROR = "Traceback\nValueError: The filename must end in `.weights.h5`. <b>Received</b>: filepath=x"
+# A program that fails at once, so that nothing has to be waited for.
+FAILING = """name = '<b>model</b>'
+raise ValueError('The filename must end in `.weights.h5`. Received: filepath=x')
+"""
 
 
 def card(page) -> tuple[str, str]:

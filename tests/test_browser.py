@@ -13,6 +13,7 @@ from browser import (
     BOOK,
     CHROMIUM,
     ERROR,
+    FAILING,
     FLAGS,
     MODULES,
     NEEDS,
@@ -31,12 +32,13 @@ from browser import (
     open_panel,
     private_folders,
     serving,
+    tab_to,
     use_filters,
     violations,
     wait_until_up,
     write_settings,
 )
-from conftest import without_tables
+from conftest import changed, without_tables
 
 from helpers.records import atlas
 
@@ -99,6 +101,36 @@ def test_an_error_is_pasted(front, page):
     assert shown.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
 
 
+@pytest.mark.parametrize("front", ["lab"], indirect=True)
+def test_a_program_is_pasted(front, page, project):
+    """By keyboard alone, from the field to the marked line; in light and dark, wide and narrow."""
+    name, url = front
+    changed(project / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
+    open_panel(
+        page, name, url.replace(NOTEBOOK, "examine_your_code.ipynb"), "button.clinic-examine"
+    )
+    page.get_by_label("Program", exact=True).focus()
+    page.keyboard.insert_text(FAILING)
+    tab_to(page, "button.clinic-examine button, button.clinic-examine", 4)
+    page.keyboard.press("Space")
+    shown = page.locator(".clinic-examined .clinic-listing")
+    shown.wait_for(state="visible")
+    assert (
+        shown.locator("[data-clinic-marked='2']").inner_text().startswith("  2  raise ValueError")
+    )
+    assert "fm04 weights_path_refused" in shown.inner_text() and shown.locator("pre b").count() == 0
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        light = str(scheme == "light").lower()
+        page.locator(f"body[data-jp-theme-light='{light}']").wait_for(state="attached")
+        for word, width in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 1000})
+            assert shown.evaluate("each => each.scrollWidth <= each.clientWidth")
+            assert violations(page, [".clinic-listing"]) == []
+            keep_picture(page, f"examine-lab-{scheme}-{word}")
+
+
 def test_panel(front, page):
     name, url = front
     open_panel(page, name, url)
@@ -127,7 +159,7 @@ def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
     assert violations(page) == []
 
 
-BOOK += [f"notebooks/{Path(NOTEBOOK).stem}"]
+BOOK += [f"notebooks/{Path(NOTEBOOK).stem}", "notebooks/examine_your_code"]
 
 
 LOOKED_AT = [("light", "wide"), ("dark", "wide"), ("dark", "narrow"), ("light", "narrow")]

@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -258,3 +259,21 @@ def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
     monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
     with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
         launch.require_small(tmp_path)
+
+
+def test_what_is_no_file_is_not_copied(tmp_path):
+    (tmp_path / "theirs").mkdir()
+    os.mkfifo(tmp_path / "theirs" / "pipe")
+    (tmp_path / "theirs" / "loop").symlink_to("loop")
+    (tmp_path / "theirs" / "data").write_text("kept")
+    launch.copy_folder(tmp_path / "theirs", tmp_path / "copy")
+    assert sorted(os.listdir(tmp_path / "copy")) == ["data", "loop"]
+
+
+def test_a_file_that_cannot_be_copied_is_one_sentence(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise shutil.Error([("secret", "copy", "Permission denied")])
+
+    monkeypatch.setattr(shutil, "copytree", refuse)
+    with pytest.raises(Refused, match="'secret' in it cannot be copied .Permission denied."):
+        launch.copy_folder(tmp_path, tmp_path / "copy")

@@ -15,7 +15,7 @@ from helpers.panel.cards import NOTE
 
 bleach = pytest.importorskip("bleach")
 PAGES = ["00_start_here", "atlas", "fm01_host_read_in_replica", "fm25_load_outside_scope"]
-PAGES += ["fm26_replica_count_changed"]
+PAGES += ["fm26_replica_count_changed", "examine_your_code"]
 KEPT = (
     "h1 h2 h3 h4 h5 h6 p a b i em strong code pre tt ul ol li dl dt dd blockquote hr br table thead tbody tr th td caption \
 img div span details summary sup sub"

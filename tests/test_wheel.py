@@ -228,6 +228,12 @@ def test_what_needs_a_clone_says_so(installed, empty):
     assert "needs a clone of the repository; run: git clone https://" in done.stderr
 
 
+def test_pytest_finds_the_fixture(installed, strangers):
+    """By its entry point, under the name that no module of theirs has."""
+    said = installed.ask(strangers, installed.python, "-m", "pytest", "-q", "--fixtures")
+    assert re.search(r"^examine .*\n +Examines a program", said, re.M)
+
+
 # Notebooks to work in
 
 

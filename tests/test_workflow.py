@@ -1,7 +1,9 @@
 """What another project's CI calls: pinned, without secrets, and made of commands that exist."""
 
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ def steps() -> list[dict]:
 
 def commands(text: str) -> list[list[str]]:
     """The words of every clinic command in a shell text, with something for each variable."""
-    values = {"$MODES": "fm05 fm19", "$KERAS": "2,3"}
+    values = {"$MODES": "fm05 fm19", "$KERAS": "2,3", "$EXAMINE": "train.py --epochs 1"}
     for name, value in values.items():
         text = text.replace(name, value)
     lines = [shlex.split(line, comments=True) for line in text.splitlines()]
@@ -34,7 +36,7 @@ def test_the_workflow_gives_nothing_away_and_is_pinned():
     whole = yaml.safe_load(WORKFLOW.read_text())
     assert whole["permissions"] == {"contents": "read"} and "secrets" not in WORKFLOW.read_text()
     used = [step["uses"] for step in steps() if "uses" in step]
-    assert len(used) == 3 and all(
+    assert len(used) == 4 and all(
         re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", each) for each in used
     )
     assert not any("${{" in step.get("run", "") for step in steps())
@@ -68,3 +70,35 @@ def test_what_the_workflow_installs_with_exists():
     shown = "\n".join(step.get("run", "") for step in steps())
     assert all((ROOT / name).exists() for name in re.findall(r"-c (\S+)", shown))
     assert re.findall(r"-m (\S+)", shown) == ["venv", "helpers.processes.kernels"]
+
+
+HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name=$HOME"
+
+
+@pytest.mark.parametrize("name, variable", [("Check", "MODES"), ("Examine", "EXAMINE")])
+def test_an_input_is_words_and_never_code(tmp_path, name, variable):
+    """The step as a shell runs it, with a `clinic` that writes down what it is asked."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "program").mkdir()
+    asked = tmp_path / ".venv" / "bin" / "clinic"
+    asked.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word"; done > {tmp_path}/asked\n')
+    asked.chmod(0o755)
+    step = next(each for each in steps() if each.get("name") == name)
+    given = dict.fromkeys(step["env"], "") | {variable: HOSTILE, "PATH": os.environ["PATH"]}
+    folder = tmp_path / step.get("working-directory", ".")
+    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=folder, env=given, check=True)
+    words = (tmp_path / "asked").read_text().splitlines()
+    assert [word for word in words if word in HOSTILE.split()][
+        : len(HOSTILE.split())
+    ] == HOSTILE.split()
+    assert not list(tmp_path.rglob("made"))
+
+
+def test_what_it_leaves_is_handed_over():
+    """Each file that a command writes is in the one artifact."""
+    shown = "\n".join(step.get("run", "") for step in steps())
+    written = {Path(each).name for each in re.findall(r"--(?:junit|sarif) (\S+)", shown)}
+    (kept,) = [
+        step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", "")
+    ]
+    assert written == set(kept.split()) == {"report.xml", "examined.sarif"}

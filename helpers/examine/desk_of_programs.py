@@ -4,14 +4,13 @@ import contextlib
 import json
 import shutil
 import signal
-import sys
 from pathlib import Path
 
 from ..base.files import write_whole
 from ..base.refusals import Refused, choose
 from ..base.reports import say
 from ..switches import runtime
-from . import examination, patients, report
+from . import brought, patients, report, terminal
 from .launch import Case
 
 
@@ -36,8 +35,8 @@ def examine_words(words: tuple[str, ...], options) -> int:
         options.limit,
         options.steps,
     )
-    with ended_like_ctrl_c():
-        found = examination.examine(program, options.devices, options.restart, tell_aside)
+    with ended_like_ctrl_c(), terminal.progress() as tell:
+        found = brought.examine_words_of(program, options.devices, options.restart, tell)
     hand_over(found, program, options)
     return report.exit_status(found)
 
@@ -60,16 +59,12 @@ def interpreter(given: str) -> str:
     return str(Path.cwd() / found)
 
 
-def tell_aside(line: str):
-    print(line, file=sys.stderr, flush=True)
-
-
 def hand_over(found, program: Case, options):
     told = json.dumps(report.as_plain_object(found), indent=2)
     if options.json == "-":
         say(told)
     else:
-        say(report.in_words(found))
+        terminal.show_report(found)
         if options.json:
             write_whole(Path(options.json), told + "\n")
     if options.sarif:

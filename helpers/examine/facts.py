@@ -48,6 +48,8 @@ class Finding:
     says: str
     proof: str  # observed, compared or raised, with what it was
     devices: tuple[int, ...] = ()
+    cell: int = 0  # of a notebook, in which the line is counted
+    code: str = ""  # of a line that no file holds any more
 
     @property
     def file(self) -> str:

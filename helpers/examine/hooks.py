@@ -8,6 +8,8 @@ import types
 
 from .notes import THREAD, acted, guarded
 
+REPLACED: list = []  # each function that tells us, as it was
+
 
 def hook(owner, name: str, before=None, after=None, level=""):
     """Has a function tell us when it is called, and what came of it. It keeps its name, module and signature.
@@ -31,7 +33,19 @@ def hook(owner, name: str, before=None, after=None, level=""):
         return result
 
     watched.autograph_info__ = {}  # like TensorFlow's own functions, AutoGraph does not copy it
-    setattr(owner, name, watched)
+    replace_in(owner, name, watched)
+
+
+def replace_in(owner, name: str, new):
+    REPLACED.append((owner, name, vars(owner)[name]))
+    setattr(owner, name, new)
+
+
+def unhook():
+    """Everything as it was; the last that was put in is the first to go."""
+    while REPLACED:
+        owner, name, plain = REPLACED.pop()
+        setattr(owner, name, plain)
 
 
 def hook_property(owner, name: str, after):
@@ -44,7 +58,7 @@ def hook_property(owner, name: str, after):
         return result
 
     read.autograph_info__ = {}
-    setattr(owner, name, property(read, plain.fset, plain.fdel, plain.__doc__))
+    replace_in(owner, name, property(read, plain.fset, plain.fdel, plain.__doc__))
 
 
 def hook_everywhere(package: str, function, after):
@@ -55,7 +69,7 @@ def hook_everywhere(package: str, function, after):
         if name.split(".")[0] == package:
             for key, value in list(vars(module).items()):
                 if value is function:
-                    setattr(module, key, vars(holder)[function.__name__])
+                    replace_in(module, key, vars(holder)[function.__name__])
 
 
 def definer(kind, name: str):

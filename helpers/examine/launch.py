@@ -54,10 +54,15 @@ class Case:
     steps: int = 0
     libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
     warm: str | None = None  # the socket of a process that it is forked from
+    brought: Path | None = None  # the script, where it does not lie in the folder
 
     @property
     def name(self) -> str:
         return " ".join(self.words)
+
+    @property
+    def script(self) -> Path:
+        return self.brought or self.folder / self.words[0]
 
     def but(self, **changes) -> "Case":
         return replace(self, **changes)
@@ -69,7 +74,7 @@ def require_program(program: Case) -> Case:
     if first == "-m":
         if len(program.words) < 2:
             raise Refused("-m needs the name of a module, such as: clinic examine -m package.train")
-    elif not (program.folder / first).is_file():
+    elif not program.script.is_file():
         raise Refused(f"There is no file {first!r} in {str(program.folder)!r} to examine.")
     if program.keras not in (None, 2, 3):
         raise Refused(f"keras = {program.keras!r} is not known here; valid: 2, 3.")
@@ -120,6 +125,27 @@ def observer(folder: Path) -> Path:
     return made
 
 
+def copy_folder(folder: Path, copy: Path):
+    """Files, folders and links; a socket or a pipe is no part of a program."""
+
+    def left_out(place: str, names: list[str]) -> set[str]:
+        paths = {name: os.path.join(place, name) for name in names}
+        kept = {name for name, path in paths.items() if is_kept(path)}
+        return NOT_COPIED(place, names) | (set(names) - kept)
+
+    try:
+        shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
+    except shutil.Error as error:
+        first, _, why = error.args[0][0]
+        raise Refused(
+            f"{str(folder)!r} is copied for every run, and {first!r} in it cannot be copied ({why})."
+        ) from None
+
+
+def is_kept(path: str) -> bool:
+    return os.path.islink(path) or os.path.isdir(path) or os.path.isfile(path)
+
+
 class Workplace:
     """A copy of the program's folder for one run, or for a run and its restart. The original stays as it is."""
 
@@ -127,7 +153,9 @@ class Workplace:
         self.held = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
         self.place = Path(self.held.name).resolve()
         self.program, self.copy = program, self.place / program.folder.name
-        shutil.copytree(program.folder, self.copy, symlinks=True, ignore=NOT_COPIED)
+        copy_folder(program.folder, self.copy)
+        if program.brought:
+            shutil.copy(program.brought, self.copy / program.words[0])
         (self.place / "temporary").mkdir()
         self.observer, self.runs, self.stopped = observer(self.place), 0, False
 
@@ -165,8 +193,9 @@ class Workplace:
         given = dict(os.environ) | {
             "TMPDIR": str(self.place / "temporary"),
             "PYTHONDONTWRITEBYTECODE": "1",
+            "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
-        if self.program.libraries:
+        if self.program.libraries or self.program.warm:
             places = (str(self.observer), *self.program.libraries)
             given["PYTHONPATH"] = os.pathsep.join(places)
         if self.program.keras:
@@ -209,6 +238,10 @@ class Workplace:
     def as_original(self, fact):
         """Facts speak of the copy; the reader's files are where they were."""
         if isinstance(fact, str):
+            if self.program.brought:
+                fact = fact.replace(
+                    str(self.copy / self.program.words[0]), str(self.program.brought)
+                )
             return fact.replace(str(self.copy) + os.sep, str(self.program.folder) + os.sep)
         if isinstance(fact, dict):
             return {key: self.as_original(value) for key, value in fact.items()}

@@ -19,7 +19,7 @@ import traceback
 import types
 
 from . import observe_files, observe_keras, observe_rates, observe_training, observe_variables
-from .hooks import Finder
+from .hooks import Finder, unhook
 from .notes import HERE, SETTINGS, acted, guarded, is_own, note
 
 SEED = 87654321  # TensorFlow's own for operations that name another: what those draw stays as it is
@@ -28,6 +28,7 @@ MOST_TEXT = 60_000  # signs of a traceback that are told
 BEGAN = time.monotonic()
 PROCESS = os.getpid()
 ENDED: list = []
+FINDERS: list = []
 
 
 def main():
@@ -48,9 +49,21 @@ def act_on_imports():
         "tf_keras": lambda: observe_keras.watch_keras("tf_keras"),
         "numpy": numpy_is_here,
     }
+    act_on(actions)
+
+
+def act_on(actions: dict):
     for name in [name for name in actions if name in sys.modules]:
         acted(actions.pop(name))
-    sys.meta_path.insert(0, Finder(actions))
+    FINDERS.append(Finder(actions))
+    sys.meta_path.insert(0, FINDERS[-1])
+
+
+def leave():
+    """For who watches a part of a process only: nothing is seen from here on."""
+    unhook()
+    while FINDERS:
+        sys.meta_path.remove(FINDERS.pop())
 
 
 def read_settings(given: list):

@@ -5,7 +5,7 @@ import sys
 
 from . import observe_files as files
 from . import observe_variables as variables
-from .hooks import definer, hook, hook_everywhere, hook_property
+from .hooks import definer, hook, hook_everywhere, hook_property, replace_in
 from .notes import asked_by_program, note, once, way, where
 from .observe_rates import watch_model_rates
 
@@ -42,7 +42,7 @@ def listen_to_updates(owner, name: str):
 
     made = functools.wraps(watched)(listed)
     made.autograph_info__ = {}
-    setattr(owner, name, made)
+    replace_in(owner, name, made)
 
 
 def passed_on(calling):

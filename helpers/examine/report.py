@@ -6,6 +6,7 @@ from pathlib import Path
 from ..base import project
 from ..triage import desk, known
 from . import places
+from .cells import line_in_file, place_in_file
 from .facts import Examination, Finding
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -16,11 +17,14 @@ def mode_facts(mode: str) -> dict:
 
 
 def finding_as_dict(found: Finding) -> dict:
+    """Of a notebook's line there is the cell, too."""
+    cell = {"cell": found.cell} if found.cell else {}
     return {
         "mode": found.mode,
         "file": found.file,
+        **cell,
         "line": found.line,
-        "code": places.code_at(found.file, found.line),
+        "code": found.code or places.code_at(found.file, found.line),
         "says": found.says,
         "proof": found.proof,
         "devices": list(found.devices),
@@ -46,12 +50,22 @@ def exit_status(found: Examination) -> int:
 
 
 def in_words(found: Examination) -> str:
-    parts = [finding_in_words(each) for each in found.findings]
+    return "\n\n".join([*map(finding_in_words, found.findings), *rest_in_words(found)])
+
+
+def printable(text: str) -> str:
+    """Without signs that steer a terminal: what an exception says is the program's own text."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
+
+
+def rest_in_words(found: Examination) -> list[str]:
+    """What is said beside the findings: a failure that is none of the modes, that nothing was found, and notes."""
+    parts = []
     if found.failure:
         parts.append(f"the program failed in a way that is none of the modes: {found.failure}")
-    if not parts:
+    elif not found.findings:
         parts.append(f"nothing found in {ran(found)}")
-    return "\n\n".join(parts + [f"note: {each}" for each in found.notes])
+    return [printable(each) for each in (*parts, *(f"note: {each}" for each in found.notes))]
 
 
 def ran(found: Examination) -> str:
@@ -61,15 +75,21 @@ def ran(found: Examination) -> str:
 
 def finding_in_words(found: Finding) -> str:
     told = finding_as_dict(found)
-    place = f"{shown_path(found.file)}:{found.line}" if found.file else "(no line of the program)"
     lines = [
-        f"{place}  {found.mode}  {found.says}",
+        f"{place_of(found)}  {found.mode}  {found.says}",
         f"    {told['code']}" if told["code"] else "",
         f"    proof     {found.proof}",
         f"    fix       {told['fix']}",
         f"    notebook  {told['notebook']}",
     ]
-    return "\n".join(filter(None, lines))
+    return "\n".join(printable(line) for line in lines if line)
+
+
+def place_of(found: Finding) -> str:
+    if not found.file:
+        return "(no line of the program)"
+    path = shown_path(found.file)
+    return place_in_file(path, found.cell, found.line) if found.cell else f"{path}:{found.line}"
 
 
 def shown_path(path: str) -> str:
@@ -100,6 +120,11 @@ def address() -> str:
     return f"https://github.com/{project.setting()['repository']}"
 
 
+def published() -> str:
+    """Where the notebooks of this version can be read."""
+    return f"{address()}/blob/{project.setting()['tag']}/notebooks/"
+
+
 def sarif_rule(mode: str) -> dict:
     facts = mode_facts(mode)
     return {
@@ -107,14 +132,14 @@ def sarif_rule(mode: str) -> dict:
         "name": facts.get("slug", mode),
         "shortDescription": {"text": facts.get("title", mode)},
         "help": {"text": facts.get("fix", "")},
-        "helpUri": f"{address()}/blob/{project.setting()['tag']}/notebooks/{desk.notebook_name(mode)}",
+        "helpUri": f"{published()}{desk.notebook_name(mode)}",
     }
 
 
 def sarif_result(found: Finding, modes: list[str], folder: Path) -> dict:
     place = found.file and {
         "artifactLocation": {"uri": relative(found.file, folder)},
-        "region": {"startLine": found.line},
+        **region(found),
     }
     return {
         "ruleId": found.mode,
@@ -123,6 +148,13 @@ def sarif_result(found: Finding, modes: list[str], folder: Path) -> dict:
         "message": {"text": f"{found.says} ({found.proof})"},
         "locations": [{"physicalLocation": place}] if place else [],
     }
+
+
+def region(found: Finding) -> dict:
+    """A notebook's line is counted in its file, since that is what other programs open."""
+    path = Path(found.file)
+    line = line_in_file(path, found.cell, found.line) if found.cell else found.line
+    return {"region": {"startLine": line}} if line else {}
 
 
 def relative(path: str, folder: Path) -> str:

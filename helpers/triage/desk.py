@@ -152,13 +152,10 @@ def line_for(error: BaseException) -> str:
     return f"{full_name(found.mode)}: {mode['title']}. See notebooks/{notebook_name(found.mode)}"
 
 
-# The extension
-
-
-def load_ipython_extension(shell):
-    """After `%load_ext helpers`, an uncaught exception ends with a line that names its mode and notebook."""
+def name_errors(shell):
+    """From now on an uncaught exception ends with a line that names its mode and notebook."""
     shell.events.register("post_run_cell", after_cell)
 
 
-def unload_ipython_extension(shell):
+def leave_errors(shell):
     shell.events.unregister("post_run_cell", after_cell)

@@ -18,6 +18,12 @@ from helpers import desk, finder, machine
 error, button, answer = desk.box()
 
 # %% [markdown]
+# ## Or a program that goes wrong without a word?
+#
+# [Examine your code](examine_your_code.ipynb) runs a program of yours on virtual devices, compares, and marks the line to blame.
+# After `%load_ext helpers`, `%%examine` above a cell does the same in any notebook.
+
+# %% [markdown]
 # ## No message to paste?
 #
 # Say what you see, or choose a document that you have read or the strategy that you use. The list holds what is left.

@@ -1,0 +1,197 @@
+"""Programs that lie in no script, and parts of this process, really examined: about half a minute in all."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+from browser import FAILING
+from conftest import ROOT
+from IPython.core.interactiveshell import InteractiveShell
+from nbformat.v4 import new_code_cell, new_notebook
+
+import helpers
+from helpers.base import files
+from helpers.examine import magic, page
+from helpers.processes import jobs
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ["pytester"]
+
+COUNTING = """\
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+count = tf.Variable(0.0)
+strategy.run(lambda: count.assign_add(1.0))
+"""
+GUILTY = "count = tf.Variable(0.0)"
+WAITING = """\
+%%time
+import time
+time.sleep(99 if strategy.num_replicas_in_sync == 1 else 0)
+display(count)
+"""
+
+
+def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
+    """The first run has shown something; the second would not end."""
+    texts = ["%pip install nothing\nimport helpers", COUNTING, WAITING]
+    made = new_notebook(cells=[new_code_cell(text) for text in texts])
+    (tmp_path / "notes").mkdir()
+    nbformat.write(made, tmp_path / "notes" / "train.ipynb")
+    (tmp_path / "notes" / "helpers.py").write_text("mine = True\n")
+    command = [sys.executable, "-P", "-m", "helpers", "examine", "notes/train.ipynb"]
+    options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, **options
+    ) as process:
+        lines = [process.stderr.readline() for _ in range(3)]
+        assert lines[1].startswith("  finished") and lines[2].startswith("running on 1 device")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        told, more = process.communicate(timeout=30)
+    assert told.startswith("notes/train.ipynb, cell 2, line 4  fm23") and GUILTY in told
+    assert "note: stopped before all runs were made" in told and "Traceback" not in more
+    assert "left out: cell 1, line 1 `%pip install nothing`" in told
+    assert process.returncode == 1
+    assert sorted(os.listdir(tmp_path / "notes")) == ["helpers.py", "train.ipynb"]
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setattr(magic, "FAILED", set())
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", "helpers")
+    yield made
+    made.run_line_magic("unload_ext", "helpers")
+
+
+def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, shell, capsys):
+    first, second = "STEP = 1.0  # a number", COUNTING.replace("(1.0)", "(STEP)")
+    shell.run_cell(first, store_history=True)
+    shell.run_cell(f"%%examine --devices 2\n{second}", store_history=True)
+    said = capsys.readouterr().out
+    number = len(shell.history_manager.input_hist_raw) - 1
+    assert "running on 2 devices (watched) ...\n  finished\n" in said
+    assert f"cell {number}, line 5  fm23" in said and GUILTY in said
+    assert "note: one cell that ran before came along" in said
+    assert "count" not in shell.user_ns
+
+
+def test_a_cell_that_hangs_is_told(shell, capsys):
+    shell.run_cell("%%examine --devices 2 --limit 2\nwhile True:\n    pass", store_history=True)
+    assert "hangs with status" in capsys.readouterr().out
+
+
+def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
+    (tmp_path / "train.py").write_text(COUNTING)
+    found = page.marked_up(str(tmp_path / "train.py"), "2", 3)
+    assert [(each.mode, each.line) for each in found.findings] == [("fm23", 4)]
+    assert "fm23" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("input('? ')", "EOFError: EOF when reading a line (line 1)"),
+        ("x = 1\nimport sys\nsys.exit(3)", "left with status 3"),
+    ],
+)
+def test_a_program_that_fails_in_its_own_way_is_marked_there(text, says):
+    found, listing, stuck = page.examine_given(text, "1, 2", 3, lambda line: None)
+    assert says in found.failure and found.findings == []
+    assert (stuck.number if stuck else 0) == (1 if "input" in text else 0)
+
+
+def test_the_notebook_is_stored_with_its_answer():
+    text = (files.notebooks() / "examine_your_code.ipynb").read_text()
+    marked = text.split("data-clinic-marked='")[1:]
+    assert len(marked) == 1 and "tf.reduce_mean(errors)" in marked[0].split("</span>")[1]
+    assert "fm37 loss_scaled_per_replica" in text
+
+
+def test_the_notebook_takes_a_program_as_a_parameter(tmp_path):
+    """Headless, as `papermill -p program train.py` gives it."""
+    import papermill
+
+    (tmp_path / "train.py").write_text(FAILING)
+    done = papermill.execute_notebook(
+        ROOT / "notebooks" / "examine_your_code.ipynb",
+        tmp_path / "out.ipynb",
+        {"program": str(tmp_path / "train.py"), "counts": "1"},
+        **jobs.papermill_options(tmp_path),
+    )
+    told = [
+        output.data for cell in done.cells for output in cell.get("outputs", []) if "data" in output
+    ]
+    (card,) = [each for each in told if "clinic-listing" in each.get("text/html", "")]
+    assert (
+        "train.py:2  fm04" in card["text/plain"] and "data-clinic-marked='2'" in card["text/html"]
+    )
+
+
+# In pytest
+
+
+def test_a_test_asserts_that_nothing_is_found(pytester):
+    pytester.makepyfile(
+        sick=COUNTING,
+        leaves="raise SystemExit(3)",
+        test_training="""
+        def test_sick(examine):
+            assert not examine("sick.py", devices=(2,))
+
+        def test_leaves(examine):
+            examine("leaves.py")
+        """,
+    )
+    done = pytester.runpytest_subprocess("-p", "helpers.examine.plugin", "-p", "no:cacheprovider")
+    done.assert_outcomes(failed=2)
+    text = done.stdout.str()
+    assert "assert not <sick.py:4  fm23" in text.replace(f"{pytester.path}/", "")
+    assert "proof     observed on 2 devices" in text
+    assert "leaves.py failed in a way that is none of the modes: left with status 3" in text
+
+
+# In this process
+
+
+def counted_by_replicas():
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    count = tf.Variable(0.0)
+    strategy.run(lambda: count.assign_add(1.0))
+
+
+def test_a_part_of_this_process_is_watched(tensorflow):
+    import tensorflow as tf
+    from tensorflow.python.ops import resource_variable_ops as resources
+
+    plain = resources.ResourceVariable.assign, tf.GradientTape.gradient
+    for _ in range(2):  # nothing is left of the first time
+        with helpers.watching() as found:
+            counted_by_replicas()
+        assert [each.mode for each in found] == ["fm23"] and "count = tf.Variable" in found.report
+    with helpers.watching() as found:
+        tf.Variable(1.0).assign(2.0)
+    assert not found
+    assert plain == (resources.ResourceVariable.assign, tf.GradientTape.gradient)
+    assert not [name for name in sys.modules if name.startswith("strategy_clinic_watch")]
+
+
+def test_an_exception_goes_its_way_and_is_named(tensorflow):
+    import tensorflow as tf
+
+    with pytest.raises(RuntimeError, match="merge_call"), helpers.watching() as found:
+        strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        step = tf.function(lambda: tf.distribute.get_replica_context().merge_call(lambda s: None))
+        inner = tf.function(step)
+        strategy.run(tf.function(lambda: inner()))
+    assert [each.mode for each in found] == ["fm15"]
