@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 
 from . import likeness
 from .known import Wording, wordings
-from .phrases import begins, clean, expression, flat, frame, last_raised, shown, stands
+from .phrases import begins, clean, expression, flat, frame, is_cut_off, last_raised, shown, stands
 
 # How often a text with these words is that mode.
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
@@ -47,7 +47,7 @@ class Scale:
 
 DESCRIBED = Scale(sharp=14, unknown=0.55, hint=0.2, claims=0.6)
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
-RAISED = Scale(sharp=10, unknown=0.65, hint=-0.2, claims=0.85)
+RAISED = Scale(sharp=10, unknown=0.65, hint=-0.3, claims=0.85)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class Answer:
     known: bool = True
 
     def as_dict(self) -> dict:
-        return asdict(self) | {"candidates": [asdict(each) for each in self.candidates]}
+        """What a program gets: without `known`, which the reasons of the candidates say."""
+        said = asdict(self)
+        return {name: said[name] for name in ("mode", "confidence", "candidates")}
 
 
 # The answer
@@ -76,10 +78,13 @@ class Answer:
 def triage(text: str, known=None) -> Answer:
     entries = wordings() if known is None else tuple(known)
     lines = clean(text)
-    whole, last = flat(lines), flat(last_raised(lines))
+    raised = last_raised(lines)
+    whole, last = flat(lines), flat(raised)
     found = [(each, said) for each in entries if (said := words_of(each, whole, last))]
-    proven = [pair for pair in found if proves(pair[0])] or [pair for pair in found if pair[0].frame]
-    hints = {each.mode for each, _ in found if not proves(each)}
+    proven = [pair for pair in found if proves(pair[0])]
+    hints = {each.mode for each, _ in found if not (proves(each) or each.frame)}
+    if not proven and is_cut_off(raised):
+        proven = [pair for pair in found if pair[0].frame]
     if not proven:
         return guess(lines, entries, hints, RAISED if last else DESCRIBED)
     answer = weigh(best_of(proven, last), frame(lines))
@@ -178,9 +183,7 @@ def filled(answer: Answer, near: Answer) -> Answer:
     told = {each.mode for each in answer.candidates}
     left = 1 - sum(each.score for each in answer.candidates)
     more = [each for each in near.candidates if each.mode not in told]
-    likely = tuple(
-        Candidate(each.mode, round(each.score * left, 3), each.because) for each in more
-    )
+    likely = tuple(Candidate(each.mode, round(each.score * left, 3), each.because) for each in more)
     return Answer(answer.mode, answer.confidence, (answer.candidates + likely)[:THREE])
 
 

@@ -42,7 +42,9 @@ def declared_modes() -> dict:
 def described() -> dict:
     """How people describe each mode that is declared, and what is none: by mode, `tells` and `asks`."""
     written = read_toml("described.toml")
-    return {mode: facts for mode, facts in written.items() if mode in declared_modes() or mode == "none"}
+    return {
+        mode: facts for mode, facts in written.items() if mode in declared_modes() or mode == "none"
+    }
 
 
 @functools.cache

@@ -69,6 +69,11 @@ def last_raised(text: str) -> str:
     return text[places[-1] :] if places else ""
 
 
+def is_cut_off(raised: str) -> bool:
+    """Whether a text ends in frames, or in the bare name of an error: its message was not pasted."""
+    return bool(FRAME.search(raised) or not RAISED.sub("", raised).strip(" :\n"))
+
+
 def frame(text: str) -> str:
     """The last line of a traceback that the text still has."""
     found = [match.groups() for match in FRAME.finditer(text)]
