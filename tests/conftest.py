@@ -10,7 +10,7 @@ import pytest
 from helpers.base import files
 from helpers.processes import warm
 from helpers.switches import setups
-from helpers.triage import known, likeness
+from helpers.triage import knowledge, known, likeness
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
@@ -71,7 +71,7 @@ def forget():
     """What triage has read before an edit."""
     for read in (known.declared_modes, known.wordings, known.described, known.vocabulary):
         read.cache_clear()
-    for made in (likeness.index_of, likeness.vocabulary, likeness.stem, likeness.endings):
+    for made in (knowledge.everything, likeness.vocabulary, likeness.stem, likeness.endings):
         made.cache_clear()
 
 

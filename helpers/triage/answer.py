@@ -21,8 +21,20 @@ import math
 from dataclasses import asdict, dataclass
 
 from . import likeness
-from .known import Wording, wordings
-from .phrases import begins, clean, expression, flat, frame, is_cut_off, last_raised, shown, stands
+from .knowledge import Knowledge, everything
+from .known import Wording
+from .phrases import (
+    begins,
+    clean,
+    expression,
+    flat,
+    frame,
+    is_cut_off,
+    last_raised,
+    shown,
+    stands,
+    without_warnings,
+)
 
 # How often a text with these words is that mode.
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
@@ -45,9 +57,9 @@ class Scale:
     claims: float  # from this probability on, a mode is claimed
 
 
-DESCRIBED = Scale(sharp=14, unknown=0.55, hint=0.2, claims=0.6)
+DESCRIBED = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.6)
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
-RAISED = Scale(sharp=10, unknown=0.65, hint=-0.3, claims=0.85)
+RAISED = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
 
 
 @dataclass(frozen=True)
@@ -76,21 +88,26 @@ class Answer:
 
 
 def triage(text: str, known=None) -> Answer:
-    entries = wordings() if known is None else tuple(known)
+    knowledge = everything() if known is None else Knowledge(tuple(known))
     lines = clean(text)
     raised = last_raised(lines)
     whole, last = flat(lines), flat(raised)
-    found = [(each, said) for each in entries if (said := words_of(each, whole, last))]
+    found = [
+        (each, said) for each in knowledge.near(whole) if (said := words_of(each, whole, last))
+    ]
     proven = [pair for pair in found if proves(pair[0])]
     hints = {each.mode for each, _ in found if not (proves(each) or each.frame)}
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
+    if not proven and not raised:
+        return guess(lines, knowledge, hints, DESCRIBED)
+    lines = without_warnings(lines)
     if not proven:
-        return guess(lines, entries, hints, RAISED if last else DESCRIBED)
+        return guess(lines, knowledge, hints, RAISED)
     answer = weigh(best_of(proven, last), frame(lines))
     if answer.confidence >= SURE:
         return answer
-    return filled(answer, guess(lines, entries, hints, RAISED))
+    return filled(answer, guess(lines, knowledge, hints, RAISED))
 
 
 def words_of(each: Wording, whole: str, last: str) -> list[str]:
@@ -154,9 +171,9 @@ def because(kind: str, said: list[str], where: str) -> str:
 # By what a text is like
 
 
-def guess(text: str, entries: tuple, hints: set, scale: Scale) -> Answer:
+def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
     """The modes whose descriptions and wordings share most with a text, none of which is proven."""
-    near = likeness.nearest(text, entries)
+    near = likeness.nearest(text, knowledge.index)
     odds = {each.mode: math.exp(scale.sharp * likened(each, hints, scale)) for each in near}
     total = sum(odds.values()) + math.exp(scale.sharp * scale.unknown)
     modes = sorted((each for each in near if each.mode), key=lambda each: -odds[each.mode])

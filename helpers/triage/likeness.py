@@ -41,9 +41,8 @@ class Index:
     holders: dict[str, list[tuple[int, float]]]
 
 
-def nearest(text: str, entries: tuple[known.Wording, ...]) -> list[Likeness]:
+def nearest(text: str, index: Index) -> list[Likeness]:
     """Every mode that has anything in common with a text, the likeliest first."""
-    index = index_of(entries)
     words = words_in(read_part(text))
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
@@ -130,7 +129,6 @@ def vocabulary() -> tuple[set, dict]:
 # What is known of all modes
 
 
-@functools.lru_cache(maxsize=4)
 def index_of(entries: tuple[known.Wording, ...]) -> Index:
     texts = [
         (mode, counted(traits_of(words_in(text))), weight)

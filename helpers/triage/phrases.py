@@ -7,6 +7,7 @@ import re
 
 LONGEST = 200_000  # signs of a text that are read: its beginning and, with the last error, its end
 GAP = 500  # signs that `...` stands for, at most
+END = 2 * GAP  # signs at the end of a text in which a phrase may be cut off
 SHOWN = 100  # signs of what a text says that are told
 STUB = 12  # signs with which a phrase must begin before the end of a text cuts it off,
 MOST = (0.6, 0.8)  # and how much of it must be left: of one without a gap, of one with gaps
@@ -27,6 +28,7 @@ ANSI = re.compile(
 # Marks of quotations, boxes and pytest at the beginning of lines.
 MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
 RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
+WARNED = re.compile(r"^.{0,200}\bWARNING:.*$", re.MULTILINE)
 FRAME = re.compile(
     r"File .?([^\s\"']{1,300}?).?, line (\d{1,6}), in (\S{1,80})"
     r"|([^\s\"']{1,300}\.py):(\d{1,6}):? (?:in )?(\w{1,80})"
@@ -69,6 +71,10 @@ def last_raised(text: str) -> str:
     return text[places[-1] :] if places else ""
 
 
+def without_warnings(text: str) -> str:
+    return WARNED.sub("", text)
+
+
 def is_cut_off(raised: str) -> bool:
     """Whether a text ends in frames, or in the bare name of an error: its message was not pasted."""
     return bool(FRAME.search(raised) or not RAISED.sub("", raised).strip(" :\n"))
@@ -102,7 +108,7 @@ def stands(words: str, text: str) -> str:
 
 def begins(words: str, text: str) -> str:
     """The same, where the end of the text has cut the words off."""
-    return next(filter(None, (cut_off(pieces, text[-2 * GAP :]) for pieces in phrases(words))), "")
+    return next(filter(None, (cut_off(pieces, text[-END:]) for pieces in phrases(words))), "")
 
 
 def followed(pieces: tuple[str, ...], text: Flat) -> str:
@@ -146,9 +152,14 @@ def begins_word(cased: str, place: int) -> bool:
     return here.isupper() and (before.islower() or after.islower())
 
 
+def stub(pieces: tuple[str, ...]) -> str:
+    """What is there of a phrase at least, where the end of a text has cut it off."""
+    return pieces[0][:STUB]
+
+
 def cut_off(pieces: tuple[str, ...], end: str) -> str:
     """What is left of a phrase at the end of a text, where most of it stands and the rest was not pasted."""
-    start = end.rfind(pieces[0][:STUB])
+    start = end.rfind(stub(pieces))
     if start < 0 or len(pieces[0]) < STUB:
         return ""
     kept, place = 0, start
