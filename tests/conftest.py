@@ -69,9 +69,9 @@ def project(tmp_path, monkeypatch):
 
 def forget():
     """What triage has read before an edit."""
-    for read in (known.declared_modes, known.wordings, known.described, known.vocabulary):
+    for read in (known.declared_modes, known.wordings, known.described, known.read_vocabulary):
         read.cache_clear()
-    for made in (knowledge.everything, likeness.vocabulary, likeness.stem, likeness.endings):
+    for made in (knowledge.everything, likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings):
         made.cache_clear()
 
 

@@ -38,7 +38,7 @@ from .phrases import (
 
 # How often a text with these words is that mode.
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
-UNKNOWN = 0.1  # odds that a text without any known words is a mode after all
+UNHEARD = 0.1  # odds that a text without any known words is a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
 CLAIMED = 0.5  # below this, for all modes together, the answer is none,
 FIRST = 0.4  # and below this for the likeliest: of two that are as likely, one is named and the other told
@@ -57,9 +57,11 @@ class Scale:
     claims: float  # from this probability on, a mode is claimed
 
 
-DESCRIBED = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.6)
+BY_DESCRIPTION = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.6)
+CALM = 0.2  # more of the unknown in a text that says of nothing that it goes wrong,
+FEW = 2  # and in one that has fewer words in common with any mode
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
-RAISED = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
+BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
 
 
 @dataclass(frozen=True)
@@ -93,24 +95,24 @@ def triage(text: str, known=None) -> Answer:
     raised = last_raised(lines)
     whole, last = flat(lines), flat(raised)
     found = [
-        (each, said) for each in knowledge.near(whole) if (said := words_of(each, whole, last))
+        (each, said) for each in knowledge.near(whole) if (said := all_said(each, whole, last))
     ]
     proven = [pair for pair in found if proves(pair[0])]
     hints = {each.mode for each, _ in found if not (proves(each) or each.frame)}
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
     if not proven and not raised:
-        return guess(lines, knowledge, hints, DESCRIBED)
+        return guess(lines, knowledge, hints, BY_DESCRIPTION)
     lines = without_warnings(lines)
     if not proven:
-        return guess(lines, knowledge, hints, RAISED)
+        return guess(lines, knowledge, hints, BY_ERROR)
     answer = weigh(best_of(proven, last), frame(lines))
     if answer.confidence >= SURE:
         return answer
-    return filled(answer, guess(lines, knowledge, hints, RAISED))
+    return with_more(answer, guess(lines, knowledge, hints, BY_ERROR))
 
 
-def words_of(each: Wording, whole: str, last: str) -> list[str]:
+def all_said(each: Wording, whole: str, last: str) -> list[str]:
     return [] if each.alone and last else said_in(each, whole)
 
 
@@ -152,7 +154,7 @@ def odds_of(each: Wording, last: str) -> float:
 
 def weigh(best: dict, where: str) -> Answer:
     """A mode is claimed if modes are likelier than all else together: known strangers, and the unknown."""
-    total = 1 + UNKNOWN + sum(odds for odds, _ in best.values())
+    total = 1 + UNHEARD + sum(odds for odds, _ in best.values())
     found = tuple(
         Candidate(mode, round(odds / total, 3), because(kind, said, where))
         for (mode, kind), (odds, said) in sorted(best.items(), key=lambda item: -item[1][0])
@@ -160,7 +162,7 @@ def weigh(best: dict, where: str) -> Answer:
     modes = sum(each.score for each in found if each.mode)
     if found and found[0].mode and found[0].score >= FIRST and modes >= CLAIMED:
         return Answer(found[0].mode, found[0].score, found)
-    return Answer(None, round(max(0, 1 - UNKNOWN / total - modes), 3), found)
+    return Answer(None, round(max(0, 1 - UNHEARD / total - modes), 3), found)
 
 
 def because(kind: str, said: list[str], where: str) -> str:
@@ -173,9 +175,11 @@ def because(kind: str, said: list[str], where: str) -> str:
 
 def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
     """The modes whose descriptions and wordings share most with a text, none of which is proven."""
-    near = likeness.nearest(text, knowledge.index)
+    near = likeness.likest(text, knowledge.index)
     odds = {each.mode: math.exp(scale.sharp * likened(each, hints, scale)) for each in near}
-    total = sum(odds.values()) + math.exp(scale.sharp * scale.unknown)
+    calm = scale is BY_DESCRIPTION and not likeness.says_trouble(text)
+    thin = bool(near) and len(near[0].words) < FEW
+    total = sum(odds.values()) + math.exp(scale.sharp * (scale.unknown + (calm + thin) * CALM))
     modes = sorted((each for each in near if each.mode), key=lambda each: -odds[each.mode])
     found = tuple(
         Candidate(each.mode, round(odds[each.mode] / total, 3), by_words(each.words))
@@ -195,7 +199,7 @@ def by_words(words: tuple[str, ...]) -> str:
     return f"its words are near: {', '.join(map(quoted, words))}"
 
 
-def filled(answer: Answer, near: Answer) -> Answer:
+def with_more(answer: Answer, near: Answer) -> Answer:
     """What was recognised, and behind it what the text is like, up to three."""
     told = {each.mode for each in answer.candidates}
     left = 1 - sum(each.score for each in answer.candidates)

@@ -47,8 +47,17 @@ def described() -> dict:
     }
 
 
+def what_to_ask(mode: str) -> str:
+    """What to ask a reader whose error may be this mode."""
+    asks = (
+        described().get(mode, {}).get("asks")
+        or f"is this what you see: {declared_modes()[mode]['sees']}?"
+    )
+    return asks[0].upper() + asks[1:]
+
+
 @functools.cache
-def vocabulary() -> dict:
+def read_vocabulary() -> dict:
     return read_toml("vocabulary.toml")
 
 

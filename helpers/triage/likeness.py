@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from . import known
 
 READ = 1500  # signs that are read of the beginning of a text, and of its end
-WORDS = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
+WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
 FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
-BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
-TOLD = 4  # words that an answer says it went by
+BEST = (1, 0.5, 0.25)  # what the texts of a mode that are likest count
+TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
 
@@ -41,12 +41,12 @@ class Index:
     holders: dict[str, list[tuple[int, float]]]
 
 
-def nearest(text: str, index: Index) -> list[Likeness]:
+def likest(text: str, index: Index) -> list[Likeness]:
     """Every mode that has anything in common with a text, the likeliest first."""
     words = words_in(read_part(text))
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
-    weights = weighed(counted(traits), index.rarity)
+    weights = weighed(tallied(traits), index.rarity)
     shared = defaultdict(dict)
     for trait, weight in weights.items():
         for text_number, holds in index.holders.get(trait, ()):
@@ -61,14 +61,14 @@ def by_mode(shared: dict, modes: tuple, said: dict):
     for mode, scores in found.items():
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
-        yield Likeness(mode, score, words_of(shared[best[0][1]], said))
+        yield Likeness(mode, score, telling_words(shared[best[0][1]], said))
 
 
-def words_of(traits: dict, said: dict) -> tuple[str, ...]:
-    """The words of a text that have counted most."""
+def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
+    """The words of a text that have tallied most."""
     told = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
     parts = [each for each in told if not any(each != other and each in other for other in told)]
-    return tuple(parts[:TOLD])
+    return tuple(parts[:TOLD_WORDS])
 
 
 def read_part(text: str) -> str:
@@ -76,11 +76,21 @@ def read_part(text: str) -> str:
     return FOLDERS.sub("", part)
 
 
+def says_trouble(text: str) -> bool:
+    """Whether a text says that something is not as it should be, or asks."""
+    return "?" in text or any(stem(word) in trouble() for word in words_in(read_part(text)))
+
+
+@functools.cache
+def trouble() -> set[str]:
+    return {stem(each) for each in known.read_vocabulary()["trouble"].split()}
+
+
 # What a text has
 
 
 def words_in(text: str) -> list[str]:
-    return [word.lower() for word in WORDS.findall(text.replace("'", ""))]
+    return [word.lower() for word in WORD.findall(text.replace("'", ""))]
 
 
 def traits_of(words: list[str]):
@@ -112,13 +122,15 @@ def stem(word: str) -> str:
 
 @functools.cache
 def endings():
-    return re.compile(rf"(?<=[a-z]{{3}})(?:{'|'.join(known.vocabulary()['endings'].split())})$")
+    return re.compile(
+        rf"(?<=[a-z]{{3}})(?:{'|'.join(known.read_vocabulary()['endings'].split())})$"
+    )
 
 
 @functools.cache
 def vocabulary() -> tuple[set, dict]:
     """The stems that say nothing, and by their first stem the phrases that name an idea."""
-    written, ideas = known.vocabulary(), defaultdict(list)
+    written, ideas = known.read_vocabulary(), defaultdict(list)
     for name, phrases in written["ideas"].items():
         for phrase in phrases.split(","):
             stems = [stem(word) for word in phrase.split()]
@@ -131,7 +143,7 @@ def vocabulary() -> tuple[set, dict]:
 
 def index_of(entries: tuple[known.Wording, ...]) -> Index:
     texts = [
-        (mode, counted(traits_of(words_in(text))), weight)
+        (mode, tallied(traits_of(words_in(text))), weight)
         for mode, text, weight in texts_of(entries)
     ]
     among = Counter(trait for _, traits, _ in texts for trait in traits)
@@ -155,7 +167,7 @@ def texts_of(entries):
             yield each.mode, re.sub(r"\W+", " ", " ".join(each.says)), WORDING
 
 
-def counted(traits) -> dict[str, int]:
+def tallied(traits) -> dict[str, int]:
     """How often each trait is there; an idea counts once, in however many words it is said."""
     found = {}
     for trait, _, _ in traits:
