@@ -10,7 +10,7 @@ import pytest
 from helpers.base import files
 from helpers.processes import warm
 from helpers.switches import setups
-from helpers.triage import known
+from helpers.triage import knowledge, known, likeness
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
@@ -73,8 +73,10 @@ def project(tmp_path, monkeypatch):
 
 def forget():
     """What triage has read before an edit."""
-    known.declared_modes.cache_clear()
-    known.wordings.cache_clear()
+    for read in (known.declared_modes, known.wordings, known.described, known.read_vocabulary):
+        read.cache_clear()
+    for made in (knowledge.everything, likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings):
+        made.cache_clear()
 
 
 @pytest.fixture(scope="session")

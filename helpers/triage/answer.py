@@ -2,7 +2,8 @@
 
 What is known lies beside the notebooks: the symptoms that each MODE declares, and other wordings of the same mode in
 wordings/fmNN.toml beside this file; none.toml holds what looks near and is none of the modes, by kind. A phrase there is matched
-without case, quotes and line breaks; `...` stands for anything on the way, `{a|b}` for one of several. An entry says
+without case, quotes and line breaks, and as words of its own; `...` stands for anything on the way, `{a|b}` for one of several.
+An entry says
 
     says     one phrase or several, all of which must stand in the text; the first is the error's own
     from     since when or in which version: "2.21" is checked against `file`; "words" are a reader's own, "MODE" is ours,
@@ -10,21 +11,57 @@ without case, quotes and line breaks; `...` stands for anything on the way, `{a|
     unless   phrases that speak against it
     proof    how much it proves: certain, sure (if nothing is said), likely, hint
     alone    true for a warning, a frame or a reader's own words: it counts only where nothing is raised
+    frame    true for what a traceback names: it counts only where no message is known, as when the message is cut off
     symptom  instead of the first phrase, a symptom of MODE that proves something only together with the rest
+
+A text in which no wording proves anything is compared with all that is known by its words, in likeness.py.
 """
 
+import math
 from dataclasses import asdict, dataclass
 
-from .known import Wording, wordings
-from .phrases import begins, clean, expression, flat, frame, last_raised, shown, stands
+from . import likeness
+from .knowledge import Knowledge, everything
+from .known import Wording
+from .phrases import (
+    begins,
+    clean,
+    expression,
+    flat,
+    frame,
+    is_cut_off,
+    last_raised,
+    shown,
+    stands,
+    without_warnings,
+)
 
 # How often a text with these words is that mode.
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
-UNKNOWN = 0.1  # odds that a text without any known words is a mode after all
+UNHEARD = 0.1  # odds that a text without any known words is a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
 CLAIMED = 0.5  # below this, for all modes together, the answer is none,
 FIRST = 0.4  # and below this for the likeliest: of two that are as likely, one is named and the other told
 CLOSE = 0.15  # a runner-up is told from here on
+SURE = 0.9  # below this, what the text is like is told too
+THREE = 3  # candidates, at most, of which some are no more than likely
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a likeness becomes a probability; fitted to reports whose own wordings were left out: tests/score_triage.py --fit."""
+
+    sharp: float  # how fast the odds of a mode grow with its likeness
+    unknown: float  # the likeness that a text has to a mode although it is none
+    hint: float  # what a hint adds to it
+    claims: float  # from this probability on, a mode is claimed
+
+
+BY_DESCRIPTION = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.6)
+CALM = 0.2  # more of the unknown in a text that says of nothing that it goes wrong,
+FEW = 2  # and in one that has fewer words in common with any mode
+# Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
+BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
 
 
 @dataclass(frozen=True)
@@ -36,28 +73,62 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Answer:
+    """`known` is false where nothing that is known of modes or of strangers proves anything: then candidates are guesses."""
+
     mode: str | None
     confidence: float
     candidates: tuple[Candidate, ...]
+    known: bool = True
 
     def as_dict(self) -> dict:
-        return asdict(self) | {"candidates": [asdict(each) for each in self.candidates]}
+        """What a program gets: without `known`, which the reasons of the candidates say."""
+        said = asdict(self)
+        return {name: said[name] for name in ("mode", "confidence", "candidates")}
 
 
 # The answer
 
 
 def triage(text: str, known=None) -> Answer:
+    knowledge = everything() if known is None else Knowledge(tuple(known))
     lines = clean(text)
-    whole, last = flat(lines), flat(last_raised(lines))
+    raised = last_raised(lines)
+    whole, last = flat(lines), flat(raised)
+    found = [
+        (each, said) for each in knowledge.near(whole) if (said := all_said(each, whole, last))
+    ]
+    proven = [pair for pair in found if proves(pair[0])]
+    hints = {each.mode for each, _ in found if not (proves(each) or each.frame)}
+    if not proven and is_cut_off(raised):
+        proven = [pair for pair in found if pair[0].frame]
+    if not proven and not raised:
+        return guess(lines, knowledge, hints, BY_DESCRIPTION)
+    lines = without_warnings(lines)
+    if not proven:
+        return guess(lines, knowledge, hints, BY_ERROR)
+    answer = weigh(best_of(proven, last), frame(lines))
+    if answer.confidence >= SURE:
+        return answer
+    return with_more(answer, guess(lines, knowledge, hints, BY_ERROR))
+
+
+def all_said(each: Wording, whole: str, last: str) -> list[str]:
+    return [] if each.alone and last else said_in(each, whole)
+
+
+def proves(each: Wording) -> bool:
+    """Whether a wording answers by itself; hints and a reader's own words only make a mode likelier."""
+    own = each.alone and each.origin in ("words", "seen")
+    return not (each.frame or each.proof == "hint" or own)
+
+
+def best_of(found: list, last: str) -> dict:
     best = {}
-    for each in wordings() if known is None else known:
-        said = () if each.alone and last else said_in(each, whole)
-        if said:
-            odds = odds_of(each, last)
-            if odds > best.get((each.mode, each.kind), (0,))[0]:
-                best[each.mode, each.kind] = (odds, said)
-    return weigh(best, frame(lines))
+    for each, said in found:
+        odds = odds_of(each, last)
+        if odds > best.get((each.mode, each.kind), (0,))[0]:
+            best[each.mode, each.kind] = (odds, said)
+    return best
 
 
 def said_in(each: Wording, text: str) -> list[str]:
@@ -83,7 +154,7 @@ def odds_of(each: Wording, last: str) -> float:
 
 def weigh(best: dict, where: str) -> Answer:
     """A mode is claimed if modes are likelier than all else together: known strangers, and the unknown."""
-    total = 1 + UNKNOWN + sum(odds for odds, _ in best.values())
+    total = 1 + UNHEARD + sum(odds for odds, _ in best.values())
     found = tuple(
         Candidate(mode, round(odds / total, 3), because(kind, said, where))
         for (mode, kind), (odds, said) in sorted(best.items(), key=lambda item: -item[1][0])
@@ -91,9 +162,51 @@ def weigh(best: dict, where: str) -> Answer:
     modes = sum(each.score for each in found if each.mode)
     if found and found[0].mode and found[0].score >= FIRST and modes >= CLAIMED:
         return Answer(found[0].mode, found[0].score, found)
-    return Answer(None, round(max(0, 1 - UNKNOWN / total - modes), 3), found)
+    return Answer(None, round(max(0, 1 - UNHEARD / total - modes), 3), found)
 
 
 def because(kind: str, said: list[str], where: str) -> str:
-    words = " and ".join(f'"{shown(each)}"' for each in dict.fromkeys(said))
+    words = " and ".join(map(quoted, dict.fromkeys(said)))
     return f"{kind}{': ' if kind else ''}it says {words}{f' ({where})' if where else ''}"
+
+
+# By what a text is like
+
+
+def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
+    """The modes whose descriptions and wordings share most with a text, none of which is proven."""
+    near = likeness.likest(text, knowledge.index)
+    odds = {each.mode: math.exp(scale.sharp * likened(each, hints, scale)) for each in near}
+    calm = scale is BY_DESCRIPTION and not likeness.says_trouble(text)
+    thin = bool(near) and len(near[0].words) < FEW
+    total = sum(odds.values()) + math.exp(scale.sharp * (scale.unknown + (calm + thin) * CALM))
+    modes = sorted((each for each in near if each.mode), key=lambda each: -odds[each.mode])
+    found = tuple(
+        Candidate(each.mode, round(odds[each.mode] / total, 3), by_words(each.words))
+        for each in modes[:THREE]
+    )
+    if found and found[0].score >= scale.claims:
+        return Answer(found[0].mode, found[0].score, found, known=False)
+    others = sum(odds[each.mode] for each in modes) / total
+    return Answer(None, round(1 - others, 3), found, known=False)
+
+
+def likened(each: likeness.Likeness, hints: set, scale: Scale) -> float:
+    return each.score + (scale.hint if each.mode in hints else 0)
+
+
+def by_words(words: tuple[str, ...]) -> str:
+    return f"its words are near: {', '.join(map(quoted, words))}"
+
+
+def with_more(answer: Answer, near: Answer) -> Answer:
+    """What was recognised, and behind it what the text is like, up to three."""
+    told = {each.mode for each in answer.candidates}
+    left = 1 - sum(each.score for each in answer.candidates)
+    more = [each for each in near.candidates if each.mode not in told]
+    likely = tuple(Candidate(each.mode, round(each.score * left, 3), each.because) for each in more)
+    return Answer(answer.mode, answer.confidence, (answer.candidates + likely)[:THREE])
+
+
+def quoted(words: str) -> str:
+    return f'"{shown(words)}"'

@@ -3,14 +3,15 @@
 import codecs
 import json
 import sys
-import traceback
 from pathlib import Path
 
 from ..base.refusals import Refused
 from ..base.templates import from_template
-from . import answer, known
+from . import answer, known, raised
 
 NONE = "none of the modes"
+NO_WORDING = "no wording that I know"
+ASKED = 0.05  # a mode is asked about from this probability on
 PASTED = "Paste an error with its traceback, as much of it as you have."
 # What starts a text that is not UTF-8: Windows writes such when output is redirected.
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
@@ -58,6 +59,8 @@ def report_of(line: str, number: int) -> dict:
 
 def words_of(found: answer.Answer) -> list[str]:
     """The card in plain text."""
+    if found.mode is None and not found.known:
+        return [f"{NO_WORDING}; {NONE} ({found.confidence:.2f})", *questions(found)]
     if found.mode is None:
         return [f"{NONE} ({found.confidence:.2f})", *map(nearest, found.candidates[:2])]
     mode = known.declared_modes()[found.mode]
@@ -70,6 +73,13 @@ def words_of(found: answer.Answer) -> list[str]:
     return lines + [
         f"  or {full_name(each.mode)} ({each.score:.2f}), {each.because}" for each in close(found)
     ]
+
+
+def questions(found: answer.Answer):
+    """What would tell the likeliest modes from one another, for a reader to answer."""
+    for each in found.candidates:
+        if each.score >= ASKED:
+            yield f"  {known.what_to_ask(each.mode)} Then {full_name(each.mode)} ({each.score:.2f}): {each.because}"
 
 
 def nearest(each: answer.Candidate) -> str:
@@ -145,7 +155,7 @@ def after_cell(result):
 
 
 def line_for(error: BaseException) -> str:
-    found = answer.triage("".join(traceback.format_exception(error)))
+    found = answer.triage(raised.text_of(error))
     if found.mode is None:
         return ""
     mode = known.declared_modes()[found.mode]

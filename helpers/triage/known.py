@@ -19,6 +19,7 @@ class Wording:
     unless: tuple[str, ...] = ()
     proof: str = "sure"
     alone: bool = False
+    frame: bool = False
     kind: str = ""
     symptom: str = ""
     file: str = ""
@@ -35,6 +36,36 @@ def wordings_folder() -> Path:
 @functools.cache
 def declared_modes() -> dict:
     return files.read_catalog()
+
+
+@functools.cache
+def described() -> dict:
+    """How people describe each mode that is declared, and what is none: by mode, `tells` and `asks`."""
+    written = read_toml("described.toml")
+    return {
+        mode: facts for mode, facts in written.items() if mode in declared_modes() or mode == "none"
+    }
+
+
+def what_to_ask(mode: str) -> str:
+    """What to ask a reader whose error may be this mode."""
+    asks = (
+        described().get(mode, {}).get("asks")
+        or f"is this what you see: {declared_modes()[mode]['sees']}?"
+    )
+    return asks[0].upper() + asks[1:]
+
+
+@functools.cache
+def read_vocabulary() -> dict:
+    return read_toml("vocabulary.toml")
+
+
+def read_toml(name: str) -> dict:
+    try:
+        return tomllib.loads((files.helpers() / "triage" / name).read_text())
+    except tomllib.TOMLDecodeError as error:
+        raise Refused(f"{name} is no TOML: {error}.") from None
 
 
 @functools.cache

@@ -1,0 +1,187 @@
+"""Which modes a text is like, by its words: a description, or a message that no wording knows.
+
+Each mode is known by short texts: its title, what it sees and its fix, its wordings, and what described.toml tells of it. A
+text is compared with each of them by what they share, which counts the more the fewer texts have it: stems of words, pairs of
+neighbours, and the ideas of vocabulary.toml, so that "two GPUs" and "MirroredStrategy" have something in common.
+"""
+
+import functools
+import math
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from . import known
+
+READ = 1500  # signs that are read of the beginning of a text, and of its end
+WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
+FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
+IDEA = "~"  # begins the name of an idea
+PAIR = 0.6  # how much a pair of neighbours counts, and
+UNSEEN = 3.0  # how much a word that is in no text of ours
+BEST = (1, 0.5, 0.25)  # what the texts of a mode that are likest count
+TOLD_WORDS = 4  # words that an answer says it went by
+# How much the kinds of texts weigh by which a mode is known.
+TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
+
+
+@dataclass(frozen=True)
+class Likeness:
+    mode: str | None
+    score: float
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Index:
+    """All texts by which modes are known: whose they are, and for each trait which of them have it, and how much of it."""
+
+    modes: tuple[str | None, ...]
+    rarity: dict[str, float]
+    holders: dict[str, list[tuple[int, float]]]
+
+
+def likest(text: str, index: Index) -> list[Likeness]:
+    """Every mode that has anything in common with a text, the likeliest first."""
+    words = words_in(read_part(text))
+    traits = list(traits_of(words))
+    said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
+    weights = weighed(tallied(traits), index.rarity)
+    shared = defaultdict(dict)
+    for trait, weight in weights.items():
+        for text_number, holds in index.holders.get(trait, ()):
+            shared[text_number][trait] = weight * holds
+    return sorted(by_mode(shared, index.modes, said), key=lambda each: -each.score)
+
+
+def by_mode(shared: dict, modes: tuple, said: dict):
+    found = defaultdict(list)
+    for text_number, traits in shared.items():
+        found[modes[text_number]].append((sum(traits.values()), text_number))
+    for mode, scores in found.items():
+        best = sorted(scores, reverse=True)[: len(BEST)]
+        score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
+        yield Likeness(mode, score, telling_words(shared[best[0][1]], said))
+
+
+def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
+    """The words of a text that have tallied most."""
+    told = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
+    parts = [each for each in told if not any(each != other and each in other for other in told)]
+    return tuple(parts[:TOLD_WORDS])
+
+
+def read_part(text: str) -> str:
+    part = text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
+    return FOLDERS.sub("", part)
+
+
+def says_trouble(text: str) -> bool:
+    """Whether a text says that something is not as it should be, or asks."""
+    return "?" in text or any(stem(word) in trouble() for word in words_in(read_part(text)))
+
+
+@functools.cache
+def trouble() -> set[str]:
+    return {stem(each) for each in known.read_vocabulary()["trouble"].split()}
+
+
+# What a text has
+
+
+def words_in(text: str) -> list[str]:
+    return [word.lower() for word in WORD.findall(text.replace("'", ""))]
+
+
+def traits_of(words: list[str]):
+    """Stems, pairs and ideas, each with the words that say it."""
+    stop, ideas = vocabulary()
+    stems = [stem(word) for word in words]
+    before = None
+    for place, each in enumerate(stems):
+        for phrase, name in ideas.get(each, ()):
+            if stems[place : place + len(phrase)] == phrase:
+                yield name, place, place + len(phrase)
+        if each not in stop:
+            yield each, place, place + 1
+            if before is not None:
+                yield f"{stems[before]} {each}", before, place + 1
+            before = place
+
+
+@functools.cache
+def stem(word: str) -> str:
+    """A word without its ending, where three letters are left, and without the second of two equal ones before it; empty
+    for a number or a letter."""
+    if word.isdigit() or len(word) < 2:
+        return ""
+    rest = endings().sub("", word)
+    twice = rest != word and len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "sl"
+    return rest[:-1] if twice else rest
+
+
+@functools.cache
+def endings():
+    return re.compile(
+        rf"(?<=[a-z]{{3}})(?:{'|'.join(known.read_vocabulary()['endings'].split())})$"
+    )
+
+
+@functools.cache
+def vocabulary() -> tuple[set, dict]:
+    """The stems that say nothing, and by their first stem the phrases that name an idea."""
+    written, ideas = known.read_vocabulary(), defaultdict(list)
+    for name, phrases in written["ideas"].items():
+        for phrase in phrases.split(","):
+            stems = [stem(word) for word in phrase.split()]
+            ideas[stems[0]].append((stems, IDEA + name))
+    return {"", *(stem(each) for each in written["stop"].split())}, dict(ideas)
+
+
+# What is known of all modes
+
+
+def index_of(entries: tuple[known.Wording, ...]) -> Index:
+    texts = [
+        (mode, tallied(traits_of(words_in(text))), weight)
+        for mode, text, weight in texts_of(entries)
+    ]
+    among = Counter(trait for _, traits, _ in texts for trait in traits)
+    rarity = {trait: math.log((len(texts) + 1) / (n + 0.5)) for trait, n in among.items()}
+    holders = defaultdict(list)
+    for number, (_, traits, weight) in enumerate(texts):
+        for trait, share in weighed(traits, rarity).items():
+            holders[trait].append((number, share * weight))
+    return Index(tuple(mode for mode, _, _ in texts), rarity, dict(holders))
+
+
+def texts_of(entries):
+    """Everything that says what a mode looks like, and how much it weighs."""
+    for mode, facts in known.declared_modes().items():
+        yield from ((mode, facts[name], TITLE) for name in ("title", "sees"))
+        yield mode, facts["fix"], FIX
+    for mode, facts in known.described().items():
+        yield from ((None if mode == "none" else mode, each, TELLS) for each in facts["tells"])
+    for each in entries:
+        if each.proof != "hint":
+            yield each.mode, re.sub(r"\W+", " ", " ".join(each.says)), WORDING
+
+
+def tallied(traits) -> dict[str, int]:
+    """How often each trait is there; an idea counts once, in however many words it is said."""
+    found = {}
+    for trait, _, _ in traits:
+        found[trait] = 1 if trait[0] == IDEA else found.get(trait, 0) + 1
+    return found
+
+
+def weighed(traits: dict[str, int], rarity: dict[str, float]) -> dict[str, float]:
+    """Each trait's share of a text, so that long and short texts compare."""
+    weights = {}
+    for trait, n in traits.items():
+        pair = " " in trait
+        if trait in rarity or not pair:
+            weight = rarity.get(trait, UNSEEN) * (PAIR if pair else 1)
+            weights[trait] = weight if n == 1 else weight * (1 + math.log(n))
+    length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1
+    return {trait: weight / length for trait, weight in weights.items()}

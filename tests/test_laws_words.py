@@ -1,0 +1,111 @@
+"""How triage reads words. Each law holds for the project, and each is broken on purpose below."""
+
+import pytest
+from conftest import forget
+from law import all_tests_of
+from prose import sentences
+
+from helpers.triage import answer, knowledge, known, likeness, phrases
+
+MANY = 500  # sentences, at least, by which the laws judge
+DESCRIBED = "helpers/triage/described.toml"
+
+
+def law_prose_fires_nothing() -> list[str]:
+    """No wording of a mode stands in a sentence of ordinary prose about Keras, and no mode is claimed for one."""
+    forget()
+    texts = sentences()
+    problems = [f"only {len(texts)} sentences"] if len(texts) < MANY else []
+    for text in texts:
+        fired = [each.says for each in standing(text) if each.mode]
+        problems += (
+            [f"{fired or answer.triage(text).mode}: {text}"]
+            if fired or answer.triage(text).mode
+            else []
+        )
+    return problems
+
+
+def standing(text: str) -> list:
+    flat = phrases.flat(text)
+    return [each for each in knowledge.everything().near(flat) if answer.said_in(each, flat)]
+
+
+def law_described() -> list[str]:
+    """What described.toml tells is of a mode or of none, says so once, and leads to where it stands."""
+    forget()
+    written, problems, seen = known.read_toml("described.toml"), [], {}
+    for mode, facts in written.items():
+        if mode != "none" and not facts.get("asks", "").endswith("?"):
+            problems.append(f"{mode} asks no question")
+        for tells in facts["tells"]:
+            if seen.setdefault(tells, mode) != mode:
+                problems.append(f"{mode} and {seen[tells]} tell the same: {tells}")
+            if (first := nearest_of(tells)) != (None if mode == "none" else mode):
+                problems.append(f"{tells!r} of {mode} leads to {first}")
+    return problems
+
+
+def nearest_of(text: str):
+    return likeness.likest(text, knowledge.everything().index)[0].mode
+
+
+def a_common_word(root):
+    """A wording that stands in ordinary prose."""
+    path = root / "helpers" / "triage" / "wordings" / "fm24.toml"
+    path.write_text(path.read_text() + "\n[[wording]]\nsays = 'of the layer'\nfrom = '1.0'\n")
+
+
+def words_of_another(root):
+    path = root / DESCRIBED
+    tells = known.described()["fm37"]["tells"][0]
+    path.write_text(
+        path.read_text()
+        .replace("[fm28]", f"[fm28]\ntells_ = '{tells}'", 1)
+        .replace('    "np.save of model', f'    "{tells}",\n    "np.save of model', 1)
+    )
+
+
+def no_question(root):
+    path = root / DESCRIBED
+    path.write_text(path.read_text().replace("at once?", "at once", 1))
+
+
+MUTATIONS = [
+    ("law_prose_fires_nothing", a_common_word),
+    ("law_described", words_of_another),
+    ("law_described", no_question),
+]
+
+test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+
+
+def test_letters_within_words_would_stand(monkeypatch):
+    """What keeps prose silent: `output` holds no `tpu`, and would if letters were enough."""
+    flat = [phrases.flat(each) for each in sentences() if "output" in each and "TPU" not in each]
+    assert flat and not any(phrases.stands("tpu", each) for each in flat)
+    monkeypatch.setattr(phrases, "is_whole", lambda *_: True)
+    assert all(phrases.stands("tpu", each) for each in flat)
+
+
+@pytest.mark.parametrize(
+    "words, text, stands",
+    [
+        ("retrain", "I load a pretrained model", False),
+        ("tpu", "the output of the layer", False),
+        ("drop", "a Dropout layer, dropout=0.5", False),
+        ("scope", "a telescope", False),
+        ("load", "loaded, and loading again", True),
+        ("gpu", "two GPUs", True),
+        ("strategy", "tf.distribute.MirroredStrategy()", True),
+        ("strategy", "TPUStrategy", True),
+        ("tpu", "TPUStrategy on tpu_traced", True),
+        ("weights", "model.load_weights(path)", True),
+        ("weight", "weightless", False),
+        ("gpu", "device GPU:0, gpu0", True),
+        ("batch ... gpus", "minibatch of two gpus", False),
+        ("batch ... gpus", "one batch on two gpus", True),
+    ],
+)
+def test_a_phrase_is_matched_by_words(words, text, stands):
+    assert bool(phrases.stands(words, phrases.flat(text))) == stands
