@@ -16,7 +16,7 @@ from examine_facts import (
     variable,
 )
 
-from helpers.examine import rules, silent
+from helpers.examine import questions, rules, silent
 
 
 def test_nothing_is_said_of_nothing():
@@ -34,7 +34,11 @@ TOGETHER = {
     "at": OTHER,
     "state": {"trains": [1, 2], "steps": 1},
 }
-MISSED = {"fact": "missed", "numbers": [1]}
+MISSED = {
+    "fact": "missed",
+    "numbers": [1],
+    "why": "with its first value, the training goes elsewhere",
+}
 
 
 def test_a_trained_variable_that_no_checkpoint_holds():
@@ -50,12 +54,44 @@ def test_a_variable_that_another_run_has_missed():
     assert modes(run(MINE, saved(left=[lost()]))) == []
 
 
-def test_a_variable_that_is_made_again_after_loading():
-    again, read = variable(3, maker="user"), fact("used", number=3)
+AGAIN, READ = variable(3, maker="user"), fact("used", number=3)
+
+
+def test_what_takes_the_place_of_a_variable_after_loading():
     facts = [MINE, saved(left=[lost()]), loaded()]
-    assert modes(run(*facts, again, read)) == [("fm05", 7)]
-    assert modes(run(*facts, again, fact("written", number=3, by="user", replicas=0), read)) == []
-    assert modes(run(*facts, again | {"at": OTHER}, read)) == modes(run(*facts, again)) == []
+    assert silent.remade(run(*facts, AGAIN, READ), 1) == 3
+    assert silent.remade(run(*facts, AGAIN, written(number=3, replicas=0), READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN | {"at": OTHER}, READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN), 1) is silent.remade(run(MINE, AGAIN, READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN, loaded(numbers=[3]), READ), 1) is None
+    assert modes(run(*facts, AGAIN, READ)) == []  # only another run can tell whether it matters
+
+
+def answered(*values):
+    return fact("answered", values=[0.0, *values])
+
+
+def test_a_difference_that_another_run_makes():
+    facts = [MINE, saved(left=[lost()]), loaded(), AGAIN, READ]
+    first = run(*facts, answered(1.0))
+    asked = [each for each in questions.questions_of(first) if "--give" in each.options]
+    (question,) = asked
+    assert question.options == ("--give", "1:3")
+    assert question.answer(first, run(*facts, answered(1.0))) == []
+    (missed,) = question.answer(first, run(*facts, answered(1.5)))
+    assert modes(first.also(missed)) == [("fm05", 7)]
+
+
+def test_a_mean_of_means_in_a_graph_is_asked_for():
+    unseen, seen = (
+        fact("reduced", sizes=[], values=[]),
+        fact("reduced", sizes=[3, 1], values=[1.0, 5.0]),
+    )
+    first = run(unseen, fact("batch", sizes=[4, 4]), fact("batch", sizes=[3, 1]))
+    (question,) = questions.questions_of(first)
+    assert question.options == ("--tell",) and modes(first) == []
+    assert modes(first.also(*question.answer(first, run(seen)))) == [("fm19", 7)]
+    assert questions.questions_of(run(unseen, fact("batch", sizes=[4, 4]))) == []
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import compare, devices, rules, silent
+from . import compare, devices, questions, rules
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
 USUAL_COUNTS = (1, 2)
-MOST_QUESTIONS = 3  # runs that are made to see whether a variable is missed
+NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
 
 
 def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
@@ -78,24 +78,31 @@ def compare_devices(program: Case, counts: list, found: Examination, tell) -> li
     again = make_run(program, "again", counts[-1], found, tell)
     found.runs.remove(again)
     if not compare.repeats(first, again):
-        found.notes.append(
-            "it does not repeat itself on the same devices, so its runs were not compared"
-        )
+        found.notes.append(NOT_REPEATED)
         return []
     return [each for each in partings if each]
 
 
 def ask_again(program: Case, found: Examination, tell):
-    """Whether the training misses a variable that no checkpoint holds: it is begun again at the first save."""
+    """Whether a variable is missed that no checkpoint holds, and what else the first run has left open."""
     first = found.runs[0]
-    for number in silent.in_question(first)[:MOST_QUESTIONS] if first.ended == "finished" else ():
-        tell(
-            f"running with {first.variable(number)['name']} as it was at first, from the first save on ..."
-        )
+    for question in questions.questions_of(first):
+        tell(f"running {question.words} ...")
         with Workplace(program) as place:
-            other = place.run("asked", first.devices, "--seed", "--reset", str(number))
-        if compare.parting(first, other):
-            found.runs[0] = first = first.also({"fact": "missed", "numbers": [number]})
+            other = place.run("asked", first.devices, "--seed", *question.options)
+        new = question.answer(first, other)
+        if new and question.compared and not repeats_itself(program, first, found):
+            return
+        found.runs[0] = first = first.also(*new)
+
+
+def repeats_itself(program: Case, first: Observation, found: Examination) -> bool:
+    with Workplace(program) as place:
+        again = place.run("again", first.devices, "--seed")
+    same = compare.repeats(first, again) and not compare.answers_part(first, again)
+    if not same:
+        found.notes.append(NOT_REPEATED)
+    return same
 
 
 def comparable(run: Observation, found: Examination) -> bool:

@@ -58,7 +58,8 @@ def read_settings(given: list):
     parser.add_argument("--facts", type=os.path.abspath)
     for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
-    for name in ("--seed", "--die"):
+    parser.add_argument("--give", default="")
+    for name in ("--seed", "--die", "--tell"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--library", action="append", type=os.path.realpath, default=[])
     parser.parse_args(given, SETTINGS)
@@ -160,10 +161,15 @@ def end(how: str, status: int):
         told_at_end(how, status)
 
 
+def apart_with_layers() -> list:
+    found = observe_variables.apart()
+    return [each | {"layer": observe_keras.layer_of(each["number"])} for each in found]
+
+
 def told_at_end(how: str, status: int):
     looks = {
         "values": observe_variables.values,
-        "apart": observe_variables.apart,
+        "apart": apart_with_layers,
         "late": observe_files.late,
     }
     seen = {name: acted(look) for name, look in looks.items() if "tensorflow" in sys.modules}
