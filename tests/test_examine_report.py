@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import shutil
 import textwrap
 from pathlib import Path
 
@@ -59,6 +60,23 @@ def script(tmp_path):
             return loss
 
         around(mine)
+
+
+    def maker(size):
+        def inner():
+            return read(size)
+
+        return inner
+
+
+    def loop(each):
+        made = maker(each)
+        made()
+
+
+    def settled():
+        part = WHOLE
+        loop(part)
     """
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(text))
@@ -122,6 +140,19 @@ def test_what_a_caller_chose_is_followed_to_its_line(script):
     at = frames(script, "Model(layers)", "taught(way)")
     assert code(places.from_choice(at)) == "way = fast"
     assert code(places.from_choice(at[:1])) == "return Model(layers)"
+
+
+def test_what_was_passed_to_a_function_that_has_returned(script):
+    at = frames(script, "read(size)", "    made()", "loop(part)")
+    assert code(places.from_choice(at)) == "part = WHOLE"
+    assert code(places.from_choice(at[:1])) == "return read(size)"
+
+
+def test_the_same_words_in_the_same_function(script):
+    (one,), (other,) = frames(script, "model = make(size)"), frames(script, "model = build(4)")
+    assert places.same_words(one, one) and not places.same_words(one, other)
+    at = frames(script, "return Model(path)", "return Model(layers)")
+    assert not places.same_words(*at)
 
 
 def test_what_is_written_down_is_followed_to_its_line(script):
@@ -252,6 +283,34 @@ def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
     for name in launch.OBSERVER_MODULES:
         if name.startswith("examine/") and "tpu" not in name:
             ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
+
+
+def test_a_script_is_run_in_the_copy_wherever_it_was_named_from(tmp_path, script):
+    assert launch.script_in(tmp_path, script) == "train.py"
+    assert launch.script_in(tmp_path, "sub/../train.py") == "train.py"
+    assert launch.script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
+
+
+def test_a_folder_is_copied_with_what_it_reaches(tmp_path, script):
+    folder, beside = tmp_path / "program", tmp_path / "data"
+    folder.mkdir()
+    beside.write_text("numbers")
+    (folder / "link").symlink_to("../data")
+    os.mkfifo(folder / "pipe")
+    with launch.Workplace(launch.Case(("train.py",), folder)) as place:
+        assert (
+            (place.copy / "link").read_text() == (place.copy / "../data").read_text() == "numbers"
+        )
+        assert sorted(os.listdir(place.copy)) == ["link"]
+
+
+def test_a_folder_that_cannot_be_copied(tmp_path, script, monkeypatch):
+    def refused(*_, **__):
+        raise shutil.Error([("train.py", "copy", "no permission")])
+
+    monkeypatch.setattr(shutil, "copytree", refused)
+    with pytest.raises(Refused, match="cannot be copied, .*: no permission"):
+        launch.Workplace(launch.Case(("train.py",), tmp_path))
 
 
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):

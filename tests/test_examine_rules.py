@@ -16,7 +16,7 @@ from examine_facts import (
     variable,
 )
 
-from helpers.examine import questions, rules, silent
+from helpers.examine import cluster, questions, rules, silent
 
 
 def test_nothing_is_said_of_nothing():
@@ -201,6 +201,30 @@ def test_a_whole_batch_for_each_replica():
     assert modes(batches(1, 8), batches(2, 4, batched)) == []
 
 
+def test_a_batch_of_which_each_process_sees_its_part():
+    """Two replicas of which only one is here: a process of two."""
+    part = run(strategy(2), fact("by_function"), fact("batch", sizes=[8]))
+    assert (part.processes(), batches(2, 8).processes(), run().processes()) == (2, 1, 1)
+    assert modes(batches(1, 8), part) == [("fm21", 7)]
+    assert modes(batches(1, 16), part) == []
+
+
+@pytest.mark.parametrize(
+    "facts, asked",
+    [
+        ([fact("cluster", strategy="parameter_server")], "parameter_server"),
+        (
+            [fact("raised", error="KeyError", text="KeyError: 'TF_CONFIG'", inside=[])],
+            "multi_worker",
+        ),
+        ([fact("raised", error="KeyError", text="KeyError: 'other'", inside=[])], ""),
+        ([strategy()], ""),
+    ],
+)
+def test_which_processes_a_program_asks_for(facts, asked):
+    assert cluster.asked_for(run(*facts)) == asked
+
+
 def test_a_program_that_asks_how_many_replicas_there_are_means_it():
     asked = fact("asked")
     assert modes(batches(1, 8, asked), batches(2, 8, asked)) == []
@@ -252,6 +276,14 @@ def test_replicas_that_differ_at_the_end():
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
 
 
+LAYER = [["/program/train.py", 3, "main"]]
+
+
+def test_replicas_that_differ_are_blamed_on_the_layer():
+    apart = ended(apart=[{"number": 1, "apart": 0.2, "layer": LAYER}])
+    assert modes(run(MIRRORED, apart)) == [("fm38", 3)]
+
+
 # Loud modes
 
 
@@ -264,6 +296,14 @@ def test_an_exception_is_named_by_triage():
     words = "No gradients provided for any variable."
     assert modes(run(raised(words), ended="raised")) == [("fm34", 7)]
     assert modes(run(raised("something else"), ended="raised")) == []
+
+
+def test_an_optimizer_is_blamed_where_it_got_another_model():
+    words = "Unknown variable: <Variable path=dense/kernel>. This optimizer can only be called for the variables it was"
+    error = raised(f"{words} originally built with.", at=OTHER)
+    assert modes(run(error, ended="raised")) == [("fm10", 20)]
+    again = fact("compiled", new=[1])
+    assert modes(run(again, error, ended="raised")) == [("fm10", 7)]
 
 
 def test_what_a_traced_function_says_is_further_in():

@@ -144,6 +144,56 @@ def test_a_program_that_fails_in_its_own_way(examined, text, ended):
     assert (status, told["runs"][0]["ended"]) == (3, ended)
 
 
+ROGUE = """
+    import os, shutil, subprocess, sys
+
+    if os.fork() == 0:
+        sys.exit(3)  # a child has a story of its own
+    os.wait()
+    subprocess.Popen(["sleep", "60"], start_new_session=True)  # holds the output, and is in no group of ours
+    open("here", "w").close()
+    open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "there"), "w").close()
+    assert open("../beside").read() == "data"
+    here = os.getcwd()
+    os.chdir("/")
+    shutil.rmtree(here)
+    print("x" * (1 << 22))
+"""
+
+
+def test_a_program_that_forks_leaves_its_folder_and_deletes_it(examined, tmp_path):
+    (tmp_path.parent / "beside").write_text("data")
+    os.mkfifo(tmp_path / "pipe")  # which nobody writes into
+    status, told = examined(ROGUE)
+    assert (status, told["runs"][0]["ended"]) == (0, "finished")
+    assert told["runs"][0]["seconds"] < 30
+
+
+PATCHED = """
+    import tensorflow as tf
+
+    tf.Variable.assign = lambda self, *_, **__: None
+    tf.distribute.Strategy.run = lambda self, function, args=(), **_: function(*args)
+    tf.GradientTape.gradient = lambda self, *_, **__: [None, 3]
+    tf.function = lambda function=None, **_: function or (lambda other: other)
+    tf.keras.Model.__call__ = lambda self, *_: "said"
+    tf.keras.optimizers.Optimizer.apply_gradients = lambda self: None
+    tf.train.Checkpoint.save = lambda self: 7
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    assert strategy.run(lambda: model(1)) == "said"
+    tf.keras.optimizers.SGD().apply_gradients()
+    assert tf.train.Checkpoint(model=model).save() == 7
+"""
+
+
+def test_a_program_that_makes_tensorflow_another(examined):
+    status, told = examined(PATCHED, "--devices", "2")
+    assert (status, told["findings"], told["runs"][0]["ended"]) == (0, [], "finished")
+
+
 def test_a_program_that_never_ends(examined):
     status, told = examined("while True: print('x' * 99)", "--limit", "3")
     assert (status, told["runs"][0]["ended"]) == (3, "hangs")

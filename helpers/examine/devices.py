@@ -24,7 +24,7 @@ def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Findin
 
 
 def largest_batch(run: Observation) -> int:
-    return max(sum(each["sizes"]) for each in run.of("batch"))
+    return run.processes() * max(sum(each["sizes"]) for each in run.of("batch"))
 
 
 def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
@@ -58,5 +58,5 @@ def same_examples(parting: Parting) -> bool:
 
 def examples_of(run: Observation) -> int:
     """In one step of all replicas: as batches were taken, or as models were called."""
-    batches = [sum(each["sizes"]) for each in run.of("batch")]
+    batches = [run.processes() * sum(each["sizes"]) for each in run.of("batch")]
     return max(batches or [each["size"] * each["replicas"] for each in run.of("called")], default=0)

@@ -1,7 +1,7 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import compare, devices, questions, rules
+from . import cluster, compare, devices, questions, rules
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
@@ -14,7 +14,7 @@ def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=prin
 
     Ctrl-C ends it with what is known by then.
     """
-    require_program(program)
+    program = require_program(program)
     if not counts or not all(isinstance(each, int) and 1 <= each <= 8 for each in counts):
         raise Refused(
             f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
@@ -69,6 +69,8 @@ def make_run(program: Case, role: str, count: int, found: Examination, tell) -> 
 def compare_devices(program: Case, counts: list, found: Examination, tell) -> list:
     """The largest number first, since most failures show there; fewer runs where nothing could be compared."""
     first = make_run(program, "watched", counts[-1], found, tell)
+    if kind := cluster.asked_for(first):
+        return compare_processes(program, kind, found, tell)
     if not comparable(first, found) or len(counts) < 2:
         return []
     others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
@@ -83,10 +85,35 @@ def compare_devices(program: Case, counts: list, found: Examination, tell) -> li
     return [each for each in partings if each]
 
 
+def compare_processes(program: Case, kind: str, found: Examination, tell) -> list:
+    """What runs alone and asks for several processes is run in them, and compared with one."""
+    alone, runs = found.runs[0], run_cluster(program, kind, tell)
+    found.runs[:] = runs
+    if runs[0].ended == "stopped":  # the first of them is a chief or a worker, and no server
+        raise KeyboardInterrupt
+    if kind == "parameter_server" or {alone.ended, *(each.ended for each in runs)} != {"finished"}:
+        return []
+    one = make_run(program, "compared", 1, found, tell) if alone.devices > 1 else alone
+    parting = compare.parting(one, runs[0])
+    if parting and not compare.repeats(runs[0], run_cluster(program, kind, tell)[0]):
+        found.notes.append(NOT_REPEATED)
+        return []
+    return [parting] if parting else []
+
+
+def run_cluster(program: Case, kind: str, tell) -> list[Observation]:
+    tell(f"running in several processes, as {kind} asks for ...")
+    with Workplace(program) as place:
+        runs = cluster.run_tasks(place, kind)
+    for run in runs:
+        tell(f"  {run.role} {run.ended} after {run.seconds:.1f} s")
+    return runs
+
+
 def ask_again(program: Case, found: Examination, tell):
     """Whether a variable is missed that no checkpoint holds, and what else the first run has left open."""
     first = found.runs[0]
-    for question in questions.questions_of(first):
+    for question in questions.questions_of(first) if first.role == "watched" else ():
         tell(f"running {question.words} ...")
         with Workplace(program) as place:
             other = place.run("asked", first.devices, "--seed", *question.options)

@@ -27,7 +27,16 @@ ROADS = (
 )
 THREAD = threading.local()
 SETTINGS = argparse.Namespace(
-    facts="", devices=1, steps=0, reset=0, give="", seed=False, die=False, tell=False, library=[]
+    facts="",
+    devices=1,
+    steps=0,
+    reset=0,
+    give="",
+    seed=False,
+    die=False,
+    tell=False,
+    stay=False,
+    library=[],
 )
 TOLD = set()
 COUNTS: dict = {}

@@ -14,6 +14,7 @@ import random
 import re
 import runpy
 import sys
+import threading
 import time
 import traceback
 import types
@@ -59,7 +60,7 @@ def read_settings(given: list):
     for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
     parser.add_argument("--give", default="")
-    for name in ("--seed", "--die", "--tell"):
+    for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--library", action="append", type=os.path.realpath, default=[])
     parser.parse_args(given, SETTINGS)
@@ -102,10 +103,12 @@ def watched_run(program: list) -> int:
     try:
         run_program(program)
         end("finished", 0)
+        stay_if_asked()
         return 0
     except SystemExit as left:
         status = left.code if isinstance(left.code, int) else int(left.code is not None)
         end("finished" if not status else "left", status)
+        stay_if_asked()
         raise
     except BaseException as error:
         guarded(told_error, error)
@@ -113,6 +116,13 @@ def watched_run(program: list) -> int:
         error.__traceback__ = without_us(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def stay_if_asked():
+    """One of several processes waits to be ended, until the others need it no more."""
+    sys.stdout.flush()
+    if SETTINGS.stay:
+        threading.Event().wait()
 
 
 def run_program(program: list):

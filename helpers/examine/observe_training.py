@@ -27,6 +27,11 @@ def watch_training():
     hook(definer(strategy, "__init__"), "__init__", None, strategy_made)
     hook(definer(strategy, "run"), "run", run_begins, step_ends, "step")
     hook(definer(strategy, "run"), "run", None, run_ended)
+    for kind, made in (
+        ("multi_worker", tf.distribute.MultiWorkerMirroredStrategy),
+        ("parameter_server", tf.distribute.ParameterServerStrategy),
+    ):
+        hook(definer(made, "__init__"), "__init__", cluster_asked_for(kind))
     hook(definer(strategy, "reduce"), "reduce", None, reduced)
     name = "experimental_distribute_dataset"
     hook(definer(strategy, name), name, None, distributed)
@@ -39,6 +44,13 @@ def watch_training():
     hook(tf.data.Dataset, "batch", None, batched)
     hook(tf.GradientTape, "gradient", None, differentiated)
     hook(type(tf.function(lambda: None)), "__call__", None, step_ends, "step")
+
+
+def cluster_asked_for(kind: str):
+    def asked(args, options):
+        note("cluster", strategy=kind, at=where())
+
+    return asked
 
 
 def strategy_made(_, args, options):
