@@ -77,6 +77,11 @@ def script(tmp_path):
     def settled():
         part = WHOLE
         loop(part)
+
+
+    def switched():
+        flag = True
+        loop(flag)
     """
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(text))
@@ -146,6 +151,8 @@ def test_what_was_passed_to_a_function_that_has_returned(script):
     at = frames(script, "read(size)", "    made()", "loop(part)")
     assert code(places.from_choice(at)) == "part = WHOLE"
     assert code(places.from_choice(at[:1])) == "return read(size)"
+    switched = frames(script, "read(size)", "    made()", "loop(flag)")
+    assert code(places.from_choice(switched)) == "return read(size)"
 
 
 def test_the_same_words_in_the_same_function(script):

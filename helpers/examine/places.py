@@ -132,10 +132,15 @@ def chosen_for(at: tuple, name: str) -> list | None:
     while at:
         made = assigned_before(at[0], name)
         if made:
-            value = statement_at(made).value
-            return made if isinstance(value, ast.Name | ast.Attribute | ast.Constant) else None
+            return made if is_plain(statement_at(made).value) else None
         at, name = passed_from(at, name)
     return None
+
+
+def is_plain(value) -> bool:
+    """A name or a number; a switch such as `training=True` chooses nothing that a rule is after."""
+    number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return number or isinstance(value, ast.Name | ast.Attribute)
 
 
 def passed_from(at: tuple, name: str) -> tuple[tuple, str]:
