@@ -209,6 +209,19 @@ def test_a_batch_of_which_each_process_sees_its_part():
     assert modes(batches(1, 16), part) == []
 
 
+def process(index, value, **changes):
+    kept = variable(1, copies=1, reading="ON_WRITE") | changes
+    return run(kept, ended(values={"1": [value, value]})).but(role=f"worker {index}")
+
+
+def test_processes_that_differ_at_the_end():
+    assert modes(process(0, 1.0), process(1, 1.2)) == [("fm38", 7)]
+    assert modes(process(0, 1.0), process(1, 1.000001)) == []
+    for own in ({"copies": 0}, {"reading": "ON_READ"}, {"dtype": "int64"}):
+        assert modes(process(0, 1.0, **own), process(1, 1.2, **own)) == []
+    assert modes(process(0, 1.0), process(1, 1.2).but(ended="killed")) == []
+
+
 @pytest.mark.parametrize(
     "facts, asked",
     [

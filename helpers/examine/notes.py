@@ -24,6 +24,7 @@ ROADS = (
     ("layer", "/layers/"),
     ("layer", "/models/"),
     ("layer", "/engine/"),
+    ("trainer", "/trainer"),
 )
 THREAD = threading.local()
 SETTINGS = argparse.Namespace(

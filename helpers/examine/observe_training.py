@@ -164,12 +164,17 @@ def batched(_, args, options):
 
 
 def reduced(result, args, options):
-    """A mean over replicas of numbers that they gave in a step: what each gave, and how many examples it had."""
+    """A mean over replicas of numbers that they gave in a step: what each gave, and how many examples it had.
+
+    What `fit` does with its logs is Keras's own.
+    """
     import tensorflow as tf
 
+    spot, part = way()
     given = dict(zip(("self", "reduce_op", "value", "axis"), args)) | options
     value, how = given["value"], str(given["reduce_op"]).upper()
-    if "MEAN" not in how or given.get("axis") is not None or not any(value is x for x in RESULT):
+    asked = part == "user" and any(value is each for each in RESULT)
+    if not asked or "MEAN" not in how or given.get("axis") is not None:
         return
     parts, at = variables.copies_of(value), where()
     if len(parts) < 2 or not all(part.shape.rank == 0 for part in parts):
@@ -178,7 +183,7 @@ def reduced(result, args, options):
         told_mean(at, *parts)
     elif SETTINGS.tell:  # an operation more in a graph, in a run that is made for it
         tf.py_function(lambda *values: told_mean(at, *values), parts, [])
-    elif once("reduced", way()[0]):
+    elif once("reduced", spot):
         note("reduced", sizes=[], values=[], at=at)
 
 
