@@ -37,9 +37,10 @@ def run_tasks(place: Workplace, kind: str, *options: str) -> list[Observation]:
         wait_for(answering, place.program.limit)
     except KeyboardInterrupt:
         place.stopped = True
+    over = [each for each in started.values() if each.over]
     for each in started.values():
         each.running.end()
-    return [each.observed(answers=each in answering) for each in started.values()]
+    return [each.observed(each in over, each in answering) for each in started.values()]
 
 
 def wait_for(tasks: list, limit: float):
@@ -75,8 +76,9 @@ class Task:
     def failed(self) -> bool:
         return self.over and self.ended().get("status", 1) != 0
 
-    def observed(self, answers: bool) -> Observation:
-        status = self.ended().get("status", self.running.process.returncode)
+    def observed(self, over: bool, answers: bool) -> Observation:
+        ended = self.ended().get("status", self.running.process.returncode)
+        status = ended if over or not answers else None
         found = self.place.observation(
             self.name, self.workers, self.facts, self.running.output, status, self.began
         )

@@ -166,7 +166,8 @@ def of_before(stopped: Observation) -> tuple:
 
 def failure_of(found: Examination) -> str:
     """A run that ended badly although no mode explains it."""
-    bad = next((each for each in found.runs if each.ended not in ("finished", "stopped")), None)
+    unwell = [each for each in found.runs if each.ended not in ("finished", "stopped")]
+    bad = min(unwell, key=lambda run: run.ended != "raised", default=None)  # the others wait for it
     named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
     if bad is None or named:
         return ""
