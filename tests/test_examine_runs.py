@@ -130,6 +130,55 @@ def test_what_a_tpu_refuses_is_named_on_its_line(examined):
     assert (status, found(told)) == (1, [("fm16", "strategy.run(step)")])
 
 
+IN_TWO_WORKERS = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+    seen = tf.Variable(0.0)
+
+    @tf.function
+    def step():
+        strategy.run(lambda: seen.assign_add(weight))
+
+    step()
+    assert strategy.num_replicas_in_sync in (1, 2)
+"""
+
+
+def test_a_program_that_asks_for_workers_runs_in_two(examined):
+    status, told = examined(IN_TWO_WORKERS, "--devices", "1")
+    assert (status, found(told)) == (1, [("fm23", "seen = tf.Variable(0.0)")])
+    assert [each["ended"] for each in told["runs"]] == ["finished"] * 3
+    assert [each["devices"] for each in told["runs"]] == [2, 2, 1]
+
+
+WITH_SERVERS = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        count = tf.Variable(0.0)
+    add = tf.function(lambda: count.assign_add(1.0))
+    for _ in range(4):
+        coordinator.schedule(add)
+    coordinator.join()
+    assert count.numpy() == 4
+"""
+
+
+def test_a_program_that_asks_for_servers_gets_them(examined):
+    status, told = examined(WITH_SERVERS, "--devices", "1")
+    assert (status, told["findings"]) == (0, [])
+    assert [each["ended"] for each in told["runs"]] == ["finished"] + ["stopped"] * 3
+
+
 @pytest.mark.parametrize(
     "text, ended",
     [
