@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from conftest import ROOT
 
 from helpers.base.refusals import Refused
 from helpers.examine import patients, rules, score
@@ -62,6 +63,11 @@ def test_only_what_no_run_shows_is_missed(keras):
     kept = KEPT[keras]
     assert {mode for mode, word in kept["sick"].items() if word == "missed"} == set(UNSEEN)
     assert kept["not healthy"] == {}
+
+
+@pytest.mark.parametrize("keras", ["keras 2", "keras 3"])
+def test_the_readme_has_the_score(keras):
+    assert f"\n{keras.title()}: {KEPT[keras]['total']}\n" in (ROOT / "README.md").read_text()
 
 
 def test_the_score_reaches_its_goals():
