@@ -136,6 +136,7 @@ COMMANDS = {
             argument("--json", metavar="FILE", help="the same as JSON; - is standard output"),
             argument("--sarif", type=Path, metavar="FILE", help="the same for code scanning"),
             argument("--patients", action="store_true", help="examine the clinic's own modes"),
+            argument("--strategy", type=several, default=[], help="of these modes: mirrored,..."),
         ],
     ),
     "compile": (

@@ -143,7 +143,7 @@ def examine_program(options) -> int:
     from .examine import desk_of_programs as desk
 
     if options.patients:
-        return desk.examine_patients(options.program, options.keras or [3])
+        return desk.examine_patients(options.program, options.keras or [3], options.strategy)
     words = ["-m", *options.module] if options.module is not None else options.program
     return desk.examine_words(tuple(words), options)
 

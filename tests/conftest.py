@@ -75,7 +75,13 @@ def forget():
     """What triage has read before an edit."""
     for read in (known.declared_modes, known.wordings, known.described, known.read_vocabulary):
         read.cache_clear()
-    for made in (knowledge.everything, likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings):
+    for made in (
+        knowledge.everything,
+        likeness.trouble,
+        likeness.vocabulary,
+        likeness.stem,
+        likeness.endings,
+    ):
         made.cache_clear()
 
 

@@ -60,6 +60,28 @@ def script(tmp_path):
             return loss
 
         around(mine)
+
+
+    def maker(size):
+        def inner():
+            return read(size)
+
+        return inner
+
+
+    def loop(each):
+        made = maker(each)
+        made()
+
+
+    def settled():
+        part = WHOLE
+        loop(part)
+
+
+    def switched():
+        flag = True
+        loop(flag)
     """
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(text))
@@ -123,6 +145,21 @@ def test_what_a_caller_chose_is_followed_to_its_line(script):
     at = frames(script, "Model(layers)", "taught(way)")
     assert code(places.from_choice(at)) == "way = fast"
     assert code(places.from_choice(at[:1])) == "return Model(layers)"
+
+
+def test_what_was_passed_to_a_function_that_has_returned(script):
+    at = frames(script, "read(size)", "    made()", "loop(part)")
+    assert code(places.from_choice(at)) == "part = WHOLE"
+    assert code(places.from_choice(at[:1])) == "return read(size)"
+    switched = frames(script, "read(size)", "    made()", "loop(flag)")
+    assert code(places.from_choice(switched)) == "return read(size)"
+
+
+def test_the_same_words_in_the_same_function(script):
+    (one,), (other,) = frames(script, "model = make(size)"), frames(script, "model = build(4)")
+    assert places.same_words(one, one) and not places.same_words(one, other)
+    at = frames(script, "return Model(path)", "return Model(layers)")
+    assert not places.same_words(*at)
 
 
 def test_what_is_written_down_is_followed_to_its_line(script):
@@ -255,25 +292,35 @@ def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
             ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
 
 
+def test_a_script_is_run_in_the_copy_wherever_it_was_named_from(tmp_path, script):
+    assert launch.script_in(tmp_path, script) == "train.py"
+    assert launch.script_in(tmp_path, "sub/../train.py") == "train.py"
+    assert launch.script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
+
+
+def test_a_folder_is_copied_with_what_it_reaches(tmp_path, script):
+    folder, beside = tmp_path / "program", tmp_path / "data"
+    folder.mkdir()
+    beside.write_text("numbers")
+    (folder / "link").symlink_to("../data")
+    os.mkfifo(folder / "pipe")
+    with launch.Workplace(launch.Case(("train.py",), folder)) as place:
+        assert (
+            (place.copy / "link").read_text() == (place.copy / "../data").read_text() == "numbers"
+        )
+        assert sorted(os.listdir(place.copy)) == ["link"]
+
+
+def test_a_folder_that_cannot_be_copied(tmp_path, script, monkeypatch):
+    def refused(*_, **__):
+        raise shutil.Error([("train.py", "copy", "no permission")])
+
+    monkeypatch.setattr(shutil, "copytree", refused)
+    with pytest.raises(Refused, match="cannot be copied, .*: 'train.py' in it: no permission"):
+        launch.Workplace(launch.Case(("train.py",), tmp_path))
+
+
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
     monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
     with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
         launch.require_small(tmp_path)
-
-
-def test_what_is_no_file_is_not_copied(tmp_path):
-    (tmp_path / "theirs").mkdir()
-    os.mkfifo(tmp_path / "theirs" / "pipe")
-    (tmp_path / "theirs" / "loop").symlink_to("loop")
-    (tmp_path / "theirs" / "data").write_text("kept")
-    launch.copy_folder(tmp_path / "theirs", tmp_path / "copy")
-    assert sorted(os.listdir(tmp_path / "copy")) == ["data", "loop"]
-
-
-def test_a_file_that_cannot_be_copied_is_one_sentence(tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise shutil.Error([("secret", "copy", "Permission denied")])
-
-    monkeypatch.setattr(shutil, "copytree", refuse)
-    with pytest.raises(Refused, match="'secret' in it cannot be copied .Permission denied."):
-        launch.copy_folder(tmp_path, tmp_path / "copy")

@@ -16,7 +16,7 @@ from examine_facts import (
     variable,
 )
 
-from helpers.examine import rules, silent
+from helpers.examine import cluster, questions, rules, silent
 
 
 def test_nothing_is_said_of_nothing():
@@ -34,7 +34,11 @@ TOGETHER = {
     "at": OTHER,
     "state": {"trains": [1, 2], "steps": 1},
 }
-MISSED = {"fact": "missed", "numbers": [1]}
+MISSED = {
+    "fact": "missed",
+    "numbers": [1],
+    "why": "with its first value, the training goes elsewhere",
+}
 
 
 def test_a_trained_variable_that_no_checkpoint_holds():
@@ -50,12 +54,44 @@ def test_a_variable_that_another_run_has_missed():
     assert modes(run(MINE, saved(left=[lost()]))) == []
 
 
-def test_a_variable_that_is_made_again_after_loading():
-    again, read = variable(3, maker="user"), fact("used", number=3)
+AGAIN, READ = variable(3, maker="user"), fact("used", number=3)
+
+
+def test_what_takes_the_place_of_a_variable_after_loading():
     facts = [MINE, saved(left=[lost()]), loaded()]
-    assert modes(run(*facts, again, read)) == [("fm05", 7)]
-    assert modes(run(*facts, again, fact("written", number=3, by="user", replicas=0), read)) == []
-    assert modes(run(*facts, again | {"at": OTHER}, read)) == modes(run(*facts, again)) == []
+    assert silent.remade(run(*facts, AGAIN, READ), 1) == 3
+    assert silent.remade(run(*facts, AGAIN, written(number=3, replicas=0), READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN | {"at": OTHER}, READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN), 1) is silent.remade(run(MINE, AGAIN, READ), 1) is None
+    assert silent.remade(run(*facts, AGAIN, loaded(numbers=[3]), READ), 1) is None
+    assert modes(run(*facts, AGAIN, READ)) == []  # only another run can tell whether it matters
+
+
+def answered(*values):
+    return fact("answered", values=[0.0, *values])
+
+
+def test_a_difference_that_another_run_makes():
+    facts = [MINE, saved(left=[lost()]), loaded(), AGAIN, READ]
+    first = run(*facts, answered(1.0))
+    asked = [each for each in questions.questions_of(first) if "--give" in each.options]
+    (question,) = asked
+    assert question.options == ("--give", "1:3")
+    assert question.answer(first, run(*facts, answered(1.0))) == []
+    (missed,) = question.answer(first, run(*facts, answered(1.5)))
+    assert modes(first.also(missed)) == [("fm05", 7)]
+
+
+def test_a_mean_of_means_in_a_graph_is_asked_for():
+    unseen, seen = (
+        fact("reduced", sizes=[], values=[]),
+        fact("reduced", sizes=[3, 1], values=[1.0, 5.0]),
+    )
+    first = run(unseen, fact("batch", sizes=[4, 4]), fact("batch", sizes=[3, 1]))
+    (question,) = questions.questions_of(first)
+    assert question.options == ("--tell",) and modes(first) == []
+    assert modes(first.also(*question.answer(first, run(seen)))) == [("fm19", 7)]
+    assert questions.questions_of(run(unseen, fact("batch", sizes=[4, 4]))) == []
 
 
 @pytest.mark.parametrize(
@@ -165,6 +201,43 @@ def test_a_whole_batch_for_each_replica():
     assert modes(batches(1, 8), batches(2, 4, batched)) == []
 
 
+def test_a_batch_of_which_each_process_sees_its_part():
+    """Two replicas of which only one is here: a process of two."""
+    part = run(strategy(2), fact("by_function"), fact("batch", sizes=[8]))
+    assert (part.processes(), batches(2, 8).processes(), run().processes()) == (2, 1, 1)
+    assert modes(batches(1, 8), part) == [("fm21", 7)]
+    assert modes(batches(1, 16), part) == []
+
+
+def process(index, value, **changes):
+    kept = variable(1, copies=1, reading="ON_WRITE") | changes
+    return run(kept, ended(values={"1": [value, value]})).but(role=f"worker {index}")
+
+
+def test_processes_that_differ_at_the_end():
+    assert modes(process(0, 1.0), process(1, 1.2)) == [("fm38", 7)]
+    assert modes(process(0, 1.0), process(1, 1.000001)) == []
+    for own in ({"copies": 0}, {"reading": "ON_READ"}, {"dtype": "int64"}):
+        assert modes(process(0, 1.0, **own), process(1, 1.2, **own)) == []
+    assert modes(process(0, 1.0), process(1, 1.2).but(ended="killed")) == []
+
+
+@pytest.mark.parametrize(
+    "facts, asked",
+    [
+        ([fact("cluster", strategy="parameter_server")], "parameter_server"),
+        (
+            [fact("raised", error="KeyError", text="KeyError: 'TF_CONFIG'", inside=[])],
+            "multi_worker",
+        ),
+        ([fact("raised", error="KeyError", text="KeyError: 'other'", inside=[])], ""),
+        ([strategy()], ""),
+    ],
+)
+def test_which_processes_a_program_asks_for(facts, asked):
+    assert cluster.asked_for(run(*facts)) == asked
+
+
 def test_a_program_that_asks_how_many_replicas_there_are_means_it():
     asked = fact("asked")
     assert modes(batches(1, 8, asked), batches(2, 8, asked)) == []
@@ -216,6 +289,14 @@ def test_replicas_that_differ_at_the_end():
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
 
 
+LAYER = [["/program/train.py", 3, "main"]]
+
+
+def test_replicas_that_differ_are_blamed_on_the_layer():
+    apart = ended(apart=[{"number": 1, "apart": 0.2, "layer": LAYER}])
+    assert modes(run(MIRRORED, apart)) == [("fm38", 3)]
+
+
 # Loud modes
 
 
@@ -228,6 +309,14 @@ def test_an_exception_is_named_by_triage():
     words = "No gradients provided for any variable."
     assert modes(run(raised(words), ended="raised")) == [("fm34", 7)]
     assert modes(run(raised("something else"), ended="raised")) == []
+
+
+def test_an_optimizer_is_blamed_where_it_got_another_model():
+    words = "Unknown variable: <Variable path=dense/kernel>. This optimizer can only be called for the variables it was"
+    error = raised(f"{words} originally built with.", at=OTHER)
+    assert modes(run(error, ended="raised")) == [("fm10", 20)]
+    again = fact("compiled", new=[1])
+    assert modes(run(again, error, ended="raised")) == [("fm10", 7)]
 
 
 def test_what_a_traced_function_says_is_further_in():

@@ -130,6 +130,55 @@ def test_what_a_tpu_refuses_is_named_on_its_line(examined):
     assert (status, found(told)) == (1, [("fm16", "strategy.run(step)")])
 
 
+IN_TWO_WORKERS = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+    seen = tf.Variable(0.0)
+
+    @tf.function
+    def step():
+        strategy.run(lambda: seen.assign_add(weight))
+
+    step()
+    assert strategy.num_replicas_in_sync in (1, 2)
+"""
+
+
+def test_a_program_that_asks_for_workers_runs_in_two(examined):
+    status, told = examined(IN_TWO_WORKERS, "--devices", "1")
+    assert (status, found(told)) == (1, [("fm23", "seen = tf.Variable(0.0)")])
+    assert [each["ended"] for each in told["runs"]] == ["finished"] * 3
+    assert [each["devices"] for each in told["runs"]] == [2, 2, 1]
+
+
+WITH_SERVERS = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        count = tf.Variable(0.0)
+    add = tf.function(lambda: count.assign_add(1.0))
+    for _ in range(4):
+        coordinator.schedule(add)
+    coordinator.join()
+    assert count.numpy() == 4
+"""
+
+
+def test_a_program_that_asks_for_servers_gets_them(examined):
+    status, told = examined(WITH_SERVERS, "--devices", "1")
+    assert (status, told["findings"]) == (0, [])
+    assert [each["ended"] for each in told["runs"]] == ["finished"] + ["stopped"] * 3
+
+
 @pytest.mark.parametrize(
     "text, ended",
     [
@@ -142,6 +191,56 @@ def test_what_a_tpu_refuses_is_named_on_its_line(examined):
 def test_a_program_that_fails_in_its_own_way(examined, text, ended):
     status, told = examined(text)
     assert (status, told["runs"][0]["ended"]) == (3, ended)
+
+
+ROGUE = """
+    import os, shutil, subprocess, sys
+
+    if os.fork() == 0:
+        sys.exit(3)  # a child has a story of its own
+    os.wait()
+    subprocess.Popen(["sleep", "60"], start_new_session=True)  # holds the output, and is in no group of ours
+    open("here", "w").close()
+    open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "there"), "w").close()
+    assert open("../beside").read() == "data"
+    here = os.getcwd()
+    os.chdir("/")
+    shutil.rmtree(here)
+    print("x" * (1 << 22))
+"""
+
+
+def test_a_program_that_forks_leaves_its_folder_and_deletes_it(examined, tmp_path):
+    (tmp_path.parent / "beside").write_text("data")
+    os.mkfifo(tmp_path / "pipe")  # which nobody writes into
+    status, told = examined(ROGUE)
+    assert (status, told["runs"][0]["ended"]) == (0, "finished")
+    assert told["runs"][0]["seconds"] < 30
+
+
+PATCHED = """
+    import tensorflow as tf
+
+    tf.Variable.assign = lambda self, *_, **__: None
+    tf.distribute.Strategy.run = lambda self, function, args=(), **_: function(*args)
+    tf.GradientTape.gradient = lambda self, *_, **__: [None, 3]
+    tf.function = lambda function=None, **_: function or (lambda other: other)
+    tf.keras.Model.__call__ = lambda self, *_: "said"
+    tf.keras.optimizers.Optimizer.apply_gradients = lambda self: None
+    tf.train.Checkpoint.save = lambda self: 7
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    assert strategy.run(lambda: model(1)) == "said"
+    tf.keras.optimizers.SGD().apply_gradients()
+    assert tf.train.Checkpoint(model=model).save() == 7
+"""
+
+
+def test_a_program_that_makes_tensorflow_another(examined):
+    status, told = examined(PATCHED, "--devices", "2")
+    assert (status, told["findings"], told["runs"][0]["ended"]) == (0, [], "finished")
 
 
 def test_a_program_that_never_ends(examined):

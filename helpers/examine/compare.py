@@ -97,11 +97,32 @@ def update_ratio(one: Observation, other: Observation) -> float | None:
 def update(run: Observation) -> dict:
     """By how much the first step has changed each variable."""
     step = run.of("step")[0]
-    known = {n: step["values"][n] for n in step.get("before", {}) if n in step["values"]}
+    trained = trained_numbers(run)
+    before = [n for n in step.get("before", {}) if int(n) in trained]
+    known = {n: step["values"][n] for n in before if n in step["values"]}
     return {
         key: [a - b for a, b in zip(known[str(n)][1:], step["before"][str(n)][1:])]
         for key, n in common_keys(run, known).items()
     }
+
+
+def answers_part(one: Observation, other: Observation) -> dict:
+    """The first thing that a model says otherwise in the other run, where it is asked on the same way."""
+    limit = SAME_IN_HALF if half(one) else SAME
+    mine, theirs = answers(one), answers(other)
+    for key in [each for each in mine if each in theirs]:
+        if distance(mine[key]["values"], theirs[key]["values"]) > limit:
+            return mine[key]
+    return {}
+
+
+def answers(run: Observation) -> dict:
+    """By the lines that led to it, the first, the second, ... of what models said."""
+    found = {}
+    for each in run.of("answered"):
+        way = str(each["at"])
+        found[way, sum(key[0] == way for key in found)] = each
+    return found
 
 
 def repeats(one: Observation, other: Observation) -> bool:

@@ -10,7 +10,7 @@ from ..base.files import write_whole
 from ..base.refusals import Refused, choose
 from ..base.reports import say
 from ..switches import runtime
-from . import brought, patients, report, terminal
+from . import brought, patients, report, score, terminal
 from .launch import Case
 
 
@@ -73,15 +73,26 @@ def hand_over(found, program: Case, options):
         )
 
 
-def examine_patients(modes: list[str], generations: list[int]) -> int:
-    """Says what becomes of each as soon as it is known; exit status 1 if a healthy one is accused."""
+def examine_patients(modes: list[str], generations: list[int], strategies: list[str]) -> int:
+    """Says what becomes of each as soon as it is known; exit status 1 if a healthy one is accused, or fails.
+
+    The score of all modes, each under its own setup, is kept.
+    """
     for mode in modes:
         choose("mode", mode, patients.patient_sources())
+    whole = [choose("keras", each, runtime.GENERATIONS) for each in generations]
+    found = [examine_all(modes, keras, name) for keras in whole for name in strategies or [""]]
+    return (
+        1 if any(each.word in ("ACCUSED", "FAILED") for scores in found for each in scores) else 0
+    )
+
+
+def examine_all(modes: list[str], keras: int, strategy: str) -> list[score.Score]:
     scores = []
-    for keras in generations:
-        choose("keras", keras, runtime.GENERATIONS)
-        for patient in patients.chosen_patients(modes, keras):
-            scores.append(patients.examine_patient(patient))
-            say(patients.score_line(scores[-1]))
-    say(patients.score_totals(scores))
-    return 1 if any(each.accused for each in scores) else 0
+    for patient in patients.chosen_patients(modes, keras, strategy):
+        scores.append(score.score_of(patient, patients.examine_patient(patient)))
+        say(score.score_line(scores[-1]))
+    say(f"Keras {keras}{f', {strategy}' if strategy else ''}: {score.score_totals(scores)}")
+    if not modes and not strategy:
+        score.keep_score(keras, scores)
+    return scores

@@ -1,7 +1,7 @@
 """Silent modes that runs on different numbers of devices show side by side. Rules from runs to findings."""
 
 from . import places
-from .compare import Parting
+from .compare import SAME, Parting, common_keys, distance
 from .facts import Finding, Observation
 
 
@@ -24,7 +24,29 @@ def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Findin
 
 
 def largest_batch(run: Observation) -> int:
-    return max(sum(each["sizes"]) for each in run.of("batch"))
+    return run.processes() * max(sum(each["sizes"]) for each in run.of("batch"))
+
+
+def processes_apart(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
+    """fm38 over processes: what a strategy holds once for all of them has another value in each."""
+    workers = [run for run in runs if run.role.startswith("worker ") and run.ended == "finished"]
+    for one, other in zip(workers, workers[1:]):
+        mine, theirs = (run.last("ended").get("values", {}) for run in (one, other))
+        keys, others = common_keys(one, mine), common_keys(other, theirs)
+        for key in [each for each in keys if each in others]:
+            variable = one.variable(keys[key])
+            apart = distance(mine[str(keys[key])], theirs[str(others[key])])
+            if is_one_for_all(variable) and apart > SAME:
+                says = f"{variable['name']} has another value in each of {len(workers)} processes"
+                proof = f"compared {one.role} and {other.role}: {apart:.2g} of its size apart at the end"
+                at = places.from_choice(variable["at"])
+                return [Finding("fm38", at, says, proof, (one.devices,))]
+    return []
+
+
+def is_one_for_all(variable: dict) -> bool:
+    kept = variable.get("copies") and variable.get("reading") != "ON_READ"
+    return bool(kept and variable["at"] and "float" in variable["dtype"])
 
 
 def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
@@ -58,5 +80,5 @@ def same_examples(parting: Parting) -> bool:
 
 def examples_of(run: Observation) -> int:
     """In one step of all replicas: as batches were taken, or as models were called."""
-    batches = [sum(each["sizes"]) for each in run.of("batch")]
+    batches = [run.processes() * sum(each["sizes"]) for each in run.of("batch")]
     return max(batches or [each["size"] * each["replicas"] for each in run.of("called")], default=0)

@@ -1,12 +1,12 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import compare, devices, rules, silent
+from . import cluster, compare, devices, questions, rules
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
 USUAL_COUNTS = (1, 2)
-MOST_QUESTIONS = 3  # runs that are made to see whether a variable is missed
+NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
 
 
 def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
@@ -14,7 +14,7 @@ def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=prin
 
     Ctrl-C ends it with what is known by then.
     """
-    require_program(program)
+    program = require_program(program)
     if not counts or not all(isinstance(each, int) and 1 <= each <= 8 for each in counts):
         raise Refused(
             f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
@@ -69,6 +69,8 @@ def make_run(program: Case, role: str, count: int, found: Examination, tell) -> 
 def compare_devices(program: Case, counts: list, found: Examination, tell) -> list:
     """The largest number first, since most failures show there; fewer runs where nothing could be compared."""
     first = make_run(program, "watched", counts[-1], found, tell)
+    if kind := cluster.asked_for(first):
+        return compare_processes(program, kind, found, tell)
     if not comparable(first, found) or len(counts) < 2:
         return []
     others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
@@ -78,24 +80,56 @@ def compare_devices(program: Case, counts: list, found: Examination, tell) -> li
     again = make_run(program, "again", counts[-1], found, tell)
     found.runs.remove(again)
     if not compare.repeats(first, again):
-        found.notes.append(
-            "it does not repeat itself on the same devices, so its runs were not compared"
-        )
+        found.notes.append(NOT_REPEATED)
         return []
     return [each for each in partings if each]
 
 
+def compare_processes(program: Case, kind: str, found: Examination, tell) -> list:
+    """What runs alone and asks for several processes is run in them, and compared with one."""
+    alone, runs = found.runs[0], run_cluster(program, kind, tell)
+    found.runs[:] = runs
+    if runs[0].ended == "stopped":  # the first of them is a chief or a worker, and no server
+        raise KeyboardInterrupt
+    if kind == "parameter_server" or {alone.ended, *(each.ended for each in runs)} != {"finished"}:
+        return []
+    one = make_run(program, "compared", 1, found, tell) if alone.devices > 1 else alone
+    parting = compare.parting(one, runs[0])
+    if parting and not compare.repeats(runs[0], run_cluster(program, kind, tell)[0]):
+        found.notes.append(NOT_REPEATED)
+        return []
+    return [parting] if parting else []
+
+
+def run_cluster(program: Case, kind: str, tell) -> list[Observation]:
+    tell(f"running in several processes, as {kind} asks for ...")
+    with Workplace(program) as place:
+        runs = cluster.run_tasks(place, kind)
+    for run in runs:
+        tell(f"  {run.role} {run.ended} after {run.seconds:.1f} s")
+    return runs
+
+
 def ask_again(program: Case, found: Examination, tell):
-    """Whether the training misses a variable that no checkpoint holds: it is begun again at the first save."""
+    """Whether a variable is missed that no checkpoint holds, and what else the first run has left open."""
     first = found.runs[0]
-    for number in silent.in_question(first)[:MOST_QUESTIONS] if first.ended == "finished" else ():
-        tell(
-            f"running with {first.variable(number)['name']} as it was at first, from the first save on ..."
-        )
+    for question in questions.questions_of(first) if first.role == "watched" else ():
+        tell(f"running {question.words} ...")
         with Workplace(program) as place:
-            other = place.run("asked", first.devices, "--seed", "--reset", str(number))
-        if compare.parting(first, other):
-            found.runs[0] = first = first.also({"fact": "missed", "numbers": [number]})
+            other = place.run("asked", first.devices, "--seed", *question.options)
+        new = question.answer(first, other)
+        if new and question.compared and not repeats_itself(program, first, found):
+            return
+        found.runs[0] = first = first.also(*new)
+
+
+def repeats_itself(program: Case, first: Observation, found: Examination) -> bool:
+    with Workplace(program) as place:
+        again = place.run("again", first.devices, "--seed")
+    same = compare.repeats(first, again) and not compare.answers_part(first, again)
+    if not same:
+        found.notes.append(NOT_REPEATED)
+    return same
 
 
 def comparable(run: Observation, found: Examination) -> bool:
@@ -132,7 +166,8 @@ def of_before(stopped: Observation) -> tuple:
 
 def failure_of(found: Examination) -> str:
     """A run that ended badly although no mode explains it."""
-    bad = next((each for each in found.runs if each.ended not in ("finished", "stopped")), None)
+    unwell = [each for each in found.runs if each.ended not in ("finished", "stopped")]
+    bad = min(unwell, key=lambda run: run.ended != "raised", default=None)  # the others wait for it
     named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
     if bad is None or named:
         return ""

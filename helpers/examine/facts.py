@@ -24,14 +24,22 @@ class Observation:
     def last(self, kind: str) -> dict:
         return next(iter(self.of(kind)[::-1]), {})
 
+    def but(self, **changes) -> "Observation":
+        return replace(self, **changes)
+
     def also(self, *facts: dict) -> "Observation":
-        return replace(self, facts=(*self.facts, *facts))
+        return self.but(facts=(*self.facts, *facts))
 
     def variable(self, number: int) -> dict:
         return next((each for each in self.of("variable") if each["number"] == number), {})
 
     def replicas(self) -> int:
         return max((each["replicas"] for each in self.of("strategy")), default=1)
+
+    def processes(self) -> int:
+        """Over which the replicas are spread, each process seeing its own part of a batch."""
+        parts = max((len(each["sizes"]) for each in self.of("batch")), default=0)
+        return max(1, self.replicas() // parts) if parts else 1
 
     def as_dict(self) -> dict:
         seconds = round(self.seconds, 1)

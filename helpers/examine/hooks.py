@@ -61,6 +61,19 @@ def hook_property(owner, name: str, after):
     replace_in(owner, name, property(read, plain.fset, plain.fdel, plain.__doc__))
 
 
+def hook_new(kind, after):
+    """Objects of a class whose `__init__` is read by its library: Keras 3 takes the names of a layer's arguments from there."""
+    plain = kind.__new__
+
+    @functools.wraps(plain)
+    def new(cls, *args, **options):
+        made = plain(cls) if plain is object.__new__ else plain(cls, *args, **options)
+        guarded(after, made)
+        return made
+
+    kind.__new__ = staticmethod(new)
+
+
 def hook_everywhere(package: str, function, after):
     """A function that several modules of a package hand on."""
     holder = types.SimpleNamespace(**{function.__name__: function})

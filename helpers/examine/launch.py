@@ -1,13 +1,12 @@
 """Runs the program in its own interpreter and a copy of its folder, watched by the observer, and reads what it saw."""
 
-import contextlib
+import itertools
 import os
 import shutil
-import signal
+import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import zipfile
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from ..base.files import HELPERS
 from ..base.refusals import Refused
 from ..processes import warm
 from .facts import Observation, read_facts
+from .running import Running
 
 PACKAGE = "strategy_clinic_observer"  # what the observer is called in the program's process
 # What comes along, as it lies in the clinic: the observer, and what describes a TPU.
@@ -37,9 +37,9 @@ OBSERVER_MODULES = (
     "examine/observe_tpu.py",
 )
 NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "venv", "__pycache__", "node_modules", ".tox")
+MOST_BESIDE = 1000  # files and folders beside that of the program, which it may reach by `..`
 LARGEST_FOLDER = 2 << 30  # bytes of a folder that is copied for every run
-MOST_OUTPUT = 1 << 20  # bytes of output that are kept: its end
-OUTPUT_GRACE = 5  # seconds for the output of a process that has ended
+NOTHING_MORE: dict = {}
 
 
 @dataclass(frozen=True)
@@ -70,17 +70,26 @@ class Case:
 
 def require_program(program: Case) -> Case:
     """Refuses, in one sentence, what cannot be run at all."""
-    first = program.words[0]
+    first, *others = program.words
     if first == "-m":
-        if len(program.words) < 2:
+        if not others:
             raise Refused("-m needs the name of a module, such as: clinic examine -m package.train")
     elif not program.script.is_file():
         raise Refused(f"There is no file {first!r} in {str(program.folder)!r} to examine.")
+    else:
+        program = program.but(words=(script_in(program.folder, first), *others))
     if program.keras not in (None, 2, 3):
         raise Refused(f"keras = {program.keras!r} is not known here; valid: 2, 3.")
     require_tensorflow(program)
     require_small(program.folder)
     return program
+
+
+def script_in(folder: Path, name: str) -> str:
+    """As it is found from a copy of the folder: one that lies in it, in the copy; another, where it is."""
+    path = (folder / name).absolute()
+    path = Path(os.path.normpath(path))
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
 
 
 def require_tensorflow(program: Case):
@@ -126,24 +135,28 @@ def observer(folder: Path) -> Path:
 
 
 def copy_folder(folder: Path, copy: Path):
-    """Files, folders and links; a socket or a pipe is no part of a program."""
-
-    def left_out(place: str, names: list[str]) -> set[str]:
-        paths = {name: os.path.join(place, name) for name in names}
-        kept = {name for name, path in paths.items() if is_kept(path)}
-        return NOT_COPIED(place, names) | (set(names) - kept)
-
+    """With links to what lies beside it, since programs say `../data`. Pipes and sockets are no files, and stay away."""
     try:
-        shutil.copytree(folder, copy, symlinks=True, ignore=left_out)
-    except shutil.Error as error:
-        first, _, why = error.args[0][0]
+        shutil.copytree(folder, copy, symlinks=True, ignore=left_behind)
+    except (shutil.Error, OSError) as error:
+        many = isinstance(error, shutil.Error)
+        first = "{0!r} in it: {2}".format(*error.args[0][0]) if many else error
         raise Refused(
-            f"{str(folder)!r} is copied for every run, and {first!r} in it cannot be copied ({why})."
+            f"{str(folder)!r} cannot be copied, to run the program there: {first}."
         ) from None
+    for each in itertools.islice(folder.parent.iterdir(), MOST_BESIDE):
+        if each.name != copy.name:
+            (copy.parent / each.name).symlink_to(each)
 
 
-def is_kept(path: str) -> bool:
-    return os.path.islink(path) or os.path.isdir(path) or os.path.isfile(path)
+def left_behind(place: str, names: list[str]) -> set[str]:
+    special = {name for name in names if not is_copied(os.path.join(place, name))}
+    return special | set(NOT_COPIED(place, names))
+
+
+def is_copied(path: str) -> bool:
+    kind = os.lstat(path).st_mode
+    return stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)
 
 
 class Workplace:
@@ -152,7 +165,7 @@ class Workplace:
     def __init__(self, program: Case):
         self.held = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
         self.place = Path(self.held.name).resolve()
-        self.program, self.copy = program, self.place / program.folder.name
+        self.program, self.copy = program, self.place / "copy" / program.folder.name
         copy_folder(program.folder, self.copy)
         if program.brought:
             shutil.copy(program.brought, self.copy / program.words[0])
@@ -166,10 +179,22 @@ class Workplace:
         self.held.cleanup()
 
     def run(self, role: str, devices: int, *options: str) -> Observation:
+        facts, began = self.new_facts(), time.monotonic()
+        command = self.command(facts, devices, options)
+        running = Running(lambda streams: self.started(command, streams))
+        try:
+            status = running.wait(self.program.limit)
+        except KeyboardInterrupt:
+            status, self.stopped = None, True
+        finally:
+            running.end()
+        return self.observation(role, devices, facts, running.output, status, began)
+
+    def new_facts(self) -> Path:
         self.runs += 1
-        facts = self.place / f"facts-{self.runs}.jsonl"
-        began = time.monotonic()
-        status, output = self.process(self.command(facts, devices, options))
+        return self.place / f"facts-{self.runs}.jsonl"
+
+    def observation(self, role, devices, facts: Path, output: str, status, began) -> Observation:
         found = tuple(self.as_original(each) for each in read_facts(facts))
         if not found and not self.stopped and status is not None:
             last = (output.strip().splitlines() or ["no output"])[-1]
@@ -190,7 +215,7 @@ class Workplace:
         return [self.program.python, *observer, *own, "--", *self.program.words]
 
     def environment(self) -> dict:
-        given = dict(os.environ) | {
+        given = {word: value for word, value in os.environ.items() if word != "TF_CONFIG"} | {
             "TMPDIR": str(self.place / "temporary"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
@@ -203,34 +228,12 @@ class Workplace:
         usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
         return usual | given
 
-    def process(self, command: list[str]) -> tuple[int | None, str]:
-        """Its exit status, none if it took too long, and the end of what it said."""
-        reading, writing = os.pipe()
-        with open(os.devnull) as nothing, open(reading, "rb") as stream:
-            process = self.started(command, (nothing.fileno(), writing, writing))
-            os.close(writing)
-            said = bytearray()
-            reader = threading.Thread(target=keep_end, args=(stream, said), daemon=True)
-            reader.start()
-            try:
-                status = process.wait(self.program.limit)
-            except subprocess.TimeoutExpired:
-                status = None
-            except KeyboardInterrupt:
-                status, self.stopped = None, True
-            finally:
-                end_group(process)
-            reader.join(OUTPUT_GRACE)
-        return status, said.decode(errors="replace")
-
-    def started(self, command: list[str], streams: tuple):
+    def started(self, command: list[str], streams: tuple, given: dict = NOTHING_MORE):
         """Forked from a process that has TensorFlow imported, where the program is one of the clinic's own."""
+        environment = self.environment() | given
         if self.program.warm:
-            return warm.fork(
-                self.program.warm, command, self.environment(), str(self.copy), streams
-            )
+            return warm.fork(self.program.warm, command, environment, str(self.copy), streams)
         given = dict(zip(("stdin", "stdout", "stderr"), streams))
-        environment = self.environment()
         return subprocess.Popen(
             command, cwd=self.copy, env=environment, start_new_session=True, **given
         )
@@ -248,16 +251,3 @@ class Workplace:
         if isinstance(fact, list):
             return [self.as_original(each) for each in fact]
         return fact
-
-
-def keep_end(stream, said: bytearray):
-    for chunk in iter(lambda: stream.read1(1 << 16), b""):
-        said += chunk
-        del said[:-MOST_OUTPUT]
-
-
-def end_group(process):
-    """The process with whatever it has started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()

@@ -65,6 +65,12 @@ def made_of(run: Observation, maker: str) -> list:
     return found[0] if found else []
 
 
+def compiled_again(run: Observation, at) -> tuple:
+    """Where a used optimizer was given a model with more variables; without such a place, where it was made."""
+    given = run.last("compiled").get("at")
+    return tuple(given) if given else where_made_up("optimizer")(run, at)
+
+
 def unbuilt(run: Observation, at) -> tuple:
     found = run.last("unbuilt")
     return places.deciding(found["at"], found["made"]) if found else at
@@ -101,7 +107,7 @@ BLAMED = {
     "fm04": path_given,
     "fm06": lambda run, at: places.from_literal(at),
     "fm08": path_given,
-    "fm10": where_made_up("optimizer"),
+    "fm10": compiled_again,
     "fm11": unbuilt,
     "fm12": lambda run, at: places.from_factory(at),
     "fm13": empty_gradient,

@@ -24,12 +24,23 @@ ROADS = (
     ("layer", "/layers/"),
     ("layer", "/models/"),
     ("layer", "/engine/"),
+    ("trainer", "/trainer"),
 )
 THREAD = threading.local()
 SETTINGS = argparse.Namespace(
-    facts="", devices=1, steps=0, reset=0, seed=False, die=False, library=[]
+    facts="",
+    devices=1,
+    steps=0,
+    reset=0,
+    give="",
+    seed=False,
+    die=False,
+    tell=False,
+    stay=False,
+    library=[],
 )
 TOLD = set()
+COUNTS: dict = {}
 RUN_FROM: list = []  # the lines that led to the last `strategy.run`, whose replicas have threads of their own
 
 
@@ -44,6 +55,12 @@ def once(*key) -> bool:
     new = key not in TOLD
     TOLD.add(key)
     return new
+
+
+def count(*key) -> int:
+    """How often this has been told by now."""
+    COUNTS[key] = COUNTS.get(key, 0) + 1
+    return COUNTS[key]
 
 
 @contextlib.contextmanager

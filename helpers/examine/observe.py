@@ -14,6 +14,7 @@ import random
 import re
 import runpy
 import sys
+import threading
 import time
 import traceback
 import types
@@ -71,7 +72,8 @@ def read_settings(given: list):
     parser.add_argument("--facts", type=os.path.abspath)
     for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
-    for name in ("--seed", "--die"):
+    parser.add_argument("--give", default="")
+    for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--library", action="append", type=os.path.realpath, default=[])
     parser.parse_args(given, SETTINGS)
@@ -115,10 +117,12 @@ def watched_run(program: list) -> int:
     try:
         run_program(program)
         end("finished", 0)
+        stay_if_asked()
         return 0
     except SystemExit as left:
         status = left.code if isinstance(left.code, int) else int(left.code is not None)
         end("finished" if not status else "left", status)
+        stay_if_asked()
         raise
     except BaseException as error:
         guarded(told_error, error)
@@ -126,6 +130,13 @@ def watched_run(program: list) -> int:
         error.__traceback__ = without_us(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def stay_if_asked():
+    """One of several processes waits to be ended, until the others need it no more."""
+    sys.stdout.flush()
+    if SETTINGS.stay:
+        threading.Event().wait()
 
 
 def run_program(program: list):
@@ -174,10 +185,15 @@ def end(how: str, status: int):
         told_at_end(how, status)
 
 
+def apart_with_layers() -> list:
+    found = observe_variables.apart()
+    return [each | {"layer": observe_keras.layer_of(each["number"])} for each in found]
+
+
 def told_at_end(how: str, status: int):
     looks = {
         "values": observe_variables.values,
-        "apart": observe_variables.apart,
+        "apart": apart_with_layers,
         "late": observe_files.late,
     }
     seen = {name: acted(look) for name, look in looks.items() if "tensorflow" in sys.modules}

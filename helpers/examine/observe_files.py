@@ -7,12 +7,13 @@ import sys
 from . import observe_training as training
 from . import observe_variables as variables
 from .hooks import hook, hook_everywhere
-from .notes import SETTINGS, note, once, way, where
+from .notes import SETTINGS, count, note, once, way, where
 
 BEFORE: list = []  # how far the optimizers had come before the last restore
 ARRAYS: dict = {}  # by the samples of arrays that were written by NumPy, the file
 MADE_AT: dict = {}  # by the id of a Checkpoint, where it was made
 RESTORES: list = []  # the last restore of each object, looked at once more at the end
+MOST_SAVES = 60  # that are told, of each kind
 OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the numbers of what it trains
 
 
@@ -61,7 +62,7 @@ def is_keras(thing) -> bool:
 
 def saved(what: str, path, held: list, root=None):
     left = [each for each in variables.alive() if is_left(each, held)]
-    if once("saved", what, way()[0], tuple(held)) or SETTINGS.die:
+    if SETTINGS.die or once("saved", what, path) and count("saves", what) <= MOST_SAVES:
         note(
             "saved",
             what=what,
@@ -72,10 +73,11 @@ def saved(what: str, path, held: list, root=None):
             optimizers=states(),
             at=where(),
         )
-    for each in left:
-        if each.number == SETTINGS.reset and what == "checkpoint":
-            variables.begin_again(each)
+    for each in left if what == "checkpoint" else ():
+        if each.number == SETTINGS.reset:
+            variables.put(each, each.start)
             SETTINGS.reset = 0
+        variables.keep_for_another(each)
     if SETTINGS.die and what == "checkpoint":
         sys.stdout.flush()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,14 +2,19 @@
 
 import functools
 import sys
+import weakref
 
 from . import observe_files as files
+from . import observe_training as training
 from . import observe_variables as variables
-from .hooks import definer, hook, hook_everywhere, hook_property, replace_in
-from .notes import asked_by_program, note, once, way, where
+from .hooks import definer, hook, hook_everywhere, hook_new, hook_property, replace_in
+from .notes import asked_by_program, chain, note, once, way, where
 from .observe_rates import watch_model_rates
 
 MADE: dict = {}  # by the id of a model, where it was made
+LAYERS: dict = {}  # by its id, a layer and where it was made
+ANSWERS: dict = {}  # by the way to a model, how often it has been asked
+MOST_ANSWERS = 4
 
 
 def watch_keras(package: str):
@@ -24,6 +29,9 @@ def watch_keras(package: str):
     for name in {"apply", "apply_gradients"}:
         if hasattr(optimizer, name):
             listen_to_updates(definer(optimizer, name), name)
+    hook(definer(model, "compile"), "compile", None, compiled)
+    hook(definer(model, "predict"), "predict", None, told_answer)
+    hook_new(keras.layers.Layer, layer_made)
     for name in ("save", "save_weights"):
         hook(definer(model, name), name, None, model_saved, "save")
     hook(definer(model, "set_weights"), "set_weights", None, files.arrays_put_in)
@@ -55,10 +63,24 @@ def passed_on(calling):
     return call
 
 
-def model_called(_, args, options):
-    """How many examples each replica gives to a model."""
+def told_answer(result, args, options):
+    """What a model says, the first times on this way to it."""
     import tensorflow as tf
 
+    said = [each for each in tf.nest.flatten(result) if hasattr(each, "dtype")]
+    if not said or ANSWERS.get(led_here := chain(), 0) >= MOST_ANSWERS:
+        return
+    ANSWERS[led_here] = ANSWERS.get(led_here, 0) + 1
+    array = said[0].numpy() if hasattr(said[0], "numpy") else said[0]
+    note("answered", values=variables.samples(array), at=where())
+
+
+def model_called(result, args, options):
+    """How many examples each replica gives to a model, and what it says outside of graphs."""
+    import tensorflow as tf
+
+    if training.on_the_outside():
+        told_answer(result, args, options)
     inputs = tf.nest.flatten(args[1] if len(args) > 1 else options)
     size = inputs[0].shape[0] if inputs and getattr(inputs[0], "shape", None) else None
     replicas = max(1, variables.replicas_now())
@@ -69,6 +91,30 @@ def model_called(_, args, options):
 
 def model_made(_, args, options):
     MADE[id(args[0])] = where()
+
+
+def layer_made(layer):
+    LAYERS[id(layer)] = weakref.ref(layer), where()
+
+
+def layer_of(number: int) -> list:
+    """Where the innermost layer was made that has this variable."""
+    known = [(each(), at) for each, at in LAYERS.values()]
+    found = [
+        (len(layer.variables), at)
+        for layer, at in known
+        if layer is not None and number in variables.numbers_of(layer.variables)
+    ]
+    return min(found, default=(0, []), key=lambda each: each[0])[1]
+
+
+def compiled(_, args, options):
+    """An optimizer that has been used, for a model with more than it was used for."""
+    model = args[0]
+    _, known = files.OPTIMIZERS.get(id(model.optimizer), (None, None))
+    new = set(variables.numbers_of(model.trainable_variables)) - set(known or [])
+    if known and new:
+        note("compiled", new=sorted(new), at=where())
 
 
 def asked_for_weights(found, model):

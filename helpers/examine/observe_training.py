@@ -11,6 +11,7 @@ from .notes import RUN_FROM, SETTINGS, asked_by_program, chain, note, once, way,
 STRATEGIES: list = []  # weak references to those that the program has made
 RUNS: dict = {}  # by the way to a `strategy.run`, the lines on it, innermost first
 SIZES: list = []  # how many examples each replica got last
+RESULT: list = []  # what the last `strategy.run` gave
 LOOKED = {"looks": 0, "told": 0}
 MOST_LOOKS, MOST_TOLD = (
     24,
@@ -25,6 +26,12 @@ def watch_training():
     strategy = tf.distribute.Strategy
     hook(definer(strategy, "__init__"), "__init__", None, strategy_made)
     hook(definer(strategy, "run"), "run", run_begins, step_ends, "step")
+    hook(definer(strategy, "run"), "run", None, run_ended)
+    for kind, made in (
+        ("multi_worker", tf.distribute.MultiWorkerMirroredStrategy),
+        ("parameter_server", tf.distribute.ParameterServerStrategy),
+    ):
+        hook(definer(made, "__init__"), "__init__", cluster_asked_for(kind))
     hook(definer(strategy, "reduce"), "reduce", None, reduced)
     name = "experimental_distribute_dataset"
     hook(definer(strategy, name), name, None, distributed)
@@ -37,6 +44,13 @@ def watch_training():
     hook(tf.data.Dataset, "batch", None, batched)
     hook(tf.GradientTape, "gradient", None, differentiated)
     hook(type(tf.function(lambda: None)), "__call__", None, step_ends, "step")
+
+
+def cluster_asked_for(kind: str):
+    def asked(args, options):
+        note("cluster", strategy=kind, at=where())
+
+    return asked
 
 
 def strategy_made(_, args, options):
@@ -72,6 +86,12 @@ def run_begins(args, options):
     if led_here not in RUNS:
         RUNS[led_here] = where()
     RUN_FROM[:] = RUNS[led_here]
+
+
+def run_ended(result, args, options):
+    import tensorflow as tf
+
+    RESULT[:] = tf.nest.flatten(result)
 
 
 def step_ends(_, args, options):
@@ -132,10 +152,9 @@ def batch_taken(batch, args, options):
 
     parts = variables.copies_of(tf.nest.flatten(batch)[0])
     sizes = [int(each.shape[0]) for each in parts if each.shape.rank and each.shape[0] is not None]
-    if len(sizes) == len(parts):
-        SIZES[:] = sizes
-        if once("batch", tuple(sizes)):
-            note("batch", sizes=sizes, at=where())
+    SIZES[:] = sizes if len(sizes) == len(parts) else []
+    if SIZES and once("batch", tuple(sizes)):
+        note("batch", sizes=sizes, at=where())
 
 
 def batched(_, args, options):
@@ -145,16 +164,34 @@ def batched(_, args, options):
 
 
 def reduced(result, args, options):
-    """A mean over replicas: what each of them gave, and how many examples it had."""
+    """A mean over replicas of numbers that they gave in a step: what each gave, and how many examples it had.
+
+    What `fit` does with its logs is Keras's own.
+    """
+    import tensorflow as tf
+
+    spot, part = way()
     given = dict(zip(("self", "reduce_op", "value", "axis"), args)) | options
-    how = str(given["reduce_op"]).upper()
-    if "MEAN" not in how or given.get("axis") is not None or len(set(SIZES)) < 2:
+    value, how = given["value"], str(given["reduce_op"]).upper()
+    asked = part == "user" and any(value is each for each in RESULT)
+    if not asked or "MEAN" not in how or given.get("axis") is not None:
         return
-    parts = variables.copies_of(given["value"])
-    if len(parts) == len(SIZES) and all(part.shape.rank == 0 for part in parts):
-        numbers = [float(each) for each in parts] if hasattr(parts[0], "numpy") else []
-        if numbers and once("reduced", way()[0], tuple(SIZES)):
-            note("reduced", sizes=list(SIZES), values=numbers, at=where())
+    parts, at = variables.copies_of(value), where()
+    if len(parts) < 2 or not all(part.shape.rank == 0 for part in parts):
+        return
+    if all(hasattr(part, "numpy") for part in parts):
+        told_mean(at, *parts)
+    elif SETTINGS.tell:  # an operation more in a graph, in a run that is made for it
+        tf.py_function(lambda *values: told_mean(at, *values), parts, [])
+    elif once("reduced", spot):
+        note("reduced", sizes=[], values=[], at=at)
+
+
+def told_mean(at, *parts):
+    if len(SIZES) == len(parts) and len(set(SIZES)) > 1:
+        values = [float(each) for each in parts]
+        if once("reduced", str(at), tuple(SIZES)):
+            note("reduced", sizes=list(SIZES), values=values, at=at)
 
 
 def differentiated(result, args, options):

@@ -3,7 +3,7 @@
 import weakref
 
 from .hooks import hook
-from .notes import note, once, way, where
+from .notes import SETTINGS, note, once, way, where
 
 RECORDS: dict = {}  # by the id of the variable; a record tells whether it is still that one
 COMPONENTS: dict = {}  # by the id of a copy on one device, the record of the variable that it is a copy of
@@ -11,6 +11,7 @@ HELD_ON: dict = {}  # trained variables, by number, so that their last values ca
 MOST_KEPT = 3000
 SAMPLES = 48  # entries of a variable that are told, beside its norm
 NUMBER = [0]
+KEPT: list = []  # the value that is given from one variable to another
 
 
 class Record:
@@ -122,11 +123,20 @@ def spread_of(variable) -> float:
     )
 
 
-def begin_again(record):
-    """Gives a variable its first value, as a restart would that does not find it in its file."""
+def put(record, value):
     with outside_graphs():
         for each in copies_of(record.ref()):
-            each.assign(record.start)
+            each.assign(value)
+
+
+def keep_for_another(record):
+    """The value that a variable has when it is first not saved, for the one that takes its place after loading."""
+    if record.number == given_from() and not KEPT:
+        KEPT.append(arrays_of(record.ref())[0])
+
+
+def given_from(place: int = 0) -> int:
+    return int(SETTINGS.give.split(":")[place]) if SETTINGS.give else 0
 
 
 # Hooks
@@ -176,6 +186,8 @@ def told(record, variable, copies: int, parts=()):
         reading=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
         at=where(),
     )
+    if KEPT and record.number == given_from(1):
+        put(record, KEPT[0])
 
 
 def written(args, _):

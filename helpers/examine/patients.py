@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base import files
+from ..base.refusals import Refused, choose
 from ..base.statements import needed
 from ..modes.mode import mode_by_id
 from ..processes import warm
+from ..switches import strategies
 from ..switches.setups import Setup
 from . import examination
-from .facts import Finding, troubles_of
+from .facts import Examination
 from .launch import Case
 
 SUBJECTS = "broken", "fixed", "solved"
 PATIENT_LIMIT = 120
+ONE_PROCESS = "valid: default, one_device, mirrored, central_storage, tpu_traced"
 STAND_IN_NAME = "patient_words"  # the module that stands in for `helpers` in a patient's folder
 # What a notebook takes from helpers, without checks: a program has none. It shows what it has found, and nobody compares.
 STAND_IN = '''\
@@ -49,7 +52,8 @@ class Proof:
 def build_strategy(setup):
     if setup.strategy == "mirrored":
         return tf.distribute.MirroredStrategy()
-    return strategies.TABLE[setup.strategy].build(setup.devices)
+    here = len(tf.config.list_logical_devices("CPU"))
+    return strategies.TABLE[setup.strategy].build(min(setup.devices, here) if setup.devices < 8 else 8)
 
 
 def experiment(function):
@@ -62,6 +66,13 @@ def observe(**variables):
 
 def values_of(weight):
     return [part.numpy() for part in getattr(real.variable_of(weight), "values", [real.variable_of(weight)])]
+
+
+def __getattr__(name):
+    """Whatever else a notebook takes for its pages."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    return lambda *_, **__: None
 
 
 checks = Nothing()
@@ -86,28 +97,7 @@ class Patient:
         return self.subject == "broken" and mode_by_id(self.mode).expects(self.setup) != "works"
 
 
-@dataclass(frozen=True)
-class Score:
-    patient: Patient
-    findings: tuple[Finding, ...]
-    ended: str
-    troubles: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> bool:
-        return any(each.mode == self.patient.mode for each in self.findings)
-
-    @property
-    def on_line(self) -> bool:
-        lines = [each.line for each in self.findings if each.mode == self.patient.mode]
-        return self.patient.guilty in lines
-
-    @property
-    def accused(self) -> bool:
-        return not self.patient.sick and bool(self.findings)
-
-
-def patients_of(path: Path, keras: int) -> list[Patient]:
+def patients_of(path: Path, keras: int, strategy: str = "") -> list[Patient]:
     """The three programs of one source. Lines keep their numbers, so that the guilty one is where it was."""
     text = path.read_text()
     tree = ast.parse(text)
@@ -117,7 +107,7 @@ def patients_of(path: Path, keras: int) -> list[Patient]:
         Patient(
             mode,
             subject,
-            setup_in(tree, keras),
+            setup_in(tree, keras, strategy),
             program_of(text, body, subject),
             guilty_line(text, body),
         )
@@ -125,15 +115,26 @@ def patients_of(path: Path, keras: int) -> list[Patient]:
     ]
 
 
-def setup_in(tree: ast.Module, keras: int) -> Setup:
-    """What the notebook's parameters say, with this generation of Keras."""
+def setup_in(tree: ast.Module, keras: int, strategy: str = "") -> Setup:
+    """What the notebook's parameters say, with this generation of Keras, and perhaps another strategy."""
     assigned = {
         each.targets[0].id: each.value.value
         for each in tree.body
         if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
     }
-    names = ("strategy", "devices", "save_format")
-    return Setup(**{name: assigned[name] for name in names}, keras=keras)
+    chosen = {name: assigned[name] for name in ("strategy", "devices", "save_format")}
+    if strategy:
+        counts = choose_row(strategy).counts
+        fitting = [each for each in counts if each in (2, chosen["devices"]) and each > 1]
+        chosen |= {"strategy": strategy, "devices": max(fitting, default=counts[-1])}
+    return Setup(**chosen, keras=keras)
+
+
+def choose_row(strategy: str) -> strategies.Row:
+    row = strategies.TABLE[choose("strategy", strategy, strategies.TABLE)]
+    if row.tasks or row.missing():
+        raise Refused(f"strategy = {strategy!r} is none for one process here; {ONE_PROCESS}.")
+    return row
 
 
 def guilty_line(text: str, body: list) -> int:
@@ -178,47 +179,19 @@ def lay_out_patient(patient: Patient, place: Path) -> Case:
     return Case((name,), folder, warm=warm.warm(), **options)
 
 
-def examine_patient(patient: Patient) -> Score:
-    """As a reader's program is, on as many devices as its setup says."""
+def examine_patient(patient: Patient) -> Examination:
+    """As a reader's program is, on as many devices as its setup says; a TPU that is described has all of its cores."""
     with tempfile.TemporaryDirectory() as place:
         program = lay_out_patient(patient, Path(place).resolve())
-        counts = sorted({1, patient.setup.devices})
-        found = examination.examined(program, counts, lambda line: None)
-        return Score(patient, tuple(found.findings), found.runs[0].ended, troubles_of(found.runs))
+        fewer = {1} & set(strategies.TABLE[patient.setup.strategy].counts)
+        counts = sorted({*fewer, patient.setup.devices})
+        return examination.examined(program, counts, lambda line: None)
 
 
-def chosen_patients(modes: list[str], keras: int) -> list[Patient]:
+def chosen_patients(modes: list[str], keras: int, strategy: str = "") -> list[Patient]:
     paths = [path for mode, path in patient_sources().items() if not modes or mode in modes]
-    return [patient for path in paths for patient in patients_of(path, keras)]
+    return [patient for path in paths for patient in patients_of(path, keras, strategy)]
 
 
 def patient_sources() -> dict[str, Path]:
     return {path.stem[:4]: path for path in sorted(files.source_folder().glob("fm*.py"))}
-
-
-# The table
-
-
-def score_line(score: Score) -> str:
-    patient = score.patient
-    said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
-    if patient.sick:
-        word = (
-            "on the line" if score.named and score.on_line else "named" if score.named else "missed"
-        )
-        word += f" (guilty: {patient.guilty})" if not score.on_line else ""
-    else:
-        word = "ACCUSED" if score.accused else "healthy"
-    trouble = "".join(f"  TROUBLE {each}" for each in score.troubles)
-    return f"{patient.mode} {patient.subject:7} Keras {patient.setup.keras}  {word:12} {said}  [{score.ended}]{trouble}"
-
-
-def score_totals(scores: list[Score]) -> str:
-    sick = [each for each in scores if each.patient.sick]
-    well = [each for each in scores if not each.patient.sick]
-    named, lines = (
-        sum(each.named for each in sick),
-        sum(each.named and each.on_line for each in sick),
-    )
-    accused = sum(each.accused for each in well)
-    return f"{named} of {len(sick)} named, {lines} on the line; {accused} of {len(well)} healthy accused"

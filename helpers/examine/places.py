@@ -47,6 +47,15 @@ def names_under(node) -> list[str]:
     return [each.id for each in ast.walk(node) if isinstance(each, ast.Name)]
 
 
+def same_words(one, other) -> bool:
+    """Whether two lines are one, or say the same in the same function."""
+    if list(one) == list(other):
+        return True
+    said = [statement_at(frame) for frame in (one, other)]
+    alike = all(said) and ast.dump(said[0]) == ast.dump(said[1])
+    return alike and (one[0], one[2]) == (other[0], other[2])
+
+
 def deciding(at, made) -> tuple:
     """The frames from the function on in which a thing was put together: what is done with it is decided there."""
     homes = {(frame[0], frame[2]) for frame in made}
@@ -119,19 +128,58 @@ def names_behind(frame, name: str) -> list[str]:
 
 def chosen_for(at: tuple, name: str) -> list | None:
     """Follows a parameter from caller to caller, up to where a plain name or number was given to it."""
-    climbed = False
+    at, name = passed_from(at, name)
     while at:
-        made = assigned_before(at[0], name) if climbed else None
+        made = assigned_before(at[0], name)
         if made:
-            value = statement_at(made).value
-            return made if isinstance(value, ast.Name | ast.Attribute | ast.Constant) else None
-        outer = next((i for i, frame in enumerate(at) if owns(frame, at[0], name)), None)
-        if outer is None or outer + 1 >= len(at):
-            return None
-        function = function_at(at[outer])
-        name = name_given(at[outer + 1], (function.name,), parameters(function).index(name))
-        at, climbed = at[outer + 1 :], True
+            return made if is_plain(statement_at(made).value) else None
+        at, name = passed_from(at, name)
     return None
+
+
+def is_plain(value) -> bool:
+    """A name or a number; a switch such as `training=True` chooses nothing that a rule is after."""
+    number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return number or isinstance(value, ast.Name | ast.Attribute)
+
+
+def passed_from(at: tuple, name: str) -> tuple[tuple, str]:
+    """The frames from which a parameter was passed, and the name that it has there."""
+    for i, frame in enumerate(at[:-1]):
+        if owns(frame, at[0], name):
+            function = function_at(frame)
+            place = parameters(function).index(name)
+            return at[i + 1 :], name_given(at[i + 1], (function.name,), place)
+    return passed_to_maker(at, name)
+
+
+def passed_to_maker(at: tuple, name: str) -> tuple[tuple, str]:
+    """The same for a function that was made in another, which has returned since and is in no frame."""
+    makers = [each for each in functions_around(at[0]) if name in parameters(each)]
+    for maker in makers[-1:]:
+        for i, frame in enumerate(at):
+            given = given_to(maker, function_at(frame), parameters(maker).index(name))
+            if given:
+                return at[i:], given
+    return (), ""
+
+
+def functions_around(frame) -> list:
+    tree = tree_at(frame[0])
+    nodes = ast.walk(tree) if tree else ()
+    found = [each for each in nodes if isinstance(each, ast.FunctionDef)]
+    return [each for each in found if each.lineno <= frame[1] <= each.end_lineno]
+
+
+def given_to(maker, scope, place: int) -> str:
+    """The name that a function gives at this place where it calls the maker."""
+    calls = [each for each in ast.walk(scope) if isinstance(each, ast.Call)] if scope else []
+    given = [
+        each.args[place]
+        for each in calls
+        if called_name(each) == maker.name and len(each.args) > place
+    ]
+    return next((each.id for each in given if isinstance(each, ast.Name)), "")
 
 
 def owns(frame, inner, name: str) -> bool:

@@ -22,12 +22,14 @@ RULES = {
     "fm38": silent.replicas_apart,
     "fm46": newer_b.rate_replaced,
 }
+# The same modes where replicas are processes, which see no more than their own part each.
+OVER_PROCESSES = [devices.processes_apart]
 
 
 def findings_of(runs: list[Observation], partings: list[Parting] = ()) -> list[Finding]:
     """What is raised comes first; of several findings of one mode on one line, the first stays."""
     found = findings_of_errors(runs)
-    for rule in RULES.values():
+    for rule in (*RULES.values(), *OVER_PROCESSES):
         found += rule(runs, list(partings))
     kept = {}
     for each in found:

@@ -40,7 +40,9 @@ def untracked(run: Observation) -> list[Finding]:
 def left_out(run: Observation) -> dict:
     """By number, the variables that were changed before a save and that no checkpoint holds, each with that save."""
     saves = [each for each in run.of("saved") if each["what"] == "checkpoint"]
-    held = {number for each in saves for number in each["held"]}
+    held = {
+        number for each in run.of("saved") if each["what"] != "model" for number in each["held"]
+    }
     left = {lost["number"]: (lost, save) for save in saves for lost in save["left"]}
     known = {number for number in left if run.variable(number).get("at")}
     return {number: left[number] for number in known - held}
@@ -48,26 +50,41 @@ def left_out(run: Observation) -> dict:
 
 def missed(run: Observation, number: int, lost: dict) -> str:
     """How it was seen that a restart goes on otherwise without this variable; nothing if that was not seen."""
-    if any(number in each["numbers"] for each in run.of("missed")):
-        return "with its first value from there on, the training goes elsewhere"
+    for each in run.of("missed"):
+        if number in each["numbers"]:
+            return each["why"]
     held = {each for save in run.of("saved") for each in save["held"]}
     together = [set(each["state"]["trains"]) for each in run.of("updated")]
     if lost["trained"] and any(number in each and each & held for each in together):
         return "it is trained together with what is"
-    if lost["read"] and lost["changed"] and remade(run, number):
-        return "what takes its place after loading is used with its first value"
     return ""
 
 
-def remade(run: Observation, number: int) -> bool:
-    """Whether another one is made on the same line after something was loaded, and read before it is written."""
+def in_question(run: Observation) -> list[int]:
+    """Variables left out of every checkpoint of which only another run can tell whether they are missed."""
+    return [
+        number
+        for number, (lost, _) in left_out(run).items()
+        if lost["read"] and lost["changed"] and run.variable(number)["maker"] == "user"
+        if "float" in run.variable(number)["dtype"] and not missed(run, number, lost)
+    ]
+
+
+def remade(run: Observation, number: int) -> int | None:
+    """What takes the place of a variable after loading, made by the same words: it is read before anything writes to it."""
     old = run.variable(number)
     loads = [place for place, each in enumerate(run.facts) if each["fact"] == "loaded"]
     later = run.facts[loads[0] :] if loads else ()
-    made = [
-        each for each in later if each["fact"] == "variable" and each["at"][:1] == old["at"][:1]
-    ]
-    return any(first_of(later, each["number"]) == "used" for each in made if not is_part(run, each))
+    filled = {n for each in later if each["fact"] == "loaded" for n in each["numbers"]}
+    alike = [each for each in later if each["fact"] == "variable" and is_like(each, old)]
+    new = [each["number"] for each in alike if not is_part(run, each)]
+    read_first = [n for n in new if n not in filled and first_of(later, n) == "used"]
+    return next(iter(read_first), None)
+
+
+def is_like(new: dict, old: dict) -> bool:
+    alike = all(new[word] == old[word] for word in ("shape", "dtype", "maker"))
+    return alike and bool(new["at"] and old["at"]) and places.same_words(new["at"][0], old["at"][0])
 
 
 def first_of(facts, number: int) -> str:
@@ -80,14 +97,10 @@ def is_part(run: Observation, variable: dict) -> bool:
     return any(variable["number"] in each["parts"] for each in run.of("variable"))
 
 
-def in_question(run: Observation) -> list[int]:
-    """Variables left out of every checkpoint of which only another run can tell whether they are missed."""
-    return [
-        number
-        for number, (lost, _) in left_out(run).items()
-        if lost["read"] and lost["changed"] and run.variable(number)["maker"] == "user"
-        if "float" in run.variable(number)["dtype"] and not missed(run, number, lost)
-    ]
+def means_in_question(run: Observation) -> bool:
+    """Whether a mean over replicas was made in a graph, where its numbers cannot be seen, and batches were divided unevenly."""
+    unseen = any(not each["values"] for each in run.of("reduced"))
+    return unseen and any(len(set(each["sizes"])) > 1 for each in run.of("batch"))
 
 
 @each_run
@@ -148,13 +161,15 @@ def mean_of_means(run: Observation) -> list[Finding]:
     found = {}
     for fact in run.of("reduced"):
         sizes, values = fact["sizes"], fact["values"]
+        if not values:
+            continue
         plain = sum(values) / len(values)
         right = sum(n * v for n, v in zip(sizes, values) if n) / max(1, sum(sizes))
         if fact["at"] and not abs(plain - right) <= 1e-6 * (1 + abs(right)):
             parts = " and ".join(map(str, sizes))
             says = f"a mean of means: the replicas had {parts} examples, and count the same"
             proof = observed(
-                f"it is {plain:.6g}, and over all {sum(sizes)} examples {right:.6g}", run
+                f"it is {plain:.6g}, and {right:.6g} if every example counts the same", run
             )
             found.setdefault(
                 tuple(fact["at"][0]),
@@ -193,6 +208,6 @@ def replicas_apart(run: Observation) -> list[Finding]:
             proof = observed(
                 f"the copies are {each['apart']:.2g} of their size apart at the end", run
             )
-            at = places.from_choice(variable["at"])
+            at = places.from_choice(each.get("layer") or variable["at"])
             found.append(Finding("fm38", at, says, proof, (run.devices,)))
     return found

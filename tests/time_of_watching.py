@@ -1,0 +1,126 @@
+"""What watching costs: `python tests/time_of_watching.py [REPETITIONS]` prints a table, and nothing is asserted.
+
+Each program runs plain and watched in turn, several times, and the least time of each counts: of its loop, and of the whole
+process. The last row is a whole examination, from the command to the report.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+from helpers.examine.launch import Case, Workplace
+
+DEVICES, STEPS = 2, 300
+START = f"""
+    import time
+    import numpy as np
+    import tensorflow as tf
+
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    parts = [tf.config.LogicalDeviceConfiguration() for _ in range({DEVICES})]
+    tf.config.set_logical_device_configuration(cpu, parts)
+    tf.keras.utils.set_random_seed(1)
+    numbers = np.random.default_rng(0).normal(size=(32 * {STEPS}, 32)).astype("float32")
+    targets = numbers[:, :1]
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        layers = [tf.keras.layers.Dense(64, activation="relu") for _ in range(3)]
+        model = tf.keras.Sequential([tf.keras.Input((32,)), *layers, tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.Adam(0.001)
+        optimizer.build(model.trainable_variables)
+"""
+LOOP = """
+    def step(batch, target):
+        with tf.GradientTape() as tape:
+            errors = tf.square(model(batch, training=True) - target)
+            loss = tf.nn.compute_average_loss(errors, global_batch_size=32)
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        return loss
+
+    WRAP
+    def train(batch, target):
+        return strategy.reduce("SUM", strategy.run(step, args=(batch, target)), axis=None)
+
+    dataset = tf.data.Dataset.from_tensor_slices((numbers, targets)).batch(32)
+    began = time.perf_counter()
+    for batch, target in strategy.experimental_distribute_dataset(dataset):
+        loss = train(batch, target)
+    print("LOOP", time.perf_counter() - began, float(loss))
+"""
+FIT = """
+    with strategy.scope():
+        model.compile(optimizer, "mse", run_eagerly=EAGERLY)
+    began = time.perf_counter()
+    model.fit(numbers, targets, batch_size=32, verbose=0, shuffle=False)
+    print("LOOP", time.perf_counter() - began, model.get_weights()[-1])
+"""
+PROGRAMS = {
+    "custom loop, traced": START + LOOP.replace("WRAP", "@tf.function"),
+    "custom loop, eager": START + LOOP.replace("WRAP", ""),
+    "fit, traced": START + FIT.replace("EAGERLY", "False"),
+    "fit, eager": START + FIT.replace("EAGERLY", "True"),
+}
+WORDS = ("program", "plain", "watched", "ratio", "process", "watched", "ratio")
+
+
+def timed(run, folder: str) -> tuple[float, float, str]:
+    """Seconds of the loop, of the process, and what it came to."""
+    began = time.perf_counter()
+    said = [
+        line.split(maxsplit=2) for line in run(Path(folder)).splitlines() if line.startswith("LOOP")
+    ]
+    return float(said[0][1]), time.perf_counter() - began, said[0][2]
+
+
+def plain(folder: Path) -> str:
+    environment = os.environ | {"MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    command = [sys.executable, "train.py"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return done.stdout
+
+
+def watched(folder: Path) -> str:
+    with Workplace(Case(("train.py",), folder)) as place:
+        return place.run("watched", DEVICES).output
+
+
+def measured(text: str, repetitions: int) -> list[float]:
+    """The least of each: loop plain and watched, process plain and watched. What they compute must be the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "train.py").write_text(textwrap.dedent(text))
+        turns = [(timed(plain, folder), timed(watched, folder)) for _ in range(repetitions)]
+    found = dict(zip((plain, watched), zip(*turns)))
+    assert len({each[2] for runs in found.values() for each in runs}) == 1, "the results differ"
+    return [min(each[i] for each in found[way]) for i in (0, 1) for way in (plain, watched)]
+
+
+def row(name: str, loop: float, seen: float, process: float, process_seen: float) -> str:
+    numbers = (loop, seen, seen / loop, process, process_seen, process_seen / process)
+    return f"{name:22}" + "".join(f"{each:9.2f}" for each in numbers)
+
+
+def examination() -> float:
+    """Seconds from the command to the report, for the first program: two runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "train.py").write_text(textwrap.dedent(next(iter(PROGRAMS.values()))))
+        places = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "helpers", "examine", "train.py"]
+        subprocess.run(command, cwd=folder, env=places, capture_output=True, check=True)
+        return time.perf_counter() - began
+
+
+def main(repetitions: int = 3):
+    print(f"{WORDS[0]:22}" + "".join(f"{each:>9}" for each in WORDS[1:]))
+    for name, text in PROGRAMS.items():
+        print(row(name, *measured(text, repetitions)), flush=True)
+    print(f"a whole examination of the first, two runs: {examination():.1f} s")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))
