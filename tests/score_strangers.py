@@ -4,9 +4,9 @@ FOLDER holds other people's programs, and so lies outside of this repository: NA
 licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
 
     program   the NAME
-    mode      the modes that say what is wrong, mostly one
+    mode      the modes that say what is wrong, mostly one; none for a program that is healthy so
     guilty    how the lines begin that do it
-    edits     pairs of old and new text; each old one stands in the program once
+    edits     pairs of old and new text; each old one stands in the program once; none if it was published with the fault
     restart   true if it shows only when the program is started again (false)
     keras     the generations that have the fault (both)
 
@@ -80,8 +80,10 @@ def strangers(folder: Path, keras: int) -> list[Stranger]:
     found = []
     for path in sorted(folder.glob("*.py")):
         mine = [each for each in faults if each["program"] == path.stem]
-        found.append(Stranger(path.stem, path.read_text(), restart=True))
-        found += [planted(path, each) for each in mine if keras in each.get("keras", (2, 3))]
+        mine = [each for each in mine if keras in each.get("keras", (2, 3))]
+        if all(each["edits"] for each in mine):
+            found.append(Stranger(path.stem, path.read_text(), restart=True))
+        found += [planted(path, each) for each in mine]
     return found
 
 
@@ -91,15 +93,14 @@ def planted(path: Path, fault: dict) -> Stranger:
         if text.count(old) != 1:
             raise ValueError(f"{path.name}: {text.count(old)} times there, and not once: {old!r}")
         text = text.replace(old, new)
-    modes, lines = tuple(fault["mode"]), text.splitlines()
-    numbers = [
-        number
-        for number, line in enumerate(lines, 1)
-        if any(line.strip().startswith(each) for each in fault["guilty"])
-    ]
-    if len(numbers) != len(fault["guilty"]):
-        raise ValueError(f"{path.name}, {modes[0]}: {len(numbers)} lines, not {fault['guilty']}")
-    return Stranger(path.stem, text, modes, tuple(numbers), fault.get("restart", False))
+    modes, lines, numbers = tuple(fault["mode"]), text.splitlines(), []
+    for guilty in fault["guilty"]:
+        alike = [n for n, line in enumerate(lines, 1) if line.strip().startswith(guilty)]
+        if not alike:
+            raise ValueError(f"{path.name}, {', '.join(modes)}: no line begins with {guilty!r}")
+        numbers += alike
+    restart = fault.get("restart", not modes)
+    return Stranger(path.stem, text, modes, tuple(numbers), restart)
 
 
 def problems(folder: Path) -> list[str]:
@@ -173,7 +174,9 @@ def main(words: list[str]) -> int:
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--keras", default="3", help="2, 3 or 2,3")
-    reader.add_argument("--only", default="", help="a word of the program's name or mode")
+    reader.add_argument(
+        "--only", default="", help="a word of the program's name, its mode, or healthy"
+    )
     reader.add_argument("--check", action="store_true")
     options = reader.parse_args(words)
     wrong = problems(options.folder)
@@ -183,7 +186,7 @@ def main(words: list[str]) -> int:
     scores = []
     for keras in map(int, options.keras.split(",")):
         for each in strangers(options.folder, keras):
-            if options.only in " ".join((each.name, *each.modes)):
+            if options.only in " ".join((each.name, *(each.modes or ("healthy",)))):
                 scores.append(examine(each, keras))
                 print(line_of(scores[-1]), flush=True)
         print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
