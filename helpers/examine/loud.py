@@ -42,7 +42,7 @@ def made_outside(run: Observation, at) -> tuple:
     single = [each for each in run.of("variable") if each["maker"] == "layer" and each["at"]]
     outside = [each for each in single if not each["copies"] and not is_part(run, each)]
     made = strategies[0]["at"] if strategies else ()
-    return places.deciding(outside[0]["at"], made) if outside else at
+    return places.deciding(outside[0]["at"], [*made, *at]) if outside else at
 
 
 def path_given(run: Observation, at) -> tuple:
