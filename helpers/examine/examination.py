@@ -126,7 +126,7 @@ def try_restart(program: Case, found: Examination, tell):
 
 def of_before(stopped: Observation) -> tuple:
     """What the second start can know of the first: what was saved, and where. Its variables were other objects."""
-    gone = {"fact": "saved before", "held": [], "left": [], "optimizers": []}
+    gone = {"fact": "saved before", "held": [], "left": []}
     return tuple(each | gone for each in stopped.facts if each["fact"] == "saved")
 
 
