@@ -125,6 +125,19 @@ def test_an_optimizer_that_starts_anew_after_loading():
     assert modes(run(saved(optimizers=[state()]), loaded(), again)) == [("fm29", 7)]
 
 
+def restarted(steps, path="ck-1", steps_before=3):
+    """A second start, which has restored what the first one has saved."""
+    before = BEFORE | {"optimizers": [state(steps=steps_before)]}
+    loads = loaded(how="restore", path=path), restored(path)
+    return run(before, *loads, updated(state=state(trains=[2], steps=steps)))
+
+
+def test_an_optimizer_that_starts_anew_after_a_restart():
+    assert modes(restarted(0)) == [("fm29", 20)]  # where it was said what the checkpoint holds
+    assert modes(restarted(3)) == modes(restarted(0, "ck-2")) == []
+    assert modes(restarted(0, steps_before=0)) == []
+
+
 @pytest.mark.parametrize("new", [state(at="0.01"), state(kind="SGD"), state(variables=[4, 5])])
 def test_another_optimizer_is_another_training(new):
     again = updated(state=new | {"trains": [2], "steps": 0})
@@ -234,6 +247,19 @@ def test_what_a_traced_function_says_is_further_in():
     inside = [["/program/train.py", 31, "step"]]
     words = "The filename must end in `.weights.h5`. Received: filepath=my"
     assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
+
+
+def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it():
+    made = [
+        ["/program/train.py", 3, "make"],
+        ["/program/train.py", 12, "main"],
+        ["/program/train.py", 30, "<module>"],
+    ]
+    at = [["/program/train.py", 14, "main"], made[2]]
+    strategy_at = [["/program/train.py", 2, "<module>"]]
+    words = 'Need to be inside "with strategy.scope()" for <MirroredStrategy object at 0x7f>'
+    facts = [strategy() | {"at": strategy_at}, variable(1, at=made), raised(words, at=at)]
+    assert modes(run(*facts, ended="raised")) == [("fm03", 12)]
 
 
 def test_every_rule_is_of_a_mode_that_exists():
