@@ -27,7 +27,7 @@ ROADS = (
 )
 THREAD = threading.local()
 SETTINGS = argparse.Namespace(
-    facts="", devices=1, steps=0, reset=0, seed=False, die=False, library=[]
+    facts="", devices=1, steps=0, reset=0, seed=False, die=False, begin="", library=[]
 )
 TOLD = set()
 RUN_FROM: list = []  # the lines that led to the last `strategy.run`, whose replicas have threads of their own

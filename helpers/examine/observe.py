@@ -58,6 +58,7 @@ def read_settings(given: list):
     parser.add_argument("--facts", type=os.path.abspath)
     for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
+    parser.add_argument("--begin", default="")
     for name in ("--seed", "--die"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--library", action="append", type=os.path.realpath, default=[])

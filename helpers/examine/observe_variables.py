@@ -3,7 +3,7 @@
 import weakref
 
 from .hooks import hook
-from .notes import note, once, way, where
+from .notes import SETTINGS, note, once, way, where
 
 RECORDS: dict = {}  # by the id of the variable; a record tells whether it is still that one
 COMPONENTS: dict = {}  # by the id of a copy on one device, the record of the variable that it is a copy of
@@ -129,6 +129,15 @@ def begin_again(record):
             each.assign(record.start)
 
 
+def begin_with(record):
+    """Gives a variable, as it is made, the value that it had before the program was started again."""
+    number, _, value = SETTINGS.begin.partition(":")
+    if number and record.number == int(number):
+        with outside_graphs():
+            for each in copies_of(record.ref()):
+                each.assign(each.dtype.as_numpy_dtype(float(value)))
+
+
 # Hooks
 
 
@@ -176,6 +185,7 @@ def told(record, variable, copies: int, parts=()):
         reading=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
         at=where(),
     )
+    begin_with(record)
 
 
 def written(args, _):
