@@ -249,6 +249,26 @@ def test_what_a_traced_function_says_is_further_in():
     assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
 
 
+@pytest.mark.parametrize(
+    "line, blamed",
+    [(4, 3), (5, 2)],
+    ids=["the model that was built for it", "the number that was written down"],
+)
+def test_weights_of_another_architecture(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    lines = [
+        "def main(path):",
+        "    units = 8",
+        "    model = build(9)",
+        "    model.load_weights(path)",
+        "    load(path, units)",
+    ]
+    path.write_text("\n".join(lines))
+    words = "Weight expects shape (3, 8). Received saved weight with shape (3, 4)"
+    facts = raised(words, at=[[str(path), line, "main"]])
+    assert modes(run(facts)) == [("fm06", blamed)]
+
+
 def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it():
     made = [
         ["/program/train.py", 3, "make"],

@@ -50,6 +50,13 @@ def path_given(run: Observation, at) -> tuple:
     return places.from_value(at, methods)
 
 
+def architecture(run: Observation, at) -> tuple:
+    """Where the model was built that does not take the weights, or where a number for it was written down."""
+    name, called, _ = places.code_at(*at[0][:2]).partition(".load_weights(") if at else ("", "", "")
+    made = places.assigned_before(at[0], name) if called and name.isidentifier() else None
+    return (made, *at) if made else places.from_literal(at)
+
+
 def where_made_up(kind: str):
     """The frame of the function in which a thing was made: what is done with it is decided there."""
 
@@ -99,7 +106,7 @@ def scope_opened(run: Observation, at) -> tuple:
 BLAMED = {
     "fm03": made_outside,
     "fm04": path_given,
-    "fm06": lambda run, at: places.from_literal(at),
+    "fm06": architecture,
     "fm08": path_given,
     "fm10": where_made_up("optimizer"),
     "fm11": unbuilt,
