@@ -227,6 +227,14 @@ def test_a_training_that_goes_on_with_larger_steps():
 def test_replicas_that_differ_at_the_end():
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 0.2}]))) == [("fm38", 7)]
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
+    own = variable(1, copies=2, maker="optimizer")
+    assert modes(run(own, ended(apart=[{"number": 1, "apart": 0.2}]))) == []
+
+
+def test_replicas_that_differ_after_a_step_and_are_made_one_again():
+    step = {"fact": "step", "number": 2, "values": {}, "apart": [{"number": 1, "apart": 0.2}]}
+    assert modes(run(MIRRORED, step, ended())) == [("fm38", 7)]
+    assert modes(run(MIRRORED, step | {"apart": []}, ended())) == []
 
 
 # Loud modes

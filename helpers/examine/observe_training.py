@@ -102,7 +102,8 @@ def look():
     if found and found != LOOKED.get("last"):
         LOOKED["last"], LOOKED["told"] = found, LOOKED["told"] + 1
         before = {each.number: each.first for each in trained if each.first}
-        note("step", number=LOOKED["told"], values=found, before=before, slots=slots())
+        kept, apart = slots(), variables.apart()
+        note("step", number=LOOKED["told"], values=found, before=before, slots=kept, apart=apart)
 
 
 def slots() -> dict:
