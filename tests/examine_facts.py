@@ -26,7 +26,7 @@ def modes(*runs):
 
 
 def lost(**changes):
-    return {"number": 1, "trained": False, "read": True, "changed": True} | changes
+    return {"number": 1, "trained": False, "read": True, "changed": True, "now": 2.0} | changes
 
 
 def saved(held=(2,), left=(), **changes):

@@ -26,6 +26,24 @@ def test_an_update_that_grows_with_the_devices():
     assert judged(steps(0.1, 1), steps(0.4, 4)) == ["fm37"]
 
 
+def kept(gradient, devices, batch=8):
+    """A step of an optimizer whose update is the same whatever the factor, and what it keeps of the gradient."""
+    made = steps(0.1, devices, batch)
+    slot = variable(5, maker="optimizer")
+    slots = {"5": [1.0, *(gradient * each for each in (1.0, -2.0, 3.0))]}
+    return run(
+        slot,
+        *(f | {"slots": slots} if f["fact"] == "step" else f for f in made.facts),
+        devices=devices,
+    )
+
+
+def test_gradients_that_an_optimizer_keeps_and_no_update_shows():
+    assert judged(kept(0.1, 1), kept(0.2, 2)) == judged(kept(0.1, 1), kept(0.4, 4)) == ["fm37"]
+    assert judged(kept(0.1, 1), kept(0.1, 2)) == judged(kept(0.1, 1), kept(0.13, 2)) == []
+    assert judged(kept(0.1, 1), kept(0.2, 2, batch=16)) == judged(kept(0.1, 1), kept(-0.2, 2)) == []
+
+
 def test_the_same_update_or_one_that_grows_with_the_batch():
     assert judged(steps(0.1, 1), steps(0.1000001, 2)) == []
     assert judged(steps(0.1, 1, batch=8), steps(0.2, 2, batch=16)) == []
@@ -35,7 +53,7 @@ def test_the_same_update_or_one_that_grows_with_the_batch():
 def test_where_two_runs_part():
     found = compare.parting(steps(0.1, 1), steps(0.2, 2))
     assert (found.step, found.variable["name"]) == (1, "v1")
-    assert found.ratio == pytest.approx(2)
+    assert compare.update_ratio(steps(0.1, 1), steps(0.2, 2)) == pytest.approx(2)
     assert compare.parting(steps(0.1, 1), steps(0.1, 2)) is None
     assert compare.repeats(steps(0.1), steps(0.1)) and not compare.repeats(steps(0.1), steps(0.2))
 

@@ -161,6 +161,19 @@ def test_an_optimizer_that_starts_anew_after_loading():
     assert modes(run(saved(optimizers=[state()]), loaded(), again)) == [("fm29", 7)]
 
 
+def restarted(steps, path="ck-1", steps_before=3):
+    """A second start, which has restored what the first one has saved."""
+    before = BEFORE | {"optimizers": [state(steps=steps_before)]}
+    loads = loaded(how="restore", path=path), restored(path)
+    return run(before, *loads, updated(state=state(trains=[2], steps=steps)))
+
+
+def test_an_optimizer_that_starts_anew_after_a_restart():
+    assert modes(restarted(0)) == [("fm29", 20)]  # where it was said what the checkpoint holds
+    assert modes(restarted(3)) == modes(restarted(0, "ck-2")) == []
+    assert modes(restarted(0, steps_before=0)) == []
+
+
 @pytest.mark.parametrize("new", [state(at="0.01"), state(kind="SGD"), state(variables=[4, 5])])
 def test_another_optimizer_is_another_training(new):
     again = updated(state=new | {"trains": [2], "steps": 0})
@@ -287,6 +300,14 @@ def test_a_training_that_goes_on_with_larger_steps():
 def test_replicas_that_differ_at_the_end():
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 0.2}]))) == [("fm38", 7)]
     assert modes(run(MIRRORED, ended(apart=[{"number": 1, "apart": 1e-7}]))) == []
+    own = variable(1, copies=2, maker="optimizer")
+    assert modes(run(own, ended(apart=[{"number": 1, "apart": 0.2}]))) == []
+
+
+def test_replicas_that_differ_after_a_step_and_are_made_one_again():
+    step = {"fact": "step", "number": 2, "values": {}, "apart": [{"number": 1, "apart": 0.2}]}
+    assert modes(run(MIRRORED, step, ended())) == [("fm38", 7)]
+    assert modes(run(MIRRORED, step | {"apart": []}, ended())) == []
 
 
 LAYER = [["/program/train.py", 3, "main"]]
@@ -323,6 +344,39 @@ def test_what_a_traced_function_says_is_further_in():
     inside = [["/program/train.py", 31, "step"]]
     words = "The filename must end in `.weights.h5`. Received: filepath=my"
     assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
+
+
+@pytest.mark.parametrize(
+    "line, blamed",
+    [(4, 3), (5, 2)],
+    ids=["the model that was built for it", "the number that was written down"],
+)
+def test_weights_of_another_architecture(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    lines = [
+        "def main(path):",
+        "    units = 8",
+        "    model = build(9)",
+        "    model.load_weights(path)",
+        "    load(path, units)",
+    ]
+    path.write_text("\n".join(lines))
+    words = "Weight expects shape (3, 8). Received saved weight with shape (3, 4)"
+    facts = raised(words, at=[[str(path), line, "main"]])
+    assert modes(run(facts)) == [("fm06", blamed)]
+
+
+def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it():
+    made = [
+        ["/program/train.py", 3, "make"],
+        ["/program/train.py", 12, "main"],
+        ["/program/train.py", 30, "<module>"],
+    ]
+    at = [["/program/train.py", 14, "main"], made[2]]
+    strategy_at = [["/program/train.py", 2, "<module>"]]
+    words = 'Need to be inside "with strategy.scope()" for <MirroredStrategy object at 0x7f>'
+    facts = [strategy() | {"at": strategy_at}, variable(1, at=made), raised(words, at=at)]
+    assert modes(run(*facts, ended="raised")) == [("fm03", 12)]
 
 
 def test_every_rule_is_of_a_mode_that_exists():

@@ -17,7 +17,6 @@ class Parting:
     step: int  # 0 where they part after the steps that are kept
     variable: dict
     apart: float
-    ratio: float | None  # of the first update, where the two have one direction
 
     @property
     def words(self) -> str:
@@ -64,9 +63,7 @@ def parting(one: Observation, other: Observation) -> Parting | None:
             if step or mine[key] in trained:
                 apart = distance(left[str(mine[key])], right[str(theirs[key])])
                 if apart > limit:
-                    return Parting(
-                        one, other, step, one.variable(mine[key]), apart, update_ratio(one, other)
-                    )
+                    return Parting(one, other, step, one.variable(mine[key]), apart)
     return None
 
 
@@ -83,15 +80,28 @@ def update_ratio(one: Observation, other: Observation) -> float | None:
     if not one.of("step") or not other.of("step"):
         return None
     pairs = [update(run) for run in (one, other)]
-    common = pairs[0].keys() & pairs[1].keys()
-    left = [value for key in sorted(common, key=str) for value in pairs[0][key]]
-    right = [value for key in sorted(common, key=str) for value in pairs[1][key]]
+    common = sorted(pairs[0].keys() & pairs[1].keys(), key=str)
+    return ratio_of([pairs[0][key] for key in common], [pairs[1][key] for key in common], 0.9999)
+
+
+def ratio_of(left: list, right: list, alike: float) -> float | None:
+    """By what factor one list of vectors is the other, if they have one direction."""
+    left, right = ([value for vector in each for value in vector] for each in (left, right))
     dot, a, b = (
         sum(x * y for x, y in zip(*each)) for each in ((left, right), (left, left), (right, right))
     )
-    if a <= 0 or b <= 0 or dot / (a * b) ** 0.5 < 0.9999:
-        return None
-    return dot / a
+    return dot / a if a > 0 and b > 0 and dot >= alike * (a * b) ** 0.5 else None
+
+
+def slots_ratio(one: Observation, other: Observation) -> float | None:
+    """The same of the means of gradients that optimizers keep. Statistics of parts of a batch bend these a little."""
+    kept = [next(iter(run.of("step")), {}).get("slots", {}) for run in (one, other)]
+    left, right = (
+        {key: slots[str(n)][1:] for key, n in common_keys(run, slots).items()}
+        for run, slots in zip((one, other), kept)
+    )
+    signed = [key for key in left.keys() & right.keys() if min(left[key], default=0) < 0]
+    return ratio_of([left[key] for key in signed], [right[key] for key in signed], 0.95)
 
 
 def update(run: Observation) -> dict:

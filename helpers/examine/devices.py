@@ -1,8 +1,12 @@
 """Silent modes that runs on different numbers of devices show side by side. Rules from runs to findings."""
 
-from . import places
+import itertools
+
+from . import compare, means, places
 from .compare import SAME, Parting, common_keys, distance
 from .facts import Finding, Observation
+
+COMPARED = "watched", "compared"  # runs of the program as it is, from its beginning
 
 
 def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
@@ -50,31 +54,38 @@ def is_one_for_all(variable: dict) -> bool:
 
 
 def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
-    """fm37: with the same examples, the first update on n devices is n times that of one."""
-    found = []
-    for parting in partings:
-        ratio, many = parting.ratio, parting.other.replicas()
-        few = parting.one.replicas()
-        if (
-            ratio
-            and many > few
-            and abs(ratio - many / few) < 0.02 * many / few
-            and same_examples(parting)
-        ):
-            updates = [each for each in parting.other.of("gradient") if each["at"]]
-            if updates:
-                says = f"the first update on {many} devices is {ratio:.2f} times that of {few}: each divides by its own part"
-                at = places.from_choice(places.from_value(updates[0]["at"], ("gradient",)))
-                found.append(Finding("fm37", at, says, parting.words, (few, many)))
-    return found[:1]
+    """fm37: with the same examples, the first update on n devices is n times that of one, or what an optimizer keeps of it is."""
+    for one, other in itertools.permutations([run for run in runs if run.role in COMPARED], 2):
+        few, many = one.replicas(), other.replicas()
+        what = grown(one, other, many / few) if many > few and same_examples(one, other) else ""
+        updates = [each for each in other.of("gradient") if each["at"]] if what else []
+        if updates:
+            says = f"{what} on {many} devices, with the same examples: each divides by its own part"
+            at = means.from_mean(places.from_value(updates[0]["at"], ("gradient",)))
+            words = [each.words for each in partings if (each.one, each.other) == (one, other)]
+            proof = next(iter(words), f"compared {few} and {many} devices, in the first step")
+            return [Finding("fm37", at, says, proof, (few, many))]
+    return []
 
 
-def same_examples(parting: Parting) -> bool:
+def grown(one: Observation, other: Observation, factor: float) -> str:
+    """What has become this many times as much, if anything has."""
+    ratios = {
+        "the first update is {:.2f} times as much": compare.update_ratio(one, other),
+        "the gradients that the optimizer keeps are {:.2f} times as much": compare.slots_ratio(
+            one, other
+        ),
+    }
+    for what, ratio in ratios.items():
+        if ratio and abs(ratio - factor) < 0.02 * factor:
+            return what.format(ratio)
+    return ""
+
+
+def same_examples(one: Observation, other: Observation) -> bool:
     """Whether both were seen to take in as many examples in a step, with optimizers of the same rate."""
-    rates = [
-        {each["state"]["at"] for each in run.of("updated")} for run in (parting.one, parting.other)
-    ]
-    counts = [examples_of(run) for run in (parting.one, parting.other)]
+    rates = [{each["state"]["at"] for each in run.of("updated")} for run in (one, other)]
+    counts = [examples_of(run) for run in (one, other)]
     return rates[0] == rates[1] and counts[0] == counts[1] > 0
 
 

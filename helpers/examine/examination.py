@@ -1,7 +1,7 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ..base.refusals import Refused
-from . import cluster, compare, devices, questions, rules
+from . import cluster, compare, devices, questions, restarts, rules
 from .facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
@@ -30,7 +30,7 @@ def examined(program: Case, counts: list[int], tell, restart: bool = False) -> E
         partings = compare_devices(program, counts, found, tell)
         ask_again(program, found, tell)
         if restart:
-            try_restart(program, found, tell)
+            restarts.try_restart(program, found, tell)
     except KeyboardInterrupt:
         found.stopped = True
         found.notes.append("stopped before all runs were made")
@@ -141,27 +141,6 @@ def comparable(run: Observation, found: Examination) -> bool:
         )
         return False
     return True
-
-
-def try_restart(program: Case, found: Examination, tell):
-    """Kills the program after its first checkpoint and starts it again in the same folder."""
-    count = max(run.devices for run in found.runs)
-    with Workplace(program) as place:
-        tell(f"running on {count} devices, to be killed after the first checkpoint ...")
-        stopped = place.run("stopped", count, "--seed", "--die")
-        if stopped.ended != "killed" or not stopped.of("saved"):
-            return found.notes.append(
-                "it saved no checkpoint, so there was nothing to restart from"
-            )
-        tell("starting it again ...")
-        restarted = place.run("restarted", count, "--seed")
-    found.runs.append(restarted.also(*of_before(stopped)))
-
-
-def of_before(stopped: Observation) -> tuple:
-    """What the second start can know of the first: what was saved, and where. Its variables were other objects."""
-    gone = {"fact": "saved before", "held": [], "left": [], "optimizers": []}
-    return tuple(each | gone for each in stopped.facts if each["fact"] == "saved")
 
 
 def failure_of(found: Examination) -> str:

@@ -42,7 +42,10 @@ def takes_its_place(run: Observation, place: int, save: dict) -> bool:
 
 
 def saves_before(run: Observation, place: int, path: str) -> list[dict]:
-    return [each for each in run.facts[:place] if each["fact"] == "saved" and each["path"] == path]
+    saves = [each for each in run.facts if each["fact"] == "saved before"] + [
+        each for each in run.facts[:place] if each["fact"] == "saved"
+    ]
+    return [each for each in saves if each["path"] == path]
 
 
 def was_mirrored(run: Observation, save: dict) -> bool:
@@ -109,9 +112,16 @@ def optimizer_anew(run: Observation) -> list[Finding]:
             if alike and load["at"]:
                 says = f"the weights were loaded without their optimizer, which was at step {alike[-1]['steps']}"
                 proof = observed(f"the next update is step 0 of a new {alike[-1]['kind']}", run)
-                at = places.deciding(load["at"], fact["at"])
+                at = put_together(run, load) or places.deciding(load["at"], fact["at"])
                 found.setdefault(tuple(at[0]), Finding("fm29", at, says, proof, (run.devices,)))
     return list(found.values())
+
+
+def put_together(run: Observation, load: dict) -> tuple:
+    """Where it was said what a checkpoint holds, if it was saved before a restart: that start has loaded all there was."""
+    before = any(each["path"] == load["path"] for each in run.of("saved before"))
+    restores = [each for each in run.of("restored") if before and each["path"] == load["path"]]
+    return tuple(restores[-1]["made"]) if restores else ()
 
 
 def same_optimizer(one: dict, other: dict) -> bool:

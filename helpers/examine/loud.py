@@ -42,12 +42,19 @@ def made_outside(run: Observation, at) -> tuple:
     single = [each for each in run.of("variable") if each["maker"] == "layer" and each["at"]]
     outside = [each for each in single if not each["copies"] and not is_part(run, each)]
     made = strategies[0]["at"] if strategies else ()
-    return places.deciding(outside[0]["at"], made) if outside else at
+    return places.deciding(outside[0]["at"], [*made, *at]) if outside else at
 
 
 def path_given(run: Observation, at) -> tuple:
     methods = ("restore", "read", "load_weights", "save_weights", "load_model", "save", "load")
     return places.from_value(at, methods)
+
+
+def architecture(run: Observation, at) -> tuple:
+    """Where the model was built that does not take the weights, or where a number for it was written down."""
+    name, called, _ = places.code_at(*at[0][:2]).partition(".load_weights(") if at else ("", "", "")
+    made = places.assigned_before(at[0], name) if called and name.isidentifier() else None
+    return (made, *at) if made else places.from_literal(at)
 
 
 def where_made_up(kind: str):
@@ -105,7 +112,7 @@ def scope_opened(run: Observation, at) -> tuple:
 BLAMED = {
     "fm03": made_outside,
     "fm04": path_given,
-    "fm06": lambda run, at: places.from_literal(at),
+    "fm06": architecture,
     "fm08": path_given,
     "fm10": compiled_again,
     "fm11": unbuilt,

@@ -33,6 +33,7 @@ SETTINGS = argparse.Namespace(
     steps=0,
     reset=0,
     give="",
+    begin="",
     seed=False,
     die=False,
     tell=False,

@@ -72,7 +72,8 @@ def read_settings(given: list):
     parser.add_argument("--facts", type=os.path.abspath)
     for name in ("--devices", "--steps", "--reset"):
         parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
-    parser.add_argument("--give", default="")
+    for name in ("--give", "--begin"):
+        parser.add_argument(name, default="")
     for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
     parser.add_argument("--library", action="append", type=os.path.realpath, default=[])

@@ -96,6 +96,7 @@ def lost(record) -> dict:
         "trained": record.trained,
         "read": record.read,
         "changed": bool(now) and any(now) and now != record.first,
+        "now": now[1] if len(now) == 2 else None,
     }
 
 

@@ -122,7 +122,17 @@ def look():
     if found and found != LOOKED.get("last"):
         LOOKED["last"], LOOKED["told"] = found, LOOKED["told"] + 1
         before = {each.number: each.first for each in trained if each.first}
-        note("step", number=LOOKED["told"], values=found, before=before)
+        kept, apart = slots(), variables.apart()
+        note("step", number=LOOKED["told"], values=found, before=before, slots=kept, apart=apart)
+
+
+def slots() -> dict:
+    """What optimizers keep of the first gradients: some divide their updates by it, so that no update shows a factor."""
+    kept = [
+        each for each in variables.alive() if each.maker == "optimizer" and each.ref().shape.rank
+    ]
+    first = LOOKED["told"] == 1
+    return {each.number: variables.samples_of(each) for each in kept} if first else {}
 
 
 # Data

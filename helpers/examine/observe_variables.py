@@ -139,6 +139,15 @@ def given_from(place: int = 0) -> int:
     return int(SETTINGS.give.split(":")[place]) if SETTINGS.give else 0
 
 
+def begin_with(record):
+    """Gives a variable, as it is made, the value that it had before the program was started again."""
+    number, _, value = SETTINGS.begin.partition(":")
+    if number and record.number == int(number):
+        with outside_graphs():
+            for each in copies_of(record.ref()):
+                each.assign(each.dtype.as_numpy_dtype(float(value)))
+
+
 # Hooks
 
 
@@ -188,6 +197,7 @@ def told(record, variable, copies: int, parts=()):
     )
     if KEPT and record.number == given_from(1):
         put(record, KEPT[0])
+    begin_with(record)
 
 
 def written(args, _):

@@ -194,20 +194,31 @@ def written_by_replicas(run: Observation) -> list[Finding]:
     return list(found.values())
 
 
+def differing(run: Observation) -> tuple[str, list[dict]]:
+    """At the end, or after a step: what is loaded last makes copies one again. What optimizers keep for themselves is theirs."""
+    looks = [(f"after step {each['number']}", each.get("apart", [])) for each in run.of("step")]
+    if run.ended == "finished":
+        looks.append(("at the end", run.last("ended").get("apart", [])))
+    for when, apart in looks[::-1]:
+        makers = {each["number"]: run.variable(each["number"]).get("maker") for each in apart}
+        listed = [each for each in apart if each["apart"] > 1e-5]
+        listed = [each for each in listed if makers[each["number"]] in ("user", "layer")]
+        if listed:
+            return when, listed
+    return "", []
+
+
 @each_run
 def replicas_apart(run: Observation) -> list[Finding]:
     """fm38: a variable that is one for whoever reads it has another value on each replica."""
     found = []
-    apart = run.last("ended").get("apart", []) if run.ended == "finished" else []
-    listed = [each for each in apart if each["apart"] > 1e-5]
+    when, listed = differing(run)
     for each in listed[:1]:
         variable = run.variable(each["number"])
         others = f", and so do {len(listed) - 1} others" if len(listed) > 1 else ""
         if variable.get("at"):
             says = f"{variable['name']} has another value on each of {variable['copies']} replicas{others}"
-            proof = observed(
-                f"the copies are {each['apart']:.2g} of their size apart at the end", run
-            )
+            proof = observed(f"the copies are {each['apart']:.2g} of their size apart {when}", run)
             at = places.from_choice(each.get("layer") or variable["at"])
             found.append(Finding("fm38", at, says, proof, (run.devices,)))
     return found

@@ -1,0 +1,197 @@
+"""How the examiner does on programs that nobody here wrote: python tests/score_strangers.py FOLDER [--keras 2,3] [--only WORD]
+
+FOLDER holds other people's programs, and so lies outside of this repository: NAME.py, whose first lines say its source, its
+licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
+
+    program   the NAME
+    mode      the modes that say what is wrong, mostly one; none for a program that is healthy so
+    guilty    how the lines begin that do it
+    edits     pairs of old and new text; each old one stands in the program once; none if it was published with the fault
+    restart   true if it shows only when the program is started again (false)
+    keras     the generations that have the fault (both)
+
+With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a healthy one is accused.
+"""
+
+import argparse
+import ast
+import itertools
+import sys
+import tempfile
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from helpers.examine import examination
+from helpers.examine.facts import Finding
+from helpers.examine.launch import Case
+from helpers.processes import warm
+
+HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
+LICENCES = ("Apache-2.0", "MIT", "BSD")
+COUNTS = [1, 2]
+LIMIT = 300  # seconds for one run
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A program as it is, or with one fault planted."""
+
+    name: str
+    text: str
+    modes: tuple[str, ...] = ()
+    guilty: tuple[int, ...] = ()
+    restart: bool = False
+
+
+@dataclass(frozen=True)
+class Score:
+    stranger: Stranger
+    keras: int
+    findings: tuple[Finding, ...]
+    ended: str
+    seconds: float
+
+    @property
+    def named(self) -> list[Finding]:
+        return [each for each in self.findings if each.mode in self.stranger.modes]
+
+    @property
+    def on_line(self) -> bool:
+        return any(each.line in self.stranger.guilty for each in self.named)
+
+    @property
+    def first(self) -> bool:
+        return bool(self.named) and self.findings[0] in self.named
+
+    @property
+    def word(self) -> str:
+        if not self.stranger.modes:
+            failed = f"ENDED {self.ended}" if self.ended != "finished" else "healthy"
+            return "ACCUSED" if self.findings else failed
+        word = "on the line" if self.on_line else "named" if self.named else "missed"
+        return word + (", not first" if self.named and not self.first else "")
+
+
+def strangers(folder: Path, keras: int) -> list[Stranger]:
+    """Every program, followed by what its faults make of it on this generation."""
+    faults = tomllib.loads((folder / "faults.toml").read_text()).get("fault", [])
+    found = []
+    for path in sorted(folder.glob("*.py")):
+        mine = [each for each in faults if each["program"] == path.stem]
+        mine = [each for each in mine if keras in each.get("keras", (2, 3))]
+        if all(each["edits"] for each in mine):
+            found.append(Stranger(path.stem, path.read_text(), restart=True))
+        found += [planted(path, each) for each in mine]
+    return found
+
+
+def planted(path: Path, fault: dict) -> Stranger:
+    text = path.read_text()
+    for old, new in fault["edits"]:
+        if text.count(old) != 1:
+            raise ValueError(f"{path.name}: {text.count(old)} times there, and not once: {old!r}")
+        text = text.replace(old, new)
+    modes, lines, numbers = tuple(fault["mode"]), text.splitlines(), []
+    for guilty in fault["guilty"]:
+        alike = [n for n, line in enumerate(lines, 1) if line.strip().startswith(guilty)]
+        if not alike:
+            raise ValueError(f"{path.name}, {', '.join(modes)}: no line begins with {guilty!r}")
+        numbers += alike
+    restart = fault.get("restart", not modes)
+    return Stranger(path.stem, text, modes, tuple(numbers), restart)
+
+
+def problems(folder: Path) -> list[str]:
+    """What does not fit: texts that are not there, lines that are not one, programs that say not whose they are."""
+    found = []
+    for path in sorted(folder.glob("*.py")):
+        heading = "\n".join(path.read_text().splitlines()[:12])
+        found += [
+            f"{path.name}: no {word!r} in its heading" for word in HEADING if word not in heading
+        ]
+        if not any(each in heading for each in LICENCES):
+            found.append(f"{path.name}: none of the licences {', '.join(LICENCES)}")
+    try:
+        for each in itertools.chain(strangers(folder, 2), strangers(folder, 3)):
+            ast.parse(each.text)
+    except (OSError, KeyError, ValueError, SyntaxError) as error:
+        found.append(str(error))
+    return found
+
+
+def examine(stranger: Stranger, keras: int) -> Score:
+    """As a reader's program is: in a folder with nothing else, on two devices and on one."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as place:
+        folder, empty = Path(place).resolve() / "program", Path(place).resolve() / "empty"
+        folder.mkdir()
+        empty.mkdir()
+        (folder / "train.py").write_text(stranger.text)
+        options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
+        program = Case(("train.py",), folder, warm=warm.warm(), **options)
+        found = examination.examined(program, COUNTS, lambda line: None, stranger.restart)
+    seconds = time.monotonic() - began
+    return Score(stranger, keras, tuple(found.findings), ended(found), seconds)
+
+
+def ended(found) -> str:
+    return found.failure or next(
+        (each.ended for each in found.runs if each.ended != "finished"), "finished"
+    )
+
+
+def line_of(score: Score) -> str:
+    said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
+    stranger = score.stranger
+    fault = " or ".join(stranger.modes) or "as it is"
+    lines = f" (guilty: {', '.join(map(str, stranger.guilty))})" if stranger.guilty else ""
+    seconds = f"{score.seconds:.0f} s"
+    return f"{stranger.name:16} {fault:13} Keras {score.keras}  {score.word:24} {said}{lines}  [{score.ended}, {seconds}]"
+
+
+def totals(scores: list[Score]) -> str:
+    sick = [each for each in scores if each.stranger.modes]
+    well = [each for each in scores if not each.stranger.modes]
+    named, lines, first = (
+        (sum(map(bool, each)) for each in zip(*map(counted, sick))) if sick else (0, 0, 0)
+    )
+    accused = sum(bool(each.findings) for each in well)
+    return (
+        f"{named} of {len(sick)} faults named, {lines} on the line, {first} likeliest first; "
+        f"{accused} of {len(well)} healthy accused"
+    )
+
+
+def counted(score: Score) -> tuple:
+    return score.named, score.on_line, score.first
+
+
+def main(words: list[str]) -> int:
+    reader = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    reader.add_argument("folder", type=Path)
+    reader.add_argument("--keras", default="3", help="2, 3 or 2,3")
+    reader.add_argument(
+        "--only", default="", help="a word of the program's name, its mode, or healthy"
+    )
+    reader.add_argument("--check", action="store_true")
+    options = reader.parse_args(words)
+    wrong = problems(options.folder)
+    print(*wrong, sep="\n" if wrong else "")
+    if wrong or options.check:
+        return bool(wrong)
+    scores = []
+    for keras in map(int, options.keras.split(",")):
+        for each in strangers(options.folder, keras):
+            if options.only in " ".join((each.name, *(each.modes or ("healthy",)))):
+                scores.append(examine(each, keras))
+                print(line_of(scores[-1]), flush=True)
+        print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
+    return int(any(each.findings for each in scores if not each.stranger.modes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""The score of programs that nobody here wrote, on a folder with one small program: what fits, what is counted, and one real run.
+
+Other people's programs lie outside of this repository; `python tests/score_strangers.py FOLDER` runs them.
+"""
+
+import ast
+
+import pytest
+import score_strangers
+from conftest import changed
+
+PROGRAM = """\
+# Source: this test. Licence: MIT. Copyright: nobody's. Changed: nothing.
+import tensorflow as tf
+
+BATCH = 8
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    weight = tf.Variable([1.0, 2.0, 3.0])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    optimizer.build([weight])
+
+
+def step(batch):
+    with tf.GradientTape() as tape:
+        errors = tf.square(tf.tensordot(batch, weight, 1) - 1.0)
+        loss = tf.nn.compute_average_loss(errors, global_batch_size=BATCH)
+    optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+    return loss
+
+
+@tf.function
+def train(batch):
+    return strategy.reduce("SUM", strategy.run(step, args=(batch,)), axis=None)
+
+
+numbers = tf.random.stateless_normal((32, 3), seed=(1, 2))
+for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(numbers).batch(BATCH)):
+    print(float(train(batch)))
+"""
+
+FAULTS = """\
+[[fault]]
+program = "small"
+mode = ["fm37"]
+guilty = ["loss = tf.reduce_mean(errors)"]
+edits = [["tf.nn.compute_average_loss(errors, global_batch_size=BATCH)", "tf.reduce_mean(errors)"]]
+
+[[fault]]
+program = "small"
+mode = ["fm02"]
+guilty = ["loss = strategy.reduce("]
+keras = [3]
+edits = [["    return loss\\n", "    loss = strategy.reduce('SUM', loss, axis=None)\\n    return loss\\n"]]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "small.py").write_text(PROGRAM)
+    (tmp_path / "faults.toml").write_text(FAULTS)
+    return tmp_path
+
+
+def test_a_program_comes_with_each_of_its_faults(folder):
+    healthy, *sick = score_strangers.strangers(folder, 3)
+    assert (healthy.text, healthy.modes, healthy.restart) == (PROGRAM, (), True)
+    assert [(each.modes, each.guilty) for each in sick] == [(("fm37",), (15,)), (("fm02",), (17,))]
+    for each in sick:
+        ast.parse(each.text)
+        assert each.text != PROGRAM
+    assert [each.modes for each in score_strangers.strangers(folder, 2)] == [(), ("fm37",)]
+
+
+def test_what_fits_has_no_problems(folder):
+    assert score_strangers.problems(folder) == []
+
+
+@pytest.mark.parametrize(
+    "name, old, new",
+    [
+        ("small.py", "Source:", "From"),
+        ("small.py", "MIT", "GPL"),
+        (
+            "small.py",
+            "BATCH = 8\n",
+            "# tf.nn.compute_average_loss(errors, global_batch_size=BATCH)\nBATCH = 8\n",
+        ),
+        ("faults.toml", '["tf.nn.', '["tf.nnn.'),
+        ("faults.toml", 'guilty = ["loss = tf', 'guilty = ["lost = tf'),
+        ("faults.toml", '"tf.reduce_mean(errors)"]]', '"tf.reduce_mean(errors"]]'),
+    ],
+)
+def test_what_does_not_fit_is_said(folder, name, old, new):
+    changed(folder / name, old, new, 1)
+    assert len(score_strangers.problems(folder)) == 1
+
+
+def finding(mode, line):
+    return score_strangers.Finding(mode, (["train.py", line, "step"],), "", "")
+
+
+def scored(stranger, *findings, ended="finished"):
+    return score_strangers.Score(stranger, 3, findings, ended, 1.0)
+
+
+def test_words_and_totals(folder):
+    healthy, sick, _ = score_strangers.strangers(folder, 3)
+    right, near, other = finding("fm37", 15), finding("fm37", 14), finding("fm23", 15)
+    scores = {
+        "healthy": scored(healthy),
+        "ACCUSED": scored(healthy, other),
+        "ENDED raised": scored(healthy, ended="raised"),
+        "on the line": scored(sick, right, other),
+        "on the line, not first": scored(sick, other, right),
+        "named": scored(sick, near),
+        "missed": scored(sick, other),
+    }
+    assert [each.word for each in scores.values()] == list(scores)
+    told = score_strangers.totals(list(scores.values()))
+    assert told == "3 of 4 faults named, 2 on the line, 2 likeliest first; 1 of 3 healthy accused"
+    assert "fm23 at line 15" in score_strangers.line_of(scores["missed"])
+
+
+@pytest.mark.slow
+def test_a_real_score(folder, capsys):
+    assert score_strangers.main([str(folder)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[-1] == (
+        "Keras 3: 2 of 2 faults named, 2 on the line, 2 likeliest first; 0 of 1 healthy accused"
+    )
