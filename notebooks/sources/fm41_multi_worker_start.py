@@ -54,6 +54,7 @@ clinic = helpers.open("fm41", strategy, devices, save_format, keras)
 # Each experiment on this page runs in two real processes, which find each other through `TF_CONFIG`, on this machine.
 
 # %%
+import contextlib
 import os
 import tempfile
 import threading
@@ -128,12 +129,11 @@ def may_precede(operation):
     """Tried in a copy of this process: the runtime has started if its threads can no longer be set."""
     child = os.fork()
     if child == 0:
-        operation()
-        try:
+        with contextlib.suppress(Exception):
+            operation()
             tf.config.threading.set_inter_op_parallelism_threads(3)
-        except RuntimeError:
-            os._exit(1)
-        os._exit(0)
+            os._exit(0)
+        os._exit(1)
     return os.waitpid(child, 0)[1] == 0
 
 

@@ -156,12 +156,11 @@ def scaled(value):
     return tf.keras.mixed_precision.LossScaleOptimizer(sgd, initial_scale=value)
 
 
-def stepped(value):
-    """An optimizer that has made so many steps."""
-    optimizer = tf.keras.optimizers.SGD(0.1)
-    optimizer.build([])
-    optimizer.iterations.assign(int(value))
-    return optimizer
+def made(make, value):
+    """A model whose optimizer has this setting, and has made as many steps."""
+    model = make_model(make(value))
+    model.optimizer.iterations.assign(int(value))
+    return model
 
 
 def scale_of(optimizer):
@@ -172,7 +171,7 @@ def scale_of(optimizer):
 # Each setting: an optimizer that has it, and how to read it.
 SETTINGS = {
     "learning rate": (tf.keras.optimizers.SGD, lambda sgd: sgd.learning_rate),
-    "schedule's step": (stepped, lambda sgd: sgd.iterations),
+    "schedule's step": (lambda value: tf.keras.optimizers.SGD(0.1), lambda sgd: sgd.iterations),
     "loss scale": (scaled, scale_of),
     "momentum": (
         lambda value: tf.keras.optimizers.SGD(0.1, momentum=value / 8),
@@ -193,8 +192,8 @@ def whose(setting, save_format):
     """The old value is 4 and the new one 2: which of them does the optimizer have after loading?"""
     make, read = SETTINGS[setting]
     with tempfile.TemporaryDirectory() as folder:
-        formats.save(make_model(make(4.0)), folder, save_format)
-        loaded = formats.load(folder, save_format, lambda: make_model(make(2.0)))
+        formats.save(made(make, 4.0), folder, save_format)
+        loaded = formats.load(folder, save_format, lambda: made(make, 2.0))
     return {4.0: "old", 2.0: "new"}[float(tf.convert_to_tensor(read(loaded.optimizer)))]
 
 
