@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import helpers
 from helpers.base.refusals import Refused
 from helpers.examine import brought, magic, page
-from helpers.examine.facts import Finding
+from helpers.examine.facts import Examination, Finding, Observation
 
 # A cell
 
