@@ -1,0 +1,122 @@
+"""How the examiner is asked in a notebook, without the runs: a cell with its magic, and the field. No TensorFlow."""
+
+from types import SimpleNamespace
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import helpers
+from helpers.base.refusals import Refused
+from helpers.examine import brought, magic, page
+from helpers.examine.facts import Examination, Finding, Observation
+
+# A cell
+
+
+@pytest.fixture
+def shell(tmp_path, monkeypatch):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setattr(magic, "FAILED", set())
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", "helpers")
+    yield made
+    made.run_line_magic("unload_ext", "helpers")
+
+
+def cells_of(shell, text: str, **options) -> list[int]:
+    """The numbers of the cells that come along."""
+    asked = SimpleNamespace(**{"alone": False, "with_history": False} | options)
+    earlier = magic.earlier_cells(shell, shell.execution_count)
+    return [each.number for each in magic.chosen_cells(text, earlier, asked)]
+
+
+def test_cells_that_ran_before_come_along_where_they_are_needed(shell, capsys):
+    ran = [
+        "%load_ext helpers",
+        "import os",
+        "x = 1 / 0",
+        "y = 3",
+        "import os",
+        "%%time\nz = y",
+        "!true",
+    ]
+    for text in ran:
+        shell.run_cell(text, store_history=True)
+    assert cells_of(shell, "print(z)") == [2, 4, 6]
+    assert cells_of(shell, "def f():\n    return os.name") == [2, 4, 6]
+    assert cells_of(shell, "import os\nprint(os.name)") == []
+    assert cells_of(shell, "import os", with_history=True) == [2, 4, 6]
+    assert cells_of(shell, "print(z)", alone=True) == []
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("%%examine\n", "the cell body is empty"),
+        ("%%examine\n# nothing", "nothing but comments, so there is no program"),
+        ("%%examine\n!ls", "only magics and shell lines (cell 1, line 2 `!ls`)"),
+        ("%%examine\nx = 1\na b", "cell 1, line 3 is no Python (invalid syntax): 'a b'"),
+        ("%%examine --devices 0\nx = 1", "whole numbers from 1 to 8"),
+        ("%%examine --devices two\nx = 1", "whole numbers from 1 to 8"),
+        ("%%examine --keras 4\nx = 1", "valid: 2, 3"),
+        ("%%examine --limit 0\nx = 1", "--limit"),
+        ("%%examine --nothing\nx = 1", "--nothing"),
+    ],
+)
+def test_a_cell_that_cannot_be_examined_is_one_sentence(shell, capsys, text, says):
+    shell.run_cell(text, store_history=True)
+    said = capsys.readouterr()
+    assert says in said.out + said.err and (said.out + said.err).strip().count("\n") == 0
+
+
+def test_unloaded_it_is_gone(shell):
+    assert "examine" in shell.magics_manager.magics["cell"]
+    helpers.unload_ipython_extension(shell)
+    assert "examine" not in shell.magics_manager.magics["cell"]
+    helpers.load_ipython_extension(shell)
+
+
+# The field
+
+
+@pytest.fixture
+def box(monkeypatch):
+    made = page.program_box()
+
+    def fill(text):
+        made.controls["program"].value = text
+        made.button.click()
+        return made.status.value, made.answer.value
+
+    return fill
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("", "the program is empty"),
+        ("a b", "the program, line 1 is no Python"),
+        ("none.py", "There is no file"),
+        ("none.ipynb", "There is no file"),
+    ],
+)
+def test_a_field_without_a_program_is_told_in_one_sentence(box, text, says):
+    status, answer = box(text)
+    assert says in status and "data-clinic-state='refused'" in status and "<div" not in answer
+
+
+def test_the_field_shows_the_marked_up_program(box, monkeypatch):
+    def look(listing, program, counts, restart, tell):
+        tell("running on 2 devices ...")
+        found = Finding("fm05", ([listing.file, 2, "f"],), "<b>", "observed", (2,))
+        return Examination("the program", [Observation("watched", 2)], [found]), None
+
+    monkeypatch.setattr(brought, "examine_listing", look)
+    status, answer = box("x = 1\ny = 2")
+    assert "data-clinic-state='done'" in status
+    assert "data-clinic-marked='2'" in answer and "&lt;b&gt;" in answer
+
+
+def test_a_refusal_of_the_page_is_one():
+    with pytest.raises(Refused, match="the program is empty"):
+        page.marked_up("", "1, 2", 3)
