@@ -1,7 +1,8 @@
 """What watching costs: `python tests/time_of_watching.py [REPETITIONS]` prints a table, and nothing is asserted.
 
-Each program runs plain and watched in turn, several times, and the least time of each counts: of its loop, and of the whole
-process. The last row is a whole examination, from the command to the report.
+Each program runs plain and watched in turn, several times, and the least of each counts: seconds of its loop, processor
+seconds of its loop, which other work on the machine disturbs less, and seconds of the whole process. The last row is a whole
+examination, from the command to the report.
 """
 
 import os
@@ -47,17 +48,17 @@ LOOP = """
         return strategy.reduce("SUM", strategy.run(step, args=(batch, target)), axis=None)
 
     dataset = tf.data.Dataset.from_tensor_slices((numbers, targets)).batch(32)
-    began = time.perf_counter()
+    began = time.perf_counter(), time.process_time()
     for batch, target in strategy.experimental_distribute_dataset(dataset):
         loss = train(batch, target)
-    print("LOOP", time.perf_counter() - began, float(loss))
+    print("LOOP", time.perf_counter() - began[0], time.process_time() - began[1], float(loss))
 """
 FIT = """
     with strategy.scope():
         model.compile(optimizer, "mse", run_eagerly=EAGERLY)
-    began = time.perf_counter()
+    began = time.perf_counter(), time.process_time()
     model.fit(numbers, targets, batch_size=32, verbose=0, shuffle=False)
-    print("LOOP", time.perf_counter() - began, model.get_weights()[-1])
+    print("LOOP", time.perf_counter() - began[0], time.process_time() - began[1], model.get_weights()[-1])
 """
 PROGRAMS = {
     "custom loop, traced": START + LOOP.replace("WRAP", "@tf.function"),
@@ -65,16 +66,15 @@ PROGRAMS = {
     "fit, traced": START + FIT.replace("EAGERLY", "False"),
     "fit, eager": START + FIT.replace("EAGERLY", "True"),
 }
-WORDS = ("program", "plain", "watched", "ratio", "process", "watched", "ratio")
+HEAD = ("loop", "watched", "ratio", "cpu", "watched", "ratio", "process", "watched", "ratio")
 
 
-def timed(run, folder: str) -> tuple[float, float, str]:
-    """Seconds of the loop, of the process, and what it came to."""
+def timed(run, folder: str) -> tuple[list[float], str]:
+    """Seconds of the loop, of processors in it, and of the process, and what it came to."""
     began = time.perf_counter()
-    said = [
-        line.split(maxsplit=2) for line in run(Path(folder)).splitlines() if line.startswith("LOOP")
-    ]
-    return float(said[0][1]), time.perf_counter() - began, said[0][2]
+    said = [each for each in run(Path(folder)).splitlines() if each.startswith("LOOP")][0]
+    _, loop, processors, result = said.split(maxsplit=3)
+    return [float(loop), float(processors), time.perf_counter() - began], result
 
 
 def plain(folder: Path) -> str:
@@ -89,19 +89,17 @@ def watched(folder: Path) -> str:
         return place.run("watched", DEVICES).output
 
 
-def measured(text: str, repetitions: int) -> list[float]:
-    """The least of each: loop plain and watched, process plain and watched. What they compute must be the same."""
+def measured(text: str, repetitions: int) -> list[tuple[float, float]]:
+    """The least of each, plain and watched. What they compute must be the same."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(textwrap.dedent(text))
-        turns = [(timed(plain, folder), timed(watched, folder)) for _ in range(repetitions)]
-    found = dict(zip((plain, watched), zip(*turns)))
-    assert len({each[2] for runs in found.values() for each in runs}) == 1, "the results differ"
-    return [min(each[i] for each in found[way]) for i in (0, 1) for way in (plain, watched)]
+        turns = [[timed(way, folder) for way in (plain, watched)] for _ in range(repetitions)]
+    assert len({result for turn in turns for _, result in turn}) == 1, "the results differ"
+    return [tuple(min(turn[way][0][i] for turn in turns) for way in (0, 1)) for i in range(3)]
 
 
-def row(name: str, loop: float, seen: float, process: float, process_seen: float) -> str:
-    numbers = (loop, seen, seen / loop, process, process_seen, process_seen / process)
-    return f"{name:22}" + "".join(f"{each:9.2f}" for each in numbers)
+def row(name: str, pairs: list[tuple[float, float]]) -> str:
+    return f"{name:22}" + "".join(f"{a:9.2f}{b:9.2f}{b / a:9.2f}" for a, b in pairs)
 
 
 def examination() -> float:
@@ -116,9 +114,9 @@ def examination() -> float:
 
 
 def main(repetitions: int = 3):
-    print(f"{WORDS[0]:22}" + "".join(f"{each:>9}" for each in WORDS[1:]))
+    print(f"{'':22}" + "".join(f"{each:>9}" for each in HEAD))
     for name, text in PROGRAMS.items():
-        print(row(name, *measured(text, repetitions)), flush=True)
+        print(row(name, measured(text, repetitions)), flush=True)
     print(f"a whole examination of the first, two runs: {examination():.1f} s")
 
 

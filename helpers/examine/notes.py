@@ -98,6 +98,12 @@ def acted(action):
     return found
 
 
+def flush():
+    """What the program has said; it may have closed its output, or put something else in its place."""
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+
+
 # Where it happens
 
 

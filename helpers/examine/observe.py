@@ -21,7 +21,7 @@ import types
 
 from . import observe_files, observe_keras, observe_rates, observe_training, observe_variables
 from .hooks import Finder, unhook
-from .notes import HERE, SETTINGS, acted, guarded, is_own, note
+from .notes import HERE, SETTINGS, acted, flush, guarded, is_own, note
 
 SEED = 87654321  # TensorFlow's own for operations that name another: what those draw stays as it is
 FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -135,8 +135,8 @@ def watched_run(program: list) -> int:
 
 def stay_if_asked():
     """One of several processes waits to be ended, until the others need it no more."""
-    sys.stdout.flush()
     if SETTINGS.stay:
+        flush()
         threading.Event().wait()
 
 

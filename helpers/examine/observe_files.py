@@ -2,12 +2,11 @@
 
 import os
 import signal
-import sys
 
 from . import observe_training as training
 from . import observe_variables as variables
 from .hooks import hook, hook_everywhere
-from .notes import SETTINGS, count, note, once, way, where
+from .notes import SETTINGS, count, flush, note, once, way, where
 
 BEFORE: list = []  # how far the optimizers had come before the last restore
 ARRAYS: dict = {}  # by the samples of arrays that were written by NumPy, the file
@@ -79,7 +78,7 @@ def saved(what: str, path, held: list, root=None):
             SETTINGS.reset = 0
         variables.keep_for_another(each)
     if SETTINGS.die and what == "checkpoint":
-        sys.stdout.flush()
+        flush()
         os.kill(os.getpid(), signal.SIGKILL)
 
 

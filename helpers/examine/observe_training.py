@@ -1,12 +1,11 @@
 """Strategies, steps, batches, gradients and sums over replicas. Runs in the reader's process."""
 
 import os
-import sys
 import weakref
 
 from . import observe_variables as variables
 from .hooks import definer, hook, hook_property
-from .notes import RUN_FROM, SETTINGS, asked_by_program, chain, note, once, way, where
+from .notes import RUN_FROM, SETTINGS, asked_by_program, chain, flush, note, once, way, where
 
 STRATEGIES: list = []  # weak references to those that the program has made
 RUNS: dict = {}  # by the way to a `strategy.run`, the lines on it, innermost first
@@ -102,7 +101,7 @@ def step_ends(_, args, options):
         if SETTINGS.steps == 0:
             for action in AT_END:
                 action("stopped")
-            sys.stdout.flush()
+            flush()
             os._exit(0)
 
 
