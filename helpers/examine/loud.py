@@ -3,6 +3,7 @@
 from ..triage import answer
 from . import places
 from .facts import Finding, Observation
+from .newer_a import nested_function
 from .silent import is_part
 
 
@@ -114,4 +115,5 @@ BLAMED = {
     "fm32": optimizer_made,
     "fm34": loss_without_gradient,
     "fm36": last_strategy,
+    "fm40": nested_function,
 }

@@ -18,7 +18,7 @@ import time
 import traceback
 import types
 
-from . import observe_files, observe_keras, observe_training, observe_variables
+from . import observe_files, observe_keras, observe_tracing, observe_training, observe_variables
 from .hooks import Finder
 from .notes import HERE, SETTINGS, acted, guarded, is_own, note
 
@@ -82,6 +82,7 @@ def tensorflow_is_here():
         tf.random.set_seed(SEED)
     observe_variables.watch_variables()
     observe_training.watch_training()
+    observe_tracing.watch_tracing()
     observe_files.watch_checkpoints()
     acted(tpu_if_asked_for)
     note("tensorflow", version=tf.__version__)

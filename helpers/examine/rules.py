@@ -1,6 +1,6 @@
 """What runs of a program show: findings, the likeliest first. No TensorFlow here: facts are enough."""
 
-from . import devices, loading, silent
+from . import devices, loading, newer_a, silent
 from .compare import Parting
 from .facts import Finding, Observation
 from .loud import findings_of_errors
@@ -20,6 +20,8 @@ RULES = {
     "fm35": loading.restored_too_early,
     "fm37": devices.scaled_gradient,
     "fm38": silent.replicas_apart,
+    "fm43": newer_a.traced_again,
+    "fm44": newer_a.reported_otherwise,
 }
 
 
