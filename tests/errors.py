@@ -28,7 +28,7 @@ ERRORS = [
     ("fm19", "AssertionError: batch_size must be divisible by the number of TPU cores in use (33 vs 8)"),
     ("fm20", "RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use all_gather()"),
     ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'map'"),
-    ("fm22", "TypeError: unsupported operand type(s) for +: 'PerReplica' and 'int'"),
+    ("fm39", "TypeError: unsupported operand type(s) for +: 'PerReplica' and 'int'"),
     ("fm26", "ValueError: You are trying to load a weight file containing 1 layers into a model with 19 layers."),
     ("fm27", "OSError: SavedModel file does not exist at: ckpt/{saved_model.pbtxt|saved_model.pb}"),
     ("fm28", "    w = np.array(model.get_weights())\n"

@@ -3,6 +3,7 @@
 from ..triage import answer
 from . import places
 from .facts import Finding, Observation
+from .tracing import nested_function
 from .silent import is_part
 
 
@@ -127,4 +128,5 @@ BLAMED = {
     "fm32": optimizer_made,
     "fm34": loss_without_gradient,
     "fm36": last_strategy,
+    "fm40": nested_function,
 }

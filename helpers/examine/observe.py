@@ -19,7 +19,14 @@ import time
 import traceback
 import types
 
-from . import observe_files, observe_keras, observe_rates, observe_training, observe_variables
+from . import (
+    observe_files,
+    observe_keras,
+    observe_rates,
+    observe_tracing,
+    observe_training,
+    observe_variables,
+)
 from .hooks import Finder, unhook
 from .notes import HERE, SETTINGS, acted, flush, guarded, is_own, note
 
@@ -98,6 +105,7 @@ def tensorflow_is_here():
         tf.random.set_seed(SEED)
     observe_variables.watch_variables()
     observe_training.watch_training()
+    observe_tracing.watch_tracing()
     observe_files.watch_checkpoints()
     observe_rates.watch_checkpoint_rates()
     acted(tpu_if_asked_for)

@@ -1,6 +1,6 @@
 """What runs of a program show: findings, the likeliest first. No TensorFlow here: facts are enough."""
 
-from . import devices, loading, newer_b, silent
+from . import devices, loading, rates, silent, tracing
 from .compare import Parting
 from .facts import Finding, Observation
 from .loud import findings_of_errors
@@ -20,7 +20,9 @@ RULES = {
     "fm35": loading.restored_too_early,
     "fm37": devices.scaled_gradient,
     "fm38": silent.replicas_apart,
-    "fm46": newer_b.rate_replaced,
+    "fm43": tracing.traced_again,
+    "fm44": devices.reported_otherwise,
+    "fm46": rates.rate_replaced,
 }
 # The same modes where replicas are processes, which see no more than their own part each.
 OVER_PROCESSES = [devices.processes_apart]

@@ -1,0 +1,61 @@
+"""Modes that one run shows in what it traces. Rules from runs to findings, and the line of one that is loud."""
+
+import ast
+
+from . import places
+from .facts import Finding, Observation
+from .silent import each_run, observed
+
+
+@each_run
+def traced_again(run: Observation) -> list[Finding]:
+    """fm43: every call of a traced function has traced it anew, since each was given something that was new."""
+    found = []
+    for fact in run.of("retraced"):
+        if fact["at"]:
+            says = f"each call traces the step again: it gets {fact['new']} that is new each time"
+            proof = observed(f"{fact['calls']} calls, {fact['calls']} traces", run)
+            found.append(Finding("fm43", given_at(fact), says, proof, (run.devices,)))
+    return found
+
+
+def given_at(fact: dict) -> tuple:
+    """The line in which the argument got its value, or else the call."""
+    frame = fact["at"][0]
+    name = places.name_given(frame, tuple(called_in(frame)), fact["place"])
+    made = places.assigned_before(frame, name) if name else None
+    return tuple([made, *fact["at"]] if made else fact["at"])
+
+
+def called_in(frame) -> list[str]:
+    """The names of the functions that are called in a line."""
+    statement = places.statement_at(frame)
+    calls = ast.walk(statement) if statement else ()
+    return [places.called_name(each) for each in calls if isinstance(each, ast.Call)]
+
+
+def nested_function(run: Observation, at) -> tuple:
+    """fm40: the line that made a graph of its own of a function which the step calls."""
+    for i, frame in enumerate(at):
+        called = called_in(frame)
+        lines = [line for name in called for line in made_traced(frame[0], name)]
+        if "run" in called:
+            break
+        if lines:
+            return ([frame[0], lines[0], frame[2]], *at[i:])
+    return tuple(at)
+
+
+def made_traced(path: str, name: str) -> list[int]:
+    """Where a function of this name is given to `tf.function`: in an assignment, or by a decorator."""
+    nodes = list(ast.walk(places.tree_at(path) or ast.Module([], [])))
+    made = [each for each in nodes if isinstance(each, ast.Assign) and traces(each.value)]
+    found = [each.lineno for each in made if name in places.names_under(each.targets[0])]
+    functions = [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name == name]
+    return found + [d.lineno for each in functions for d in each.decorator_list if traces(d)]
+
+
+def traces(node) -> bool:
+    """Whether this is `tf.function`, or a call of it."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return isinstance(node, ast.Attribute) and node.attr == "function"

@@ -1,0 +1,93 @@
+"""Rules of the examiner for what a run traces and reports, on facts alone: what each must say, and must not say."""
+
+import pytest
+from examine_facts import LINE, OTHER, fact, modes, run, strategy
+
+from helpers.examine.tracing import nested_function
+
+# fm43
+
+
+def retraced(new="a Python number"):
+    return fact("retraced", calls=5, new=new, place=0)
+
+
+def test_a_call_that_traces_anew_each_time():
+    assert modes(run(retraced())) == [("fm43", 7)]
+    assert modes(run(retraced() | {"at": []})) == []
+
+
+def test_the_line_that_made_the_number_is_blamed(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text("for n in range(9):\n    rate = 1 / (n + 1)\n    train_step(rate)\n")
+    here = retraced() | {"at": [[str(program), 3, "<module>"]]}
+    assert modes(run(here)) == [("fm43", 2)]
+    assert modes(run(here | {"place": 1})) == [("fm43", 3)]
+
+
+# fm40
+
+
+NESTED = """
+@tf.function
+def learn():
+    optimizer.apply_gradients(pairs)
+def step():
+    learn()
+@tf.function
+def train_step():
+    strategy.run(step)
+train_step()
+"""
+
+
+def frames(program, *lines):
+    return [[str(program), line, "f"] for line in lines]
+
+
+def test_a_nested_function_is_blamed_where_it_is_traced(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text(NESTED)
+    assert nested_function(run(), frames(program, 4, 6, 9, 10))[0][1] == 2
+    assert nested_function(run(), frames(program, 9, 10))[0][1] == 9
+    program.write_text(
+        NESTED.replace("@tf.function\ndef learn", "learn = tf.function(other)\ndef it")
+    )
+    assert nested_function(run(), frames(program, 4, 6, 9, 10))[0][1] == 2
+
+
+# fm44
+
+
+def reported(**values):
+    return fact("reported", values={"loss": 1.0, "error": 2.0} | values, compiled=LINE) | {
+        "at": OTHER
+    }
+
+
+def on_two(fact_of_one, fact_of_two, **options):
+    return modes(run(strategy(1), fact_of_one, devices=1), run(strategy(2), fact_of_two, **options))
+
+
+def test_a_metric_that_parts_while_the_loss_agrees():
+    assert on_two(reported(), reported(error=4.0)) == [("fm44", 7)]
+    assert on_two(reported(), reported(error=float("nan"))) == [("fm44", 7)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        reported(),
+        reported(error=2.000001),
+        reported(error=4.0, loss=1.1),
+        reported(error=4.0) | {"compiled": []},
+    ],
+    ids=["the same", "rounded", "another loss", "no place"],
+)
+def test_a_metric_that_does_not_part(other):
+    assert on_two(reported(), other) == []
+
+
+def test_runs_that_did_not_end_are_not_compared():
+    assert on_two(reported(), reported(error=4.0), ended="raised") == []
+    assert modes(run(strategy(2), reported()), run(strategy(2), reported(error=4.0))) == []
