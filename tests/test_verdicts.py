@@ -208,6 +208,11 @@ def test_of_several_root_errors_one_is_told_without_names():
     assert last_line(ValueError(told)) == "Feed a value for of int32"
 
 
+def test_the_name_of_a_node_is_not_what_happened():
+    told = "End of sequence\n\t [[{{node IteratorGetNext}}]] [Op:__inference_step_12]\n\t [[RemoteCall]]"
+    assert last_line(ValueError(told)) == "End of sequence"
+
+
 def test_the_useful_line_is_the_same_in_every_run():
     told = "defined in FuncGraph(name=step{}), which is out of scope."
     assert last_line(TypeError(told.format(", id=140604639972928"))) == told.format("")

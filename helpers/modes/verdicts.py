@@ -52,9 +52,16 @@ class Verdict:
 def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
     lines = [line.strip() for line in str(error).splitlines()]
-    plain = [line for line in map(without_names, lines) if re.search(r"\w", line)]
+    plain = [
+        line for line in map(without_names, lines) if re.search(r"\w", line) and not is_node(line)
+    ]
     last = compiler_error(lines) or root_error(lines) or (plain[-1] if plain else "")
     return without_names(last.removeprefix(f"{type(error).__name__}: "))
+
+
+def is_node(line: str) -> bool:
+    """Whether a line says no more than which node of a graph has failed."""
+    return line.startswith("[[")
 
 
 def root_error(lines: list[str]) -> str:

@@ -30,6 +30,11 @@ MODE = FailureMode(
             r"Collective ops must be configured at program startup",
             strategies=("multi_worker",),
         ),
+        Symptom(
+            "InvalidArgumentError",
+            r"device:\w+:\d+ unknown device",
+            strategies=("parameter_server",),
+        ),
     ),
     claims=(),
 )
@@ -107,7 +112,7 @@ clinic.reproduces(broken)
 #
 # A save can need an operation of all workers. A variable with `ON_READ` has a value of its own on each worker, and is put
 # together when it is read. Metrics and moving statistics of Keras 2 are such variables. The chief then waits for the others,
-# which have gone on. Keras 3 has none of its own.
+# which have gone on. Keras 3 saves none.
 #
 # The pictures show what may come before the strategy, and which saves the chief can do alone. See [the tutorial on several
 # workers](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
@@ -259,7 +264,8 @@ clinic.table(SETUPS)
 # %% [markdown]
 # ## Switch and run
 #
-# Choose any other strategy: the same order works. `parameter_server` starts its servers before it is asked for data.
+# Choose a strategy of one process: the same order works. With `parameter_server` the data are on a device that has another name
+# once the strategy exists, and the first step says `unknown device`.
 
 # %% tags=["panel"]
 clinic.panel()
@@ -267,13 +273,14 @@ clinic.panel()
 # %% [markdown]
 # ## What you may have read
 #
-# The answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
+# Answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
 # [#30551](https://github.com/tensorflow/tensorflow/issues/30551) advise another version of Python, or to set `TF_CONFIG` on
-# every machine. `TF_CONFIG` was set in the runs above, and they raise; the order of the lines decides.
+# every machine. `TF_CONFIG` was set in the runs above, and they raise. One answer of #30551 is right: the strategy comes before
+# the dataset and the models.
 #
-# Document 003 says that `fit` works under a strategy. With Keras 3 it does not on several workers: it raises `Attempt to convert
-# a value (PerReplica…`, which is [keras#20585](https://github.com/keras-team/keras/issues/20585). There, write your own loop
-# with `strategy.run`, or use `tf_keras`.
+# Document 003 calls `fit` under a strategy. With Keras 3 that raises on several workers: `Attempt to convert a value
+# (PerReplica…`, which is [keras#20585](https://github.com/keras-team/keras/issues/20585). There, write your own loop with
+# `strategy.run`, or use `tf_keras`.
 
 # %%
 print(f"an epoch of fit on two workers, on Keras {workers.keras}:", "ends" if FIT else "raises")

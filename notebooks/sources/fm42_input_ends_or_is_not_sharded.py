@@ -5,7 +5,7 @@
 # does; `fit` only warns, and makes an epoch without a step.
 #
 # ```text
-# InvalidArgumentError: Could not apply FILE based sharding: the dataset only has 1 file(s), which is not enough for the
+# InvalidArgumentError: … Could not apply FILE based sharding: the dataset only has 1 file(s), which is not enough for the
 # required 2 shards/workers. … consider setting the auto sharding policy to either DATA or OFF …
 # OutOfRangeError: End of sequence
 # ```
@@ -130,7 +130,7 @@ clinic.reproduces(broken)
 #
 # An iterator goes through a dataset once. A loop that takes a fixed number of steps, as `steps_per_epoch` does, goes on with the
 # same iterator in the next epoch. For an array `fit` knows the length and begins anew. It does not know the length of a file, so
-# the second epoch finds nothing. Keras 2 stops there. Keras 3 reports the loss 0.0, makes a new iterator, and goes on.
+# the second epoch finds nothing. Its loss is reported as 0.0. Keras 2 stops there, Keras 3 makes a new iterator and goes on.
 #
 # Workers are separate processes, each with a pipeline of its own. To share the examples, TensorFlow rewrites the pipeline. The
 # policy `AUTO` deals out whole *files* if it finds any, without counting them: fewer files than workers raise, on one worker,

@@ -174,12 +174,13 @@ clinic.reproduces(broken)
 # a `DepthwiseConv2D`, the `time_major` of an `LSTM`. A functional model is stored under a class that the other package does not
 # have.
 #
-# The arrays are the same in both, and their order is. `load_weights` needs no configuration, so it opens all three kinds of
-# `.h5` files and even `.keras`.
+# The arrays are the same in both, and their order is. `load_weights` needs no configuration, so it opens `.h5`, `.weights.h5`
+# and even `.keras`.
 #
 # A checkpoint knows its values by the attributes that lead to them. The kernel of a layer is `kernel` in Keras 2 and `_kernel`
-# in Keras 3, the bias is `bias` in both. So the biases find their values, and the kernels none. A model that is tracked as a
-# whole, by `Checkpoint(model=model)`, gets nothing. With the slots of an optimizer the restore may raise a shape error.
+# in Keras 3, the bias is `bias` in both. So the biases find their values, and the kernels none. A `Sequential` or functional
+# model that is tracked as a whole, by `Checkpoint(model=model)`, gets nothing. With the slots of an optimizer the restore may
+# raise a shape error.
 #
 # The picture reads every format in every direction. See [Keras on moving from 2 to
 # 3](https://keras.io/guides/migrating_to_keras_3/).
