@@ -116,7 +116,7 @@ def notebook(tmp_path):
             new_code_cell(
                 "x = 1\nüber = 2", outputs=[nbformat.v4.new_output("stream", text="y = 3")]
             ),
-            new_code_cell("x = 1\ny = 3"),
+            new_code_cell("x = 1\ny = 3\ny = 3\n"),
         ]
     )
     path = tmp_path / "train.ipynb"
@@ -124,15 +124,15 @@ def notebook(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("cell, line", [(1, 1), (1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("cell, line", [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)])
 def test_a_line_is_found_in_the_file_of_a_notebook(notebook, cell, line):
     number = cells.line_in_file(notebook, cell, line)
     text = cells.read_cells(notebook)[cell - 1].text.splitlines()[line - 1]
     assert (
         text in json.loads("[" + notebook.read_text().splitlines()[number - 1].strip(" ,") + "]")[0]
     )
-    taken = {cells.line_in_file(notebook, c, n) for c in (1, 2) for n in (1, 2)}
-    assert len(taken) == 4 and 0 not in taken
+    taken = {cells.line_in_file(notebook, c, n) for c in (1, 2) for n in (1, 2, 3)}
+    assert len(taken) == 6 and cells.line_in_file(notebook, 1, 3) == 0
 
 
 def test_a_line_that_the_file_does_not_have_alone(notebook):

@@ -58,6 +58,17 @@ def test_where_two_runs_part():
     assert compare.repeats(steps(0.1), steps(0.1)) and not compare.repeats(steps(0.1), steps(0.2))
 
 
+def test_of_several_variables_the_first_that_was_made_is_told():
+    """Not whichever a set names first, which would be another one in each process."""
+
+    def several(update):
+        values = {str(n): [0.0, 1.0 - update] for n in range(1, 41)}
+        made = [variable(n, at=[["/program/train.py", n, "main"]]) for n in range(1, 41)]
+        return run(*made, {"fact": "step", "number": 1, "values": values}, ended(values=values))
+
+    assert compare.parting(several(0.1), several(0.2)).variable["name"] == "v1"
+
+
 def test_sixteen_bits_agree_to_less():
     half = variable(9, dtype="bfloat16")
     one, other = steps(0.10, 1), steps(0.11, 2)

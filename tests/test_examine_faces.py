@@ -180,7 +180,7 @@ def test_the_fixture_says_what_it_was_not_given(pytester):
     text = done.stdout.str()
     assert "There is no file 'none.py'" in text and "There is no file" in text
     assert "examine knows keras, python, restart, steps, limit" in text
-    assert "refusals.py" not in text
+    assert "launch.py" not in text and "plugin.py" not in text
 
 
 def test_importing_the_plugin_costs_nothing():

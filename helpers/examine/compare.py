@@ -59,7 +59,8 @@ def parting(one: Observation, other: Observation) -> Parting | None:
     trained = trained_numbers(one)
     for (step, left), (_, right) in zip(stages(one), stages(other)):
         mine, theirs = common_keys(one, left), common_keys(other, right)
-        for key in mine.keys() & theirs.keys():
+        common = [key for key in mine if key in theirs]  # in the order in which they were made
+        for key in common:
             if step or mine[key] in trained:
                 apart = distance(left[str(mine[key])], right[str(theirs[key])])
                 if apart > limit:

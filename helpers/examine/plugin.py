@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+OPTIONS = ("keras", "python", "restart", "steps", "limit")  # as the command has them
+
 
 @pytest.fixture(name="examine")
 def examine_fixture(request):
@@ -28,18 +30,14 @@ def examine_fixture(request):
 
 
 def look_at(words: tuple, folder: Path, devices, options: dict):
-    """Options are those of the command: keras, python, restart, steps, limit."""
+    from ..base.refusals import Refused
     from . import brought, inside
     from .launch import Case
 
+    for name in set(options) - set(OPTIONS):
+        raise Refused(f"examine knows {', '.join(OPTIONS)}, and not {name!r}.")
     restart = options.pop("restart", False)
-    named = {"python": sys.executable} | options
-    try:
-        program = Case(tuple(map(os.fspath, words)), folder, **named)
-    except TypeError:
-        pytest.fail(
-            f"examine knows keras, python, restart, steps, limit, and not {sorted(options)}."
-        )
+    program = Case(tuple(map(os.fspath, words)), folder, **{"python": sys.executable} | options)
     found = brought.examine_words_of(program, list(devices), restart, lambda line: None)
     if found.failure and not found.findings:
         said = f"{found.program} failed in a way that is none of the modes: {found.failure}"
