@@ -49,7 +49,7 @@ THREE = 3  # candidates, at most, of which some are no more than likely
 
 @dataclass(frozen=True)
 class Scale:
-    """How a likeness becomes a probability; fitted to reports whose own wordings were left out: tests/score_triage.py --fit."""
+    """How a likeness becomes a probability, fitted to reports whose own wordings were left out."""
 
     sharp: float  # how fast the odds of a mode grow with its likeness
     unknown: float  # the likeness that a text has to a mode although it is none
