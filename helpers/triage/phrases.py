@@ -79,7 +79,7 @@ def without_warnings(text: str) -> str:
 
 def is_cut_off(raised: str) -> bool:
     """Whether a text ends in frames, or in the bare name of an error: its message was not pasted."""
-    return bool(FRAME.search(raised) or not RAISED.sub("", raised).strip(" :\n"))
+    return bool(FRAME.search(raised) or not re.search(r"\w", RAISED.sub("", raised)))
 
 
 def frame(text: str) -> str:
