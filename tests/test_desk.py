@@ -189,7 +189,7 @@ def test_what_the_names_on_the_last_line_stand_for_is_evidence(
 def test_of_variables_the_types_are_told_and_no_values(shell):
     secret, names = "hunter2", [1, "a"]
     with pytest.raises(ZeroDivisionError) as caught:
-        (secret, names, 1 / 0)
+        print(secret, names, 1 / 0)
     said = raised.text_of(caught.value)
     assert "secret is str" in said and "names is a list of int and str" in said
     assert "hunter2" not in said and said.endswith("ZeroDivisionError: division by zero\n")
