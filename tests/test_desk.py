@@ -7,6 +7,7 @@ import os
 import resource
 import subprocess
 import sys
+import traceback
 
 import pytest
 from conftest import ROOT
@@ -16,7 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 import helpers
 from helpers import cli
 from helpers.base.refusals import Refused
-from helpers.triage import answer, desk
+from helpers.triage import answer, desk, raised
 
 # The command
 
@@ -164,6 +165,34 @@ def test_the_line_names_a_mode_of_an_error_that_was_caught_on_the_way(shell, cap
     helpers.load_ipython_extension(shell)
     code = f"try:\n    {LOUD}\nexcept ValueError as error:\n    raise RuntimeError('in my code') from error"
     assert "fm04 weights_path_refused" in told(shell, capsys, code)
+
+
+RAGGED = """
+import numpy as np
+things = [np.ones((2, 2)), np.ones(3)]
+np.save("things.npy", things)
+"""
+
+
+def test_what_the_names_on_the_last_line_stand_for_is_evidence(
+    shell, capsys, tmp_path, monkeypatch
+):
+    """No word of this error says that an array was made of a list of weights."""
+    monkeypatch.chdir(tmp_path)
+    helpers.load_ipython_extension(shell)
+    assert "notebooks/fm28_ragged_weights_file.ipynb" in told(shell, capsys, RAGGED)
+    with pytest.raises(ValueError) as caught:
+        exec(RAGGED)
+    assert answer.triage("".join(traceback.format_exception(caught.value))).mode is None
+
+
+def test_of_variables_the_types_are_told_and_no_values(shell):
+    secret, names = "hunter2", [1, "a"]
+    with pytest.raises(ZeroDivisionError) as caught:
+        print(secret, names, 1 / 0)
+    said = raised.text_of(caught.value)
+    assert "secret is str" in said and "names is a list of int and str" in said
+    assert "hunter2" not in said and said.endswith("ZeroDivisionError: division by zero\n")
 
 
 def test_reports_can_be_scored(tmp_path):

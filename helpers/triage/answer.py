@@ -49,7 +49,7 @@ THREE = 3  # candidates, at most, of which some are no more than likely
 
 @dataclass(frozen=True)
 class Scale:
-    """How a likeness becomes a probability; fitted to reports whose own wordings were left out: tests/score_triage.py --fit."""
+    """How a likeness becomes a probability, fitted to reports whose own wordings were left out."""
 
     sharp: float  # how fast the odds of a mode grow with its likeness
     unknown: float  # the likeness that a text has to a mode although it is none
@@ -57,7 +57,7 @@ class Scale:
     claims: float  # from this probability on, a mode is claimed
 
 
-BY_DESCRIPTION = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.6)
+BY_DESCRIPTION = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.55)
 CALM = 0.2  # more of the unknown in a text that says of nothing that it goes wrong,
 FEW = 2  # and in one that has fewer words in common with any mode
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.

@@ -29,9 +29,11 @@ ANSI = re.compile(
 MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
 RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
 WARNED = re.compile(r"^.{0,200}\bWARNING:.*$", re.MULTILINE)
+# A frame of Python's own traceback, of a traced function, and of IPython's.
 FRAME = re.compile(
     r"File .?([^\s\"']{1,300}?).?, line (\d{1,6}), in (\S{1,80})"
-    r"|([^\s\"']{1,300}\.py):(\d{1,6}):? (?:in )?(\w{1,80})"
+    r"|([^\s\"']{1,300}\.py):(\d{1,6})[:,]? (?:in )?(\w{1,80})"
+    r"|([^\s\"']{1,300}\.py) in (\w{1,80})\("
 )
 
 # Text
@@ -77,7 +79,7 @@ def without_warnings(text: str) -> str:
 
 def is_cut_off(raised: str) -> bool:
     """Whether a text ends in frames, or in the bare name of an error: its message was not pasted."""
-    return bool(FRAME.search(raised) or not RAISED.sub("", raised).strip(" :\n"))
+    return bool(FRAME.search(raised) or not re.search(r"\w", RAISED.sub("", raised)))
 
 
 def frame(text: str) -> str:
@@ -85,8 +87,9 @@ def frame(text: str) -> str:
     found = [match.groups() for match in FRAME.finditer(text)]
     if not found:
         return ""
-    path, line, function = [each for each in found[-1] if each]
-    return shown(f"{path.replace(chr(92), '/').split('/')[-1]}, line {line}, in {function}")
+    path, *line, function = [each for each in found[-1] if each]
+    where = [path.replace("\\", "/").split("/")[-1], *(f"line {each}" for each in line)]
+    return shown(f"{', '.join(where)}, in {function}")
 
 
 # Phrases

@@ -1,0 +1,108 @@
+"""Triage without a message: a description, a traceback that is cut off, and what is told apart from a stranger."""
+
+import functools
+import json
+
+import pytest
+from errors import FIT
+
+from helpers.notebooks import catalog
+from helpers.triage import answer, desk, knowledge, known, likeness
+
+DESCRIBED = [
+    ("fm37", "The loss is twice as large with two GPUs as with one."),
+    ("fm38", "evaluate differs after loading, only with BatchNormalization and MirroredStrategy"),
+    (
+        "fm29",
+        "the loss jumps when I continue training the loaded model, as if the optimizer began anew",
+    ),
+    ("fm14", "I cloned a layer, and the two copies have different weights after training"),
+    ("fm25", "after load_model only one of our four GPUs is busy"),
+    ("fm35", "the restored model gives garbage in a new session, and restore raised nothing"),
+]
+ORDINARY = [
+    "I load a pretrained model and print the output of its Dropout layer.",
+    "How many epochs do you train for?",
+    "Training is slower on four GPUs than on one.",
+    "The GPU runs out of memory after some epochs.",
+]
+# What is left of a traceback where the message was not pasted.
+CUT = [
+    ("fm30", '    load_model("m.h5")\n  File "keras/utils/generic_utils.py", line 147, in deserialize_keras_object\n'),
+    ("fm34", '  File "tensorflow/python/keras/optimizer_v2/utils.py", line 73, in filter_empty_gradients\n    raise Val'),
+    ("fm12", "ValueError: in user code:\n\n    def_function.py:502 invalid_creator_scope\n        raise ValueError("),
+    ("fm31", 'RuntimeError: in user code:\n  File "distribute_lib.py", line 9, in require_replica_context'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode, text", DESCRIBED)
+def test_a_description_leads_to_its_mode(mode, text):
+    found = answer.triage(text)
+    assert found.mode == mode and not found.known
+    assert found.candidates[0].because.startswith("its words are near: ")
+
+
+def test_it_says_by_which_words_it_went():
+    because = answer.triage(DESCRIBED[0][1]).candidates[0].because
+    told = because.split(": ")[1].replace('"', "").split(", ")
+    assert all(word in DESCRIBED[0][1].lower() for each in told for word in each.split())
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_describes_no_mode_is_none(text):
+    found = answer.triage(text)
+    assert found.mode is None and found.confidence >= 0.5
+
+
+@pytest.mark.parametrize("mode, text", CUT)
+def test_frames_are_evidence_where_the_message_is_cut_off(mode, text):
+    assert answer.triage(FIT + text).mode == mode
+
+
+@pytest.mark.parametrize("mode, text", CUT)
+def test_frames_prove_nothing_beside_a_message(mode, text):
+    assert answer.triage(f"{FIT}{text}\nKeyError: 'labels'").mode is None
+
+
+def test_a_stranger_is_told_from_what_nobody_has_worded():
+    stranger = answer.triage("ResourceExhaustedError: OOM when allocating tensor")
+    unheard = answer.triage("KeyError: 'labels'")
+    assert stranger.known and stranger.mode is None and not unheard.known
+    assert desk.words_of(stranger)[0].startswith("none of the modes (")
+    assert desk.words_of(unheard)[0].startswith("no wording that I know; none of the modes (0.")
+
+
+def test_what_is_likely_is_asked_and_not_answered():
+    found = answer.triage("My model is strange after restoring it.")
+    said = desk.words_of(found)
+    assert found.mode is None and len(said) > 1
+    assert all("?" in line and "Then fm" in line for line in said[1:])
+    assert "href" not in desk.card(found)
+
+
+def test_probabilities_are_some():
+    for text in [text for _, text in DESCRIBED] + ORDINARY:
+        found = answer.triage(text)
+        scores = [each.score for each in found.candidates]
+        assert scores == sorted(scores, reverse=True) and sum(scores) <= 1.001
+        assert json.loads(json.dumps(found.as_dict()))
+
+
+def test_every_mode_can_be_asked_about():
+    for mode in catalog.modes():
+        assert known.what_to_ask(mode.id).endswith("?")
+
+
+def test_a_mode_that_nobody_described_is_known_by_its_declaration(project, monkeypatch):
+    """A new notebook needs nothing more than its MODE and its wordings."""
+    declared = known.declared_modes() | {
+        "fm99": known.declared_modes()["fm25"]
+        | {"sees": "the kettle whistles on every replica", "title": "A kettle on a replica"}
+    }
+    monkeypatch.setattr(known, "declared_modes", functools.cache(lambda: declared))
+    knowledge.everything.cache_clear()
+    assert (
+        known.what_to_ask("fm99") == "Is this what you see: the kettle whistles on every replica?"
+    )
+    near = likeness.likest("my kettle whistles on each replica", knowledge.everything().index)
+    assert near[0].mode == "fm99"
