@@ -3,8 +3,8 @@
 from ..triage import answer
 from . import places
 from .facts import Finding, Observation
-from .tracing import nested_function
 from .silent import is_part
+from .tracing import nested_function
 
 
 def findings_of_errors(runs: list[Observation]) -> list[Finding]:
