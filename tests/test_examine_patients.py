@@ -99,11 +99,11 @@ def test_a_change_of_a_rule_makes_the_score_old(tmp_path, monkeypatch):
 
 
 def test_a_score_is_kept_by_keras(tmp_path, monkeypatch):
-    monkeypatch.setattr(score, "KEPT", tmp_path / "score.json")
+    monkeypatch.setattr(score, "SCORE_FILE", tmp_path / "score.json")
     broken, fixed, _ = patients.chosen_patients(["fm05"], 3)
     score.keep_score(3, [score.Score(broken, (), "finished"), score.Score(fixed, (), "raised")])
     score.keep_score(2, [])
-    told = json.loads(score.KEPT.read_text())
+    told = json.loads(score.SCORE_FILE.read_text())
     assert told["keras 3"]["sick"] == {"fm05": "missed"}
     assert told["keras 3"]["not healthy"] == {"fm05 fixed": "FAILED"}
     assert told["keras 2"]["sick"] == {}

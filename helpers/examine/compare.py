@@ -120,14 +120,14 @@ def update(run: Observation) -> dict:
 def answers_part(one: Observation, other: Observation) -> dict:
     """The first thing that a model says otherwise in the other run, where it is asked on the same way."""
     limit = SAME_IN_HALF if half(one) else SAME
-    mine, theirs = answers(one), answers(other)
+    mine, theirs = answers_given(one), answers_given(other)
     for key in [each for each in mine if each in theirs]:
         if distance(mine[key]["values"], theirs[key]["values"]) > limit:
             return mine[key]
     return {}
 
 
-def answers(run: Observation) -> dict:
+def answers_given(run: Observation) -> dict:
     """By the lines that led to it, the first, the second, ... of what models said."""
     found = {}
     for each in run.of("answered"):

@@ -74,7 +74,7 @@ def saved(what: str, path, held: list, root=None):
         )
     for each in left if what == "checkpoint" else ():
         if each.number == SETTINGS.reset:
-            variables.put(each, each.start)
+            variables.give_value(each, each.start)
             SETTINGS.reset = 0
         variables.keep_for_another(each)
     if SETTINGS.die and what == "checkpoint":

@@ -7,11 +7,11 @@ COMPILED: dict = {}  # by the id of a model, where it was compiled
 
 
 def watch_reports(model):
-    hook(definer(model, "compile"), "compile", None, compiled)
+    hook(definer(model, "compile"), "compile", None, compiled_at)
     hook(definer(model, "evaluate"), "evaluate", None, evaluated, "evaluate")
 
 
-def compiled(_, args, options):
+def compiled_at(_, args, options):
     COMPILED[id(args[0])] = where()
 
 

@@ -7,7 +7,7 @@ from .hooks import hook
 from .notes import asked_by_program, note, way, where
 
 SITES: dict = {}  # by line of the program, why its calls have traced; None once a graph was used again
-COUNTS = weakref.WeakKeyDictionary()  # how often a traced function had been traced when last called
+TRACES = weakref.WeakKeyDictionary()  # how often a traced function had been traced when last called
 TAKEN = weakref.WeakSet()  # Python functions that were arguments
 # Calls, all of which traced, after which it is told. A function may be new for a reason, a few times.
 ENOUGH = {"a Python number": 5, "a Python function": 20, "a tf.function": 20}
@@ -27,11 +27,11 @@ def function_called(_, args, options):
     if causes is None or not tf.executing_eagerly() or not asked_by_program():
         return
     function, traced = args[0], args[0].experimental_get_tracing_count()
-    known = COUNTS.get(function)
+    known = TRACES.get(function)
     if traced == known:
         SITES[line] = None
         return
-    COUNTS[function] = traced
+    TRACES[function] = traced
     causes.append((cause(known is None, args[1:], options), numbers_in(args[1:], options)))
     tell_enough(causes, args[1:])
 
@@ -60,9 +60,9 @@ def tell_enough(causes: list, args):
     alike = all(each == kind for each, _ in causes[1:])
     others = len({numbers for _, numbers in causes}) == len(causes) or kind != "a Python number"
     if alike and others and len(causes) == ENOUGH[kind]:
-        note("retraced", calls=len(causes), new=kind, place=place_of(args), at=where())
+        note("retraced", calls=len(causes), new=kind, place=argument_of(args), at=where())
 
 
-def place_of(args) -> int:
+def argument_of(args) -> int:
     """The first of the arguments that has numbers in it."""
     return next((i for i, each in enumerate(args) if numbers_in(each, ())), 0)

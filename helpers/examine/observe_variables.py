@@ -11,7 +11,7 @@ HELD_ON: dict = {}  # trained variables, by number, so that their last values ca
 MOST_KEPT = 3000
 SAMPLES = 48  # entries of a variable that are told, beside its norm
 NUMBER = [0]
-KEPT: list = []  # the value that is given from one variable to another
+CARRIED: list = []  # the value that is given from one variable to another
 
 
 class Record:
@@ -123,7 +123,7 @@ def spread_of(variable) -> float:
     )
 
 
-def put(record, value):
+def give_value(record, value):
     with outside_graphs():
         for each in copies_of(record.ref()):
             each.assign(value)
@@ -131,8 +131,8 @@ def put(record, value):
 
 def keep_for_another(record):
     """The value that a variable has when it is first not saved, for the one that takes its place after loading."""
-    if record.number == given_from() and not KEPT:
-        KEPT.append(arrays_of(record.ref())[0])
+    if record.number == given_from() and not CARRIED:
+        CARRIED.append(arrays_of(record.ref())[0])
 
 
 def given_from(place: int = 0) -> int:
@@ -169,7 +169,7 @@ def made(_, args, options):
         return  # the value of an assignment in a graph, and no variable of its own
     record = RECORDS[id(variable)] = Record(variable, way()[1])
     COMPONENTS.pop(id(variable), None)
-    told(record, variable, 0)
+    note_variable(record, variable, 0)
 
 
 def made_of_copies(_, args, options):
@@ -179,10 +179,10 @@ def made_of_copies(_, args, options):
     record = RECORDS[id(variable)] = Record(variable, way()[1])
     for each in copies:
         COMPONENTS[id(each)] = record
-    told(record, variable, len(copies), parts)
+    note_variable(record, variable, len(copies), parts)
 
 
-def told(record, variable, copies: int, parts=()):
+def note_variable(record, variable, copies: int, parts=()):
     note(
         "variable",
         number=record.number,
@@ -195,8 +195,8 @@ def told(record, variable, copies: int, parts=()):
         reading=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
         at=where(),
     )
-    if KEPT and record.number == given_from(1):
-        put(record, KEPT[0])
+    if CARRIED and record.number == given_from(1):
+        give_value(record, CARRIED[0])
     begin_with(record)
 
 

@@ -72,8 +72,10 @@ def means(run: Observation) -> list[Question]:
     """Numbers that a graph reduces over replicas are told, by an operation that is put beside."""
     if not silent.means_in_question(run):
         return []
-    return [Question("with the numbers told that are reduced in graphs", ("--tell",), told, False)]
+    return [
+        Question("with the numbers told that are reduced in graphs", ("--tell",), means_told, False)
+    ]
 
 
-def told(first: Observation, other: Observation) -> list[dict]:
+def means_told(first: Observation, other: Observation) -> list[dict]:
     return [each for each in other.of("reduced") if each["values"]]

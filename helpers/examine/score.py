@@ -27,7 +27,7 @@ JUDGES = (
     "running",
     "silent",
 )
-KEPT = HELPERS / "examine" / "score.json"
+SCORE_FILE = HELPERS / "examine" / "score.json"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def examiner_now() -> str:
 
 
 def kept_score() -> dict:
-    return json.loads(KEPT.read_text())
+    return json.loads(SCORE_FILE.read_text())
 
 
 def keep_score(keras: int, scores: list[Score]):
@@ -116,7 +116,7 @@ def keep_score(keras: int, scores: list[Score]):
         "sick": sick,
         "not healthy": well,
     }
-    known = kept_score() if KEPT.exists() else {}
+    known = kept_score() if SCORE_FILE.exists() else {}
     write_whole(
-        KEPT, json.dumps(known | {f"keras {keras}": found}, indent=1, sort_keys=True) + "\n"
+        SCORE_FILE, json.dumps(known | {f"keras {keras}": found}, indent=1, sort_keys=True) + "\n"
     )
