@@ -57,9 +57,10 @@ class Scale:
     claims: float  # from this probability on, a mode is claimed
 
 
-BY_DESCRIPTION = Scale(sharp=12, unknown=0.6, hint=0.3, claims=0.55)
+BY_DESCRIPTION = Scale(sharp=12, unknown=0.55, hint=0.2, claims=0.5)
 CALM = 0.2  # more of the unknown in a text that says of nothing that it goes wrong,
-FEW = 2  # and in one that has fewer words in common with any mode
+STRANGE = 1.2  # how much more likeness to what is none counts, of which we know less than there is
+FEW = 3  # and in one that has fewer words in common with any mode
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
 BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
 
@@ -192,7 +193,8 @@ def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
 
 
 def likened(each: likeness.Likeness, hints: set, scale: Scale) -> float:
-    return each.score + (scale.hint if each.mode in hints else 0)
+    score = each.score if each.mode else STRANGE * each.score
+    return score + (scale.hint if each.mode in hints else 0)
 
 
 def by_words(words: tuple[str, ...]) -> str:
