@@ -30,6 +30,7 @@ def progress() -> Iterator[Callable]:
     def tell(line: str):
         """A run stays in sight with how it ended."""
         ended = line.startswith(" ")
+        status.stop()
         if held:
             shown.print(f"{held.pop()}:{line[1:]}" if ended else held.pop(), style="dim")
         if not ended:
