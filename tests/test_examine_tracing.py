@@ -3,7 +3,7 @@
 import pytest
 from examine_facts import LINE, OTHER, fact, modes, run, strategy
 
-from helpers.examine.tracing import nested_function
+from helpers.examine.tracing import by_source, nested_function
 
 # fm43
 
@@ -54,6 +54,26 @@ def test_a_nested_function_is_blamed_where_it_is_traced(tmp_path):
         NESTED.replace("@tf.function\ndef learn", "learn = tf.function(other)\ndef it")
     )
     assert nested_function(run(), frames(program, 4, 6, 9, 10))[0][1] == 2
+
+
+CONDITIONAL = "def step(last):\n    tf.cond(last, learn, skip)\n"
+
+
+@pytest.mark.parametrize(
+    "program, line, mode",
+    [(NESTED, 6, "fm40"), (CONDITIONAL, 2, "fm15"), ("if last:\n    learn()\n", 2, "fm15")],
+)
+def test_one_message_of_two_modes_is_told_apart_by_the_program(tmp_path, program, line, mode):
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    said = {
+        "text": "RuntimeError: `merge_call` called while defining a new graph or a tf.function."
+    }
+    for first in ("fm15", "fm40"):
+        assert by_source(first, said, frames(path, line)) == mode
+        assert (
+            by_source(first, {"text": "must specify an aggregation"}, frames(path, line)) == first
+        )
 
 
 # fm44

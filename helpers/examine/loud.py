@@ -4,7 +4,7 @@ from ..triage import answer
 from . import places
 from .facts import Finding, Observation
 from .silent import is_part
-from .tracing import nested_function
+from .tracing import by_source, nested_function
 
 
 def findings_of_errors(runs: list[Observation]) -> list[Finding]:
@@ -17,10 +17,11 @@ def finding_of_error(run: Observation) -> Finding | None:
     said = answer.triage(raised["text"]) if raised else None
     if not said or not said.mode:
         return None
-    at = blamed(said.mode, run, raised)
+    mode = by_source(said.mode, raised, innermost(raised))
+    at = blamed(mode, run, raised)
     words = (raised["text"].strip().splitlines() or [""])[-1].strip()
     says = f"{raised['error']}: {words.removeprefix(raised['error'] + ': ')}"[:300]
-    return Finding(said.mode, at, says, f"raised on {run.devices} devices", (run.devices,))
+    return Finding(mode, at, says, f"raised on {run.devices} devices", (run.devices,))
 
 
 def blamed(mode: str, run: Observation, raised: dict) -> tuple:

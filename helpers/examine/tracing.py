@@ -46,6 +46,18 @@ def nested_function(run: Observation, at) -> tuple:
     return tuple(at)
 
 
+def by_source(mode: str, raised: dict, at) -> str:
+    """fm15 and fm40 have one message; the program's own lines tell a condition in the step from a function in it."""
+    if mode not in ("fm15", "fm40") or "`merge_call` called while" not in raised["text"]:
+        return mode
+    return "fm15" if any(map(in_condition, at)) else "fm40"
+
+
+def in_condition(frame) -> bool:
+    called = set(called_in(frame)) & {"cond", "case", "switch_case"}
+    return bool(called) or places.around(frame[0], frame[1], ast.If) is not None
+
+
 def made_traced(path: str, name: str) -> list[int]:
     """Where a function of this name is given to `tf.function`: in an assignment, or by a decorator."""
     nodes = list(ast.walk(places.tree_at(path) or ast.Module([], [])))

