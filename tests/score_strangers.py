@@ -1,4 +1,4 @@
-"""How the examiner does on programs that nobody here wrote: python tests/score_strangers.py FOLDER [--keras 2,3] [--only WORD]
+"""How the examiner does on programs that nobody here wrote: python tests/score_strangers.py FOLDER [--keras 2,3] [--only PATTERN]
 
 FOLDER holds other people's programs, and so lies outside of this repository: NAME.py, whose first lines say its source, its
 licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
@@ -16,6 +16,7 @@ With --check nothing runs: it says what does not fit together. Exit status 1 if 
 import argparse
 import ast
 import itertools
+import re
 import sys
 import tempfile
 import time
@@ -174,9 +175,7 @@ def main(words: list[str]) -> int:
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--keras", default="3", help="2, 3 or 2,3")
-    reader.add_argument(
-        "--only", default="", help="a word of the program's name, its mode, or healthy"
-    )
+    reader.add_argument("--only", default="", help="a pattern for a name and its modes, or healthy")
     reader.add_argument("--check", action="store_true")
     options = reader.parse_args(words)
     wrong = problems(options.folder)
@@ -186,7 +185,7 @@ def main(words: list[str]) -> int:
     scores = []
     for keras in map(int, options.keras.split(",")):
         for each in strangers(options.folder, keras):
-            if options.only in " ".join((each.name, *(each.modes or ("healthy",)))):
+            if re.search(options.only, " ".join((each.name, *(each.modes or ("healthy",))))):
                 scores.append(examine(each, keras))
                 print(line_of(scores[-1]), flush=True)
         print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
