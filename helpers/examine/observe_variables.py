@@ -143,11 +143,13 @@ def given_from(place: int = 0) -> int:
 
 
 def watch_variables():
+    from tensorflow.python.distribute import ps_values
     from tensorflow.python.distribute import values as distributed
     from tensorflow.python.ops import resource_variable_ops as resources
 
     hook(resources.BaseResourceVariable, "__init__", None, made)
     hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
+    hook(ps_values.AggregatingVariable, "__init__", None, made_around)
     for kind in (resources.BaseResourceVariable, resources.ResourceVariable):
         for name in {"assign", "assign_add", "assign_sub"} & set(vars(kind)):
             hook(kind, name, written)
@@ -171,6 +173,14 @@ def made_of_copies(_, args, options):
     for each in copies:
         COMPONENTS[id(each)] = record
     told(record, variable, len(copies), parts)
+
+
+def made_around(_, args, options):
+    """What central storage gives the program for a variable: it is known by this as by itself."""
+    inner = record_of(args[2] if len(args) > 2 else options.get("v"))
+    if inner is not None:
+        COMPONENTS[id(args[0])] = inner
+        note("central", number=inner.number)
 
 
 def told(record, variable, copies: int, parts=()):
