@@ -326,6 +326,7 @@ def test_what_a_traced_function_says_is_further_in():
     inside = [["/program/train.py", 31, "step"]]
     words = "The filename must end in `.weights.h5`. Received: filepath=my"
     assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
+    assert modes(run(raised(words, inside=[*LINE, *inside]))) == [("fm04", 7)]
 
 
 def test_every_rule_is_of_a_mode_that_exists():

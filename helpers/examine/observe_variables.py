@@ -143,14 +143,16 @@ def given_from(place: int = 0) -> int:
 
 
 def watch_variables():
-    from tensorflow.python.distribute import ps_values
+    from tensorflow.python.distribute import ps_values, tpu_values
     from tensorflow.python.distribute import values as distributed
     from tensorflow.python.ops import resource_variable_ops as resources
 
     hook(resources.BaseResourceVariable, "__init__", None, made)
     hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
     hook(ps_values.AggregatingVariable, "__init__", None, made_around)
-    for kind in (resources.BaseResourceVariable, resources.ResourceVariable):
+    # A TPU's variables are written to as a whole, past the copies of each core.
+    on_tpu = tpu_values.TPUDistributedVariable, tpu_values.TPUMirroredVariable
+    for kind in (resources.BaseResourceVariable, resources.ResourceVariable, *on_tpu):
         for name in {"assign", "assign_add", "assign_sub"} & set(vars(kind)):
             hook(kind, name, written)
     hook(resources.BaseResourceVariable, "_read_variable_op", was_read)
