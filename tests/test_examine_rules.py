@@ -265,6 +265,7 @@ def test_replicas_that_write_to_a_variable_outside_the_scope():
     assert modes(run(variable(1, maker="user", copies=2), written())) == []
     assert modes(run(variable(1, maker="metric"), written(by="metric"))) == []
     assert modes(run(MINE, written(replicas=0))) == []
+    assert modes(run(MINE, {"fact": "central", "number": 1}, written())) == []
 
 
 MIRRORED = variable(1, copies=2, parts=[10, 11])
@@ -274,6 +275,8 @@ def test_a_model_loaded_outside_the_scope_that_takes_the_place_of_the_saved_one(
     models = [MIRRORED, variable(2), saved(held=[1], what="model")]
     outside = [called(8, 1, 1), *models, loaded(scope=False)]
     assert modes(run(*outside, called(8, 1, 2))) == [("fm25", 7)]
+    central = [variable(1), {"fact": "central", "number": 1}, *outside[2:]]
+    assert modes(run(called(8, 1, 1), *central, called(8, 1, 2))) == [("fm25", 7)]
     assert modes(run(*outside)) == modes(run(*models, loaded(scope=False), called(8, 1, 2))) == []
     assert modes(run(*outside, loaded(), called(8, 1, 2))) == []
 
@@ -344,6 +347,7 @@ def test_what_a_traced_function_says_is_further_in():
     inside = [["/program/train.py", 31, "step"]]
     words = "The filename must end in `.weights.h5`. Received: filepath=my"
     assert modes(run(raised(words, inside=inside))) == [("fm04", 31)]
+    assert modes(run(raised(words, inside=[*LINE, *inside]))) == [("fm04", 7)]
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ tensorflow | helpers/examine/notes.py | It tells a line of a traced function as 
 tensorflow | helpers/examine/observe_variables.py | Variables are watched where they are made, read and written.
     tensorflow.python.ops.resource_variable_ops: BaseResourceVariable._read_variable_op | ResourceVariable
     tensorflow.python.distribute.values: DistributedVariable
+    tensorflow.python.distribute.ps_values: AggregatingVariable
+    tensorflow.python.distribute.tpu_values: TPUDistributedVariable | TPUMirroredVariable
 tensorflow | helpers/examine/observe_variables.py | A value is read in between, also while a graph is being made.
     tensorflow.python.eager.context: eager_mode
 

@@ -33,6 +33,11 @@ class Observation:
     def variable(self, number: int) -> dict:
         return next((each for each in self.of("variable") if each["number"] == number), {})
 
+    def is_spread(self, number: int) -> bool:
+        """Whether replicas share a variable: each has a copy, or all read a central one."""
+        central = any(each["number"] == number for each in self.of("central"))
+        return central or self.variable(number).get("copies", 0) > 1
+
     def replicas(self) -> int:
         return max((each["replicas"] for each in self.of("strategy")), default=1)
 

@@ -12,7 +12,7 @@ def loaded_outside(run: Observation) -> list[Finding]:
     for place, fact in enumerate(run.facts):
         if fact["fact"] != "loaded" or fact["scope"] or fact["replicas"] < 2 or not fact["at"]:
             continue
-        saves = [each for each in saves_before(run, place, fact["path"]) if was_mirrored(run, each)]
+        saves = [each for each in saves_before(run, place, fact["path"]) if was_spread(run, each)]
         if (
             saves
             and fact["single"]
@@ -48,8 +48,8 @@ def saves_before(run: Observation, place: int, path: str) -> list[dict]:
     return [each for each in saves if each["path"] == path]
 
 
-def was_mirrored(run: Observation, save: dict) -> bool:
-    return any(run.variable(number).get("copies", 0) > 1 for number in save["held"])
+def was_spread(run: Observation, save: dict) -> bool:
+    return any(run.is_spread(number) for number in save["held"])
 
 
 @each_run

@@ -31,8 +31,8 @@ def blamed(mode: str, run: Observation, raised: dict) -> tuple:
 
 def innermost(raised: dict) -> tuple:
     """The frames of the program; those of a traced function are told in the message, and are further in."""
-    inside = [each for each in raised.get("inside", ()) if each not in raised["at"]]
-    return tuple([*inside, *raised["at"]])
+    inside = raised.get("inside", ())
+    return tuple([*inside, *[each for each in raised["at"] if each not in inside]])
 
 
 # What decides, where that is not the innermost line. Each gets the run and the frames, and returns frames.

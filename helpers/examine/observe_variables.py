@@ -152,12 +152,16 @@ def begin_with(record):
 
 
 def watch_variables():
+    from tensorflow.python.distribute import ps_values, tpu_values
     from tensorflow.python.distribute import values as distributed
     from tensorflow.python.ops import resource_variable_ops as resources
 
     hook(resources.BaseResourceVariable, "__init__", None, made)
     hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
-    for kind in (resources.BaseResourceVariable, resources.ResourceVariable):
+    hook(ps_values.AggregatingVariable, "__init__", None, made_around)
+    # A TPU's variables are written to as a whole, past the copies of each core.
+    on_tpu = tpu_values.TPUDistributedVariable, tpu_values.TPUMirroredVariable
+    for kind in (resources.BaseResourceVariable, resources.ResourceVariable, *on_tpu):
         for name in {"assign", "assign_add", "assign_sub"} & set(vars(kind)):
             hook(kind, name, written)
     hook(resources.BaseResourceVariable, "_read_variable_op", was_read)
@@ -180,6 +184,14 @@ def made_of_copies(_, args, options):
     for each in copies:
         COMPONENTS[id(each)] = record
     note_variable(record, variable, len(copies), parts)
+
+
+def made_around(_, args, options):
+    """What central storage gives the program for a variable: it is known by this as by itself."""
+    inner = record_of(args[2] if len(args) > 2 else options.get("v"))
+    if inner is not None:
+        COMPONENTS[id(args[0])] = inner
+        note("central", number=inner.number)
 
 
 def note_variable(record, variable, copies: int, parts=()):

@@ -185,6 +185,7 @@ def written_by_replicas(run: Observation) -> list[Finding]:
     for fact in run.of("written"):
         variable = run.variable(fact["number"])
         single = not variable.get("copies") and variable.get("maker") in ("user", "layer")
+        single = single and not run.is_spread(fact["number"])
         if fact["replicas"] > 1 and fact["by"] == "user" and single and variable["at"]:
             at = places.from_factory(variable["at"])
             line = f"line {fact['at'][0][1]}" if fact["at"] else "a step"
