@@ -260,8 +260,6 @@ clinic.proves(fixed)
 # %%
 one = clinic.setup.but(strategy="default", devices=1, save_format="checkpoint")
 SETUPS = [one, one.but(strategy="mirrored", devices=2)]
-SETUPS += [one.but(strategy="central_storage", devices=2)]
-SETUPS += [one.but(strategy="tpu_traced", devices=8)]
 SETUPS += [one.but(save_format=each) for each in ("keras", "weights_h5", "npz")]
 other = one.but(keras=clinic.setup.other_keras)
 SETUPS += [other, other.but(save_format="weights_h5")]
