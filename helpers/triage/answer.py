@@ -57,9 +57,9 @@ class Scale:
     claims: float  # from this probability on, a mode is claimed
 
 
-BY_DESCRIPTION = Scale(sharp=12, unknown=0.55, hint=0.2, claims=0.5)
-CALM = 0.2  # more of the unknown in a text that says of nothing that it goes wrong,
-STRANGE = 1.2  # how much more likeness to what is none counts, of which we know less than there is
+BY_DESCRIPTION = Scale(sharp=12, unknown=0.5, hint=0.2, claims=0.65)
+CALM = 0.15  # more of the unknown in a text that says of nothing that it goes wrong,
+STRANGE = 1.3  # how much more likeness to what is none counts, of which we know less than there is
 FEW = 3  # and in one that has fewer words in common with any mode
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
 BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
@@ -99,7 +99,9 @@ def triage(text: str, known=None) -> Answer:
         (each, said) for each in knowledge.near(whole) if (said := all_said(each, whole, last))
     ]
     proven = [pair for pair in found if proves(pair[0])]
-    hints = {each.mode for each, _ in found if not (proves(each) or each.frame)}
+    if not raised and all(each.mode is None and each.proof == "likely" for each, _ in proven):
+        proven = []  # what a description mentions on its way does not make it a stranger
+    hints = {each.mode for each, _ in found if not each.frame} - {each.mode for each, _ in proven}
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
     if not proven and not raised:
@@ -179,7 +181,7 @@ def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
     near = likeness.likest(text, knowledge.index)
     odds = {each.mode: math.exp(scale.sharp * likened(each, hints, scale)) for each in near}
     calm = scale is BY_DESCRIPTION and not likeness.says_trouble(text)
-    thin = bool(near) and len(near[0].words) < FEW
+    thin = bool(near) and near[0].shared < FEW
     total = sum(odds.values()) + math.exp(scale.sharp * (scale.unknown + (calm + thin) * CALM))
     modes = sorted((each for each in near if each.mode), key=lambda each: -odds[each.mode])
     found = tuple(

@@ -29,7 +29,8 @@ TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
 class Likeness:
     mode: str | None
     score: float
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # that have counted most
+    shared: int  # how many words there are in common
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ def by_mode(shared: dict, modes: tuple, said: dict):
     for mode, scores in found.items():
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
-        yield Likeness(mode, score, telling_words(shared[best[0][1]], said))
+        traits = shared[best[0][1]]
+        common = sum(" " not in trait and trait[0] != IDEA for trait in traits)
+        yield Likeness(mode, score, telling_words(traits, said), common)
 
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:

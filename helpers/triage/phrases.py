@@ -161,9 +161,9 @@ def stub(pieces: tuple[str, ...]) -> str:
 
 
 def cut_off(pieces: tuple[str, ...], end: str) -> str:
-    """What is left of a phrase at the end of a text, where most of it stands and the rest was not pasted."""
+    """What is left of a phrase at the end of a text, where most of it stands and the rest was not pasted; a word is whole."""
     start = end.rfind(stub(pieces))
-    if start < 0 or len(pieces[0]) < STUB:
+    if start < 0 or len(pieces[0]) < STUB or " " not in pieces[0]:
         return ""
     kept, place = 0, start
     for piece in pieces:
