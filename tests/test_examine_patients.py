@@ -148,6 +148,7 @@ def test_a_total_counts_what_is_named_on_the_line_accused_and_failed():
     assert [each.word for each in found] == ["on the line", "ACCUSED", "FAILED"]
     told = "1 of 1 named, 1 on the line; 1 of 2 healthy accused, 1 failed"
     assert score.score_totals(found) == told
+    assert score.score_totals([*found, scored(broken, "", ended="unavailable")]) == told
     assert [scored(broken).word, scored(broken, "fm09").word] == ["named", "missed"]
 
 

@@ -25,7 +25,6 @@ def watch_training():
     strategy = tf.distribute.Strategy
     hook(definer(strategy, "__init__"), "__init__", None, strategy_made)
     hook(definer(strategy, "run"), "run", run_begins, step_ends, "step")
-    hook(definer(strategy, "run"), "run", None, run_ended)
     for kind, made in (
         ("multi_worker", tf.distribute.MultiWorkerMirroredStrategy),
         ("parameter_server", tf.distribute.ParameterServerStrategy),
@@ -58,6 +57,9 @@ def strategy_made(_, args, options):
     if name.startswith("_"):
         return  # the one that stands for none
     STRATEGIES.append(weakref.ref(made))
+    running = definer(type(made), "run")
+    if once("run of", running):  # a strategy may have one of its own, around that of its class
+        hook(running, "run", None, run_ended)
     note("strategy", name=name, replicas=replicas, at=where())
 
 

@@ -52,8 +52,9 @@ class Proof:
 def build_strategy(setup):
     if setup.strategy == "mirrored":
         return tf.distribute.MirroredStrategy()
-    here = len(tf.config.list_logical_devices("CPU"))
-    return strategies.TABLE[setup.strategy].build(min(setup.devices, here) if setup.devices < 8 else 8)
+    if setup.strategy == "central_storage":  # on as many devices as there are in this run
+        setup = setup.but(devices=len(tf.config.list_logical_devices("CPU")))
+    return strategies.TABLE[setup.strategy].build(setup.devices)
 
 
 def experiment(function):

@@ -27,6 +27,7 @@ JUDGES = (
     "running",
     "silent",
 )
+UNAVAILABLE = "unavailable"
 SCORE_FILE = HELPERS / "examine" / "score.json"
 
 
@@ -52,13 +53,18 @@ class Score:
 
     @property
     def word(self) -> str:
+        if self.ended == UNAVAILABLE:
+            return UNAVAILABLE
         if self.patient.sick:
             return "on the line" if self.on_line else "named" if self.named else "missed"
         return "ACCUSED" if self.accused else "healthy" if self.ended == "finished" else "FAILED"
 
 
 def score_of(patient: Patient, found: Examination) -> Score:
-    return Score(patient, tuple(found.findings), found.runs[0].ended, troubles_of(found.runs))
+    first = found.runs[0]
+    refused = first.last("raised").get("error") == "Unavailable"  # as the clinic says it
+    ended = UNAVAILABLE if refused else first.ended
+    return Score(patient, tuple(found.findings), ended, troubles_of(found.runs))
 
 
 # Words
@@ -77,6 +83,7 @@ def score_line(score: Score) -> str:
 
 
 def score_totals(scores: list[Score]) -> str:
+    scores = [each for each in scores if each.word != UNAVAILABLE]
     words = [each.word for each in scores]
     sick = [each for each in scores if each.patient.sick]
     lines = words.count("on the line")
