@@ -35,6 +35,15 @@ def none(batch):
     loss = loss + batch
 """
 
+INSIDE = """\
+def train(batch):
+    def step(part):
+        loss = mean(part)
+        return tape.gradient(loss, weights)
+
+    return strategy.run(step, args=(batch,))
+"""
+
 
 @pytest.mark.parametrize(
     "frames, line",
@@ -53,5 +62,14 @@ def test_the_line_that_makes_the_mean(tmp_path, frames, line):
     assert means.from_mean(at)[0][1] == line
 
 
+def test_the_step_that_is_given_to_run(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(INSIDE)
+    run, gradient = [str(path), 6, "train"], [str(path), 4, "step"]
+    assert means.into_step([run], "gradient") == (gradient, run)
+    assert means.into_step([gradient, run], "gradient") == (gradient, run)
+    assert means.into_step([run], "apply") == (run,)
+
+
 def test_nothing_comes_from_nothing():
-    assert means.from_mean(()) == ()
+    assert means.from_mean(()) == means.into_step((), "gradient") == ()

@@ -61,7 +61,8 @@ def scaled_gradient(runs: list[Observation], partings: list[Parting]) -> list[Fi
         updates = [each for each in other.of("gradient") if each["at"]] if what else []
         if updates:
             says = f"{what} on {many} devices, with the same examples: each divides by its own part"
-            at = means.from_mean(places.from_value(updates[0]["at"], ("gradient",)))
+            line = means.into_step(updates[0]["at"], "gradient")
+            at = means.from_mean(places.from_value(line, ("gradient",)))
             words = [each.words for each in partings if (each.one, each.other) == (one, other)]
             proof = next(iter(words), f"compared {few} and {many} devices, in the first step")
             return [Finding("fm37", at, says, proof, (few, many))]

@@ -121,7 +121,7 @@ def put_together(run: Observation, load: dict) -> tuple:
     """Where it was said what a checkpoint holds, if it was saved before a restart: that start has loaded all there was."""
     before = any(each["path"] == load["path"] for each in run.of("saved before"))
     restores = [each for each in run.of("restored") if before and each["path"] == load["path"]]
-    return tuple(restores[-1]["made"]) if restores else ()
+    return places.from_caller(restores[-1]["made"]) if restores else ()
 
 
 def same_optimizer(one: dict, other: dict) -> bool:
