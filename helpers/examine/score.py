@@ -20,12 +20,16 @@ JUDGES = (
     "launch",
     "loading",
     "loud",
+    "means",
     "patients",
     "places",
     "questions",
+    "rates",
+    "restarts",
     "rules",
     "running",
     "silent",
+    "tracing",
 )
 UNAVAILABLE = "unavailable"
 SCORE_FILE = HELPERS / "examine" / "score.json"
