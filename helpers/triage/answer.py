@@ -58,11 +58,11 @@ class Scale:
 
 
 BY_DESCRIPTION = Scale(sharp=12, unknown=0.5, hint=0.2, claims=0.65)
-CALM = 0.15  # more of the unknown in a text that says of nothing that it goes wrong,
-STRANGE = 1.3  # how much more likeness to what is none counts, of which we know less than there is
-FEW = 3  # and in one that has fewer words in common with any mode
 # Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
 BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
+CALM = 0.15  # more of the unknown in a text that says of nothing that it goes wrong,
+FEW = 3  # and in one that has fewer words in common with any mode
+STRANGE = 1.3  # how much more likeness to what is none counts, of which we know less than there is
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from . import answer, known, raised
 NONE = "none of the modes"
 NO_WORDING = "no wording that I know"
 ASKED = 0.05  # a mode is asked about from this probability on
-PASTED = "Paste an error with its traceback, as much of it as you have."
+PASTED = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 # What starts a text that is not UTF-8: Windows writes such when output is redirected.
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
 

@@ -19,7 +19,7 @@ FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
-BEST = (1, 0.5, 0.25)  # what the texts of a mode that are likest count
+BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -68,7 +68,7 @@ def by_mode(shared: dict, modes: tuple, said: dict):
 
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
-    """The words of a text that have tallied most."""
+    """The words of a text that have counted most."""
     told = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
     parts = [each for each in told if not any(each != other and each in other for other in told)]
     return tuple(parts[:TOLD_WORDS])
