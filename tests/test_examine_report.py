@@ -277,3 +277,14 @@ def test_a_file_that_cannot_be_copied_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "copytree", refuse)
     with pytest.raises(Refused, match="'secret' in it cannot be copied .Permission denied."):
         launch.copy_folder(tmp_path, tmp_path / "copy")
+
+
+@pytest.mark.parametrize("warm, kept", [(None, "/theirs"), ("/socket", "observer.pyz:/theirs")])
+def test_a_program_finds_what_its_reader_finds(tmp_path, monkeypatch, warm, kept):
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "theirs").mkdir()
+    program = launch.Case(("train.py",), tmp_path / "theirs", warm=warm)
+    with launch.Workplace(program) as place:
+        given = place.environment()
+    assert given["PYTHONPATH"].endswith(kept) and given["CUDA_VISIBLE_DEVICES"] == "-1"
