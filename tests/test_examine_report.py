@@ -324,3 +324,14 @@ def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
     monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
     with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
         launch.require_small(tmp_path)
+
+
+@pytest.mark.parametrize("warm, kept", [(None, "/theirs"), ("/socket", "observer.pyz:/theirs")])
+def test_a_program_finds_what_its_reader_finds(tmp_path, monkeypatch, warm, kept):
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    (tmp_path / "theirs").mkdir()
+    program = launch.Case(("train.py",), tmp_path / "theirs", warm=warm)
+    with launch.Workplace(program) as place:
+        given = place.environment()
+    assert given["PYTHONPATH"].endswith(kept) and given["CUDA_VISIBLE_DEVICES"] == "-1"

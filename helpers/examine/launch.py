@@ -223,8 +223,9 @@ class Workplace:
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
         if self.program.libraries or self.program.warm:
-            places = (str(self.observer), *self.program.libraries)
-            given["PYTHONPATH"] = os.pathsep.join(places)
+            own = () if self.program.libraries else (given.get("PYTHONPATH", ""),)
+            places = (str(self.observer), *self.program.libraries, *own)
+            given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:
             given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
         usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
