@@ -320,6 +320,24 @@ def test_a_folder_that_cannot_be_copied(tmp_path, script, monkeypatch):
         launch.Workplace(launch.Case(("train.py",), tmp_path))
 
 
+def brought_along(name: str) -> set[str]:
+    """The modules of the clinic that one of the observer's imports, at its top or inside a function."""
+    found, here = set(), Path(name).parent
+    for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = here if node.level == 1 else here.parent
+            place = place / (node.module or "").replace(".", "/")
+            inner = {f"{place / alias.name}.py" for alias in node.names}
+            found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
+    return found
+
+
+def test_the_observer_comes_with_all_that_it_imports():
+    wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
+    assert wanted - set(launch.OBSERVER_MODULES) == set()
+    assert {"switches/tpu.py", "base/refusals.py", "examine/notes.py"} <= wanted
+
+
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
     monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
     with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
