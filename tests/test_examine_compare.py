@@ -48,6 +48,8 @@ def test_the_same_update_or_one_that_grows_with_the_batch():
     assert judged(steps(0.1, 1), steps(0.1000001, 2)) == []
     assert judged(steps(0.1, 1, batch=8), steps(0.2, 2, batch=16)) == []
     assert judged(steps(0.1, 1), steps(0.13, 2)) == []
+    assert judged(steps(0.1, 1), steps(0.17, 2)) == judged(steps(0.1, 1), steps(0.2, 4)) == []
+    assert judged(steps(0.1, 1), steps(0.19, 2)) == ["fm37"]  # bent by statistics of parts
 
 
 def test_where_two_runs_part():

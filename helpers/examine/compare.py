@@ -6,6 +6,7 @@ from .facts import Observation
 
 SAME = 5e-3  # healthy programs agree to 3e-6 over 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
 SAME_IN_HALF = 5e-2  # in 16 bits
+ALIKE = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
 
 
 @dataclass(frozen=True)
@@ -77,32 +78,32 @@ def trained_numbers(run: Observation) -> set[int]:
 
 
 def update_ratio(one: Observation, other: Observation) -> float | None:
-    """The first update of the other in units of the first one's, if it has the same direction in every variable."""
+    """The first update of the other in units of the first one's, if the two have one direction."""
     if not one.of("step") or not other.of("step"):
         return None
     pairs = [update(run) for run in (one, other)]
     common = sorted(pairs[0].keys() & pairs[1].keys(), key=str)
-    return ratio_of([pairs[0][key] for key in common], [pairs[1][key] for key in common], 0.9999)
+    return ratio_of([pairs[0][key] for key in common], [pairs[1][key] for key in common])
 
 
-def ratio_of(left: list, right: list, alike: float) -> float | None:
+def ratio_of(left: list, right: list) -> float | None:
     """By what factor one list of vectors is the other, if they have one direction."""
     left, right = ([value for vector in each for value in vector] for each in (left, right))
     dot, a, b = (
         sum(x * y for x, y in zip(*each)) for each in ((left, right), (left, left), (right, right))
     )
-    return dot / a if a > 0 and b > 0 and dot >= alike * (a * b) ** 0.5 else None
+    return dot / a if a > 0 and b > 0 and dot >= ALIKE * (a * b) ** 0.5 else None
 
 
 def slots_ratio(one: Observation, other: Observation) -> float | None:
-    """The same of the means of gradients that optimizers keep. Statistics of parts of a batch bend these a little."""
+    """The same of the means of gradients that optimizers keep."""
     kept = [next(iter(run.of("step")), {}).get("slots", {}) for run in (one, other)]
     left, right = (
         {key: slots[str(n)][1:] for key, n in common_keys(run, slots).items()}
         for run, slots in zip((one, other), kept)
     )
     signed = [key for key in left.keys() & right.keys() if min(left[key], default=0) < 0]
-    return ratio_of([left[key] for key in signed], [right[key] for key in signed], 0.95)
+    return ratio_of([left[key] for key in signed], [right[key] for key in signed])
 
 
 def update(run: Observation) -> dict:

@@ -7,6 +7,7 @@ from .compare import SAME, Parting, common_keys, distance
 from .facts import Finding, Observation
 
 COMPARED = "watched", "compared"  # runs of the program as it is, from its beginning
+NEAR = 0.1  # of a factor, which is 1 in a healthy program and at least 2 in a sick one
 
 
 def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
@@ -78,7 +79,7 @@ def grown(one: Observation, other: Observation, factor: float) -> str:
         ),
     }
     for what, ratio in ratios.items():
-        if ratio and abs(ratio - factor) < 0.02 * factor:
+        if ratio and abs(ratio - factor) < NEAR * factor:
             return what.format(ratio)
     return ""
 
