@@ -4,21 +4,21 @@ from . import observe_variables as variables
 from .hooks import definer, hook
 from .notes import note, where
 
-BEFORE: list = []  # optimizers that are about to be restored, each with its learning rate
+RATES_BEFORE: list = []  # optimizers that are about to be restored, each with its learning rate
 
 
 def watch_checkpoint_rates():
     import tensorflow as tf
 
     for name in ("restore", "read"):
-        hook(tf.train.Checkpoint, name, restoring, restored, "rates")
+        hook(tf.train.Checkpoint, name, about_to_restore, restored, "rates")
 
 
 def watch_model_rates(model):
     hook(definer(model, "load_weights"), "load_weights", loading, restored, "rates")
 
 
-def restoring(args, options):
+def about_to_restore(args, options):
     import tensorflow as tf
 
     keep_rates(tf.train.TrackableView(args[0]).descendants())
@@ -30,7 +30,7 @@ def loading(args, options):
 
 def keep_rates(things):
     optimizers = [each for each in things if hasattr(each, "apply_gradients")]
-    BEFORE[:] = [(each, rate_of(each)) for each in optimizers]
+    RATES_BEFORE[:] = [(each, rate_of(each)) for each in optimizers]
 
 
 def rate_of(optimizer):
@@ -41,11 +41,11 @@ def rate_of(optimizer):
 
 
 def restored(_, args, options):
-    for optimizer, before in BEFORE:
+    for optimizer, before in RATES_BEFORE:
         after = rate_of(optimizer)
         if before is not None and after is not None and abs(before - after) > 1e-6 * abs(before):
             listed = optimizer.variables
             listed = listed() if callable(listed) else listed
             held = variables.numbers_of(listed)
             note("rate", before=before, after=after, variables=held, at=where())
-    BEFORE.clear()
+    RATES_BEFORE.clear()

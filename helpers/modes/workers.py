@@ -25,7 +25,7 @@ from .trial import run_here
 
 WORKER = "helpers.modes.workers"
 SECONDS = 180
-GRACE = 5  # seconds that the others get once one task has failed
+AFTER_FAILURE = 5  # seconds that the others get once one task has failed
 
 
 def place(setup):
@@ -107,9 +107,11 @@ def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
     answers, deadline = {}, time.monotonic() + SECONDS
     while len(answers) < len(tasks):
         waiting = [task for task in tasks if task not in answers]
-        answers |= {task: said for task in waiting if (said := look(started[task], task, folder))}
+        answers |= {
+            task: said for task in waiting if (said := heard_from(started[task], task, folder))
+        }
         if failed(answers):  # then others may wait for it for ever
-            deadline = min(deadline, time.monotonic() + GRACE)
+            deadline = min(deadline, time.monotonic() + AFTER_FAILURE)
         if time.monotonic() > deadline:
             break
         time.sleep(ask.PAUSE)
@@ -120,7 +122,7 @@ def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
     return [revive([answer[i] for answer in heard]) for i in range(jobs)]
 
 
-def look(process, task, folder: Path) -> list[dict] | None:
+def heard_from(process, task, folder: Path) -> list[dict] | None:
     """What a task has answered by now."""
     file, name = answer_place(folder, task), f"worker process {task[0]} {task[1]}"
     with contextlib.suppress(TimeoutError):
