@@ -27,7 +27,7 @@ def collected(folder):
 @pytest.fixture(autouse=True)
 def in_short(monkeypatch):
     monkeypatch.setattr(workers, "SECONDS", 0.2)
-    monkeypatch.setattr(workers, "GRACE", 0.05)
+    monkeypatch.setattr(workers, "AFTER_FAILURE", 0.05)
 
 
 def test_all_answers_count(tmp_path):

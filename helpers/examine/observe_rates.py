@@ -11,14 +11,14 @@ def watch_checkpoint_rates():
     import tensorflow as tf
 
     for name in ("restore", "read"):
-        hook(tf.train.Checkpoint, name, restoring_rates, restored, "rates")
+        hook(tf.train.Checkpoint, name, about_to_restore, restored, "rates")
 
 
 def watch_model_rates(model):
     hook(definer(model, "load_weights"), "load_weights", loading, restored, "rates")
 
 
-def restoring_rates(args, options):
+def about_to_restore(args, options):
     import tensorflow as tf
 
     keep_rates(tf.train.TrackableView(args[0]).descendants())

@@ -108,7 +108,7 @@ def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
     while len(answers) < len(tasks):
         waiting = [task for task in tasks if task not in answers]
         answers |= {
-            task: said for task in waiting if (said := answer_in(started[task], task, folder))
+            task: said for task in waiting if (said := heard_from(started[task], task, folder))
         }
         if failed(answers):  # then others may wait for it for ever
             deadline = min(deadline, time.monotonic() + AFTER_FAILURE)
@@ -122,7 +122,7 @@ def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
     return [revive([answer[i] for answer in heard]) for i in range(jobs)]
 
 
-def answer_in(process, task, folder: Path) -> list[dict] | None:
+def heard_from(process, task, folder: Path) -> list[dict] | None:
     """What a task has answered by now."""
     file, name = answer_place(folder, task), f"worker process {task[0]} {task[1]}"
     with contextlib.suppress(TimeoutError):

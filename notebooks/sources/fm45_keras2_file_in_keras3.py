@@ -5,7 +5,7 @@
 # `load_model` raises. A checkpoint restores the biases and leaves the kernels as they are, without a word.
 #
 # ```text
-# Keras 3  TypeError: MeanSquaredError.__init__() got an unexpected keyword argument 'fn'
+# Keras 3  TypeError: … MeanSquaredError.__init__() got an unexpected keyword argument 'fn'
 # Keras 2  TypeError: … Unrecognized keyword arguments: ['batch_shape']
 # ```
 #
