@@ -21,6 +21,7 @@ from .running import Running
 PACKAGE = "strategy_clinic_observer"  # what the observer is called in the program's process
 # What comes along, as it lies in the clinic: the observer, and what describes a TPU.
 OBSERVER_MODULES = (
+    "base/installed.py",
     "base/privates.py",
     "base/refusals.py",
     "switches/runtime.py",
