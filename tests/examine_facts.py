@@ -49,3 +49,15 @@ def updated(**changes):
 
 def ended(**changes):
     return {"fact": "ended", "how": "finished", "values": {}, "apart": [], "late": []} | changes
+
+
+def loaded(**changes):
+    usual = {"how": "load", "path": "ck-1", "numbers": [2], "single": [2], "scope": True}
+    return fact("loaded", **usual | {"replicas": 2} | changes)
+
+
+def written(**changes):
+    return fact("written", **{"number": 1, "by": "user", "replicas": 2, "at": OTHER} | changes)
+
+
+MINE = variable(1, maker="user")

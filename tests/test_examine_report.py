@@ -1,18 +1,13 @@
-"""The examiner's reports, the lines that it blames, and its answers to what cannot be examined. No TensorFlow."""
+"""The examiner's reports and the lines that it blames. No TensorFlow."""
 
-import ast
 import json
 import os
-import shutil
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from helpers import cli
-from helpers.base import files
-from helpers.base.refusals import Refused
-from helpers.examine import examination, launch, places, report
+from helpers.examine import examination, places, report
 from helpers.examine.facts import Examination, Finding, Observation, read_facts
 
 
@@ -232,124 +227,3 @@ def test_facts_are_read_up_to_where_they_were_cut_off(tmp_path):
     path.write_text('{"fact": "started"}\n{"fact": "end')
     assert read_facts(path) == ({"fact": "started"},)
     assert read_facts(tmp_path / "none") == ()
-
-
-# What cannot be examined
-
-
-def refusal(capsys, *words):
-    assert cli.main(["examine", *words]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    return told[0]
-
-
-@pytest.mark.parametrize(
-    "words, says",
-    [
-        ([], "Which program?"),
-        (["-m"], "Which program?"),
-        (["none.py"], "There is no file 'none.py'"),
-        (["--python", "no-python", "train.py"], "is no Python"),
-        (["--keras", "2,3", "train.py"], "one generation"),
-        (["--keras", "4", "train.py"], "valid: 2, 3"),
-        (["--devices", "0", "train.py"], "whole numbers from 1 to 8"),
-        (["--devices", "two", "train.py"], "whole numbers from 1 to 8"),
-        (["--limit", "0", "train.py"], "--limit"),
-        (["--json", "none/it.json", "train.py"], "no folder to write 'none/it.json' into"),
-        (["--patients", "fm99"], "mode = 'fm99' is not known here"),
-        (["--patients", "fm01", "--keras", "2"], "mode = '--keras' is not known here"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_mistake_is_one_sentence(words, says, script, capsys, monkeypatch):
-    monkeypatch.chdir(os.path.dirname(script))
-    assert says in refusal(capsys, *words)
-
-
-def test_an_interpreter_without_tensorflow(tmp_path, script):
-    bare = tmp_path / "python"
-    bare.write_text("#!/bin/sh\nexit 1\n")
-    bare.chmod(0o755)
-    program = launch.Case(("train.py",), tmp_path, python=str(bare))
-    with pytest.raises(Refused, match="has no TensorFlow"):
-        launch.require_program(program)
-
-
-def test_an_interpreter_that_the_observer_does_not_suit(tmp_path, script):
-    other = tmp_path / "python"
-    other.write_text("#!/bin/sh\necho too old\n")
-    other.chmod(0o755)
-    place = launch.Workplace(launch.Case(("train.py",), tmp_path, python=str(other)))
-    with place, pytest.raises(Refused, match="cannot start in .*: too old"):
-        place.run("watched", 1)
-
-
-def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
-    """TensorFlow 2.18 runs on Python 3.9; what describes a TPU is imported apart."""
-    for name in launch.OBSERVER_MODULES:
-        if name.startswith("examine/") and "tpu" not in name:
-            ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
-
-
-def test_a_script_is_run_in_the_copy_wherever_it_was_named_from(tmp_path, script):
-    assert launch.script_in(tmp_path, script) == "train.py"
-    assert launch.script_in(tmp_path, "sub/../train.py") == "train.py"
-    assert launch.script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
-
-
-def test_a_folder_is_copied_with_what_it_reaches(tmp_path, script):
-    folder, beside = tmp_path / "program", tmp_path / "data"
-    folder.mkdir()
-    beside.write_text("numbers")
-    (folder / "link").symlink_to("../data")
-    os.mkfifo(folder / "pipe")
-    with launch.Workplace(launch.Case(("train.py",), folder)) as place:
-        assert (
-            (place.copy / "link").read_text() == (place.copy / "../data").read_text() == "numbers"
-        )
-        assert sorted(os.listdir(place.copy)) == ["link"]
-
-
-def test_a_folder_that_cannot_be_copied(tmp_path, script, monkeypatch):
-    def refused(*_, **__):
-        raise shutil.Error([("train.py", "copy", "no permission")])
-
-    monkeypatch.setattr(shutil, "copytree", refused)
-    with pytest.raises(Refused, match="cannot be copied, .*: 'train.py' in it: no permission"):
-        launch.Workplace(launch.Case(("train.py",), tmp_path))
-
-
-def brought_along(name: str) -> set[str]:
-    """The modules of the clinic that one of the observer's imports, at its top or inside a function."""
-    found, here = set(), Path(name).parent
-    for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            place = here if node.level == 1 else here.parent
-            place = place / (node.module or "").replace(".", "/")
-            inner = {f"{place / alias.name}.py" for alias in node.names}
-            found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
-    return found
-
-
-def test_the_observer_comes_with_all_that_it_imports():
-    wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
-    assert wanted - set(launch.OBSERVER_MODULES) == set()
-    assert {"switches/tpu.py", "base/refusals.py", "examine/notes.py"} <= wanted
-
-
-def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
-    monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
-    with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
-        launch.require_small(tmp_path)
-
-
-@pytest.mark.parametrize("warm, kept", [(None, "/theirs"), ("/socket", "observer.pyz:/theirs")])
-def test_a_program_finds_what_its_reader_finds(tmp_path, monkeypatch, warm, kept):
-    monkeypatch.setenv("PYTHONPATH", "/theirs")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    (tmp_path / "theirs").mkdir()
-    program = launch.Case(("train.py",), tmp_path / "theirs", warm=warm)
-    with launch.Workplace(program) as place:
-        given = place.environment()
-    assert given["PYTHONPATH"].endswith(kept) and given["CUDA_VISIBLE_DEVICES"] == "-1"
