@@ -1,9 +1,8 @@
-"""Silent modes that one run shows in what it traces and in what it reports. Rules from runs to findings."""
+"""What a run shows of tracing: steps that are traced again and again, and functions traced inside a step."""
 
 import ast
 
 from . import places
-from .compare import Parting
 from .facts import Finding, Observation
 from .silent import each_run, observed
 
@@ -72,30 +71,3 @@ def traces(node) -> bool:
     """Whether this is `tf.function`, or a call of it."""
     node = node.func if isinstance(node, ast.Call) else node
     return isinstance(node, ast.Attribute) and node.attr == "function"
-
-
-def reported_otherwise(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
-    """fm44: on other numbers of devices the same evaluation has the same loss, and a metric has another value."""
-    by_count = {run.replicas(): run for run in runs if run.ended == "finished"}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    told = zip(by_count[few].of("reported"), by_count[many].of("reported")) if few < many else ()
-    for one, other in told:
-        names = [name for name in one["values"] if parted(one["values"], other["values"], name)]
-        if names and other["compiled"] and agree(one["values"], other["values"], "loss"):
-            left, right = one["values"][names[0]], other["values"][names[0]]
-            says = f"{names[0]} is {left:.6g} on {few} devices and {right:.6g} on {many}, by the same loss"
-            at = places.from_choice(other["compiled"])
-            return [Finding("fm44", at, says, f"compared {few} and {many} devices", (few, many))]
-    return []
-
-
-def agree(one: dict, other: dict, name: str, share: float = 1e-4) -> bool:
-    return (
-        name in one
-        and name in other
-        and abs(one[name] - other[name]) <= share * (1e-6 + abs(one[name]))
-    )
-
-
-def parted(one: dict, other: dict, name: str) -> bool:
-    return name in other and name != "loss" and not agree(one, other, name, 1e-2)

@@ -21,7 +21,6 @@ RULES = {
     "fm37": devices.scaled_gradient,
     "fm38": silent.replicas_apart,
     "fm43": newer_a.traced_again,
-    "fm44": newer_a.reported_otherwise,
 }
 
 
