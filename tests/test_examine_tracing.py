@@ -1,7 +1,7 @@
-"""Rules of the examiner for what a run traces and reports, on facts alone: what each must say, and must not say."""
+"""Rules of the examiner for what a run traces, on facts alone: what each must say, and must not say."""
 
 import pytest
-from examine_facts import LINE, OTHER, fact, modes, run, strategy
+from examine_facts import fact, modes, run
 
 from helpers.examine.tracing import by_source, nested_function
 
@@ -74,40 +74,3 @@ def test_one_message_of_two_modes_is_told_apart_by_the_program(tmp_path, program
         assert (
             by_source(first, {"text": "must specify an aggregation"}, frames(path, line)) == first
         )
-
-
-# fm44
-
-
-def reported(**values):
-    return fact("reported", values={"loss": 1.0, "error": 2.0} | values, compiled=LINE) | {
-        "at": OTHER
-    }
-
-
-def on_two(fact_of_one, fact_of_two, **options):
-    return modes(run(strategy(1), fact_of_one, devices=1), run(strategy(2), fact_of_two, **options))
-
-
-def test_a_metric_that_parts_while_the_loss_agrees():
-    assert on_two(reported(), reported(error=4.0)) == [("fm44", 7)]
-    assert on_two(reported(), reported(error=float("nan"))) == [("fm44", 7)]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        reported(),
-        reported(error=2.000001),
-        reported(error=4.0, loss=1.1),
-        reported(error=4.0) | {"compiled": []},
-    ],
-    ids=["the same", "rounded", "another loss", "no place"],
-)
-def test_a_metric_that_does_not_part(other):
-    assert on_two(reported(), other) == []
-
-
-def test_runs_that_did_not_end_are_not_compared():
-    assert on_two(reported(), reported(error=4.0), ended="raised") == []
-    assert modes(run(strategy(2), reported()), run(strategy(2), reported(error=4.0))) == []

@@ -95,30 +95,3 @@ def examples_of(run: Observation) -> int:
     """In one step of all replicas: as batches were taken, or as models were called."""
     batches = [run.processes() * sum(each["sizes"]) for each in run.of("batch")]
     return max(batches or [each["size"] * each["replicas"] for each in run.of("called")], default=0)
-
-
-def reported_otherwise(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
-    """fm44: on other numbers of devices the same evaluation has the same loss, and a metric has another value."""
-    by_count = {run.replicas(): run for run in runs if run.ended == "finished"}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    told = zip(by_count[few].of("reported"), by_count[many].of("reported")) if few < many else ()
-    for one, other in told:
-        names = [name for name in one["values"] if parted(one["values"], other["values"], name)]
-        if names and other["compiled"] and agrees(one["values"], other["values"], "loss"):
-            left, right = one["values"][names[0]], other["values"][names[0]]
-            says = f"{names[0]} is {left:.6g} on {few} devices and {right:.6g} on {many}, by the same loss"
-            at = places.from_choice(other["compiled"])
-            return [Finding("fm44", at, says, f"compared {few} and {many} devices", (few, many))]
-    return []
-
-
-def agrees(one: dict, other: dict, name: str, share: float = 1e-4) -> bool:
-    return (
-        name in one
-        and name in other
-        and abs(one[name] - other[name]) <= share * (1e-6 + abs(one[name]))
-    )
-
-
-def parted(one: dict, other: dict, name: str) -> bool:
-    return name in other and name != "loss" and not agrees(one, other, name, 1e-2)

@@ -32,7 +32,6 @@ OBSERVER_MODULES = (
     "examine/observe.py",
     "examine/observe_variables.py",
     "examine/observe_training.py",
-    "examine/observe_reports.py",
     "examine/observe_tracing.py",
     "examine/observe_files.py",
     "examine/observe_rates.py",

@@ -5,7 +5,6 @@ import sys
 import weakref
 
 from . import observe_files as files
-from . import observe_reports as reports
 from . import observe_training as training
 from . import observe_variables as variables
 from .hooks import definer, hook, hook_everywhere, hook_new, hook_property, replace_in
@@ -27,7 +26,6 @@ def watch_keras(package: str):
     model.__call__ = passed_on(calling)  # of models alone, not of each of their layers
     hook(model, "__call__", None, model_called)
     hook_property(definer(model, "trainable_variables"), "trainable_variables", asked_for_weights)
-    reports.watch_reports(model)
     for name in {"apply", "apply_gradients"}:
         if hasattr(optimizer, name):
             listen_to_updates(definer(optimizer, name), name)

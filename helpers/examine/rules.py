@@ -21,7 +21,6 @@ RULES = {
     "fm37": devices.scaled_gradient,
     "fm38": silent.replicas_apart,
     "fm43": tracing.traced_again,
-    "fm44": devices.reported_otherwise,
     "fm46": rates.rate_replaced,
 }
 # The same modes where replicas are processes, which see no more than their own part each.

@@ -194,7 +194,7 @@ WAYS = {
     "in the step": (in_the_step, {}),
     "in a tf.function in the step": (nested, {}),
     "in a tf.range loop": (looped, {}),
-    "only gradients in a tf.function": (gradients_nested, {}),
+    "only the gradients in one": (gradients_nested, {}),
     "use_ema": (in_the_step, {"use_ema": True}),
     "ema_overwrite_frequency": (in_the_step, {"use_ema": True, "ema_overwrite_frequency": 2}),
     "LossScaleOptimizer": (scaled, {}),
