@@ -167,7 +167,7 @@ def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_pa
     poor = Clinic(installed.python, installed.environment | found_first)
     assert poor.ask(empty, poor.python, "-m", "helpers", "triage", text=SYMPTOM).startswith("fm15")
     with pytest.raises(
-        AssertionError, match="of an error in a file of wordings: none of the modes"
+        AssertionError, match="of an error in a file of wordings: no wording that I know"
     ):
         require_all_wordings(poor, empty)
 

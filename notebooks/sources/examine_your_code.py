@@ -7,8 +7,8 @@
 # %% [markdown]
 # ## What is to be examined
 #
-# `program` is the text of a program of yours, or the path of a `.py` or `.ipynb` file; empty, it is the example below. `counts` are
-# the numbers of devices to compare, and `keras` is 2 or 3.
+# `program` is the text of a program of yours, or the path of a `.py` or `.ipynb` file; empty, it is the example below.
+# `counts` are the numbers of devices to compare, and `keras` is 2 or 3.
 
 # %% tags=["parameters"]
 program = ""
@@ -76,7 +76,7 @@ box = examiner.program_box()
 #   What is merely suspicious is not told. *Nothing found* means that no rule has seen anything, not that there is nothing.
 # - Programs are compared at the same global batch, and only if they repeat themselves on the same devices.
 # - In a notebook, lines are counted in each cell. Magics and shell lines are left out, and the card says which.
-# - In any notebook, after `%load_ext helpers`, `%%examine` above a cell examines that cell, with the cells that ran before it if it
-#   uses names of theirs.
-# - `clinic examine train.py` does the same in a terminal. `--restart` also kills the program after its first checkpoint and starts
-#   it again, since what a checkpoint lacks shows only then.
+# - In any notebook, after `%load_ext helpers`, `%%examine` above a cell examines that cell, with the cells that ran before it if
+#   it uses names of theirs.
+# - `clinic examine train.py` does the same in a terminal. `--restart` also kills the program after its first checkpoint and
+#   starts it again, since what a checkpoint lacks shows only then.
