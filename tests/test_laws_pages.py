@@ -120,6 +120,7 @@ def law_outputs() -> list[str]:
             everywhere
             or "widgets" in notebook.metadata
             or MACHINE_BOUND.search(compared_text(notebook))
+            or "site-packages" in path.read_text()  # also in what is stored for programs
         ):
             problems.append(path.name)
     return problems
@@ -198,6 +199,7 @@ def orphan(root):
 
 
 MUTATIONS = [
+    ("law_outputs", edit(f"{FM25}.ipynb", '"FM25 setup', '"/lib/site-packages')),
     ("law_names", edit(SOURCE, 'id="fm25"', 'id="fm26"')),
     ("law_names", edit(SOURCE, "# # FM25. Loading", "# # FM25. On loading")),
     ("law_names", copied_notebook),

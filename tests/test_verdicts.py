@@ -250,3 +250,9 @@ def test_the_useful_line_has_words(end):
         == "config={'a': 1,"
     )
     assert last_line(ValueError(end)) == ""
+
+
+def test_the_lines_of_a_key_error_are_lines():
+    told = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
+    assert last_line(KeyError(told)) == "'no such variable'"
+    assert last_line(KeyError("no such variable")) == "'no such variable'"

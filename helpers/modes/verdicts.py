@@ -51,12 +51,18 @@ class Verdict:
 
 def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    lines = [line.strip() for line in in_lines(error).splitlines()]
     plain = [
         line for line in map(without_names, lines) if re.search(r"\w", line) and not is_node(line)
     ]
     last = compiler_error(lines) or root_error(lines) or (plain[-1] if plain else "")
     return without_names(last.removeprefix(f"{type(error).__name__}: "))
+
+
+def in_lines(error: Exception) -> str:
+    """What an error says. The text of a KeyError is the repr of its argument, in which line breaks are no line breaks."""
+    given = error.args[0] if isinstance(error, KeyError) and error.args else ""
+    return given if "\n" in str(given) else str(error)
 
 
 def is_node(line: str) -> bool:
