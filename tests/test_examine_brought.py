@@ -194,4 +194,4 @@ def test_an_exception_goes_its_way_and_is_named(tensorflow):
         step = tf.function(lambda: tf.distribute.get_replica_context().merge_call(lambda s: None))
         inner = tf.function(step)
         strategy.run(tf.function(lambda: inner()))
-    assert [each.mode for each in found] == ["fm15"]
+    assert [each.mode for each in found] == ["fm40"]
