@@ -64,6 +64,7 @@ from tensorflow.python.distribute import input_ops
 from helpers import Proof, build_strategy, experiment, figures
 
 warnings.filterwarnings("ignore", "Your input ran out of data")  # see below; not for your script
+warnings.filterwarnings("ignore", "`shuffle=True` was passed")
 EXAMPLES, GLOBAL = 16, 8
 EPOCHS, STEPS = 2, 2
 

@@ -70,11 +70,17 @@ clinic = helpers.open("fm45", strategy, devices, save_format, keras)
 # %%
 import importlib
 import tempfile
+import warnings
 
 import numpy as np
 import tensorflow as tf
 
 from helpers import Proof, build_strategy, experiment, figures, formats
+
+warnings.filterwarnings(
+    "ignore", "You are saving your model as an HDF5"
+)  # that is what the page is about
+warnings.filterwarnings("ignore", "Skipping variable loading")
 
 FILES = {"keras": "model.keras", "h5": "model.h5", "weights_h5": "model.weights.h5"}
 
