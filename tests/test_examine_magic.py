@@ -63,7 +63,10 @@ def test_cells_that_ran_before_come_along_where_they_are_needed(shell, capsys):
         ("%%examine --nothing\nx = 1", "--nothing"),
     ],
 )
-def test_a_cell_that_cannot_be_examined_is_one_sentence(shell, capsys, text, says):
+def test_a_cell_that_cannot_be_examined_is_one_sentence(
+    shell, capsys, text, says, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # a folder that can be copied, however large this one is
     shell.run_cell(text, store_history=True)
     said = capsys.readouterr()
     assert says in said.out + said.err and (said.out + said.err).strip().count("\n") == 0
