@@ -9,14 +9,12 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from conftest import ROOT
 
-from helpers.base import files
 from helpers.base.refusals import Refused
-from helpers.examine import launch, patients, rules, score
+from helpers.examine import patients, rules, score
 
 SCORED = [
     "fm01",
@@ -162,24 +160,3 @@ def test_a_patient_under_another_strategy():
     assert [each.devices for each in setups.values()] == [1, 4, 8]
     with pytest.raises(Refused, match="none for one process"):
         patients.chosen_patients(["fm26"], 3, "multi_worker")
-
-
-# What goes into a program's process
-
-
-def brought_along(name: str) -> set[str]:
-    """The modules of the clinic that one of the observer's imports, at its top or inside a function."""
-    found, here = set(), Path(name).parent
-    for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            place = here if node.level == 1 else here.parent
-            place = place / (node.module or "").replace(".", "/")
-            inner = {f"{place / alias.name}.py" for alias in node.names}
-            found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
-    return found
-
-
-def test_the_observer_comes_with_all_that_it_imports():
-    wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
-    assert wanted - set(launch.OBSERVER_MODULES) == set()
-    assert {"switches/tpu.py", "base/refusals.py", "examine/notes.py"} <= wanted

@@ -17,9 +17,8 @@ def version_of(package: str) -> str | None:
 
     loaded = getattr(sys.modules.get(package), "__version__", None)
     found = loaded or distribution_version(package) or next(brought(package), None)
-    return found and str(
-        Version(found)
-    )  # 2.23.0-dev20261026 and 2.23.0.dev20261026 are one version
+    # One spelling, since 2.23.0-dev20261026 and 2.23.0.dev20261026 are one version.
+    return found and str(Version(found))
 
 
 def brought(package: str):

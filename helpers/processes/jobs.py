@@ -44,9 +44,8 @@ def outcome(place: Path, parameters: dict, seconds: float, environment: dict) ->
     """How a run ended; what it leaves in the folder for temporary files goes with it, even if it is killed."""
     question = {"folder": str(place), "parameters": parameters}
     log, path = place / "log", warm.warm(environment)
-    deadline = (
-        time.monotonic() + seconds
-    )  # not before: a warm process that starts is not the run's own time
+    # Not before: a warm process that starts is not the run's own time.
+    deadline = time.monotonic() + seconds
     process = ask.asked(JOB, question, environment | {"TMPDIR": str(place)}, log, path)
     pool.RUNNING.add(process)
     try:
