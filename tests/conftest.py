@@ -19,11 +19,8 @@ LONGEST = ("test_browser", "test_records")
 
 def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that no worker is left with it at the end."""
-    items.sort(
-        key=lambda item: (
-            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
-        )
-    )
+    rank = {stem: place for place, stem in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 @pytest.fixture(scope="session")
@@ -73,16 +70,26 @@ def project(tmp_path, monkeypatch):
 
 def forget():
     """What triage has read before an edit."""
-    for read in (known.declared_modes, known.wordings, known.described, known.read_vocabulary):
-        read.cache_clear()
-    for made in (
-        knowledge.everything,
-        likeness.trouble,
-        likeness.vocabulary,
-        likeness.stem,
-        likeness.endings,
-    ):
-        made.cache_clear()
+    read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
+    made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings)
+    for each in (*read, *made, knowledge.everything):
+        each.cache_clear()
+
+
+@pytest.fixture
+def magic_shell(tmp_path, monkeypatch):
+    """IPython with `%%examine`, in a folder of its own: a cell is examined in a copy of the folder that one is in."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from helpers.examine import magic
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.setattr(magic, "FAILED", set())
+    made = InteractiveShell()
+    made.run_line_magic("load_ext", "helpers")
+    yield made
+    made.run_line_magic("unload_ext", "helpers")
 
 
 @pytest.fixture(scope="session")

@@ -10,12 +10,11 @@ import nbformat
 import pytest
 from browser import FAILING
 from conftest import ROOT
-from IPython.core.interactiveshell import InteractiveShell
 from nbformat.v4 import new_code_cell, new_notebook
 
 import helpers
 from helpers.base import files
-from helpers.examine import magic, page
+from helpers.examine import page
 from helpers.processes import jobs
 
 pytestmark = pytest.mark.slow
@@ -61,31 +60,22 @@ def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
     assert sorted(os.listdir(tmp_path / "notes")) == ["helpers.py", "train.ipynb"]
 
 
-@pytest.fixture
-def shell(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setattr(magic, "FAILED", set())
-    made = InteractiveShell()
-    made.run_line_magic("load_ext", "helpers")
-    yield made
-    made.run_line_magic("unload_ext", "helpers")
-
-
-def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, shell, capsys):
+def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, magic_shell, capsys):
     first, second = "STEP = 1.0  # a number", COUNTING.replace("(1.0)", "(STEP)")
-    shell.run_cell(first, store_history=True)
-    shell.run_cell(f"%%examine --devices 2\n{second}", store_history=True)
+    magic_shell.run_cell(first, store_history=True)
+    magic_shell.run_cell(f"%%examine --devices 2\n{second}", store_history=True)
     said = capsys.readouterr().out
-    number = len(shell.history_manager.input_hist_raw) - 1
+    number = len(magic_shell.history_manager.input_hist_raw) - 1
     assert "running on 2 devices (watched) ...\n  finished\n" in said
     assert f"cell {number}, line 5  fm23" in said and GUILTY in said
     assert "note: one cell that ran before came along" in said
-    assert "count" not in shell.user_ns
+    assert "count" not in magic_shell.user_ns
 
 
-def test_a_cell_that_hangs_is_told(shell, capsys):
-    shell.run_cell("%%examine --devices 2 --limit 2\nwhile True:\n    pass", store_history=True)
+def test_a_cell_that_hangs_is_told(magic_shell, capsys):
+    magic_shell.run_cell(
+        "%%examine --devices 2 --limit 2\nwhile True:\n    pass", store_history=True
+    )
     assert "hangs with status" in capsys.readouterr().out
 
 
@@ -173,8 +163,8 @@ def counted_by_replicas():
 def test_a_part_of_this_process_is_watched(tensorflow):
     import tensorflow as tf
 
-    kind = type(tf.Variable(0.0))
-    plain = kind.assign, tf.GradientTape.gradient
+    kind, layer = type(tf.Variable(0.0)), tf.keras.layers.Layer
+    plain = kind.assign, tf.GradientTape.gradient, layer.__new__, tf.keras.Model.__call__
     for _ in range(2):  # nothing is left of the first time
         with helpers.watching() as found:
             counted_by_replicas()
@@ -182,8 +172,19 @@ def test_a_part_of_this_process_is_watched(tensorflow):
     with helpers.watching() as found:
         tf.Variable(1.0).assign(2.0)
     assert not found
-    assert plain == (kind.assign, tf.GradientTape.gradient)
+    there = kind.assign, tf.GradientTape.gradient, layer.__new__, tf.keras.Model.__call__
+    assert plain == there
     assert not [name for name in sys.modules if name.startswith("strategy_clinic_watch")]
+
+
+def test_calls_that_trace_again_are_seen_here_too(tensorflow):
+    import tensorflow as tf
+
+    step = tf.function(lambda n: n + 1)
+    with helpers.watching() as found:
+        for n in range(6):
+            step(n)
+    assert [each.mode for each in found] == ["fm43"]
 
 
 def test_an_exception_goes_its_way_and_is_named(tensorflow):

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 import helpers
 from helpers.base.refusals import Refused
@@ -13,16 +12,6 @@ from helpers.examine.facts import Examination, Finding, Observation
 # A cell
 
 
-@pytest.fixture
-def shell(tmp_path, monkeypatch):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setattr(magic, "FAILED", set())
-    made = InteractiveShell()
-    made.run_line_magic("load_ext", "helpers")
-    yield made
-    made.run_line_magic("unload_ext", "helpers")
-
-
 def cells_of(shell, text: str, **options) -> list[int]:
     """The numbers of the cells that come along."""
     asked = SimpleNamespace(**{"alone": False, "with_history": False} | options)
@@ -30,7 +19,7 @@ def cells_of(shell, text: str, **options) -> list[int]:
     return [each.number for each in magic.chosen_cells(text, earlier, asked)]
 
 
-def test_cells_that_ran_before_come_along_where_they_are_needed(shell, capsys):
+def test_cells_that_ran_before_come_along_where_they_are_needed(magic_shell, capsys):
     ran = [
         "%load_ext helpers",
         "import os",
@@ -41,12 +30,12 @@ def test_cells_that_ran_before_come_along_where_they_are_needed(shell, capsys):
         "!true",
     ]
     for text in ran:
-        shell.run_cell(text, store_history=True)
-    assert cells_of(shell, "print(z)") == [2, 4, 6]
-    assert cells_of(shell, "def f():\n    return os.name") == [2, 4, 6]
-    assert cells_of(shell, "import os\nprint(os.name)") == []
-    assert cells_of(shell, "import os", with_history=True) == [2, 4, 6]
-    assert cells_of(shell, "print(z)", alone=True) == []
+        magic_shell.run_cell(text, store_history=True)
+    assert cells_of(magic_shell, "print(z)") == [2, 4, 6]
+    assert cells_of(magic_shell, "def f():\n    return os.name") == [2, 4, 6]
+    assert cells_of(magic_shell, "import os\nprint(os.name)") == []
+    assert cells_of(magic_shell, "import os", with_history=True) == [2, 4, 6]
+    assert cells_of(magic_shell, "print(z)", alone=True) == []
 
 
 @pytest.mark.parametrize(
@@ -63,20 +52,17 @@ def test_cells_that_ran_before_come_along_where_they_are_needed(shell, capsys):
         ("%%examine --nothing\nx = 1", "--nothing"),
     ],
 )
-def test_a_cell_that_cannot_be_examined_is_one_sentence(
-    shell, capsys, text, says, tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)  # a folder that can be copied, however large this one is
-    shell.run_cell(text, store_history=True)
+def test_a_cell_that_cannot_be_examined_is_one_sentence(magic_shell, capsys, text, says):
+    magic_shell.run_cell(text, store_history=True)
     said = capsys.readouterr()
     assert says in said.out + said.err and (said.out + said.err).strip().count("\n") == 0
 
 
-def test_unloaded_it_is_gone(shell):
-    assert "examine" in shell.magics_manager.magics["cell"]
-    helpers.unload_ipython_extension(shell)
-    assert "examine" not in shell.magics_manager.magics["cell"]
-    helpers.load_ipython_extension(shell)
+def test_unloaded_it_is_gone(magic_shell):
+    assert "examine" in magic_shell.magics_manager.magics["cell"]
+    helpers.unload_ipython_extension(magic_shell)
+    assert "examine" not in magic_shell.magics_manager.magics["cell"]
+    helpers.load_ipython_extension(magic_shell)
 
 
 # The field

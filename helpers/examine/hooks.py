@@ -9,6 +9,7 @@ import types
 from .notes import THREAD, acted, guarded
 
 REPLACED: list = []  # each function that tells us, as it was
+INHERITED = object()  # stands for what a class had from another, and not of its own
 
 
 def hook(owner, name: str, before=None, after=None, level=""):
@@ -37,7 +38,7 @@ def hook(owner, name: str, before=None, after=None, level=""):
 
 
 def replace_in(owner, name: str, new):
-    REPLACED.append((owner, name, vars(owner)[name]))
+    REPLACED.append((owner, name, vars(owner).get(name, INHERITED)))
     setattr(owner, name, new)
 
 
@@ -45,7 +46,7 @@ def unhook():
     """Everything as it was; the last that was put in is the first to go."""
     while REPLACED:
         owner, name, plain = REPLACED.pop()
-        setattr(owner, name, plain)
+        delattr(owner, name) if plain is INHERITED else setattr(owner, name, plain)
 
 
 def hook_property(owner, name: str, after):
@@ -71,7 +72,7 @@ def hook_new(kind, after):
         guarded(after, made)
         return made
 
-    kind.__new__ = staticmethod(new)
+    replace_in(kind, "__new__", staticmethod(new))
 
 
 def hook_everywhere(package: str, function, after):

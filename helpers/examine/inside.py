@@ -14,17 +14,6 @@ from . import report, rules
 from .facts import Examination, Observation, read_facts
 
 COUNTER = itertools.count()
-# What is watched in a package, once it is imported.
-WATCHES = {
-    "tensorflow": (
-        "observe_variables.watch_variables",
-        "observe_training.watch_training",
-        "observe_files.watch_checkpoints",
-    ),
-    "keras": ("observe_keras.watch_keras",),
-    "tf_keras": ("observe_keras.watch_keras",),
-    "numpy": ("observe_files.watch_numpy",),
-}
 
 
 class Found(list):
@@ -73,17 +62,7 @@ def fresh_observer():
 def begin_watch(observe, facts: Path):
     observe.SETTINGS.facts = str(facts)
     observe.note("started", devices=1)
-    observe.act_on({name: watcher(observe, name) for name in WATCHES})
-
-
-def watcher(observe, package: str):
-    def watch():
-        for path in WATCHES[package]:
-            module, function = path.split(".")
-            given = (package,) if function == "watch_keras" else ()
-            getattr(sys.modules[f"{observe.__package__}.{module}"], function)(*given)
-
-    return watch
+    observe.act_on(dict(observe.WATCHES))
 
 
 def end_watch(observe):

@@ -51,13 +51,7 @@ def main():
 
 def act_on_imports():
     """At once where a module is there already, as in a process that was forked from one that has it."""
-    actions = {
-        "tensorflow": tensorflow_is_here,
-        "keras": lambda: observe_keras.watch_keras("keras"),
-        "tf_keras": lambda: observe_keras.watch_keras("tf_keras"),
-        "numpy": numpy_is_here,
-    }
-    act_on(actions)
+    act_on(WATCHES | {"tensorflow": tensorflow_is_here, "numpy": numpy_is_here})
 
 
 def act_on(actions: dict):
@@ -103,13 +97,26 @@ def tensorflow_is_here():
         tf.config.set_logical_device_configuration(cpu, parts)
     if SETTINGS.seed:
         tf.random.set_seed(SEED)
+    watch_tensorflow()
+    acted(tpu_if_asked_for)
+    note("tensorflow", version=tf.__version__)
+
+
+def watch_tensorflow():
     observe_variables.watch_variables()
     observe_training.watch_training()
     observe_tracing.watch_tracing()
     observe_files.watch_checkpoints()
     observe_rates.watch_checkpoint_rates()
-    acted(tpu_if_asked_for)
-    note("tensorflow", version=tf.__version__)
+
+
+# What is watched in a package, once it is imported.
+WATCHES = {
+    "tensorflow": watch_tensorflow,
+    "keras": lambda: observe_keras.watch_keras("keras"),
+    "tf_keras": lambda: observe_keras.watch_keras("tf_keras"),
+    "numpy": observe_files.watch_numpy,
+}
 
 
 def tpu_if_asked_for():

@@ -23,7 +23,9 @@ def watch_keras(package: str):
     model, optimizer = keras.Model, keras.optimizers.Optimizer
     hook(definer(model, "__init__"), "__init__", None, model_made)
     calling = definer(model, "__call__")
-    model.__call__ = passed_on(calling)  # of models alone, not of each of their layers
+    replace_in(
+        model, "__call__", passed_on(calling)
+    )  # of models alone, not of each of their layers
     hook(model, "__call__", None, model_called)
     hook_property(definer(model, "trainable_variables"), "trainable_variables", asked_for_weights)
     for name in {"apply", "apply_gradients"}:
