@@ -46,8 +46,11 @@ def run_tasks(place: Workplace, kind: str, *options: str) -> list[Observation]:
 def wait_for(tasks: list, limit: float):
     """Until all have come to their ends, or until one has failed and the others had their time."""
     latest = time.monotonic() + limit
-    while time.monotonic() < latest and not all(each.over for each in tasks):
-        if any(each.failed for each in tasks):
+    while time.monotonic() < latest:
+        over = [each for each in tasks if each.over]
+        if len(over) == len(tasks):
+            return
+        if any(each.failed for each in over):
             latest = min(latest, time.monotonic() + AFTER_A_FAILURE)
         time.sleep(BETWEEN_LOOKS)
 
@@ -74,7 +77,8 @@ class Task:
 
     @property
     def failed(self) -> bool:
-        return self.over and self.ended().get("status", 1) != 0
+        """Of one that is over: whether it came to no good end."""
+        return self.ended().get("status", 1) != 0
 
     def observed(self, over: bool, answers: bool) -> Observation:
         ended = self.ended().get("status", self.running.process.returncode)

@@ -15,7 +15,7 @@ def from_mean(at) -> tuple:
     frames, seen = [at[0]], []
     while frames:
         frame = frames.pop(0)
-        if any(each in MEANS and not ends_of(frame, each) for each in calls_of(frame)):
+        if any(each in MEANS and not ends_of(frame, each) for each in places.calls_in(frame)):
             return tuple(at) if frame == at[0] else (frame, *at)
         seen.append(frame)
         frames += [each for each in sources_of(frame) if each not in seen]
@@ -24,19 +24,12 @@ def from_mean(at) -> tuple:
 
 def into_step(at, method: str) -> tuple:
     """The line that calls a method in the step that is given to `run` here: of a step in a traced function no frame is left."""
-    if not at or method in calls_of(at[0]):
+    if not at or method in places.calls_in(at[0]):
         return tuple(at)
     name = places.given_to_run(at[0])
     calls = [each for each in places.defined_in(at[0], name) if isinstance(each, ast.Call)]
     lines = [each.lineno for each in calls if places.called_name(each) == method]
     return ([at[0][0], lines[0], name], *at) if lines else tuple(at)
-
-
-def calls_of(frame) -> list[str]:
-    """The names of the functions that a line calls."""
-    statement = places.statement_at(frame)
-    nodes = ast.walk(statement) if statement else ()
-    return [places.called_name(each) for each in nodes if isinstance(each, ast.Call)]
 
 
 def sources_of(frame) -> list:
@@ -51,7 +44,7 @@ def sources_of(frame) -> list:
         for line in sorted(lines, reverse=True)
         if line < frame[1] and names & names_given(lines[line])
     ]
-    return [*given, *(end for name in calls_of(frame) for end in ends_of(frame, name))]
+    return [*given, *(end for name in places.calls_in(frame) for end in ends_of(frame, name))]
 
 
 def is_assignment(node) -> bool:

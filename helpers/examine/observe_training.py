@@ -12,10 +12,8 @@ RUNS: dict = {}  # by the way to a `strategy.run`, the lines on it, innermost fi
 SIZES: list = []  # how many examples each replica got last
 RESULT: list = []  # what the last `strategy.run` gave
 LOOKED = {"looks": 0, "told": 0}
-MOST_LOOKS, MOST_TOLD = (
-    24,
-    3,
-)  # calls after which trained variables are looked at, and steps that are told
+# Calls after which trained variables are looked at, and steps that are told.
+MOST_LOOKS, MOST_TOLD = 24, 3
 AT_END: list = []  # what to do before the program is ended early
 
 
@@ -129,11 +127,10 @@ def look():
 
 def slots() -> dict:
     """What optimizers keep of the first gradients: some divide their updates by it, so that no update shows a factor."""
-    kept = [
-        each for each in variables.alive() if each.maker == "optimizer" and each.ref().shape.rank
-    ]
-    first = LOOKED["told"] == 1
-    return {each.number: variables.samples_of(each) for each in kept} if first else {}
+    if LOOKED["told"] > 1:
+        return {}
+    kept = [each for each in variables.alive() if each.maker == "optimizer"]
+    return {each.number: variables.samples_of(each) for each in kept if each.ref().shape.rank}
 
 
 # Data

@@ -97,6 +97,13 @@ def called_name(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
+def calls_in(frame) -> list[str]:
+    """The names of the functions that a line calls."""
+    statement = statement_at(frame)
+    nodes = ast.walk(statement) if statement else ()
+    return [called_name(each) for each in nodes if isinstance(each, ast.Call)]
+
+
 def from_value(at, methods: tuple) -> tuple:
     """The line that gave the first name_given its value: an assignment in the same function, or what a caller passed."""
     if not at:

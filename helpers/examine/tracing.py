@@ -22,22 +22,15 @@ def traced_again(run: Observation) -> list[Finding]:
 def given_at(fact: dict) -> tuple:
     """The line in which the argument got its value, or else the call."""
     frame = fact["at"][0]
-    name = places.name_given(frame, tuple(called_in(frame)), fact["place"])
+    name = places.name_given(frame, tuple(places.calls_in(frame)), fact["place"])
     made = places.assigned_before(frame, name) if name else None
     return tuple([made, *fact["at"]] if made else fact["at"])
-
-
-def called_in(frame) -> list[str]:
-    """The names of the functions that are called in a line."""
-    statement = places.statement_at(frame)
-    calls = ast.walk(statement) if statement else ()
-    return [places.called_name(each) for each in calls if isinstance(each, ast.Call)]
 
 
 def nested_function(run: Observation, at) -> tuple:
     """fm40: the line that made a graph of its own of a function which the step calls."""
     for i, frame in enumerate(at):
-        called = called_in(frame)
+        called = places.calls_in(frame)
         lines = [line for name in called for line in made_traced(frame[0], name)]
         if "run" in called:
             break
@@ -54,7 +47,7 @@ def by_source(mode: str, raised: dict, at) -> str:
 
 
 def in_condition(frame) -> bool:
-    called = set(called_in(frame)) & {"cond", "case", "switch_case"}
+    called = set(places.calls_in(frame)) & {"cond", "case", "switch_case"}
     return bool(called) or places.around(frame[0], frame[1], ast.If) is not None
 
 
