@@ -10,7 +10,7 @@ import pytest
 from helpers import cli
 from helpers.base import files
 from helpers.base.refusals import Refused
-from helpers.examine import launch
+from helpers.examine.runs import launch
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def brought_along(name: str) -> set[str]:
     found, here = set(), Path(name).parent
     for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
-            place = here if node.level == 1 else here.parent
+            place = [here, *here.parents][node.level - 1]
             place = place / (node.module or "").replace(".", "/")
             inner = {f"{place / alias.name}.py" for alias in node.names}
             found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
@@ -117,7 +117,7 @@ def brought_along(name: str) -> set[str]:
 def test_the_observer_comes_with_all_that_it_imports():
     wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
     assert wanted - set(launch.OBSERVER_MODULES) == set()
-    assert {"switches/tpu.py", "base/refusals.py", "examine/notes.py"} <= wanted
+    assert {"switches/tpu.py", "base/refusals.py", "examine/observe/notes.py"} <= wanted
 
 
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):

@@ -3,7 +3,7 @@
 import pytest
 from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, updated, variable
 
-from helpers.examine import restarts
+from helpers.examine.runs import restarts
 
 COUNT = variable(1, maker="user", dtype="int64")
 

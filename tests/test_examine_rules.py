@@ -18,7 +18,8 @@ from examine_facts import (
     written,
 )
 
-from helpers.examine import cluster, rules
+from helpers.examine.rules import findings
+from helpers.examine.runs import cluster
 
 
 def test_nothing_is_said_of_nothing():
@@ -218,7 +219,7 @@ def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it(
 
 
 def test_every_rule_is_of_a_mode_that_exists():
-    from helpers.examine import loud
+    from helpers.examine.rules import loud
     from helpers.triage import known
 
-    assert {*rules.RULES, *loud.BLAMED} <= set(known.declared_modes())
+    assert {*findings.RULES, *loud.BLAMED} <= set(known.declared_modes())
