@@ -134,9 +134,9 @@ def watched_run(program: list) -> int:
         stay_if_asked()
         raise
     except BaseException as error:
+        without_us(error)
         guarded(told_error, error)
         end("raised", 1)
-        error.__traceback__ = without_us(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
 
@@ -181,11 +181,24 @@ def told_error(error):
     )
 
 
-def without_us(trace):
-    """A traceback from the program's first line on."""
-    while trace and trace.tb_frame.f_code.co_filename.startswith((HERE, "<frozen runpy")):
+def without_us(error, known=()):
+    """The error, and those that it came from, as they would be if nobody watched: our frames are in none of their tracebacks."""
+    while error is not None and error not in known:
+        error.__traceback__ = frames_of_others(error.__traceback__)
+        known = (*known, error)
+        without_us(error.__cause__, known)
+        error = error.__context__
+
+
+def frames_of_others(trace):
+    frames = []
+    while trace:
+        if not trace.tb_frame.f_code.co_filename.startswith((HERE, "<frozen runpy")):
+            frames.append(trace)
         trace = trace.tb_next
-    return trace
+    for frame, following in zip(frames, [*frames[1:], None]):
+        frame.tb_next = following
+    return frames[0] if frames else None
 
 
 def end(how: str, status: int):

@@ -1,5 +1,6 @@
 """Loud modes: an exception is named by triage, and what was observed before it says which line is to blame."""
 
+from ...modes.verdicts import useful_line
 from ...triage import answer
 from ..facts import Finding, Observation
 from . import places
@@ -19,7 +20,7 @@ def finding_of_error(run: Observation) -> Finding | None:
         return None
     mode = by_source(said.mode, raised, innermost(raised))
     at = blamed(mode, run, raised)
-    words = (raised["text"].strip().splitlines() or [""])[-1].strip()
+    words = useful_line(raised["text"])
     says = f"{raised['error']}: {words.removeprefix(raised['error'] + ': ')}"[:300]
     return Finding(mode, at, says, f"raised on {run.devices} devices", (run.devices,))
 

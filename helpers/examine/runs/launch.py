@@ -29,7 +29,8 @@ OBSERVER_MODULES = (
     "switches/tpu.py",
     *modules_in("examine/observe"),
 )
-NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "venv", "__pycache__", "node_modules", ".tox")
+NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", "node_modules", ".tox")
+ENVIRONMENT = "pyvenv.cfg"  # what lies in a virtual environment, whatever its name
 MOST_BESIDE = 1000  # files and folders beside that of the program, which it may reach by `..`
 LARGEST_FOLDER = 2 << 30  # bytes of a folder that is copied for every run
 NOTHING_MORE: dict = {}
@@ -87,8 +88,8 @@ def script_in(folder: Path, name: str) -> str:
 
 def require_tensorflow(program: Case):
     code = "import importlib.util as u; raise SystemExit(u.find_spec('tensorflow') is None)"
-    try:
-        done = subprocess.run([program.python, "-I", "-c", code], capture_output=True)
+    try:  # not where the program lies, whose files may bear TensorFlow's name
+        done = subprocess.run([program.python, "-c", code], cwd=os.sep, capture_output=True)
     except OSError as error:
         raise Refused(
             f"{program.python!r} cannot be run ({error.strerror}): give another --python."
@@ -102,7 +103,8 @@ def require_tensorflow(program: Case):
 def require_small(folder: Path):
     size = 0
     for place, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if each not in NOT_COPIED(place, folders)]
+        stay = left_behind(place, folders)
+        folders[:] = [each for each in folders if each not in stay]
         size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
         if size > LARGEST_FOLDER:
             raise Refused(
@@ -143,7 +145,11 @@ def copy_folder(folder: Path, copy: Path):
 
 
 def left_behind(place: str, names: list[str]) -> set[str]:
-    special = {name for name in names if not is_copied(os.path.join(place, name))}
+    paths = {name: os.path.join(place, name) for name in names}
+    special = {name for name, path in paths.items() if not is_copied(path)}
+    special |= {
+        name for name, path in paths.items() if os.path.isfile(os.path.join(path, ENVIRONMENT))
+    }
     return special | set(NOT_COPIED(place, names))
 
 

@@ -4,16 +4,20 @@ import shutil
 
 from ..rules import compare
 from ..facts import Examination, Observation
+from . import cluster
 from .launch import Case, Workplace
 
 MOST_VALUES = 3  # variables that a start is given the value of, to see whether it misses it
 
 
 def try_restart(program: Case, found: Examination, tell):
-    count = max(run.devices for run in found.runs)
+    first = max(found.runs, key=lambda run: run.devices)
+    kind = cluster.asked_for(first)
+    where = f"in the processes of {kind}" if kind else f"on {first.devices} devices"
     with Workplace(program) as place:
-        tell(f"running on {count} devices, to be killed after the first checkpoint ...")
-        stopped = place.run("stopped", count, "--seed", "--die")
+        start = starter(place, kind, first.devices)
+        tell(f"running {where}, to be killed after the first checkpoint ...")
+        stopped = start("stopped", "--die")
         if stopped.ended != "killed" or not stopped.of("saved"):
             return found.notes.append(
                 "it saved no checkpoint, so there was nothing to restart from"
@@ -21,15 +25,26 @@ def try_restart(program: Case, found: Examination, tell):
         left = place.place / "left"
         shutil.copytree(place.copy, left, symlinks=True)
         tell("starting it again ...")
-        restarted = place.run("restarted", count, "--seed")
+        restarted = start("restarted")
 
         def once_more(*options: str) -> Observation:
             shutil.rmtree(place.copy)
             shutil.copytree(left, place.copy, symlinks=True)
-            return place.run("asked", count, "--seed", *options)
+            return start("asked", *options)
 
         missed = list(missing(stopped, restarted, once_more, tell))
     found.runs.append(restarted.also(*of_before(stopped), *missed))
+
+
+def starter(place: Workplace, kind: str, devices: int):
+    """How it is started where it stands: by itself, or as all tasks of its cluster, of which the first speaks for them."""
+
+    def start(role: str, *options: str) -> Observation:
+        if kind:
+            return cluster.run_tasks(place, kind, *options)[0].but(role=role)
+        return place.run(role, devices, "--seed", *options)
+
+    return start
 
 
 def of_before(stopped: Observation) -> tuple:
