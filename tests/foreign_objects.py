@@ -17,6 +17,7 @@ import pytest
 from helpers.base import privates
 from helpers.base.refusals import Unavailable
 from helpers.compiler import libtpu
+from helpers.examine.observe import variables
 from helpers.processes import leftovers
 from helpers.switches import strategies, tpu
 
@@ -143,6 +144,14 @@ def module_of_model():
     return having([tf_keras.Model.__module__.split(".")[0]])
 
 
+def cast_variable():
+    import tf_keras
+
+    layer = tf_keras.layers.Dense(1, dtype=tf_keras.mixed_precision.Policy("mixed_bfloat16"))
+    layer.build((1, 1))
+    return layer.kernel if variables.is_cast(type(layer.kernel)) else having([])
+
+
 def autograph_file():
     import tensorflow as tf
 
@@ -238,6 +247,7 @@ OBJECTS = {
     "pjrt_c_api.h()": functions_in_place,
     "KerasLazyLoader()": lazy_keras,
     "module of a Keras 2 Model()": module_of_model,
+    "AutoCastVariable()": cast_variable,
     "files of AutoGraph()": autograph_file,
     "context()": eager_context,
     "failed cell()": failed_cell,

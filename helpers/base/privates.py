@@ -94,6 +94,8 @@ tensorflow | helpers/examine/observe/variables.py | Variables are watched where 
     tensorflow.python.distribute.values: DistributedVariable
     tensorflow.python.distribute.ps_values: AggregatingVariable
     tensorflow.python.distribute.tpu_values: TPUDistributedVariable | TPUMirroredVariable
+tf_keras | helpers/examine/observe/variables.py | Mixed precision wraps a variable, which is known by itself.
+    AutoCastVariable(): _variable
 tensorflow | helpers/examine/observe/variables.py | A value is read in between, also while a graph is being made.
     tensorflow.python.eager.context: eager_mode
 

@@ -64,15 +64,17 @@ def passed_on(calling):
 
 
 def told_answer(result, args, options):
-    """What a model says, the first times on this way to it."""
+    """What a model says, the first times on this way to it; what stands for an input of a model to be says nothing."""
+    import numpy as np
     import tensorflow as tf
 
     said = [each for each in tf.nest.flatten(result) if hasattr(each, "dtype")]
-    if not said or ANSWERS.get(led_here := chain(), 0) >= MOST_ANSWERS:
+    arrays = [each.numpy() if hasattr(each, "numpy") else each for each in said[:1]]
+    known = arrays and isinstance(arrays[0], (np.ndarray, np.generic))
+    if not known or ANSWERS.get(led_here := chain(), 0) >= MOST_ANSWERS:
         return
     ANSWERS[led_here] = ANSWERS.get(led_here, 0) + 1
-    array = said[0].numpy() if hasattr(said[0], "numpy") else said[0]
-    note("answered", values=variables.samples(array), at=where())
+    note("answered", values=variables.samples(arrays[0]), at=where())
 
 
 def model_called(result, args, options):

@@ -1,8 +1,10 @@
 """Variables of the program: where each was made, by whom it is written, and its values. Runs in the reader's process."""
 
 import contextlib
+import functools
 import weakref
 
+from ...base import privates
 from .hooks import hook
 from .notes import SETTINGS, note, once, way, where
 
@@ -31,9 +33,16 @@ class Record:
 
 
 def variable_in(weight):
-    """The tf.Variable in a Keras 3 variable, or the variable itself."""
+    """The tf.Variable in a Keras 3 variable, or in one of mixed precision in Keras 2, or the variable itself."""
+    if is_cast(type(weight)):
+        return privates.read(weight, "_variable")
     value = getattr(weight, "value", None)
     return weight if value is None or callable(value) else value
+
+
+@functools.cache
+def is_cast(kind) -> bool:
+    return any(each.__name__ == "AutoCastVariable" for each in kind.__mro__)
 
 
 def record_of(weight):

@@ -1,9 +1,9 @@
 """The whole examination: which runs are made, what is compared, and what comes of it."""
 
 from ...base.refusals import Refused
+from ..facts import Examination, Observation, troubles_of
 from ..rules import compare, devices, findings
 from . import cluster, questions, restarts
-from ..facts import Examination, Observation, troubles_of
 from .launch import Case, Workplace, require_program
 
 USUAL_COUNTS = (1, 2)

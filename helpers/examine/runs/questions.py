@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..rules import compare, silent
 from ..facts import Observation
+from ..rules import compare, silent
 
 MOST_OF_A_KIND = 3
 

@@ -2,8 +2,8 @@
 
 import shutil
 
-from ..rules import compare
 from ..facts import Examination, Observation
+from ..rules import compare
 from . import cluster
 from .launch import Case, Workplace
 
