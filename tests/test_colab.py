@@ -13,8 +13,11 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
+import nbformat
 import pytest
 from colab import NOTEBOOKS, PINS, ROOT, address, cell, git, installed
+
+from helpers.processes import warm
 
 pytestmark = pytest.mark.slow
 
@@ -253,19 +256,75 @@ def test_the_lane_has_the_versions_and_not_the_clinic():
     assert not [*here.glob("*strategy_clinic*"), *here.glob("jupytext*")]
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS if LANE else [], ids=lambda path: path.stem)
-def test_notebook_as_on_colab(notebook, fresh, tmp_path, monkeypatch):
-    """Alone in a folder, with the clinic that the first notebook installed; one fails if its mode is not as it declares."""
-    import papermill
+# Kernels as Colab starts them, with nothing imported: the pages without a mode, and of modes a loud one, a silent one, one
+# that is both, one with a TPU, and one with processes of its own. The others run in forks of a process that has TensorFlow.
+KINDS = ("fm01", "fm05", "fm11", "fm16", "fm41")
+COLD = [path for path in NOTEBOOKS if not path.stem.startswith("fm") or path.stem[:4] in KINDS]
+WARM = [path for path in NOTEBOOKS if path not in COLD]
 
+
+@pytest.fixture
+def on_colab(fresh, monkeypatch) -> dict:
+    """The environment of a second notebook, and nothing of this process's own."""
     environment, content, _ = fresh
     for name in os.environ:
         monkeypatch.delenv(name)
-    for name, value in environment.items():
+    own = {
+        "PYTHONPATH": str(site_of(content.parent)),
+        "COLAB_RELEASE_TAG": "release-colab_20260819",
+    }
+    for name, value in (environment | own).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYTHONPATH", str(site_of(content.parent)))
-    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab_20260819")
+    return dict(os.environ)
+
+
+def test_there_is_every_kind():
+    assert {path.stem[:4] for path in COLD} >= set(KINDS) and len(COLD) > len(KINDS)
+
+
+@pytest.mark.parametrize("notebook", COLD if LANE else [], ids=lambda path: path.stem)
+def test_notebook_as_on_colab(notebook, on_colab, tmp_path):
+    """Alone in a folder, with the clinic that the first notebook installed; one fails if its mode is not as it declares."""
+    import papermill
+
     done = papermill.execute_notebook(
         notebook, tmp_path / "out.ipynb", cwd=tmp_path, kernel_name="python3", progress_bar=False
     )
     assert all(each.execution_count for each in done.cells if each.cell_type == "code")
+
+
+def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
+    """What became of a notebook's cells, all of them, in IPython; TensorFlow is there when they begin."""
+    path = warm.ensure(sys.executable, environment)
+    # Not first, since the notebook is to find what was installed.
+    places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
+    command = [sys.executable, "-P", "-m", "cells_of", str(notebook), str(folder / "answer")]
+    with open(folder / "log", "w+") as log:
+        streams = [log.fileno()] * 3
+        ended = warm.fork(path, command, environment | {"PYTHONPATH": places}, str(folder), streams)
+        try:
+            assert ended.wait(300) == 0, (folder / "log").read_text()
+        finally:
+            ended.kill()
+    return json.loads((folder / "answer").read_text())
+
+
+@pytest.mark.parametrize("notebook", WARM if LANE else [], ids=lambda path: path.stem)
+def test_notebook_with_the_versions_of_colab(notebook, on_colab, tmp_path):
+    """The same, without a kernel."""
+    found = run_in_fork(notebook, on_colab, tmp_path)
+    cells = [each for each in nbformat.read(notebook, 4).cells if each.cell_type == "code"]
+    assert found == {"ran": len(cells), "raised": ""}, (tmp_path / "log").read_text()
+
+
+def test_a_notebook_that_does_not_keep_its_word_fails_in_a_fork(on_colab, tmp_path):
+    if not LANE:
+        pytest.skip("run by make colab")
+    (path,) = (path for path in WARM if path.stem.startswith("fm17"))
+    wrong = path.read_text().replace(
+        "clinic.reproduces(broken)", "clinic.reproduces(experiment(lambda setup: None))"
+    )
+    assert wrong != path.read_text()
+    (tmp_path / "wrong.ipynb").write_text(wrong)
+    found = run_in_fork(tmp_path / "wrong.ipynb", on_colab, tmp_path)
+    assert "did not reproduce" in found["raised"] and found["ran"] > 0
