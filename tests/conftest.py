@@ -1,3 +1,5 @@
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -54,18 +56,22 @@ def without_tables(notebook):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
-    for name in ("notebooks", "helpers", "tests"):
-        shutil.copytree(
-            ROOT / name,
-            tmp_path / name,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
-        )
-    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(files, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", copy_project(tmp_path))
     forget()
     yield tmp_path
     forget()
+
+
+def copy_project(folder: Path) -> Path:
+    for name in ("notebooks", "helpers", "tests"):
+        shutil.copytree(
+            ROOT / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+        )
+    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
 def forget():
@@ -99,10 +105,22 @@ def site(tmp_path_factory):
         "myst_nb", reason="no myst-nb here; the book needs: pip install -e '.[book]'"
     )
     pytest.importorskip("furo", reason="no furo here; the book needs: pip install -e '.[book]'")
-    folder = tmp_path_factory.mktemp("book")
-    done = build_book(ROOT / "book", folder)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    folder = shared_folder(tmp_path_factory, "book")
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            done = build_book(ROOT / "book", folder)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+            (folder / "built").touch()
     return folder / "html"
+
+
+def shared_folder(tmp_path_factory, name: str) -> Path:
+    """One for this run of pytest, whichever of its workers asks."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def build_book(source: Path, folder: Path):
