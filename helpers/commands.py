@@ -140,7 +140,7 @@ def name_mode(options) -> int:
 
 
 def examine_program(options) -> int:
-    from .examine import desk_of_programs as desk
+    from .examine.faces import desk_of_programs as desk
 
     if options.patients:
         return desk.examine_patients(options.program, options.keras or [3], options.strategy)

@@ -87,7 +87,7 @@ def magic_shell(tmp_path, monkeypatch):
     """IPython with `%%examine`, in a folder of its own: a cell is examined in a copy of the folder that one is in."""
     from IPython.core.interactiveshell import InteractiveShell
 
-    from helpers.examine import magic
+    from helpers.examine.faces import magic
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))

@@ -1,7 +1,7 @@
 """Facts as the observer writes them, for the tests of the examiner."""
 
-from helpers.examine import rules
 from helpers.examine.facts import Observation
+from helpers.examine.rules import findings
 
 LINE = [["/program/train.py", 7, "main"]]
 OTHER = [["/program/train.py", 20, "main"]]
@@ -22,7 +22,7 @@ def run(*facts, devices=2, **options):
 
 
 def modes(*runs):
-    return [(each.mode, each.line) for each in rules.findings_of(list(runs))]
+    return [(each.mode, each.line) for each in findings.findings_of(list(runs))]
 
 
 def lost(**changes):

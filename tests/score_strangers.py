@@ -24,9 +24,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.examine import examination
 from helpers.examine.facts import Finding
-from helpers.examine.launch import Case
+from helpers.examine.runs import examination
+from helpers.examine.runs.launch import Case
 from helpers.processes import warm
 
 HEADING = ("Source:", "Licence:", "Copyright", "Changed:")

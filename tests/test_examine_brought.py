@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 import helpers
 from helpers.base import files
-from helpers.examine import page
+from helpers.examine.faces import page
 from helpers.processes import jobs
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from helpers import cli
 from helpers.base.refusals import Refused
-from helpers.examine import brought, card, cells, report
+from helpers.examine import cells
 from helpers.examine.cells import Cell
+from helpers.examine.faces import brought
 from helpers.examine.facts import Examination, Finding, Observation
+from helpers.examine.report import card, written
 
 MIXED = """\
 %pip install keras
@@ -160,8 +162,8 @@ def found_in(listing, code, **changes):
 def test_reports_name_cell_and_line(notebook, monkeypatch):
     monkeypatch.chdir(notebook.parent)
     found = found_in(brought.notebook_listing(notebook, "train.ipynb"), "y = 3")
-    assert report.in_words(found).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
-    told = report.as_plain_object(found)["findings"][0]
+    assert written.in_words(found).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
+    told = written.as_plain_object(found)["findings"][0]
     assert (told["file"], told["cell"], told["line"], told["code"]) == (
         str(notebook),
         2,
@@ -169,7 +171,7 @@ def test_reports_name_cell_and_line(notebook, monkeypatch):
         "y = 3",
     )
     assert told["proof"] == "cell 2, line 2 saved it"
-    place = report.as_sarif(found, notebook.parent)["runs"][0]["results"][0]["locations"][0]
+    place = written.as_sarif(found, notebook.parent)["runs"][0]["results"][0]["locations"][0]
     line = place["physicalLocation"]["region"]["startLine"]
     assert "y = 3" in notebook.read_text().splitlines()[line - 1]
     assert place["physicalLocation"]["artifactLocation"] == {"uri": "train.ipynb"}

@@ -3,7 +3,7 @@
 import pytest
 from examine_facts import ended, fact, run, state, strategy, updated, variable
 
-from helpers.examine import compare, rules
+from helpers.examine.rules import compare, findings
 
 
 def steps(update, devices=2, batch=8, **options):
@@ -18,7 +18,7 @@ def steps(update, devices=2, batch=8, **options):
 
 def judged(one, other):
     parting = compare.parting(one, other)
-    return [each.mode for each in rules.findings_of([other, one], [parting] if parting else [])]
+    return [each.mode for each in findings.findings_of([other, one], [parting] if parting else [])]
 
 
 def test_an_update_that_grows_with_the_devices():

@@ -14,10 +14,11 @@ import jsonschema
 import pytest
 from conftest import ROOT
 
-from helpers.examine import brought, inside, report, terminal
-from helpers.examine import examination as examination_of
+from helpers.examine.faces import brought, inside
 from helpers.examine.facts import Examination, Finding, Observation
-from helpers.examine.launch import Case
+from helpers.examine.report import terminal, written
+from helpers.examine.runs import examination as examination_of
+from helpers.examine.runs.launch import Case
 
 pytest_plugins = ["pytester"]
 
@@ -42,7 +43,7 @@ def violations(told: dict) -> list[str]:
 
 @pytest.mark.parametrize("findings", [(), (SICK,), (SICK, NOWHERE, SICK)], ids=len)
 def test_sarif_is_what_its_schema_asks_for(findings):
-    told = report.as_sarif(examination(*findings), ROOT)
+    told = written.as_sarif(examination(*findings), ROOT)
     assert violations(told) == [] and len(told["runs"][0]["results"]) == len(findings)
 
 
@@ -59,7 +60,7 @@ def test_sarif_is_what_its_schema_asks_for(findings):
     ids=lambda value: str(value)[-30:],
 )
 def test_what_the_schema_does_not_allow_is_noticed(path, value):
-    told = copy.deepcopy(report.as_sarif(examination(SICK), ROOT))
+    told = copy.deepcopy(written.as_sarif(examination(SICK), ROOT))
     place = told
     for each in path[:-1]:
         place = place[each]
@@ -112,7 +113,7 @@ def test_a_terminal_has_the_same_words_in_colours(found, monkeypatch):
     with terminal_of(monkeypatch) as stream:
         terminal.show_report(found)
     shown = stream.getvalue()
-    assert without_colours(shown).split() == report.in_words(found).split()
+    assert without_colours(shown).split() == written.in_words(found).split()
     assert "\x1b[" in shown or not found.findings
 
 
@@ -128,7 +129,7 @@ def test_a_pipe_gets_plain_lines(capsys):
     with terminal.progress() as tell:
         tell("running on 2 devices (watched) ...")
     said = capsys.readouterr()
-    assert said.out == report.in_words(examination(SICK)) + "\n"
+    assert said.out == written.in_words(examination(SICK)) + "\n"
     assert said.err == "running on 2 devices (watched) ...\n"
 
 
@@ -145,7 +146,7 @@ def test_each_run_stays_in_sight(monkeypatch):
 
 def test_no_sign_of_a_program_steers_a_terminal():
     steering = Finding("fm05", (AT,), "x\x1b[2Jy", "raised\x07 on 2 devices", (2,))
-    words = report.in_words(examination(steering, failure="a\x1b[31mb\nc"))
+    words = written.in_words(examination(steering, failure="a\x1b[31mb\nc"))
     assert all(line.isprintable() for line in words.splitlines())
 
 

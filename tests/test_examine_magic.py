@@ -6,7 +6,7 @@ import pytest
 
 import helpers
 from helpers.base.refusals import Refused
-from helpers.examine import brought, magic, page
+from helpers.examine.faces import brought, magic, page
 from helpers.examine.facts import Examination, Finding, Observation
 
 # A cell

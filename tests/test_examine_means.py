@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.examine import means
+from helpers.examine.rules import means
 
 PROGRAM = """\
 def mean(losses):

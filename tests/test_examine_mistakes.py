@@ -3,6 +3,9 @@
 import ast
 import os
 import shutil
+import sys
+import traceback
+import types
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from helpers import cli
 from helpers.base import files
 from helpers.base.refusals import Refused
-from helpers.examine import launch
+from helpers.examine.runs import launch
 
 
 @pytest.fixture
@@ -74,6 +77,62 @@ def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
             ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
 
 
+@pytest.mark.parametrize("name", ["venv", "any name"])
+def test_a_virtual_environment_in_the_folder_stays_where_it_is(tmp_path, script, name):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "large").write_bytes(b"x" * 100)
+    (tmp_path / name / "pyvenv.cfg").touch()
+    with launch.Workplace(launch.Case(("train.py",), tmp_path)) as place:
+        assert os.listdir(place.copy) == ["train.py"]
+
+
+def test_a_folder_that_only_bears_the_name_of_an_environment_is_copied(tmp_path, script):
+    (tmp_path / "venv").mkdir()
+    with launch.Workplace(launch.Case(("train.py",), tmp_path)) as place:
+        assert sorted(os.listdir(place.copy)) == ["train.py", "venv"]
+
+
+def test_tensorflow_is_looked_for_as_the_program_finds_it(tmp_path, script, monkeypatch):
+    """By PYTHONPATH and in a user's own packages too, but not in the folder that one stands in."""
+    theirs = tmp_path / "theirs"
+    (theirs / "tensorflow").mkdir(parents=True)
+    bare = tmp_path / "python"  # which has nothing but what PYTHONPATH and the working folder add
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    program = launch.Case(("train.py",), tmp_path, python=str(bare))
+    monkeypatch.chdir(theirs)
+    with pytest.raises(Refused, match="has no TensorFlow"):
+        launch.require_tensorflow(program)
+    monkeypatch.setenv("PYTHONPATH", str(theirs))
+    launch.require_tensorflow(program)
+
+
+def test_a_traceback_is_shown_as_if_nobody_watched():
+    from helpers.examine.observe import hooks, watch
+
+    def failing():
+        raise KeyError("first")
+
+    owner = types.SimpleNamespace(failing=failing)
+    hooks.hook(owner, "failing")
+    try:
+        try:
+            owner.failing()
+        except KeyError as first:
+            raise ValueError("second") from first
+    except ValueError as error:
+        seen = error.__cause__
+        assert "watched" in functions_of(seen)
+        watch.without_us(error)
+        assert functions_of(seen) == [functions_of(error)[0], "failing"]
+    finally:
+        hooks.unhook()
+
+
+def functions_of(error) -> list[str]:
+    return [each.name for each in traceback.extract_tb(error.__traceback__)]
+
+
 def test_a_script_is_run_in_the_copy_wherever_it_was_named_from(tmp_path, script):
     assert launch.script_in(tmp_path, script) == "train.py"
     assert launch.script_in(tmp_path, "sub/../train.py") == "train.py"
@@ -107,7 +166,7 @@ def brought_along(name: str) -> set[str]:
     found, here = set(), Path(name).parent
     for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
-            place = here if node.level == 1 else here.parent
+            place = [here, *here.parents][node.level - 1]
             place = place / (node.module or "").replace(".", "/")
             inner = {f"{place / alias.name}.py" for alias in node.names}
             found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
@@ -117,7 +176,7 @@ def brought_along(name: str) -> set[str]:
 def test_the_observer_comes_with_all_that_it_imports():
     wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
     assert wanted - set(launch.OBSERVER_MODULES) == set()
-    assert {"switches/tpu.py", "base/refusals.py", "examine/notes.py"} <= wanted
+    assert {"switches/tpu.py", "base/refusals.py", "examine/observe/notes.py"} <= wanted
 
 
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):

@@ -14,7 +14,8 @@ import pytest
 from conftest import ROOT
 
 from helpers.base.refusals import Refused
-from helpers.examine import patients, rules, score
+from helpers.examine.patients import patients, score
+from helpers.examine.rules import findings
 
 SCORED = [
     "fm01",
@@ -79,10 +80,14 @@ def test_the_score_reaches_its_goals():
 
 def test_the_judges_are_all_modules_that_come_with_patients():
     """Asked of another process, since this one has loaded everything."""
-    code = "import sys, helpers.examine.patients; print(*sys.modules)"
+    code = "import sys, helpers.examine.patients.patients; print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name for name in told.stdout.split() if name.startswith("helpers.examine.")}
-    assert {name.rpartition(".")[2] for name in loaded} == set(score.JUDGES)
+    names = [
+        name.split(".", 1)[1] for name in told.stdout.split() if name.startswith("helpers.examine.")
+    ]
+    loaded = {name.replace(".", "/") for name in names}
+    judges = {name.removesuffix(".py").removesuffix("/__init__") for name in score.JUDGES}
+    assert loaded - {"examine/patients"} == judges
 
 
 def test_a_change_of_a_rule_makes_the_score_old(tmp_path, monkeypatch):
@@ -91,7 +96,7 @@ def test_a_change_of_a_rule_makes_the_score_old(tmp_path, monkeypatch):
         score.HELPERS, tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__")
     )
     monkeypatch.setattr(score, "HELPERS", copy)
-    rule = copy / "examine/silent.py"
+    rule = copy / "examine/rules/silent.py"
     rule.write_text(rule.read_text() + "# a comment\n")
     assert score.examiner_now() == before
     rule.write_text(rule.read_text().replace("1e-5", "1e-4"))
@@ -132,7 +137,7 @@ def test_the_observer_knows_all_that_it_meets(scores):
 @pytest.mark.slow
 def test_without_its_rule_a_mode_is_missed(monkeypatch):
     """The score can fall."""
-    monkeypatch.delitem(rules.RULES, "fm23")
+    monkeypatch.delitem(findings.RULES, "fm23")
     (sick,) = [each for each in patients.chosen_patients(["fm23"], 3) if each.sick]
     assert score.score_of(sick, patients.examine_patient(sick)).word == "missed"
 

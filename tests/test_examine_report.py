@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.examine import examination, places, report
 from helpers.examine.facts import Examination, Finding, Observation, read_facts
+from helpers.examine.report import written
+from helpers.examine.rules import places
+from helpers.examine.runs import examination
 
 
 @pytest.fixture
@@ -178,7 +180,7 @@ def found_in(script, **options):
 
 
 def test_json_has_the_promised_shape(script):
-    told = json.loads(json.dumps(report.as_plain_object(found_in(script))))
+    told = json.loads(json.dumps(written.as_plain_object(found_in(script))))
     assert list(told) == ["program", "runs", "findings"]
     assert told["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
     names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
@@ -189,13 +191,13 @@ def test_json_has_the_promised_shape(script):
 
 def test_a_person_reads_line_mode_and_fix_first(script, monkeypatch):
     monkeypatch.chdir(os.path.dirname(script))
-    lines = report.in_words(found_in(script)).splitlines()
+    lines = written.in_words(found_in(script)).splitlines()
     assert lines[0] == "train.py:12  fm05  no checkpoint holds it"
     assert [line.split()[0] for line in lines[2:]] == ["proof", "fix", "notebook"]
 
 
 def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
-    told = report.as_sarif(found_in(script), tmp_path)["runs"][0]
+    told = written.as_sarif(found_in(script), tmp_path)["runs"][0]
     assert [each["id"] for each in told["tool"]["driver"]["rules"]] == ["fm05"]
     place = told["results"][0]["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
@@ -203,16 +205,16 @@ def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
 
 def test_a_finding_without_a_line_is_told_all_the_same(script, tmp_path):
     nowhere = found_in(script, findings=[Finding("fm37", (), "too large", "compared")])
-    assert report.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
-    assert report.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
+    assert written.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
+    assert written.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
 
 
 def test_exit_status(script):
-    assert report.exit_status(found_in(script)) == 1
-    assert report.exit_status(found_in(script, findings=[])) == 0
-    assert report.exit_status(found_in(script, findings=[], failure="raised")) == 3
-    assert report.exit_status(found_in(script, findings=[], stopped=True)) == 130
-    assert report.exit_status(found_in(script, stopped=True)) == 1
+    assert written.exit_status(found_in(script)) == 1
+    assert written.exit_status(found_in(script, findings=[])) == 0
+    assert written.exit_status(found_in(script, findings=[], failure="raised")) == 3
+    assert written.exit_status(found_in(script, findings=[], stopped=True)) == 130
+    assert written.exit_status(found_in(script, stopped=True)) == 1
 
 
 def test_a_failure_of_its_own_is_told_with_its_last_line():

@@ -1,9 +1,14 @@
-"""What a second start misses, on facts alone: runs are stood in for by what they would have shown."""
+"""What a second start misses: on facts alone, where runs are stood in for by what they would have shown, and in real workers."""
+
+import textwrap
 
 import pytest
 from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, updated, variable
 
-from helpers.examine import restarts
+from helpers.examine.facts import Examination
+from helpers.examine.runs import restarts
+from helpers.examine.runs.launch import Case
+from helpers.processes import warm
 
 COUNT = variable(1, maker="user", dtype="int64")
 
@@ -65,3 +70,42 @@ def test_a_start_knows_what_was_saved_before_and_by_which_optimizers():
     assert [
         (each["fact"], each["held"], each["optimizers"]) for each in restarts.of_before(first)
     ] == [("saved before", [], [state()])]
+
+
+IN_TWO_WORKERS = """
+    import json, os
+    import tensorflow as tf
+
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+        rate = tf.Variable(1.0, trainable=False)
+    checkpoint = tf.train.Checkpoint(weight=weight)
+    task = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
+    manager = tf.train.CheckpointManager(checkpoint, f"saved_by_{task}", max_to_keep=1)
+    checkpoint.restore(manager.latest_checkpoint)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    optimizer.build([weight])
+
+    @tf.function
+    def step():
+        strategy.run(lambda: optimizer.apply_gradients([(rate * weight, weight)]))
+
+    for epoch in range(2):
+        step()
+        rate.assign(rate / 2)
+        manager.save()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_second_start_of_two_workers_misses(tmp_path):
+    (tmp_path / "train.py").write_text(textwrap.dedent(IN_TWO_WORKERS))
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    seen = Examination("train.py", [run(fact("cluster", strategy="multi_worker"))])
+    restarts.try_restart(program, seen, lambda line: None)
+    restarted = seen.runs[-1]
+    (missed,) = restarted.of("missed")
+    made_at = restarted.variable(missed["numbers"][0])["at"][0][1]
+    assert (restarted.role, restarted.ended, seen.notes) == ("restarted", "finished", [])
+    assert program.script.read_text().splitlines()[made_at - 1].startswith("    rate = ")

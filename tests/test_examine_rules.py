@@ -18,7 +18,8 @@ from examine_facts import (
     written,
 )
 
-from helpers.examine import cluster, rules
+from helpers.examine.rules import findings, loud
+from helpers.examine.runs import cluster
 
 
 def test_nothing_is_said_of_nothing():
@@ -217,8 +218,18 @@ def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it(
     assert modes(run(*facts, ended="raised")) == [("fm03", 12)]
 
 
+def test_an_error_of_a_graph_is_told_by_its_reason():
+    text = """Graph execution error:
+  (0) OUT_OF_RANGE:  End of sequence
+\t [[{{node IteratorGetNext}}]]
+0 successful operations.
+0 derived errors ignored. [Op:__inference_step_12]"""
+    failed = run(raised(text, error="OutOfRangeError"), ended="raised")
+    (said,) = findings.findings_of([failed])
+    assert (said.mode, said.says) == ("fm42", "OutOfRangeError: End of sequence")
+
+
 def test_every_rule_is_of_a_mode_that_exists():
-    from helpers.examine import loud
     from helpers.triage import known
 
-    assert {*rules.RULES, *loud.BLAMED} <= set(known.declared_modes())
+    assert {*findings.RULES, *loud.BLAMED} <= set(known.declared_modes())

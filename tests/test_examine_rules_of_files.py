@@ -18,7 +18,8 @@ from examine_facts import (
     written,
 )
 
-from helpers.examine import questions, silent
+from helpers.examine.rules import silent
+from helpers.examine.runs import questions
 
 # fm05
 

@@ -3,7 +3,7 @@
 import pytest
 from examine_facts import fact, modes, run
 
-from helpers.examine.tracing import by_source, nested_function
+from helpers.examine.rules.tracing import by_source, nested_function
 
 # fm43
 

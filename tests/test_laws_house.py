@@ -12,7 +12,7 @@ from law import all_tests_of
 
 from helpers.base import files
 
-# Each room may import those to its left; doors, the modules that lie in no room, may import all of them.
+# Each room may import those above it; doors, the modules that lie in no room, may import all of them.
 ROOMS = [
     "base",
     "switches",
@@ -26,6 +26,8 @@ ROOMS = [
     "workshop",
     "examine",
 ]
+# The same inside of a room that is a house of its own; what lies loose in it may be imported by all of them.
+INNER = {"examine": ["observe", "rules", "runs", "report", "patients", "faces"]}
 DOORS = {"__init__", "__main__", "book", "cli", "commands"}
 APART = [  # neither of the two imports the other, though one stands above
     ("notebooks", "panel"),
@@ -38,9 +40,10 @@ APART = [  # neither of the two imports the other, though one stands above
     ("examine", "records"),
     ("examine", "compiler"),
     ("examine", "workshop"),
+    *[("examine.observe", f"examine.{other}") for other in INNER["examine"][1:]],
 ]
 ONE_PATTERN = {"Row", "ROWS", "TABLE", "__all__", "main"}  # names that say what is alike
-LONGEST_FILE, LONGEST_BODY, USUAL_BODY = 300, 40, 6
+LONGEST_FILE, LONGEST_BODY, USUAL_BODY, MOST_IN_A_ROOM = 300, 40, 6, 12
 
 
 def python_files() -> list[Path]:
@@ -80,9 +83,30 @@ def may_import(one: str, other: str) -> bool:
     here, there = one.split(".")[0], other.split(".")[0]
     if here in DOORS:
         return True
-    if not {here, there} <= set(ROOMS) or {(here, there), (there, here)} & set(APART):
+    if not {here, there} <= set(ROOMS) or apart(here, there):
         return False
+    if here == there and here in INNER:
+        return may_import_inside(one, other)
     return ROOMS.index(there) <= ROOMS.index(here)
+
+
+def may_import_inside(one: str, other: str) -> bool:
+    order = ["", *INNER[one.split(".")[0]]]
+    here, there = inner_room(one), inner_room(other)
+    if one.endswith("plugin"):  # pytest's door
+        return True
+    if apart(f"{one.split('.')[0]}.{here}", f"{other.split('.')[0]}.{there}"):
+        return False
+    return order.index(there) <= order.index(here)
+
+
+def inner_room(module: str) -> str:
+    """Which room of its house a module lies in; nothing for what lies loose there."""
+    return ".".join(module.split(".")[1:-1])
+
+
+def apart(here: str, there: str) -> bool:
+    return bool({(here, there), (there, here)} & set(APART))
 
 
 def law_circles() -> list[str]:
@@ -106,14 +130,21 @@ def closure(edges: dict, start: str) -> set:
 
 
 def law_rooms() -> list[str]:
-    """Every folder with modules is a room whose first line says what is in it; every other module is a door."""
+    """Every folder with modules is a room whose first line says what is in it, and small; every other module is a door."""
     folders = {path.parent for path in python_files()} - {files.helpers()}
-    problems = [f"{each.name} is no room" for each in folders if each.name not in ROOMS]
+    named = {files.helpers() / name for name in ROOMS}
+    named |= {files.helpers() / house / name for house in INNER for name in INNER[house]}
+    problems = [f"{each.name} is no room" for each in folders - named]
+    problems += [f"{each.name} holds too much" for each in folders if crowded(each)]
     problems += [
         f"{each.name} does not say what it is for" for each in folders if not purpose(each)
     ]
     loose = [path.stem for path in files.helpers().glob("*.py") if path.stem not in DOORS]
     return problems + [f"{name} lies in no room" for name in loose]
+
+
+def crowded(folder: Path) -> bool:
+    return len(list(folder.glob("*.py"))) > MOST_IN_A_ROOM
 
 
 def purpose(folder: Path) -> str:
@@ -197,17 +228,26 @@ def a_folder_that_is_no_room(root):
     (root / "helpers" / "misc" / "__init__.py").write_text('"""Whatever."""\n')
 
 
+def a_crowded_room(root):
+    for number in range(12):
+        (root / "helpers" / "panel" / f"more_{number}.py").write_text("")
+
+
 MIDDLING = "\n".join(f"def f{i}():\n{body_of(9)}\n" for i in range(400))
 MUTATIONS = [
     ("law_direction", adding("base/files.py", "from ..modes import mode")),
     ("law_direction", adding("processes/jobs.py", "def late():\n    from ..records import runs")),
     ("law_direction", adding("triage/desk.py", "from ..notebooks import catalog")),
     ("law_direction", adding("modes/mode.py", "from .. import cli")),
+    ("law_direction", adding("examine/rules/silent.py", "from ..report import written")),
+    ("law_direction", adding("examine/runs/running.py", "from ..observe import notes")),
+    ("law_direction", adding("examine/facts.py", "from .rules import silent")),
     ("law_circles", adding("modes/workers.py", "def late():\n    from . import experiments")),
     ("law_circles", adding("base/refusals.py", "from . import files")),
     ("law_rooms", a_room_without_a_word),
     ("law_rooms", a_folder_that_is_no_room),
     ("law_rooms", adding("loose.py", "x = 1")),
+    ("law_rooms", a_crowded_room),
     ("law_names_of_their_own", adding("panel/cards.py", "def write_whole():\n    pass")),
     ("law_names_of_their_own", adding("panel/cards.py", "PARAMETERS = ()")),
     ("law_sizes", adding("modes/mode.py", f"def long():\n{body_of(41)}")),

@@ -13,7 +13,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from helpers.examine.launch import Case, Workplace
+from helpers.examine.runs.launch import Case, Workplace
 
 DEVICES, STEPS = 2, 300
 START = f"""

@@ -21,6 +21,11 @@ def helpers() -> Path:
     return ROOT / "helpers" if is_clone() else HELPERS
 
 
+def modules_in(room: str) -> list[str]:
+    """The modules of a room, such as `examine/rules`, as they lie in the clinic."""
+    return sorted(f"{room}/{path.name}" for path in (HELPERS / room).glob("*.py"))
+
+
 def notebooks() -> Path:
     return ROOT / "notebooks"
 

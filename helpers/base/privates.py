@@ -87,14 +87,14 @@ tensorflow | tests/test_kernels.py | A kernel is asked whether its TensorFlow is
     tensorflow.python.eager.context: context
     context(): _initialized
 
-tensorflow | helpers/examine/notes.py | It tells a line of a traced function as it is in the program's own file.
+tensorflow | helpers/examine/observe/notes.py | It tells a line of a traced function as it is in the program's own file.
     tensorflow.python.util.tf_stack: extract_stack
-tensorflow | helpers/examine/observe_variables.py | Variables are watched where they are made, read and written.
+tensorflow | helpers/examine/observe/variables.py | Variables are watched where they are made, read and written.
     tensorflow.python.ops.resource_variable_ops: BaseResourceVariable._read_variable_op | ResourceVariable
     tensorflow.python.distribute.values: DistributedVariable
     tensorflow.python.distribute.ps_values: AggregatingVariable
     tensorflow.python.distribute.tpu_values: TPUDistributedVariable | TPUMirroredVariable
-tensorflow | helpers/examine/observe_variables.py | A value is read in between, also while a graph is being made.
+tensorflow | helpers/examine/observe/variables.py | A value is read in between, also while a graph is being made.
     tensorflow.python.eager.context: eager_mode
 
 ipython | helpers/base/refusals.py helpers/panel/clinic.py helpers/notebooks/bootstrap.ipy \

@@ -15,10 +15,12 @@ WORDS = {
     "pasted": "modes.paste",
     "runner": "switches.strategies",
     "text_table": "base.reports",
-    "watching": "examine.inside",
+    "watching": "examine.faces.inside",
 }
 # What IPython asks a package for.
-EXTENSION = dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "examine.magic")
+EXTENSION = dict.fromkeys(
+    ("load_ipython_extension", "unload_ipython_extension"), "examine.faces.magic"
+)
 # Modules that notebooks use by their last name, and where they lie: first those that exercises are made of.
 TOOLS = {
     "checks": "modes.checks",
@@ -30,7 +32,7 @@ MODULES = TOOLS | {
     "atlas": "records.atlas",
     "checkup": "records.checkup",
     "desk": "triage.desk",
-    "examiner": "examine.page",
+    "examiner": "examine.faces.page",
     "finder": "panel.finder",
     "runtime": "switches.runtime",
     "tpu": "switches.tpu",

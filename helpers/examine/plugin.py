@@ -31,8 +31,8 @@ def examine_fixture(request):
 
 def look_at(words: tuple, folder: Path, devices, options: dict):
     from ..base.refusals import Refused
-    from . import brought, inside
-    from .launch import Case
+    from .faces import brought, inside
+    from .runs.launch import Case
 
     for name in set(options) - set(OPTIONS):
         raise Refused(f"examine knows {', '.join(OPTIONS)}, and not {name!r}.")

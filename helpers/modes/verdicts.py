@@ -51,12 +51,16 @@ class Verdict:
 
 def last_line(error: Exception) -> str:
     """The useful sentence: errors from traced code begin with 'in user code:' and end with what happened."""
-    lines = [line.strip() for line in in_lines(error).splitlines()]
+    return without_names(useful_line(in_lines(error)).removeprefix(f"{type(error).__name__}: "))
+
+
+def useful_line(text: str) -> str:
+    """Of an error's text or its traceback: what the compiler or a graph gives as the reason, or else the last line with words."""
+    lines = [line.strip() for line in text.splitlines()]
     plain = [
         line for line in map(without_names, lines) if re.search(r"\w", line) and not is_node(line)
     ]
-    last = compiler_error(lines) or root_error(lines) or (plain[-1] if plain else "")
-    return without_names(last.removeprefix(f"{type(error).__name__}: "))
+    return compiler_error(lines) or root_error(lines) or (plain[-1] if plain else "")
 
 
 def in_lines(error: Exception) -> str:

@@ -1,0 +1,1 @@
+"""Where a reader meets the examiner: commands, cells, a page, a test."""

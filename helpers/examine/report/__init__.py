@@ -1,0 +1,1 @@
+"""What an examination came to: for a person at a terminal, on a page, for other programs."""

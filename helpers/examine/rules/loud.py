@@ -1,0 +1,134 @@
+"""Loud modes: an exception is named by triage, and what was observed before it says which line is to blame."""
+
+from ...modes.verdicts import useful_line
+from ...triage import answer
+from ..facts import Finding, Observation
+from . import places
+from .silent import is_part
+from .tracing import by_source, nested_function
+
+
+def findings_of_errors(runs: list[Observation]) -> list[Finding]:
+    found = [finding_of_error(each) for each in runs]
+    return [each for each in found if each]
+
+
+def finding_of_error(run: Observation) -> Finding | None:
+    raised = run.last("raised")
+    said = answer.triage(raised["text"]) if raised else None
+    if not said or not said.mode:
+        return None
+    mode = by_source(said.mode, raised, innermost(raised))
+    at = blamed(mode, run, raised)
+    words = useful_line(raised["text"])
+    says = f"{raised['error']}: {words.removeprefix(raised['error'] + ': ')}"[:300]
+    return Finding(mode, at, says, f"raised on {run.devices} devices", (run.devices,))
+
+
+def blamed(mode: str, run: Observation, raised: dict) -> tuple:
+    at = innermost(raised)
+    return tuple(BLAMED[mode](run, at) if mode in BLAMED else at) or at
+
+
+def innermost(raised: dict) -> tuple:
+    """The frames of the program; those of a traced function are told in the message, and are further in."""
+    inside = raised.get("inside", ())
+    return tuple([*inside, *[each for each in raised["at"] if each not in inside]])
+
+
+# What decides, where that is not the innermost line. Each gets the run and the frames, and returns frames.
+
+
+def made_outside(run: Observation, at) -> tuple:
+    """The first variable of a model that no strategy knows, though there is one."""
+    strategies = run.of("strategy")
+    single = [each for each in run.of("variable") if each["maker"] == "layer" and each["at"]]
+    outside = [each for each in single if not each["copies"] and not is_part(run, each)]
+    made = strategies[0]["at"] if strategies else ()
+    return places.deciding(outside[0]["at"], [*made, *at]) if outside else at
+
+
+def path_given(run: Observation, at) -> tuple:
+    methods = ("restore", "read", "load_weights", "save_weights", "load_model", "save", "load")
+    return places.from_value(at, methods)
+
+
+def architecture(run: Observation, at) -> tuple:
+    """Where the model was built that does not take the weights, or where a number for it was written down."""
+    name, called, _ = places.code_at(*at[0][:2]).partition(".load_weights(") if at else ("", "", "")
+    made = places.assigned_before(at[0], name) if called and name.isidentifier() else None
+    return (made, *at) if made else places.from_literal(at)
+
+
+def where_made_up(kind: str):
+    """The frame of the function in which a thing was made: what is done with it is decided there."""
+
+    def decide(run: Observation, at) -> tuple:
+        made = made_of(run, kind)
+        return places.deciding(at, places.from_factory(made))
+
+    return decide
+
+
+def made_of(run: Observation, maker: str) -> list:
+    found = [each["at"] for each in run.of("variable") if each["maker"] == maker and each["at"]]
+    return found[0] if found else []
+
+
+def compiled_again(run: Observation, at) -> tuple:
+    """Where a used optimizer was given a model with more variables; without such a place, where it was made."""
+    given = run.last("compiled").get("at")
+    return tuple(given) if given else where_made_up("optimizer")(run, at)
+
+
+def unbuilt(run: Observation, at) -> tuple:
+    found = run.last("unbuilt")
+    return places.deciding(found["at"], found["made"]) if found else at
+
+
+def empty_gradient(run: Observation, at) -> tuple:
+    found = [each["at"] for each in run.of("gradient") if each["missing"]]
+    return tuple(found[-1]) if found else at
+
+
+def loss_without_gradient(run: Observation, at) -> tuple:
+    return places.from_value(empty_gradient(run, at), ("gradient",))
+
+
+def optimizer_made(run: Observation, at) -> tuple:
+    return tuple(made_of(run, "optimizer")) or at
+
+
+def last_strategy(run: Observation, at) -> tuple:
+    return tuple(run.last("strategy").get("at", at))
+
+
+def strategy_given(run: Observation, at) -> tuple:
+    return places.from_caller(last_strategy(run, at))
+
+
+def scope_opened(run: Observation, at) -> tuple:
+    strategies = run.of("strategy")
+    return places.deciding(at, strategies[-1]["at"]) if strategies else at
+
+
+BLAMED = {
+    "fm03": made_outside,
+    "fm04": path_given,
+    "fm06": architecture,
+    "fm08": path_given,
+    "fm10": compiled_again,
+    "fm11": unbuilt,
+    "fm12": lambda run, at: places.from_factory(at),
+    "fm13": empty_gradient,
+    "fm15": lambda run, at: places.from_condition(at),
+    "fm17": lambda run, at: places.from_caller(at),
+    "fm18": strategy_given,
+    "fm20": lambda run, at: places.returned(at),
+    "fm22": lambda run, at: places.returned(at),
+    "fm31": scope_opened,
+    "fm32": optimizer_made,
+    "fm34": loss_without_gradient,
+    "fm36": last_strategy,
+    "fm40": nested_function,
+}
