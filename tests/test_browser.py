@@ -147,10 +147,13 @@ def test_panel(front, page):
     name, url = front
     open_panel(page, name, url)
     by_keyboard(page, name)
-    by_mouse(page)
+    by_mouse(page, name)
     looks(page, name, "light")
     in_the_dark(page, name, url)
     looks(page, name, "dark")
+
+
+ROW = "<tr><td style='color:black'>a cell</td></tr>"
 
 
 def test_the_check_for_violations_can_fail(page):
@@ -159,6 +162,11 @@ def test_the_check_for_violations_can_fail(page):
     )
     assert [each.split(":")[0] for each in violations(page)] == ["image-alt"]
     assert violations(page, ["h1"]) == []
+    page.set_content(
+        f"<html lang='en'><title>x</title><main><h1>x</h1><table>{ROW}{ROW.replace('black', '#eee')}{ROW}</table></main></html>"
+    )
+    assert [each.split(":")[0] for each in violations(page)] == ["color-contrast"]
+    assert page.locator("[data-alike]").count() == 1
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
