@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.base import files
-from helpers.processes import warm
+from helpers.processes import warm, zygote
 from helpers.switches import setups
 from helpers.triage import knowledge, known, likeness
 
@@ -38,9 +38,21 @@ def tensorflow(started, monkeypatch):
 
 
 @pytest.fixture
-def short_folder(monkeypatch):
-    """A folder for the sockets of a test's own warm processes; their paths must be short."""
+def short_folder(monkeypatch, tmp_path):
+    """A folder for the sockets of a test's own warm processes; their paths must be short.
+
+    What these processes hold is no matter, so they get a TensorFlow that is imported at once.
+    """
     monkeypatch.delenv(warm.ZYGOTE, raising=False)
+    for name in ("tensorflow", *(each for each in zygote.PRELOAD if each.startswith("tensorflow"))):
+        module = tmp_path / "empty" / Path(*name.split(".")) / "__init__.py"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    (tmp_path / "empty" / "tensorflow" / "__init__.py").write_text(
+        "import logging\n\n\ndef get_logger():\n    return logging.getLogger('tensorflow')\n"
+    )
+    places = [str(tmp_path / "empty"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)
