@@ -21,13 +21,16 @@ def papermill_options(folder: Path) -> dict:
     """
     from traitlets.config import Config
 
+    from .kernels import PromptClient
+
     by_files = {"transport": "ipc", "ip": str(folder / "kernel")}
+    by_files = {} if sys.platform == "win32" else by_files
     return {
         "engine_name": sparing_engine(),
         "progress_bar": False,
         "store_widget_state": False,
         "cwd": str(files.notebooks()),
-        "config": Config(KernelManager={} if sys.platform == "win32" else by_files),
+        "config": Config(KernelManager=by_files | {"client_factory": PromptClient}),
     }
 
 
