@@ -8,22 +8,33 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
 
 import nbformat
 import pytest
-from colab import NOTEBOOKS, PINS, ROOT, address, cell, git, installed
-
-from helpers.processes import warm
+from colab import (
+    ADDRESS,
+    COLD,
+    KINDS,
+    NOTEBOOKS,
+    PINS,
+    ROOT,
+    TAG,
+    WARM,
+    cell,
+    git,
+    installed,
+    run_in_fork,
+    runtime,
+    site_of,
+)
 
 pytestmark = pytest.mark.slow
 
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
 LANE = {name: installed(name) for name in PINS} == PINS
-ADDRESS, TAG = address()
 NOTE = (
     "Note: you may need to restart the kernel to use updated packages."  # of IPython's %pip, always
 )
@@ -44,29 +55,6 @@ def published(tmp_path_factory) -> Path:
     git("tag", TAG, cwd=work)
     git("clone", "-q", "--bare", str(work), str(bare / "clinic.git"), cwd=work)
     return bare / "clinic.git"
-
-
-def runtime(folder: Path, repository) -> dict:
-    """The environment of a runtime: git finds the repository in a file, and Python has this one's packages and its own."""
-    for name in ("home", "content"):
-        (folder / name).mkdir()
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "own"], check=True)
-    (site_of(folder) / "furnished.pth").write_text(sysconfig.get_path("purelib"))
-    kept = {
-        name: value for name, value in os.environ.items() if name in ("LANG",) or name[:4] == "PIP_"
-    }
-    redirect = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf",
-        "GIT_CONFIG_VALUE_0": ADDRESS,
-        "GIT_TERMINAL_PROMPT": "0",
-    }
-    path = f"{folder / 'own' / 'bin'}:{os.environ['PATH']}"
-    return kept | redirect | {"PATH": path, "HOME": str(folder / "home")}
-
-
-def site_of(folder: Path) -> Path:
-    return next((folder / "own" / "lib").glob("python*/site-packages"))
 
 
 @pytest.fixture(scope="session")
@@ -256,13 +244,6 @@ def test_the_lane_has_the_versions_and_not_the_clinic():
     assert not [*here.glob("*strategy_clinic*"), *here.glob("jupytext*")]
 
 
-# Kernels as Colab starts them, with nothing imported: the pages without a mode, and of modes a loud one, a silent one, one
-# that is both, one with a TPU, and one with processes of its own. The others run in forks of a process that has TensorFlow.
-KINDS = ("fm01", "fm05", "fm11", "fm16", "fm41")
-COLD = [path for path in NOTEBOOKS if not path.stem.startswith("fm") or path.stem[:4] in KINDS]
-WARM = [path for path in NOTEBOOKS if path not in COLD]
-
-
 @pytest.fixture
 def on_colab(fresh, monkeypatch) -> dict:
     """The environment of a second notebook, and nothing of this process's own."""
@@ -291,22 +272,6 @@ def test_notebook_as_on_colab(notebook, on_colab, tmp_path):
         notebook, tmp_path / "out.ipynb", cwd=tmp_path, kernel_name="python3", progress_bar=False
     )
     assert all(each.execution_count for each in done.cells if each.cell_type == "code")
-
-
-def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
-    """What became of a notebook's cells, all of them, in IPython; TensorFlow is there when they begin."""
-    path = warm.ensure(sys.executable, environment)
-    # Not first, since the notebook is to find what was installed.
-    places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
-    command = [sys.executable, "-P", "-m", "cells_of", str(notebook), str(folder / "answer")]
-    with open(folder / "log", "w+") as log:
-        streams = [log.fileno()] * 3
-        ended = warm.fork(path, command, environment | {"PYTHONPATH": places}, str(folder), streams)
-        try:
-            assert ended.wait(300) == 0, (folder / "log").read_text()
-        finally:
-            ended.kill()
-    return json.loads((folder / "answer").read_text())
 
 
 @pytest.mark.parametrize("notebook", WARM if LANE else [], ids=lambda path: path.stem)

@@ -71,7 +71,10 @@ def test_interrupt_and_restart():
         time.sleep(1)
         manager.interrupt_kernel()
         reply = client.get_shell_msg(timeout=30)
-        assert reply["parent_header"]["msg_id"] == asked
+        while (
+            reply["parent_header"]["msg_id"] != asked
+        ):  # a slow kernel was asked twice if it is ready
+            reply = client.get_shell_msg(timeout=30)
         assert reply["content"]["ename"] == "KeyboardInterrupt"
         assert said(client, "print(1 + 1)") == "2"
         said(client, "kept = 1")
@@ -259,4 +262,4 @@ def test_whoever_shuts_a_kernel_down_hears_at_once_that_it_has_ended():
     with kernel() as (manager, _):
         began = time.monotonic()
         manager.request_shutdown()
-        assert not manager.is_alive() or time.monotonic() - began >= kernels.ENDING
+        assert not manager.is_alive() or time.monotonic() - began >= kernels.LEAVING

@@ -21,7 +21,7 @@ except ImportError:  # jupyter_client 6 has no provisioners; worker processes ne
 from .warm import Cold, Forked, ensure, fork, say_once
 
 PROVISIONER = "clinic-warm"
-ENDING = 0.5  # seconds that a kernel is given to end by itself, before it is asked about every tenth of a second
+LEAVING = 0.5  # seconds that a kernel is given to end by itself, before it is asked about every tenth of a second
 
 
 class WarmProvisioner(LocalProvisioner):
@@ -40,7 +40,7 @@ class WarmProvisioner(LocalProvisioner):
     async def shutdown_requested(self, restart=False):
         """Comes back as soon as the kernel has ended."""
         if isinstance(self.process, Forked):
-            await asyncio.to_thread(self.process.poll, ENDING)
+            await asyncio.to_thread(self.process.poll, LEAVING)
 
 
 class PromptClient(AsyncKernelClient):
