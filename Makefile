@@ -58,6 +58,7 @@ oldest: tests/oldest.txt
 	.venv-oldest/bin/pytest --nbval notebooks
 
 # What Colab has, in an environment of its own in which the clinic is not installed: notebooks fetch it themselves.
+# Every notebook is run whole: of each kind some in cold kernels, the others forked from one process that has TensorFlow.
 colab: tests/colab.txt
 	test -x .venv-colab/bin/python || PYENV_VERSION=3.13 python3.13 -m venv .venv-colab \
 	  || { echo "No Python 3.13 as on Colab: its versions run on $$($(PYTHON) --version)."; $(PYTHON) -m venv .venv-colab; }

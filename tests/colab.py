@@ -1,10 +1,15 @@
 """What a fresh runtime of Colab is: its versions, and this repository in a file."""
 
 import json
+import os
 import re
 import subprocess
+import sys
+import sysconfig
 from importlib import metadata
 from pathlib import Path
+
+from helpers.processes import warm
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -36,3 +41,52 @@ def git(*words, cwd=ROOT) -> str:
 def address() -> tuple[str, str]:
     """The repository and the tag in the set-up cell, as they stand in the notebooks."""
     return re.search(r"git\+(https://[^@\s]+)@(\S+)", cell("bootstrap")).groups()
+
+
+ADDRESS, TAG = address()
+
+
+def runtime(folder: Path, repository) -> dict:
+    """The environment of a runtime: git finds the repository in a file, and Python has this one's packages and its own."""
+    for name in ("home", "content"):
+        (folder / name).mkdir()
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "own"], check=True)
+    (site_of(folder) / "furnished.pth").write_text(sysconfig.get_path("purelib"))
+    kept = {
+        name: value for name, value in os.environ.items() if name in ("LANG",) or name[:4] == "PIP_"
+    }
+    redirect = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf",
+        "GIT_CONFIG_VALUE_0": ADDRESS,
+        "GIT_TERMINAL_PROMPT": "0",
+    }
+    path = f"{folder / 'own' / 'bin'}:{os.environ['PATH']}"
+    return kept | redirect | {"PATH": path, "HOME": str(folder / "home")}
+
+
+def site_of(folder: Path) -> Path:
+    return next((folder / "own" / "lib").glob("python*/site-packages"))
+
+
+# Kernels as Colab starts them, with nothing imported: the pages without a mode, and of modes a loud one, a silent one, one
+# that is both, one with a TPU, and one with processes of its own. The others run in forks of a process that has TensorFlow.
+KINDS = ("fm01", "fm05", "fm11", "fm16", "fm41")
+COLD = [path for path in NOTEBOOKS if not path.stem.startswith("fm") or path.stem[:4] in KINDS]
+WARM = [path for path in NOTEBOOKS if path not in COLD]
+
+
+def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
+    """What became of a notebook's cells, all of them, in IPython; TensorFlow is there when they begin."""
+    path = warm.ensure(sys.executable, environment)
+    # Not first, since the notebook is to find what was installed.
+    places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
+    command = [sys.executable, "-P", "-m", "cells_of", str(notebook), str(folder / "answer")]
+    with open(folder / "log", "w+") as log:
+        streams = [log.fileno()] * 3
+        ended = warm.fork(path, command, environment | {"PYTHONPATH": places}, str(folder), streams)
+        try:
+            assert ended.wait(300) == 0, (folder / "log").read_text()
+        finally:
+            ended.kill()
+    return json.loads((folder / "answer").read_text())

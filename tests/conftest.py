@@ -1,3 +1,5 @@
+import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -8,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.base import files
-from helpers.processes import warm
+from helpers.processes import warm, zygote
 from helpers.switches import setups
 from helpers.triage import knowledge, known, likeness
 
@@ -36,9 +38,21 @@ def tensorflow(started, monkeypatch):
 
 
 @pytest.fixture
-def short_folder(monkeypatch):
-    """A folder for the sockets of a test's own warm processes; their paths must be short."""
+def short_folder(monkeypatch, tmp_path):
+    """A folder for the sockets of a test's own warm processes; their paths must be short.
+
+    What these processes hold is no matter, so they get a TensorFlow that is imported at once.
+    """
     monkeypatch.delenv(warm.ZYGOTE, raising=False)
+    for name in ("tensorflow", *(each for each in zygote.PRELOAD if each.startswith("tensorflow"))):
+        module = tmp_path / "empty" / Path(*name.split(".")) / "__init__.py"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    (tmp_path / "empty" / "tensorflow" / "__init__.py").write_text(
+        "import logging\n\n\ndef get_logger():\n    return logging.getLogger('tensorflow')\n"
+    )
+    places = [str(tmp_path / "empty"), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, places)))
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
         yield Path(folder)
@@ -54,18 +68,22 @@ def without_tables(notebook):
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
-    for name in ("notebooks", "helpers", "tests"):
-        shutil.copytree(
-            ROOT / name,
-            tmp_path / name,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
-        )
-    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.setattr(files, "ROOT", tmp_path)
+    monkeypatch.setattr(files, "ROOT", copy_project(tmp_path))
     forget()
     yield tmp_path
     forget()
+
+
+def copy_project(folder: Path) -> Path:
+    for name in ("notebooks", "helpers", "tests"):
+        shutil.copytree(
+            ROOT / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+        )
+    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
 def forget():
@@ -99,10 +117,22 @@ def site(tmp_path_factory):
         "myst_nb", reason="no myst-nb here; the book needs: pip install -e '.[book]'"
     )
     pytest.importorskip("furo", reason="no furo here; the book needs: pip install -e '.[book]'")
-    folder = tmp_path_factory.mktemp("book")
-    done = build_book(ROOT / "book", folder)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    folder = shared_folder(tmp_path_factory, "book")
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "built").exists():
+            done = build_book(ROOT / "book", folder)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+            (folder / "built").touch()
     return folder / "html"
+
+
+def shared_folder(tmp_path_factory, name: str) -> Path:
+    """One for this run of pytest, whichever of its workers asks."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / name
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def build_book(source: Path, folder: Path):

@@ -38,7 +38,7 @@ from browser import (
     wait_until_up,
     write_settings,
 )
-from conftest import changed, without_tables
+from conftest import changed, copy_project, without_tables
 
 from helpers.records import atlas
 
@@ -47,37 +47,50 @@ pytestmark = [pytest.mark.slow, *NEEDS]
 FLAGS += ["--disable-component-update", "--disable-sync"]
 
 
-@pytest.fixture(params=list(MODULES))
-def front(request, project, tmp_path):
-    """A server of a copy, since JupyterLab saves what it shows."""
-    write_settings(tmp_path)
-    path = project / "notebooks" / NOTEBOOK
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """The project as the servers show it: JupyterLab saves what it shows."""
+    folder = copy_project(tmp_path_factory.mktemp("served"))
+    path = folder / "notebooks" / NOTEBOOK
     nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
-    port = free_port()
-    environment = os.environ | private_folders(tmp_path)
-    with open(tmp_path / "server.log", "w") as log:
+    changed(folder / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
+    return folder
+
+
+@pytest.fixture(scope="module", params=list(MODULES))
+def front(request, copied, tmp_path_factory):
+    """One server of each kind, for all tests."""
+    name, port, own = request.param, free_port(), tmp_path_factory.mktemp(request.param)
+    write_settings(own)
+    environment = os.environ | private_folders(own)
+    with open(own / "server.log", "w") as log:
         server = subprocess.Popen(
-            command(request.param, port, project), env=environment, stdout=log, stderr=log
+            command(name, port, copied), env=environment, stdout=log, stderr=log
         )
         try:
-            wait_until_up(server, f"http://127.0.0.1:{port}/", tmp_path / "server.log")
-            yield (
-                request.param,
-                f"http://127.0.0.1:{port}{PATHS[request.param]}{NOTEBOOK}?token={TOKEN}",
-            )
+            wait_until_up(server, f"http://127.0.0.1:{port}/", own / "server.log")
+            yield name, f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
         finally:
             server.terminate()
             server.wait(20)
 
 
-@pytest.fixture
-def browser():
+@pytest.fixture(scope="module")
+def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield started
         started.close()
+
+
+@pytest.fixture
+def browser(chromium):
+    """One browser for all tests; each page has cookies and storage of its own, and is closed."""
+    yield chromium
+    for each in chromium.contexts:
+        each.close()
 
 
 @pytest.fixture
@@ -102,10 +115,9 @@ def test_an_error_is_pasted(front, page):
 
 
 @pytest.mark.parametrize("front", ["lab"], indirect=True)
-def test_a_program_is_pasted(front, page, project):
+def test_a_program_is_pasted(front, page):
     """By keyboard alone, from the field to the marked line; in light and dark, wide and narrow."""
     name, url = front
-    changed(project / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
     open_panel(
         page, name, url.replace(NOTEBOOK, "examine_your_code.ipynb"), "button.clinic-examine"
     )
@@ -135,10 +147,13 @@ def test_panel(front, page):
     name, url = front
     open_panel(page, name, url)
     by_keyboard(page, name)
-    by_mouse(page)
+    by_mouse(page, name)
     looks(page, name, "light")
     in_the_dark(page, name, url)
     looks(page, name, "dark")
+
+
+ROW = "<tr><td style='color:black'>a cell</td></tr>"
 
 
 def test_the_check_for_violations_can_fail(page):
@@ -147,6 +162,11 @@ def test_the_check_for_violations_can_fail(page):
     )
     assert [each.split(":")[0] for each in violations(page)] == ["image-alt"]
     assert violations(page, ["h1"]) == []
+    page.set_content(
+        f"<html lang='en'><title>x</title><main><h1>x</h1><table>{ROW}{ROW.replace('black', '#eee')}{ROW}</table></main></html>"
+    )
+    assert [each.split(":")[0] for each in violations(page)] == ["color-contrast"]
+    assert page.locator("[data-alike]").count() == 1
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

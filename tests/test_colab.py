@@ -8,19 +8,33 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
 
+import nbformat
 import pytest
-from colab import NOTEBOOKS, PINS, ROOT, address, cell, git, installed
+from colab import (
+    ADDRESS,
+    COLD,
+    KINDS,
+    NOTEBOOKS,
+    PINS,
+    ROOT,
+    TAG,
+    WARM,
+    cell,
+    git,
+    installed,
+    run_in_fork,
+    runtime,
+    site_of,
+)
 
 pytestmark = pytest.mark.slow
 
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
 LANE = {name: installed(name) for name in PINS} == PINS
-ADDRESS, TAG = address()
 NOTE = (
     "Note: you may need to restart the kernel to use updated packages."  # of IPython's %pip, always
 )
@@ -41,29 +55,6 @@ def published(tmp_path_factory) -> Path:
     git("tag", TAG, cwd=work)
     git("clone", "-q", "--bare", str(work), str(bare / "clinic.git"), cwd=work)
     return bare / "clinic.git"
-
-
-def runtime(folder: Path, repository) -> dict:
-    """The environment of a runtime: git finds the repository in a file, and Python has this one's packages and its own."""
-    for name in ("home", "content"):
-        (folder / name).mkdir()
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "own"], check=True)
-    (site_of(folder) / "furnished.pth").write_text(sysconfig.get_path("purelib"))
-    kept = {
-        name: value for name, value in os.environ.items() if name in ("LANG",) or name[:4] == "PIP_"
-    }
-    redirect = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.file://{repository}.insteadOf",
-        "GIT_CONFIG_VALUE_0": ADDRESS,
-        "GIT_TERMINAL_PROMPT": "0",
-    }
-    path = f"{folder / 'own' / 'bin'}:{os.environ['PATH']}"
-    return kept | redirect | {"PATH": path, "HOME": str(folder / "home")}
-
-
-def site_of(folder: Path) -> Path:
-    return next((folder / "own" / "lib").glob("python*/site-packages"))
 
 
 @pytest.fixture(scope="session")
@@ -253,19 +244,52 @@ def test_the_lane_has_the_versions_and_not_the_clinic():
     assert not [*here.glob("*strategy_clinic*"), *here.glob("jupytext*")]
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS if LANE else [], ids=lambda path: path.stem)
-def test_notebook_as_on_colab(notebook, fresh, tmp_path, monkeypatch):
-    """Alone in a folder, with the clinic that the first notebook installed; one fails if its mode is not as it declares."""
-    import papermill
-
+@pytest.fixture
+def on_colab(fresh, monkeypatch) -> dict:
+    """The environment of a second notebook, and nothing of this process's own."""
     environment, content, _ = fresh
     for name in os.environ:
         monkeypatch.delenv(name)
-    for name, value in environment.items():
+    own = {
+        "PYTHONPATH": str(site_of(content.parent)),
+        "COLAB_RELEASE_TAG": "release-colab_20260819",
+    }
+    for name, value in (environment | own).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYTHONPATH", str(site_of(content.parent)))
-    monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab_20260819")
+    return dict(os.environ)
+
+
+def test_there_is_every_kind():
+    assert {path.stem[:4] for path in COLD} >= set(KINDS) and len(COLD) > len(KINDS)
+
+
+@pytest.mark.parametrize("notebook", COLD if LANE else [], ids=lambda path: path.stem)
+def test_notebook_as_on_colab(notebook, on_colab, tmp_path):
+    """Alone in a folder, with the clinic that the first notebook installed; one fails if its mode is not as it declares."""
+    import papermill
+
     done = papermill.execute_notebook(
         notebook, tmp_path / "out.ipynb", cwd=tmp_path, kernel_name="python3", progress_bar=False
     )
     assert all(each.execution_count for each in done.cells if each.cell_type == "code")
+
+
+@pytest.mark.parametrize("notebook", WARM if LANE else [], ids=lambda path: path.stem)
+def test_notebook_with_the_versions_of_colab(notebook, on_colab, tmp_path):
+    """The same, without a kernel."""
+    found = run_in_fork(notebook, on_colab, tmp_path)
+    cells = [each for each in nbformat.read(notebook, 4).cells if each.cell_type == "code"]
+    assert found == {"ran": len(cells), "raised": ""}, (tmp_path / "log").read_text()
+
+
+def test_a_notebook_that_does_not_keep_its_word_fails_in_a_fork(on_colab, tmp_path):
+    if not LANE:
+        pytest.skip("run by make colab")
+    (path,) = (path for path in WARM if path.stem.startswith("fm17"))
+    wrong = path.read_text().replace(
+        "clinic.reproduces(broken)", "clinic.reproduces(experiment(lambda setup: None))"
+    )
+    assert wrong != path.read_text()
+    (tmp_path / "wrong.ipynb").write_text(wrong)
+    found = run_in_fork(tmp_path / "wrong.ipynb", on_colab, tmp_path)
+    assert "did not reproduce" in found["raised"] and found["ran"] > 0

@@ -1,4 +1,7 @@
-"""The examiner on programs of its own: real runs, each in its own process. They take a quarter of a minute each."""
+"""The examiner on programs of its own: real runs, each in its own process.
+
+Some start in an interpreter of their own, as at a terminal; the others are forked, as those of a notebook are, which costs less.
+"""
 
 import json
 import os
@@ -6,11 +9,14 @@ import subprocess
 import sys
 import textwrap
 import time
+from functools import partial
 
 import pytest
 
 from helpers import cli
 from helpers.base import files
+from helpers.examine.faces import desk_of_programs
+from helpers.processes import warm
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +80,14 @@ def examined(tmp_path, monkeypatch, capfd):
     return examine
 
 
+@pytest.fixture
+def forked(examined, monkeypatch):
+    """The same, except that programs are forked from a process that has imported TensorFlow."""
+    case = partial(desk_of_programs.Case, warm=warm.warm())
+    monkeypatch.setattr(desk_of_programs, "Case", case)
+    return examined
+
+
 def found(told):
     return [(each["mode"], each["code"]) for each in told["findings"]]
 
@@ -84,22 +98,22 @@ def test_a_healthy_program_and_its_folder_are_left_in_peace(examined):
     assert [each["ended"] for each in told["runs"]] == ["finished"] * 3
 
 
-def test_a_mean_over_each_replicas_part(examined):
+def test_a_mean_over_each_replicas_part(forked):
     loss = "tf.nn.compute_average_loss(errors, global_batch_size=BATCH)"
-    status, told = examined(TRAINING.replace(loss, "tf.reduce_mean(errors)"))
+    status, told = forked(TRAINING.replace(loss, "tf.reduce_mean(errors)"))
     assert (status, [mode for mode, _ in found(told)]) == (1, ["fm37"])
 
 
-def test_a_variable_that_the_checkpoint_lacks(examined):
-    status, told = examined(TRAINING.replace(", mean=mean)", ")"), "--devices", "2")
+def test_a_variable_that_the_checkpoint_lacks(forked):
+    status, told = forked(TRAINING.replace(", mean=mean)", ")"), "--devices", "2")
     line = "mean = tf.Variable(tf.zeros(3), aggregation=tf.VariableAggregation.MEAN)"
     assert (status, found(told)) == (1, [("fm05", line)])
 
 
-def test_a_restart_that_looks_elsewhere(examined):
+def test_a_restart_that_looks_elsewhere(forked):
     elsewhere = 'tf.train.latest_checkpoint("checkpoint")'
     text = TRAINING.replace("restore(manager.latest_checkpoint)", f"restore({elsewhere})")
-    status, told = examined(text, "--devices", "2", "--restart")
+    status, told = forked(text, "--devices", "2", "--restart")
     assert (status, found(told)) == (1, [("fm08", f"checkpoint.restore({elsewhere})")])
 
 
@@ -125,8 +139,8 @@ def test_a_program_that_asks_for_a_tpu_gets_the_described_one(examined):
     assert (status, told["findings"]) == (0, [])
 
 
-def test_what_a_tpu_refuses_is_named_on_its_line(examined):
-    status, told = examined(f"{ON_A_TPU}\n    strategy.run(step)\n", "--devices", "2")
+def test_what_a_tpu_refuses_is_named_on_its_line(forked):
+    status, told = forked(f"{ON_A_TPU}\n    strategy.run(step)\n", "--devices", "2")
     assert (status, found(told)) == (1, [("fm16", "strategy.run(step)")])
 
 
@@ -237,8 +251,8 @@ PATCHED = """
 """
 
 
-def test_a_program_that_makes_tensorflow_another(examined):
-    status, told = examined(PATCHED, "--devices", "2")
+def test_a_program_that_makes_tensorflow_another(forked):
+    status, told = forked(PATCHED, "--devices", "2")
     assert (status, told["findings"], told["runs"][0]["ended"]) == (0, [], "finished")
 
 

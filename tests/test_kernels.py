@@ -1,5 +1,6 @@
 """Warm kernels are true forks: each with its own devices, Keras, random state and death."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from queue import Empty
 
 import psutil
 import pytest
@@ -69,7 +71,10 @@ def test_interrupt_and_restart():
         time.sleep(1)
         manager.interrupt_kernel()
         reply = client.get_shell_msg(timeout=30)
-        assert reply["parent_header"]["msg_id"] == asked
+        while (
+            reply["parent_header"]["msg_id"] != asked
+        ):  # a slow kernel was asked twice if it is ready
+            reply = client.get_shell_msg(timeout=30)
         assert reply["content"]["ename"] == "KeyboardInterrupt"
         assert said(client, "print(1 + 1)") == "2"
         said(client, "kept = 1")
@@ -196,3 +201,65 @@ def test_signals_reach_a_forked_process(tmp_path):
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == -signal.SIGTERM
     process.stdin.close()
+
+
+class Talks:
+    """A kernel as its client hears it: who answers to which request on which channel."""
+
+    def __init__(self, shell: list, iopub: list, alive: bool = True):
+        self.answers, self.alive, self.asked = {"shell": shell, "iopub": iopub}, alive, 0
+
+    def kernel_info(self) -> str:
+        self.asked += 1
+        return str(self.asked)
+
+    async def is_alive(self) -> bool:
+        return self.alive
+
+    async def hears_of(self, asked: str) -> bool:
+        return await kernels.PromptClient.hears_of(self, asked)
+
+    async def next_of(self, channel: str) -> dict:
+        """No answer comes before it was asked for."""
+        waiting = self.answers[channel]
+        if not waiting or int(waiting[0].get("msg_id", 0)) > self.asked:
+            raise Empty
+        return {"parent_header": waiting.pop(0)}
+
+    async def get_shell_msg(self, timeout) -> dict:
+        return await self.next_of("shell")
+
+    async def get_iopub_msg(self, timeout) -> dict:
+        return await self.next_of("iopub")
+
+
+def ready(talks: Talks, timeout: float = 60):
+    asyncio.run(kernels.PromptClient.wait_for_ready(talks, timeout))
+
+
+FIRST, SECOND = {"msg_id": "1"}, {"msg_id": "2"}
+
+
+def test_a_client_begins_when_both_channels_have_answered_to_one_request():
+    for shell, iopub, times in [
+        ([FIRST], [{}, FIRST], 1),
+        ([FIRST, SECOND], [SECOND], 2),  # nobody listened yet when the first was answered
+        ([{}, FIRST, SECOND], [{}, {}, SECOND], 2),
+    ]:
+        talks = Talks(shell, iopub)
+        ready(talks)
+        assert talks.asked == times and talks.answers["iopub"] == []
+
+
+def test_a_client_does_not_wait_for_ever():
+    with pytest.raises(RuntimeError, match="died before it was ready"):
+        ready(Talks([FIRST], [], alive=False))
+    with pytest.raises(RuntimeError, match="not ready within 0.01 seconds"):
+        ready(Talks([], []), timeout=0.01)
+
+
+def test_whoever_shuts_a_kernel_down_hears_at_once_that_it_has_ended():
+    with kernel() as (manager, _):
+        began = time.monotonic()
+        manager.request_shutdown()
+        assert not manager.is_alive() or time.monotonic() - began >= kernels.LEAVING

@@ -57,23 +57,6 @@ def test_code_is_what_somebody_has_typed(tag, old, new, counts):
     assert (store.code_of(notebook) != before) is counts
 
 
-def test_a_check_of_what_has_not_changed_finds_nothing(few, capsys):
-    assert cli.main(["check", "fm01"]) == 0
-    assert "every output and every verdict is as stored" in capsys.readouterr().out
-
-
-def test_a_check_says_in_words_what_differs(few, capsys):
-    changed(few / RECORD, '"broken": "raises"', '"broken": "works"', 1)
-    changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"', 1)
-    assert cli.main(["check", "fm01"]) == 1
-    said = capsys.readouterr().out
-    assert (
-        "fm01 default x1, saved as keras, Keras 3: the record says broken works, this run says raises"
-        in said
-    )
-    assert "fm01, claim 000-C1: the record says true, this run says false" in said
-
-
 def suites(report) -> dict:
     """The suites of a JUnit report by name, whose counts must be those of their cases."""
     found = list(ElementTree.parse(report).getroot())
@@ -89,8 +72,9 @@ def failures(suite) -> dict[str, str]:
     return {name: failure.get("message") for name, failure in ended.items() if failure is not None}
 
 
-def test_a_check_is_reported_as_junit_xml(few):
+def test_a_check_of_what_has_not_changed_finds_nothing_and_reports_it_as_junit_xml(few, capsys):
     assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 0
+    assert "every output and every verdict is as stored" in capsys.readouterr().out
     found = suites(few / "report.xml")
     assert set(found) == {"outputs", "verdicts-keras3"}
     assert [failures(suite) for suite in found.values()] == [{}, {}]
@@ -101,16 +85,19 @@ def test_a_check_is_reported_as_junit_xml(few):
     assert ("fm01", "claim 000-C1, Keras 3") in names and len(names) == 3 + 4
 
 
-def test_a_difference_is_a_failure_in_the_report(few):
+def test_a_check_says_in_words_and_in_the_report_what_differs(few, capsys):
     changed(few / RECORD, '"broken": "raises"', '"broken": "<works\\u0007>"', 1)
     changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"', 1)
-    changed(few / FM01, "FM01 fixed (", "FM01 mended (")
     assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 1
+    said = capsys.readouterr().out
+    where = "fm01 default x1, saved as keras, Keras 3: the record says broken <works"
+    assert where in said and ">, this run says raises" in said
+    assert "fm01, claim 000-C1: the record says true, this run says false" in said
     found = suites(few / "report.xml")
     told = failures(found["verdicts-keras3"])
     assert set(told) == {"default x1, saved as keras, Keras 3", "claim 000-C1, Keras 3"}
     assert "the record says broken <works\ufffd>, this run says raises" in " ".join(told.values())
-    assert len(failures(found["outputs"])) == 1
+    assert failures(found["outputs"]) == {}
 
 
 def test_a_notebook_that_fails_is_a_difference_and_the_rest_goes_on(few, capsys):
@@ -146,8 +133,10 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(few, ca
 
 def test_a_check_sees_a_stored_output_that_differs(few, capfd):
     changed(few / FM01, "FM01 fixed (", "FM01 mended (")
-    assert cli.main(["check", "fm01"]) == 1
+    assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 1
     assert "stored outputs differ" in capfd.readouterr().out
+    found = suites(few / "report.xml")
+    assert len(failures(found["outputs"])) == 1 and failures(found["verdicts-keras3"]) == {}
 
 
 def test_a_runtime_without_a_record_is_compared_with_what_is_declared(few, tmp_path, capsys):

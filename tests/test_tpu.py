@@ -46,6 +46,10 @@ def trained(setup, steps=5):
     data = random.normal(size=(steps * 32, 6)).astype("float32")
     wanted = (data.sum(axis=1) > 0).astype("int32")
     batches = tf.data.Dataset.from_tensor_slices((data, wanted)).batch(32, drop_remainder=True)
+    # A thread that tunes a pipeline is only awake now and then; whoever lets go of an iterator waits for it, up to a minute.
+    untuned = tf.data.Options()
+    untuned.autotune.enabled = False
+    batches = batches.with_options(untuned)
     losses = [train_step(*each) for each in strategy.experimental_distribute_dataset(batches)]
     copies = [
         strategy.experimental_local_results(variable_of(each)) for each in model.trainable_variables

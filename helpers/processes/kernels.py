@@ -8,16 +8,20 @@ import asyncio
 import json
 import os
 import sys
+import time
 from pathlib import Path
+from queue import Empty
 
 try:
+    from jupyter_client.asynchronous import AsyncKernelClient
     from jupyter_client.provisioning import LocalProvisioner
 except ImportError:  # jupyter_client 6 has no provisioners; worker processes need none
-    LocalProvisioner = object
+    AsyncKernelClient = LocalProvisioner = object
 
-from .warm import Cold, ensure, fork, say_once
+from .warm import Cold, Forked, ensure, fork, say_once
 
 PROVISIONER = "clinic-warm"
+LEAVING = 0.5  # seconds that a kernel is given to end by itself, before it is asked about every tenth of a second
 
 
 class WarmProvisioner(LocalProvisioner):
@@ -32,6 +36,33 @@ class WarmProvisioner(LocalProvisioner):
         self.pid = self.pgid = self.process.pid
         self.cwd = options.get("cwd") or Path.cwd()
         return self.connection_info
+
+    async def shutdown_requested(self, restart=False):
+        """Comes back as soon as the kernel has ended."""
+        if isinstance(self.process, Forked):
+            await asyncio.to_thread(self.process.poll, LEAVING)
+
+
+class PromptClient(AsyncKernelClient):
+    """Begins when a new kernel has answered on both channels; jupyter_client's own then waits for 0.2 s of silence."""
+
+    async def wait_for_ready(self, timeout=None):
+        deadline = time.monotonic() + (timeout or float("inf"))
+        while not await self.hears_of(self.kernel_info()):
+            if not await self.is_alive():
+                raise RuntimeError("the kernel died before it was ready")
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the kernel was not ready within {timeout} seconds")
+
+    async def hears_of(self, asked: str) -> bool:
+        """Whether the answer to a request has come, and a message about it to all who listen."""
+        try:
+            for read, seconds in ((self.get_shell_msg, 1), (self.get_iopub_msg, 0.2)):
+                while (await read(timeout=seconds))["parent_header"].get("msg_id") != asked:
+                    continue
+        except Empty:
+            return False
+        return True
 
 
 def kernel(command: list[str], options: dict):

@@ -1,0 +1,63 @@
+"""What the clinic says of a notebook's experiments when a line of them has been changed.
+
+No Jupyter is needed to find that out: two scripts, one after the other in one process, hold what an experiment needs and the
+step that judges it.
+"""
+
+import ast
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from helpers.base import files
+from helpers.base.statements import needed, one_import_each, unparsed
+from helpers.processes import ask, warm
+
+SECONDS = 120
+
+
+def script(source: str, experiment: str, step: str) -> str:
+    """Of a source, what an experiment needs, and the step that is to judge it."""
+    body = one_import_each(ast.parse(source).body)
+    return f"{unparsed(needed(body, {experiment, 'clinic'}))}\n\nclinic.{step}({experiment})\n"
+
+
+def complaints(scripts: list[str]) -> list[str]:
+    """What each of them raises, in words; nothing if it runs to its end."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        place = Path(folder)
+        paths = [place / f"script_{number}.py" for number in range(len(scripts))]
+        for path, text in zip(paths, scripts):
+            path.write_text(text)
+        environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join([str(files.ROOT), str(Path(__file__).parent)]),
+            "TMPDIR": folder,
+        }
+        question = {"scripts": list(map(str, paths)), "answer": str(place / "answer")}
+        process = ask.asked("controlled", question, environment, place / "log", warm.warm())
+        try:
+            deadline = time.monotonic() + SECONDS
+            return ask.answer_of(process, place / "answer", deadline, place / "log", "the script")
+        finally:
+            ask.put_down(process)
+
+
+def main():
+    question = ask.question()
+    ask.reply(question["answer"], [complaint(Path(each)) for each in question["scripts"]])
+
+
+def complaint(path: Path) -> str:
+    try:
+        exec(compile(path.read_text(), str(path), "exec"), {"__name__": "__main__"})
+        return ""
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    finally:
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
