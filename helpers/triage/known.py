@@ -47,6 +47,17 @@ def described() -> dict:
     }
 
 
+@functools.cache
+def shapes() -> dict[str, list[frozenset]]:
+    """For each mode that is declared the ideas that stand together where it is described."""
+    written = read_toml("shapes.toml")
+    return {
+        mode: [frozenset(each.split()) for each in all_of]
+        for mode, all_of in written.items()
+        if mode in declared_modes()
+    }
+
+
 def what_to_ask(mode: str) -> str:
     """What to ask a reader whose error may be this mode."""
     asks = (

@@ -20,6 +20,7 @@ IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
+SHAPE = 0.05  # how much likelier each idea of a shape makes a mode, where the text has all of them
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -56,15 +57,25 @@ def likest(text: str, index: Index) -> list[Likeness]:
 
 
 def by_mode(shared: dict, modes: tuple, said: dict):
+    whole = completed({trait[1:] for trait in said if trait[0] == IDEA})
     found = defaultdict(list)
     for text_number, traits in shared.items():
         found[modes[text_number]].append((sum(traits.values()), text_number))
     for mode, scores in found.items():
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
+        score += SHAPE * whole.get(mode, 0)
         traits = shared[best[0][1]]
         common = sum(" " not in trait and trait[0] != IDEA for trait in traits)
         yield Likeness(mode, score, telling_words(traits, said), common)
+
+
+def completed(ideas: set[str]) -> dict[str, int]:
+    """How many ideas the largest shape of each mode has that a text has as a whole."""
+    return {
+        mode: max((len(each) for each in all_of if each <= ideas), default=0)
+        for mode, all_of in known.shapes().items()
+    }
 
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
@@ -101,15 +112,24 @@ def traits_of(words: list[str]):
     stop, ideas = vocabulary()
     stems = [stem(word) for word in words]
     before = None
+    telling = [place for place, each in enumerate(stems) if each not in stop]
+    yield from ideas_in(stems, range(len(stems)), ideas)
+    yield from ideas_in(stems, telling, ideas)
     for place, each in enumerate(stems):
-        for phrase, name in ideas.get(each, ()):
-            if stems[place : place + len(phrase)] == phrase:
-                yield name, place, place + len(phrase)
         if each not in stop:
             yield each, place, place + 1
             if before is not None:
                 yield f"{stems[before]} {each}", before, place + 1
             before = place
+
+
+def ideas_in(stems: list[str], places, ideas: dict):
+    """Phrases that name an idea, where the words at these places follow one another."""
+    for number, place in enumerate(places):
+        for phrase, name in ideas.get(stems[place], ()):
+            there = places[number : number + len(phrase)]
+            if [stems[each] for each in there] == phrase:
+                yield name, place, there[-1] + 1
 
 
 @functools.cache
