@@ -21,6 +21,7 @@ PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
 SHAPE = 0.05  # how much likelier each idea of a shape makes a mode, where the text has all of them
+ELSEWHERE = 0.7  # what is left of a likeness where nothing is said that the mode needs
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -57,7 +58,8 @@ def likest(text: str, index: Index) -> list[Likeness]:
 
 
 def by_mode(shared: dict, modes: tuple, said: dict):
-    whole = completed({trait[1:] for trait in said if trait[0] == IDEA})
+    ideas = {trait[1:] for trait in said if trait[0] == IDEA}
+    whole = completed(ideas)
     found = defaultdict(list)
     for text_number, traits in shared.items():
         found[modes[text_number]].append((sum(traits.values()), text_number))
@@ -65,6 +67,8 @@ def by_mode(shared: dict, modes: tuple, said: dict):
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
         score += SHAPE * whole.get(mode, 0)
+        if mode in known.needs() and not known.needs()[mode] & ideas:
+            score *= ELSEWHERE
         traits = shared[best[0][1]]
         common = sum(" " not in trait and trait[0] != IDEA for trait in traits)
         yield Likeness(mode, score, telling_words(traits, said), common)
