@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import prose
 import score_triage
 
 from helpers.triage import answer, confidence
 
+CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
 DRAWN = 0.3  # how strongly a weight is drawn towards nothing
 STEPS = 50
 
@@ -79,6 +81,7 @@ def apart(chance: np.ndarray, truth: np.ndarray, parts: int = score_triage.STEPS
 
 def main(*paths: str):
     reports = [json.loads(line) for path in paths for line in Path(path).read_text().splitlines()]
+    reports += [{"text": each, "label": "none"} for each in prose.sentences(1)[::CALM]]
     known = [each for each in map(signs_and_truth, reports) if each]
     signs = np.array([each[0] for each in known])
     for name, truth in ("RIGHT", 1), ("SOME", 2):
