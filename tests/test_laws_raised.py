@@ -55,7 +55,7 @@ def words_of_a_stranger(root):
 MUTATIONS = [
     (
         "law_every_message_is_judged",
-        edit(f"{WORDS}/fm14.toml", "Inconsistent references when", "Consistent references when"),
+        edit(f"{WORDS}/fm14.toml", "Inconsistent references when", "Other references when"),
     ),
     ("law_what_is_none_is_not_claimed", words_of_a_stranger),
 ]
