@@ -71,6 +71,7 @@ def project(tmp_path, monkeypatch):
 def forget():
     """What triage has read before an edit."""
     read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
+    read += (known.shapes, known.needs)
     made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings)
     for each in (*read, *made, knowledge.everything):
         each.cache_clear()

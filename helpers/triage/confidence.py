@@ -25,6 +25,7 @@ SOME = {
     "calm": -1.32,
     "raised": -2.56,
 }
+SUREST = 0.95  # likeness alone is never surer
 FEW = 3  # a text that has fewer words in common with any mode is thin
 
 
@@ -48,7 +49,7 @@ def chance(weights: dict[str, float], signs: dict[str, float]) -> float:
 
 def spread(scores: list[float], signs: dict[str, float], sharp: float) -> tuple[list[float], float]:
     """A probability for each mode, the nearest first, and that it is none of them."""
-    right = chance(RIGHT, signs)
+    right = min(SUREST, chance(RIGHT, signs))
     some = max(right, chance(SOME, signs))
     odds = [math.exp(sharp * score) for score in scores[1:]]
     rest = [min(right, (some - right) * each / sum(odds)) for each in odds]

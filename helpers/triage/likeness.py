@@ -31,15 +31,36 @@ TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
 class Likeness:
     mode: str | None
     score: float
-    words: tuple[str, ...]  # that have counted most
-    shared: int  # how many words there are in common
+    nearest: dict[str, float]  # the text of ours that is nearest: its traits, and
+    weights: dict[str, float]  # those of what was asked,
+    said: dict[str, str]  # and in which words it says them
+
+    @property
+    def traits(self) -> dict[str, float]:
+        """What both have, and how much it counts."""
+        return {
+            trait: holds * self.weights[trait]
+            for trait, holds in self.nearest.items()
+            if trait in self.weights
+        }
+
+    @property
+    def shared(self) -> int:
+        """How many words there are in common."""
+        return sum(" " not in trait and trait[0] != IDEA for trait in self.traits)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that have counted most."""
+        return telling_words(self.traits, self.said)
 
 
 @dataclass(frozen=True)
 class Index:
-    """All texts by which modes are known: whose they are, and for each trait which of them have it, and how much of it."""
+    """All texts by which modes are known: whose they are, how much of each trait they have, and for each trait which have it."""
 
     modes: tuple[str | None, ...]
+    texts: tuple[dict[str, float], ...]
     rarity: dict[str, float]
     holders: dict[str, list[tuple[int, float]]]
 
@@ -50,28 +71,33 @@ def likest(text: str, index: Index) -> list[Likeness]:
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
-    shared = defaultdict(dict)
-    for trait, weight in weights.items():
-        for text_number, holds in index.holders.get(trait, ()):
-            shared[text_number][trait] = weight * holds
-    return sorted(by_mode(shared, index.modes, said), key=lambda each: -each.score)
-
-
-def by_mode(shared: dict, modes: tuple, said: dict):
     ideas = {trait[1:] for trait in said if trait[0] == IDEA}
-    whole = completed(ideas)
-    found = defaultdict(list)
-    for text_number, traits in shared.items():
-        found[modes[text_number]].append((sum(traits.values()), text_number))
+    near = [
+        Likeness(mode, score, index.texts[number], weights, said)
+        for mode, score, number in by_mode(totals(weights, index), index.modes, ideas)
+    ]
+    return sorted(near, key=lambda each: -each.score)
+
+
+def totals(weights: dict[str, float], index: Index) -> dict[int, float]:
+    found = defaultdict(float)
+    for trait, weight in weights.items():
+        for number, holds in index.holders.get(trait, ()):
+            found[number] += weight * holds
+    return found
+
+
+def by_mode(near: dict[int, float], modes: tuple, ideas: set[str]):
+    """Each mode, what its nearest texts and its shapes come to, and which text is the nearest."""
+    whole, found = completed(ideas), defaultdict(list)
+    for number, score in near.items():
+        found[modes[number]].append((score, number))
     for mode, scores in found.items():
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
         score += SHAPE * whole.get(mode, 0)
-        if mode in known.needs() and not known.needs()[mode] & ideas:
-            score *= ELSEWHERE
-        traits = shared[best[0][1]]
-        common = sum(" " not in trait and trait[0] != IDEA for trait in traits)
-        yield Likeness(mode, score, telling_words(traits, said), common)
+        needs = known.needs().get(mode)
+        yield mode, score * (ELSEWHERE if needs and not needs & ideas else 1), best[0][1]
 
 
 def completed(ideas: set[str]) -> dict[str, int]:
@@ -175,11 +201,15 @@ def index_of(entries: tuple[known.Wording, ...]) -> Index:
     ]
     among = Counter(trait for _, traits, _ in texts for trait in traits)
     rarity = {trait: math.log((len(texts) + 1) / (n + 0.5)) for trait, n in among.items()}
+    held = tuple(
+        {trait: share * weight for trait, share in weighed(traits, rarity).items()}
+        for _, traits, weight in texts
+    )
     holders = defaultdict(list)
-    for number, (_, traits, weight) in enumerate(texts):
-        for trait, share in weighed(traits, rarity).items():
-            holders[trait].append((number, share * weight))
-    return Index(tuple(mode for mode, _, _ in texts), rarity, dict(holders))
+    for number, traits in enumerate(held):
+        for trait, holds in traits.items():
+            holders[trait].append((number, holds))
+    return Index(tuple(mode for mode, _, _ in texts), held, rarity, dict(holders))
 
 
 def texts_of(entries):
