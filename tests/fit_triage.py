@@ -25,17 +25,17 @@ STEPS = 50
 def signs_and_truth(report: dict):
     """What `guess` was told of a report, whether the nearest mode is right, and whether any mode is."""
     seen = []
-    spread = confidence.spread
+    shares_of = confidence.shares_of
 
     def watched(scores, signs, sharp):
         seen.append(signs)
-        return spread(scores, signs, sharp)
+        return shares_of(scores, signs, sharp)
 
-    confidence.spread = watched
+    confidence.shares_of = watched
     try:
         found = answer.triage(report["text"], score_triage.known_without(report.get("source", "")))
     finally:
-        confidence.spread = spread
+        confidence.shares_of = shares_of
     if found.known or not found.candidates:
         return None
     right = found.candidates[0].mode in score_triage.wanted(report)
@@ -87,7 +87,7 @@ def main(*paths: str):
     reports += [{"text": each, "label": "none"} for each in prose.sentences(1)[::CALM]]
     known = [each for each in map(signs_and_truth, reports) if each]
     signs, counts = (np.array([each[part] for each in known]) for part in (0, 3))
-    for name, truth in ("RIGHT", 1), ("SOME", 2):
+    for name, truth in ("RIGHT", 1), ("ANY", 2):
         truth = np.array([each[truth] for each in known], float)
         weights = dict(
             zip(confidence.RIGHT, fitted(signs, truth, counts).round(2).tolist(), strict=True)

@@ -177,7 +177,7 @@ def guess(text: str, knowledge: Knowledge, hints: set, reading: Reading) -> Answ
     """The modes whose descriptions and wordings share most with a text, none of which is proven."""
     modes, signs = compared(text, knowledge, hints, reading)
     scores = [score for score, _ in modes]
-    shares, nothing = confidence.spread(scores, signs, SHARP)
+    shares, nothing = confidence.shares_of(scores, signs, SHARP)
     found = tuple(
         Candidate(each.mode, round(share, 3), by_words(each.words))
         for share, (_, each) in zip(shares[:THREE], modes, strict=False)

@@ -16,7 +16,7 @@ RIGHT = {
     "calm": -1.01,
     "raised": -2.38,
 }
-SOME = {
+ANY = {
     "always": -0.67,
     "near": 1.17,
     "ahead": 1.54,
@@ -47,10 +47,12 @@ def chance(weights: dict[str, float], signs: dict[str, float]) -> float:
     return 1 / (1 + math.exp(-sum(weights[name] * value for name, value in signs.items())))
 
 
-def spread(scores: list[float], signs: dict[str, float], sharp: float) -> tuple[list[float], float]:
+def shares_of(
+    scores: list[float], signs: dict[str, float], sharp: float
+) -> tuple[list[float], float]:
     """A probability for each mode, the nearest first, and that it is none of them."""
     right = min(SUREST, chance(RIGHT, signs))
-    some = max(right, chance(SOME, signs))
+    some = max(right, chance(ANY, signs))
     odds = [math.exp(sharp * score) for score in scores[1:]]
     rest = [min(right, (some - right) * each / sum(odds)) for each in odds]
     return [right, *rest], 1 - some

@@ -74,12 +74,12 @@ def likest(text: str, index: Index) -> list[Likeness]:
     ideas = {trait[1:] for trait in said if trait[0] == IDEA}
     near = [
         Likeness(mode, score, index.texts[number], weights, said)
-        for mode, score, number in by_mode(totals(weights, index), index.modes, ideas)
+        for mode, score, number in by_mode(in_common(weights, index), index.modes, ideas)
     ]
     return sorted(near, key=lambda each: -each.score)
 
 
-def totals(weights: dict[str, float], index: Index) -> dict[int, float]:
+def in_common(weights: dict[str, float], index: Index) -> dict[int, float]:
     found = defaultdict(float)
     for trait, weight in weights.items():
         for number, holds in index.holders.get(trait, ()):
