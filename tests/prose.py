@@ -15,14 +15,14 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 @functools.cache
-def sentences() -> tuple[str, ...]:
+def sentences(first: int = 0) -> tuple[str, ...]:
     """Each once, of six words or more, without the code of examples."""
     found = {}
     for room in ROOMS:
         for path in sorted((KERAS / room).rglob("*.py")):
             if "test" not in path.stem.split("_"):
                 found |= dict.fromkeys(each for text in docstrings(path) for each in parts(text))
-    return tuple(found)[::EACH]
+    return tuple(found)[first::EACH]
 
 
 def docstrings(path: Path):

@@ -2,7 +2,7 @@
 
 import pytest
 from conftest import forget
-from law import all_tests_of
+from law import all_tests_of, edit
 from prose import sentences
 
 from helpers.triage import answer, knowledge, known, likeness, phrases
@@ -45,6 +45,20 @@ def law_described() -> list[str]:
     return problems
 
 
+def law_shapes() -> list[str]:
+    """What shapes.toml puts together are ideas of vocabulary.toml and modes that are declared."""
+    forget()
+    ideas, modes = known.read_vocabulary()["ideas"], known.declared_modes()
+    used = [(mode, each) for mode, all_of in known.shapes().items() for each in all_of]
+    used += list(known.needs().items())
+    problems = [f"{mode} is no mode" for mode, _ in used if mode not in modes]
+    problems += [
+        f"{mode}: {idea} is no idea" for mode, each in used for idea in each if idea not in ideas
+    ]
+    empty = [name for name, phrases in ideas.items() if not all(map(str.split, phrases.split(",")))]
+    return problems + [f"{name} has an empty phrase" for name in empty]
+
+
 def nearest_of(text: str):
     return likeness.likest(text, knowledge.everything().index)[0].mode
 
@@ -71,6 +85,11 @@ def no_question(root):
 
 
 MUTATIONS = [
+    (
+        "law_shapes",
+        edit("helpers/triage/shapes.toml", "loading idle devices", "loading lazy devices"),
+    ),
+    ("law_shapes", edit("helpers/triage/shapes.toml", "[needs]", '[needs]\nfm98 = "loading"')),
     ("law_prose_fires_nothing", a_common_word),
     ("law_described", words_of_another),
     ("law_described", no_question),

@@ -17,10 +17,9 @@ An entry says
 A text in which no wording proves anything is compared with all that is known by its words, in likeness.py.
 """
 
-import math
 from dataclasses import asdict, dataclass
 
-from . import likeness
+from . import confidence, likeness
 from .knowledge import Knowledge, everything
 from .known import Wording
 from .phrases import (
@@ -48,21 +47,19 @@ THREE = 3  # candidates, at most, of which some are no more than likely
 
 
 @dataclass(frozen=True)
-class Scale:
-    """How a likeness becomes a probability, fitted to reports whose own wordings were left out."""
+class Reading:
+    """What is compared: a description, or an error in words that are not known."""
 
-    sharp: float  # how fast the odds of a mode grow with its likeness
-    unknown: float  # the likeness that a text has to a mode although it is none
-    hint: float  # what a hint adds to it
-    claims: float  # from this probability on, a mode is claimed
+    raised: bool
+    hint: float  # how much likelier a hint makes its mode
 
 
-BY_DESCRIPTION = Scale(sharp=12, unknown=0.5, hint=0.2, claims=0.65)
-# Something is raised, in unknown words; in words that are known as a hint, likeness to them is no news.
-BY_ERROR = Scale(sharp=12, unknown=0.6, hint=-0.3, claims=0.92)
-CALM = 0.15  # more of the unknown in a text that says of nothing that it goes wrong,
-FEW = 3  # and in one that has fewer words in common with any mode
-STRANGE = 1.3  # how much more likeness to what is none counts, of which we know less than there is
+BY_DESCRIPTION = Reading(raised=False, hint=0.2)
+BY_ERROR = Reading(raised=True, hint=-0.3)  # of words that are known as a hint, likeness is no news
+SHARP = 12  # how fast the odds of a mode grow with its likeness
+ANSWERED = (
+    0.7  # from this probability on, a mode that a text is like is an answer; below, a question
+)
 
 
 @dataclass(frozen=True)
@@ -176,27 +173,34 @@ def because(kind: str, said: list[str], where: str) -> str:
 # By what a text is like
 
 
-def guess(text: str, knowledge: Knowledge, hints: set, scale: Scale) -> Answer:
+def guess(text: str, knowledge: Knowledge, hints: set, reading: Reading) -> Answer:
     """The modes whose descriptions and wordings share most with a text, none of which is proven."""
-    near = likeness.likest(text, knowledge.index)
-    odds = {each.mode: math.exp(scale.sharp * likened(each, hints, scale)) for each in near}
-    calm = scale is BY_DESCRIPTION and not likeness.says_trouble(text)
-    thin = bool(near) and near[0].shared < FEW
-    total = sum(odds.values()) + math.exp(scale.sharp * (scale.unknown + (calm + thin) * CALM))
-    modes = sorted((each for each in near if each.mode), key=lambda each: -odds[each.mode])
+    modes, signs = compared(text, knowledge, hints, reading)
+    scores = [score for score, _ in modes]
+    shares, nothing = confidence.shares_of(scores, signs, SHARP)
     found = tuple(
-        Candidate(each.mode, round(odds[each.mode] / total, 3), by_words(each.words))
-        for each in modes[:THREE]
+        Candidate(each.mode, round(share, 3), by_words(each.words))
+        for share, (_, each) in zip(shares[:THREE], modes, strict=False)
     )
-    if found and found[0].score >= scale.claims:
+    if found and found[0].score >= ANSWERED:
         return Answer(found[0].mode, found[0].score, found, known=False)
-    others = sum(odds[each.mode] for each in modes) / total
-    return Answer(None, round(1 - others, 3), found, known=False)
+    return Answer(None, round(nothing, 3), found, known=False)
 
 
-def likened(each: likeness.Likeness, hints: set, scale: Scale) -> float:
-    score = each.score if each.mode else STRANGE * each.score
-    return score + (scale.hint if each.mode in hints else 0)
+def compared(text: str, knowledge: Knowledge, hints: set, reading: Reading) -> tuple[list, dict]:
+    """The modes by likeness, and the signs from which it is told how sure that is."""
+    near = likeness.likest(text, knowledge.index)
+    modes = [
+        (each.score + (reading.hint if each.mode in hints else 0), each)
+        for each in near
+        if each.mode
+    ]
+    modes.sort(key=lambda each: -each[0])
+    strangers = max((each.score for each in near if not each.mode), default=0)
+    shared = near[0].shared if near else 0
+    calm = not (reading.raised or likeness.says_trouble(text))
+    scores = [score for score, _ in modes]
+    return modes, confidence.signs_of(scores, strangers, shared, calm, reading.raised)
 
 
 def by_words(words: tuple[str, ...]) -> str:

@@ -47,6 +47,22 @@ def described() -> dict:
     }
 
 
+@functools.cache
+def shapes() -> dict[str, list[frozenset]]:
+    """For each mode the ideas that stand together where it is described."""
+    written = read_toml("shapes.toml")["shapes"]
+    return {mode: [frozenset(each.split()) for each in all_of] for mode, all_of in written.items()}
+
+
+@functools.cache
+def needs() -> dict[str, frozenset]:
+    """For each mode the ideas of which one must be there."""
+    return {
+        mode: frozenset(any_of.split())
+        for mode, any_of in read_toml("shapes.toml")["needs"].items()
+    }
+
+
 def what_to_ask(mode: str) -> str:
     """What to ask a reader whose error may be this mode."""
     asks = (

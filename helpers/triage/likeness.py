@@ -20,6 +20,8 @@ IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
+SHAPE = 0.05  # how much likelier each idea of a shape makes a mode, where the text has all of them
+ELSEWHERE = 0.7  # what is left of a likeness where nothing is said that the mode needs
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -29,15 +31,36 @@ TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
 class Likeness:
     mode: str | None
     score: float
-    words: tuple[str, ...]  # that have counted most
-    shared: int  # how many words there are in common
+    nearest: dict[str, float]  # the text of ours that is nearest: its traits, and
+    weights: dict[str, float]  # those of what was asked,
+    said: dict[str, str]  # and in which words it says them
+
+    @property
+    def traits(self) -> dict[str, float]:
+        """What both have, and how much it counts."""
+        return {
+            trait: holds * self.weights[trait]
+            for trait, holds in self.nearest.items()
+            if trait in self.weights
+        }
+
+    @property
+    def shared(self) -> int:
+        """How many words there are in common."""
+        return sum(" " not in trait and trait[0] != IDEA for trait in self.traits)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that have counted most."""
+        return telling_words(self.traits, self.said)
 
 
 @dataclass(frozen=True)
 class Index:
-    """All texts by which modes are known: whose they are, and for each trait which of them have it, and how much of it."""
+    """All texts by which modes are known: whose they are, how much of each trait they have, and for each trait which have it."""
 
     modes: tuple[str | None, ...]
+    texts: tuple[dict[str, float], ...]
     rarity: dict[str, float]
     holders: dict[str, list[tuple[int, float]]]
 
@@ -48,23 +71,41 @@ def likest(text: str, index: Index) -> list[Likeness]:
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
-    shared = defaultdict(dict)
+    ideas = {trait[1:] for trait in said if trait[0] == IDEA}
+    near = [
+        Likeness(mode, score, index.texts[number], weights, said)
+        for mode, score, number in by_mode(in_common(weights, index), index.modes, ideas)
+    ]
+    return sorted(near, key=lambda each: -each.score)
+
+
+def in_common(weights: dict[str, float], index: Index) -> dict[int, float]:
+    found = defaultdict(float)
     for trait, weight in weights.items():
-        for text_number, holds in index.holders.get(trait, ()):
-            shared[text_number][trait] = weight * holds
-    return sorted(by_mode(shared, index.modes, said), key=lambda each: -each.score)
+        for number, holds in index.holders.get(trait, ()):
+            found[number] += weight * holds
+    return found
 
 
-def by_mode(shared: dict, modes: tuple, said: dict):
-    found = defaultdict(list)
-    for text_number, traits in shared.items():
-        found[modes[text_number]].append((sum(traits.values()), text_number))
+def by_mode(near: dict[int, float], modes: tuple, ideas: set[str]):
+    """Each mode, what its nearest texts and its shapes come to, and which text is the nearest."""
+    whole, found = completed(ideas), defaultdict(list)
+    for number, score in near.items():
+        found[modes[number]].append((score, number))
     for mode, scores in found.items():
         best = sorted(scores, reverse=True)[: len(BEST)]
         score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
-        traits = shared[best[0][1]]
-        common = sum(" " not in trait and trait[0] != IDEA for trait in traits)
-        yield Likeness(mode, score, telling_words(traits, said), common)
+        score += SHAPE * whole.get(mode, 0)
+        needs = known.needs().get(mode)
+        yield mode, score * (ELSEWHERE if needs and not needs & ideas else 1), best[0][1]
+
+
+def completed(ideas: set[str]) -> dict[str, int]:
+    """How many ideas the largest shape of each mode has that a text has as a whole."""
+    return {
+        mode: max((len(each) for each in all_of if each <= ideas), default=0)
+        for mode, all_of in known.shapes().items()
+    }
 
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
@@ -101,15 +142,24 @@ def traits_of(words: list[str]):
     stop, ideas = vocabulary()
     stems = [stem(word) for word in words]
     before = None
+    telling = [place for place, each in enumerate(stems) if each not in stop]
+    yield from ideas_in(stems, range(len(stems)), ideas)
+    yield from ideas_in(stems, telling, ideas)
     for place, each in enumerate(stems):
-        for phrase, name in ideas.get(each, ()):
-            if stems[place : place + len(phrase)] == phrase:
-                yield name, place, place + len(phrase)
         if each not in stop:
             yield each, place, place + 1
             if before is not None:
                 yield f"{stems[before]} {each}", before, place + 1
             before = place
+
+
+def ideas_in(stems: list[str], places, ideas: dict):
+    """Phrases that name an idea, where the words at these places follow one another."""
+    for number, place in enumerate(places):
+        for phrase, name in ideas.get(stems[place], ()):
+            there = places[number : number + len(phrase)]
+            if [stems[each] for each in there] == phrase:
+                yield name, place, there[-1] + 1
 
 
 @functools.cache
@@ -151,11 +201,15 @@ def index_of(entries: tuple[known.Wording, ...]) -> Index:
     ]
     among = Counter(trait for _, traits, _ in texts for trait in traits)
     rarity = {trait: math.log((len(texts) + 1) / (n + 0.5)) for trait, n in among.items()}
+    held = tuple(
+        {trait: share * weight for trait, share in weighed(traits, rarity).items()}
+        for _, traits, weight in texts
+    )
     holders = defaultdict(list)
-    for number, (_, traits, weight) in enumerate(texts):
-        for trait, share in weighed(traits, rarity).items():
-            holders[trait].append((number, share * weight))
-    return Index(tuple(mode for mode, _, _ in texts), rarity, dict(holders))
+    for number, traits in enumerate(held):
+        for trait, holds in traits.items():
+            holders[trait].append((number, holds))
+    return Index(tuple(mode for mode, _, _ in texts), held, rarity, dict(holders))
 
 
 def texts_of(entries):
