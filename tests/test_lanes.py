@@ -1,6 +1,7 @@
 """Lanes are kept as differences from their neighbours and read back whole; none is older than the code it is of."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import nbformat
@@ -9,7 +10,7 @@ from law import all_tests_of, edit
 
 from helpers.base import files
 from helpers.notebooks import catalog
-from helpers.records import compare, lanes, store
+from helpers.records import compare, lanes, store, times
 from helpers.switches import runtime
 
 
@@ -64,10 +65,12 @@ VERSIONS = {"tensorflow": "2.19.1", "keras": "3.10.0", "tf_keras": "2.19.0"}
 
 
 @pytest.fixture
-def alone(project):
-    """The records of a plain machine, without any lane beside them."""
-    for path in (project / "notebooks" / "records").glob("lane-*"):
-        path.unlink()
+def alone(tmp_path, monkeypatch):
+    """The records of a plain machine, in a folder without any lane beside them."""
+    for path in store.records_folder().glob("cpu-*"):
+        shutil.copy(path, tmp_path)
+    for module in (lanes, store):
+        monkeypatch.setattr(module, "records_folder", lambda: tmp_path)
     return lanes.lane_of_records()
 
 
@@ -165,3 +168,52 @@ def claims_of(record: dict, line: dict) -> dict:
 def test_another_claim_is_news_and_counted_with_its_mode():
     found = [compare.Comparison("fm01", "x", "one"), compare.Comparison("fm01", "y", "two")]
     assert compare.news([*found, compare.Comparison("fm02", "z")]) == ["news: one (and 1 more)"]
+
+
+# The atlas over versions
+
+
+@pytest.fixture
+def two(alone):
+    """An older lane with other words of one mode, and a nightly on which another is gone."""
+    older = on("2.20.0", alone, fm25={"says": "<b>other</b> words"})
+    newer = on("2.23.0.dev1", alone, fm32={"broken": "works", "says": ""})
+    lanes.write_lanes([older, replace(newer, codes={"fm32": alone.codes["fm32"]})])
+
+
+def test_lanes_that_say_the_same_are_one_cell(two):
+    rows = {(row.mode.id, row.keras): row for row in times.times_rows()}
+    names = {place: [each.name for each in row.periods] for place, row in rows.items()}
+    assert names["fm32", 3] == ["2.20 to 2.21", "nightly"]
+    assert names["fm25", 3] == ["2.20", "2.21", "nightly"]
+    assert names["fm01", 3] == ["2.20 to 2.21", "nightly"]
+    found = rows["fm01", 3].periods[1].found
+    assert found is None and not rows["fm01", 3].changed
+    assert [place for place, row in rows.items() if row.changed] == [("fm25", 3), ("fm32", 3)]
+
+
+def test_what_changed_is_told_in_words(two):
+    first, second, rest = times.times_sentences(times.times_rows())
+    assert first.startswith(
+        "fm25 load_outside_scope, Keras 3: on 2.20 the broken code is silent (<b>"
+    )
+    assert second.endswith("; on nightly the broken code works (no message)")
+    assert "fm01 (3), fm01 (2)" in rest and "fm25 (3)" not in rest
+
+
+def test_a_cell_opens_to_its_verdicts_and_to_what_they_were(two):
+    page = times.times_html("../")
+    assert "aria-label='fm32 optimizer_built_in_replica, Keras 3, nightly: works, changed'" in page
+    assert "Changed between 2.21 and nightly" in page and "broken: raises, then works" in page
+    assert "&lt;b&gt;other&lt;/b&gt; words" in page and "<b>other" not in page
+    assert "– not recorded" in page and "href='../fm32_optimizer_built_in_replica.ipynb'" in page
+    parts = page.split("<details><summary>The ")
+    assert parts[0].count("<tr>") == 1 + 2 and parts[1].count("<tr>") == 1 + 88
+
+
+def test_a_change_of_a_claim_or_of_a_page_is_a_change():
+    one = {"broken": "raises", "fixed": "works", "evidence": "executed", "says": "x"}
+    one |= {"claims": {"000-C1": "half"}, "page": "as stored"}
+    other = one | {"claims": {"000-C1": "true"}, "page": "differs"}
+    told = ["page: as stored, then differs", "claim 000-C1: half, then true"]
+    assert times.differences(one, other) == told and times.differences(one, one) == []

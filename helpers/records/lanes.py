@@ -16,6 +16,7 @@ from pathlib import Path
 import nbformat
 from packaging.version import Version
 
+from ..base import files
 from ..base.files import write_whole
 from ..base.refusals import Refused
 from ..base.reports import say
@@ -82,17 +83,17 @@ def lanes() -> list[Lane]:
     middle = lane_of_records()
     if not middle:
         return []
-    files = [json.loads(path.read_text()) for path in records_folder().glob("lane-*.json")]
-    kept = sorted(files, key=lambda each: Version(each["versions"]["tensorflow"]))
+    found = [json.loads(path.read_text()) for path in records_folder().glob("lane-*.json")]
+    kept = sorted(found, key=lambda each: Version(each["versions"]["tensorflow"]))
     older = [each for each in kept if Version(each["versions"]["tensorflow"]) < middle.order]
     newer = [each for each in kept if Version(each["versions"]["tensorflow"]) > middle.order]
     return [*unfolded(middle, older[::-1])[::-1], middle, *unfolded(middle, newer)]
 
 
-def unfolded(neighbour: Lane, files: list[dict]) -> list[Lane]:
+def unfolded(neighbour: Lane, kept: list[dict]) -> list[Lane]:
     """Lanes out of their files, each out of what it says itself and of its neighbour."""
     made = []
-    for each in files:
+    for each in kept:
         own = {(line["mode"], line["keras"]): line for line in each["verdicts"]}
         verdicts = {
             place: without_place(own[place]) if place in own else neighbour.verdicts[place]
@@ -139,7 +140,7 @@ def base_in(path: Path, _changed: int, keras: int):
 
 
 def notebook_file(mode) -> Path:
-    return records_folder().parent / Path(mode.notebook).name
+    return files.notebooks() / Path(mode.notebook).name
 
 
 def verdict_of(line: dict, claims: dict, page: str = "as stored") -> dict:
