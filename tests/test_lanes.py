@@ -217,3 +217,14 @@ def test_a_change_of_a_claim_or_of_a_page_is_a_change():
     other = one | {"claims": {"000-C1": "true"}, "page": "differs"}
     told = ["page: as stored, then differs", "claim 000-C1: half, then true"]
     assert times.differences(one, other) == told and times.differences(one, one) == []
+
+
+def test_what_a_stopped_lane_has_not_run_is_held_against_its_declaration():
+    (mode, *_) = catalog.modes()
+    line = {**dict(zip(store.KEY, lanes.own_place(mode, 3))), "keras": 3, "broken": "works"}
+    line |= {"fixed": "works", "says": "", "agrees": False}
+    stopped = {"lane": "2.20", "modes": {}, "verdicts": []}
+    (found,) = compare.comparisons(stopped, mode, [line], {})
+    assert "not as declared" in found.problem
+    (found,) = compare.comparisons(stopped, mode, [line | {"agrees": True}], {})
+    assert found.problem == ""

@@ -91,7 +91,7 @@ def versions_told(versions: dict) -> str:
 
 
 def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
-    if stored is None:
+    if stored is None or ("lane" in stored and mode.id not in stored["modes"]):
         return [as_declared(mode, line) for line in lines]
     if mode.id not in stored["modes"]:
         keras = lines[0]["keras"]

@@ -204,7 +204,7 @@ def nearest_recorded(keras: int) -> tuple[dict | None, Lane | None]:
             modes[mode.id]["claims"] = found["claims"]
             place = dict(zip(KEY, own_place(mode, keras)))
             lines.append({"mode": mode.id, **place, "keras": keras, **found})
-    record = {"runtime": name, "date": lane.date, "versions": lane.versions}
+    record = {"runtime": name, "lane": lane.name, "date": lane.date, "versions": lane.versions}
     return record | {"modes": modes, "verdicts": lines}, lane
 
 
