@@ -107,7 +107,7 @@ def differences(before: dict, now: dict) -> list[str]:
     ]
 
 
-def versions_told(lane) -> str:
+def each_version(lane) -> str:
     return ", ".join(f"{name} {version}" for name, version in lane.versions.items())
 
 
@@ -119,7 +119,7 @@ def times_html(where: str) -> str:
     rows, listed = times_rows(), lanes.lanes()
     return from_template(
         "records/templates/times.html",
-        lanes=[(lane.name, versions_told(lane)) for lane in listed],
+        lanes=[(lane.name, each_version(lane)) for lane in listed],
         changed=[times_values(row, where) for row in rows if row.changed],
         same=[times_values(row, where) for row in rows if row.told and not row.changed],
         sentences=times_sentences(rows),
@@ -143,7 +143,7 @@ def cell_of(row: Times, period: Period, before: Period | None) -> dict:
     return {
         "span": len(period.lanes),
         "name": period.name,
-        "versions": [versions_told(lane) for lane in period.lanes],
+        "versions": [each_version(lane) for lane in period.lanes],
         "found": period.found,
         "look": LOOKS.get(word, LOOKS[""]),
         "word": word or "not recorded",
