@@ -10,7 +10,7 @@ from law import all_tests_of, edit
 
 from helpers.base import files
 from helpers.notebooks import catalog
-from helpers.records import compare, lanes, store, times
+from helpers.records import compare, junit, lanes, store, times
 from helpers.switches import runtime
 
 
@@ -163,6 +163,21 @@ def gone(line: dict) -> dict:
 
 def claims_of(record: dict, line: dict) -> dict:
     return record["modes"][line["mode"]]["claims"]
+
+
+def test_a_page_that_is_known_to_differ_there_is_no_failure():
+    def outputs():
+        failing = junit.case(
+            "notebooks.fm32_optimizer_built_in_replica.ipynb", "Cell 3", failure="x"
+        )
+        return [junit.suite("outputs", [failing, junit.case("notebooks.atlas.ipynb", "Cell 1")])]
+
+    assert not junit.passed(outputs(), {"fm27"})
+    told = outputs()
+    assert junit.passed(told, {"fm32"})
+    assert (told[0].get("failures"), told[0].get("skipped")) == ("0", "1")
+    assert told[0].find("testcase/skipped").get("message") == "x"
+    assert not junit.passed(junit.read_suites(store.records_folder() / "no.xml"), {"fm32"})
 
 
 def test_another_claim_is_news_and_counted_with_its_mode():
