@@ -239,9 +239,9 @@ def in_the_dark(page, name: str, url: str):
 
 
 def use_filters(page):
-    shown = page.locator("tbody tr:visible").count()
+    shown = page.locator(".clinic-atlas tbody tr:visible").count()
     page.get_by_label("Runtime").select_option("cpu-keras2")
-    assert page.locator("tbody tr:visible").count() == shown / 2
+    assert page.locator(".clinic-atlas tbody tr:visible").count() == shown / 2
     page.get_by_label("Strategy").select_option("mirrored")
     page.get_by_label("Save format").select_option("h5")
     row = page.locator("tr:visible", has_text="fm25")
