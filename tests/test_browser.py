@@ -162,7 +162,7 @@ def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
 
 def open_by_key(page):
     """A cell of the atlas over versions, reached and opened without a mouse, says what has changed between which."""
-    cell = page.locator(".clinic-times summary[aria-label^='fm32'][aria-label*='nightly']")
+    cell = page.locator(".clinic-times summary[aria-label^='fm32'][aria-label$='works, changed']")
     cell.focus()
     page.keyboard.press("Enter")
     behind = page.locator(".clinic-times details[open] div")
