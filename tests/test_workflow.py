@@ -44,7 +44,9 @@ def loose_in(text: str, name: str) -> list[str]:
         for job, facts in whole["jobs"].items()
         if facts.get("permissions", {}) != MAY.get((name, job), {})
     ]
-    problems += ["secrets"] * ("secrets" in text) + ["pull_request_target"] * ("_target" in text)
+    problems += ["secrets"] * ("secrets" in text) + ["pull_request_target"] * (
+        "pull_request_target" in text
+    )
     pinned = re.compile(r"actions/[\w-]+@[0-9a-f]{40}")
     used = [step["uses"] for step in steps if "uses" in step]
     problems += [each for each in used if not pinned.fullmatch(each)]
