@@ -66,4 +66,9 @@ colab: tests/colab.txt
 	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py tests/test_privates.py
 	.venv-colab/bin/python -m pytest --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
 
-.PHONY: lab test quick book lock oldest colab
+# Other versions of TensorFlow and Keras, each in an environment of its own, and what each mode comes to there. One lane takes
+# ten minutes or more; a second call goes on where the first was stopped. LANES="2.19 2.18" names some.
+lanes: tests/lanes.toml
+	$(PYTHON) tests/make_lanes.py $(LANES)
+
+.PHONY: lab test quick book lock oldest colab lanes

@@ -88,7 +88,7 @@ def speak(data: dict, stem: str):
 
 def lead_to_pages(data: dict):
     """A card leads to notebooks, which are pages here."""
-    if "clinic-card" in data.get("text/html", ""):
+    if re.search("clinic-(card|times)", data.get("text/html", "")):
         data["text/html"] = re.sub(r"(href='fm\w+)\.ipynb'", r"\1.html'", data["text/html"])
 
 

@@ -99,7 +99,8 @@ COMMANDS = {
     "record": (
         "keep every verdict of this runtime",
         commands.record_verdicts,
-        [MODES, KERAS, JOBS, AGAIN],
+        [MODES, KERAS, JOBS, AGAIN]
+        + [argument("--lane", action="store_true", help="of another version, in own setups only")],
     ),
     "check": (
         "compare this runtime with outputs and record",

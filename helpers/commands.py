@@ -71,34 +71,42 @@ def require_clone(what: str):
 
 
 def record_verdicts(options) -> int:
-    from .records import compare
+    from .records import compare, lanes
 
     chosen = chosen_modes(options)
+    if options.lane:
+        lanes.record_lane(chosen, options.jobs, options.again)
+        return 0
     for keras in generations(options):
         compare.record(chosen, keras, options.jobs, options.again)
     return 0
 
 
 def check_runtime(options) -> int:
-    """Stored outputs by nbval, then every verdict against the record of this runtime."""
+    """Every verdict against the nearest version that is recorded, and first of all what is news; then the stored outputs."""
     from .records import compare, junit
 
     chosen, wanted = chosen_modes(options), generations(options)
     junit.require_place(options.junit)
-    stored = [path for _, path in chosen] if options.modes else [files.notebooks()]
-    as_stored, suites = nbval(stored)
-    problems = [] if as_stored else ["stored outputs differ: see above what nbval says"]
-    for keras in wanted:
-        found = compare.compare(chosen, keras, options.jobs, save=options.save)
-        problems = [each.problem for each in found if each.problem] + problems
-        suites.append(junit.suite(f"verdicts-keras{keras}", [each.case() for each in found]))
+    found = {
+        keras: compare.compare(chosen, keras, options.jobs, save=options.save) for keras in wanted
+    }
+    every = [each for listed in found.values() for each in listed]
+    print("\n".join(compare.news(every) or ["no news: every verdict is as recorded"]), flush=True)
+    outputs = nbval([path for _, path in chosen] if options.modes else [files.notebooks()])
+    as_stored = compare.without_known(outputs)
+    problems = [each.problem for each in every if each.problem]
+    problems += [] if as_stored else ["stored outputs differ: see above what nbval says"]
     if options.junit:
-        junit.write_suites(options.junit, suites)
+        suites = [
+            junit.suite(f"verdicts-keras{k}", [each.case() for each in found[k]]) for k in found
+        ]
+        junit.write_suites(options.junit, [*outputs, *suites])
     print("\n".join(problems) or "every output and every verdict is as stored")
     return 1 if problems else 0
 
 
-def nbval(paths: list[Path]) -> tuple[bool, list]:
+def nbval(paths: list[Path]) -> list:
     """Strict nbval as anybody would run it, except that pytest, too, starts from what is imported already."""
     from .records import junit
 
@@ -106,11 +114,11 @@ def nbval(paths: list[Path]) -> tuple[bool, list]:
         report = Path(folder) / "outputs.xml"
         asked = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
         asked += ["-p", "no:cacheprovider"]  # which would leave a folder where the notebooks are
-        passed = pytest([*asked, *map(str, paths)])
-        return passed, junit.read_suites(report)
+        pytest([*asked, *map(str, paths)])
+        return junit.read_suites(report)
 
 
-def pytest(arguments: list[str]) -> bool:
+def pytest(arguments: list[str]):
     from .processes import ask, warm
 
     environment = dict(os.environ)
@@ -118,7 +126,7 @@ def pytest(arguments: list[str]) -> bool:
         "pytest", environment, sys.__stdout__, warm.warm(environment), *arguments
     )
     try:
-        return process.wait() == 0
+        process.wait()
     finally:
         ask.put_down(process)
 

@@ -258,14 +258,14 @@ def in_the_dark(page, name: str, url: str):
 
 
 def use_filters(page):
-    shown = page.locator("tbody tr:visible").count()
-    page.get_by_label("Runtime").select_option("cpu-keras2")
-    assert page.locator("tbody tr:visible").count() == shown / 2
-    page.get_by_label("Strategy").select_option("mirrored")
-    page.get_by_label("Save format").select_option("h5")
+    shown = page.locator(".clinic-atlas tbody tr:visible").count()
+    page.get_by_role("combobox", name="Runtime").select_option("cpu-keras2")
+    assert page.locator(".clinic-atlas tbody tr:visible").count() == shown / 2
+    page.get_by_role("combobox", name="Strategy").select_option("mirrored")
+    page.get_by_role("combobox", name="Save format").select_option("h5")
     row = page.locator("tr:visible", has_text="fm25")
     assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
-    page.get_by_label("Document").select_option("000")
+    page.get_by_role("combobox", name="Document").select_option("000")
     assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
 
 

@@ -176,7 +176,18 @@ def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
     page = browser.new_page(offline=True, color_scheme=scheme)
     page.goto((tmp_path / "atlas.html").as_uri())
     use_filters(page)
+    open_by_key(page)
     assert violations(page) == []
+
+
+def open_by_key(page):
+    """A cell of the atlas over versions, reached and opened without a mouse, says what has changed between which."""
+    cell = page.locator(".clinic-times summary[aria-label^='fm32'][aria-label$='works, changed']")
+    cell.focus()
+    page.keyboard.press("Enter")
+    behind = page.locator(".clinic-times details[open] div")
+    assert "Changed between 2.21 and nightly" in behind.inner_text()
+    assert "InvalidArgumentError until keras 3.16" in behind.inner_text()
 
 
 BOOK += [f"notebooks/{Path(NOTEBOOK).stem}", "notebooks/examine_your_code"]

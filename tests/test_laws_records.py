@@ -9,7 +9,7 @@ from law import all_tests_of, compared_text, edit
 from helpers.base import files
 from helpers.compiler import programs
 from helpers.notebooks import catalog
-from helpers.records import atlas, store
+from helpers.records import atlas, store, times
 from helpers.switches import runtime, tpu
 
 
@@ -54,13 +54,10 @@ def source_of(mode) -> Path:
 
 
 def law_atlas() -> list[str]:
-    """The stored picture of the records says in words what the records hold."""
+    """The stored pictures of the records and of the lanes say in words what these hold."""
     stored = nbformat.read(files.notebooks() / "atlas.ipynb", as_version=4)
-    return [
-        line
-        for line in atlas.atlas_sentences(atlas.atlas_rows())
-        if line not in compared_text(stored)
-    ]
+    told = atlas.atlas_sentences(atlas.atlas_rows()) + times.times_sentences(times.times_rows())
+    return [line for line in told if line not in compared_text(stored)]
 
 
 FM25 = "notebooks/fm25_load_outside_scope"
@@ -87,6 +84,10 @@ MUTATIONS = [
         edit("notebooks/records/compiled.json", '"fm24": {"code": "', '"fm24": {"code": "0'),
     ),
     ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
+    (
+        "law_atlas",
+        edit("notebooks/records/lane-2.20.json", '"broken": "raises"', '"broken": "works"'),
+    ),
 ]
 
 test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())

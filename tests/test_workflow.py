@@ -1,4 +1,4 @@
-"""What another project's CI calls: pinned, without secrets, and made of commands that exist."""
+"""Workflows, the one that another project's CI calls and our own: pinned, without secrets, made of commands that exist."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import make_lanes
 import pytest
 import yaml
 from conftest import ROOT
@@ -14,6 +15,145 @@ from helpers import cli
 from helpers.base import project, refusals
 
 WORKFLOW = ROOT / ".github" / "workflows" / "clinic-check.yml"
+
+
+WORKFLOWS = sorted(WORKFLOW.parent.glob("*.yml"))
+MAY = {
+    ("book", "publish"): {"pages": "write", "id-token": "write"}
+}  # all others read the repository
+
+
+# All of them
+
+
+def jobs_of(path: Path) -> dict:
+    return yaml.safe_load(path.read_text())["jobs"]
+
+
+def steps_in(path: Path) -> list[dict]:
+    return [step for job in jobs_of(path).values() for step in job["steps"]]
+
+
+def loose_in(text: str, name: str) -> list[str]:
+    """What a workflow's text has that none may have."""
+    whole = yaml.safe_load(text)
+    steps = [step for job in whole["jobs"].values() for step in job["steps"]]
+    problems = [] if whole["permissions"] == {"contents": "read"} else ["permissions"]
+    problems += [
+        f"permissions of {job}"
+        for job, facts in whole["jobs"].items()
+        if facts.get("permissions", {}) != MAY.get((name, job), {})
+    ]
+    problems += ["secrets"] * ("secrets" in text) + ["pull_request_target"] * (
+        "pull_request_target" in text
+    )
+    pinned = re.compile(r"actions/[\w-]+@[0-9a-f]{40}")
+    used = [step["uses"] for step in steps if "uses" in step]
+    problems += [each for each in used if not pinned.fullmatch(each)]
+    problems += [step["run"] for step in steps if "${{" in step.get("run", "")]
+    fetched = [
+        step.get("with", {}) for step in steps if "actions/checkout@" in step.get("uses", "")
+    ]
+    problems += ["keeps the token"] * any(
+        each.get("persist-credentials") is not False for each in fetched
+    )
+    endless = [job for job, facts in whole["jobs"].items() if "timeout-minutes" not in facts]
+    return problems + [f"{job} has no limit" for job in endless]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_no_workflow_may_more_than_it_must(path):
+    assert loose_in(path.read_text(), path.stem) == []
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [("@11bd71901bbe5b1630ceea73d27597364c9af683", "@v4"), ("contents: read", "contents: write")]
+    + [("persist-credentials: false", "fetch-depth: 1"), ("    timeout-minutes: 90\n", "")]
+    + [("    timeout-minutes", "    permissions: write-all\n    timeout-minutes")]
+    + [
+        ("run: .ci/run", "run: echo ${{ github.head_ref }}"),
+        ("pull_request:", "pull_request_target:"),
+    ],
+)
+def test_a_loose_workflow_is_noticed(old, new):
+    text = (WORKFLOW.parent / "tests.yml").read_text()
+    assert old in text and loose_in(text.replace(old, new, 1), "tests") != []
+
+
+def test_there_is_one_for_each_occasion():
+    on = {path.stem: yaml.safe_load(path.read_text())[True] for path in WORKFLOWS}
+    assert set(on["tests"]) == {"push", "pull_request"}
+    assert "schedule" in on["nightly"] and on["book"]["push"] == {"tags": ["v*"]}
+    assert project.setting()["tag"].startswith("v")
+    pythons = jobs_of(WORKFLOW.parent / "tests.yml")["tests"]["strategy"]["matrix"]["python"]
+    first, last = re.findall(r"3\.(\d+)", project.project()["requires-python"])
+    assert pythons == [f"3.{minor}" for minor in range(int(first), int(last))]
+
+
+def run_step(workflow: str, name: str, folder: Path, **given) -> subprocess.CompletedProcess:
+    """A step as the runner's shell runs it, in a folder of its own."""
+    step = next(
+        each for each in steps_in(WORKFLOW.parent / f"{workflow}.yml") if each.get("name") == name
+    )
+    values = dict.fromkeys(step.get("env", {}), "") | {"PATH": os.environ["PATH"]} | given
+    return subprocess.run(
+        ["bash", "-e", "-c", step["run"]], cwd=folder, env=values, capture_output=True, text=True
+    )
+
+
+def stand_in(path: Path, text: str):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_news_are_kept_and_fail_the_weekly_run(tmp_path, status):
+    stand_in(tmp_path / ".venv" / "bin" / "clinic", f'echo "news: $*"; exit {status}')
+    assert run_step("nightly", "Check", tmp_path).returncode == status
+    asked = "news: check --keras 2,3 --jobs 2 --junit report.xml --save found\n"
+    assert (tmp_path / "news.txt").read_text() == asked
+    kept = steps_in(WORKFLOW.parent / "nightly.yml")[-1]["with"]["path"].split()
+    assert kept == ["news.txt", "report.xml", "found"]
+
+
+@pytest.mark.parametrize("workflow", ["nightly", "clinic-check"])
+def test_a_nightly_is_installed_by_the_table_of_lanes(tmp_path, workflow):
+    stand_in(tmp_path / "bin" / "python", 'echo "python $*"')
+    stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "then $*"')
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = run_step(workflow, "Install", tmp_path, PATH=path, NIGHTLY="true")
+    assert "python tests/make_lanes.py nightly --only-at .venv\n" in done.stdout
+    assert done.returncode == 0
+
+
+def test_what_our_own_workflows_start_is_there():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    listed = subprocess.run(["make", "-n", "book"], cwd=ROOT, capture_output=True, text=True)
+    assert listed.returncode == 0 and "sphinx-build" in listed.stdout
+
+
+# The table of lanes
+
+
+def test_a_lane_is_made_of_what_the_project_needs_and_of_its_own_versions(tmp_path):
+    lane = make_lanes.described()["2.20"]
+    made, versions, alone, kernel = make_lanes.commands(lane, tmp_path)
+    assert "tensorflow-cpu==2.20.0" in versions and "--no-deps" in alone and "-e" in alone
+    names = {re.match(r"[\w-]+", each)[0] for each in make_lanes.others()}
+    assert {"papermill", "nbval", "ipykernel"} <= names and not names & make_lanes.OURS
+
+
+def test_a_lane_that_is_there_is_not_made_again(tmp_path, monkeypatch, capsys):
+    run = []
+    monkeypatch.setattr(make_lanes.subprocess, "run", lambda command, **_: run.append(command))
+    tmp_path.joinpath("x").mkdir()
+    make_lanes.make("2.19", tmp_path / "x")
+    make_lanes.make("2.19", tmp_path / "x")
+    assert len(run) == 4 and "is there" in capsys.readouterr().out
+    make_lanes.make("2.18", tmp_path / "x")
+    assert len(run) == 8
 
 
 # What another project's CI calls

@@ -43,6 +43,8 @@ class Clinic:
         result = run_all([(broken, self.setup)])[0]
         found = verdict("broken", self.setup, result)
         self._say("reproduced", self._agree(found) + in_numbers(result.value), found)
+        if side := self.mode.side(self.setup):
+            report(f"{self.mode.name} versions | {side}", mode=self.mode.id, side=side)
 
     def proves(self, fixed) -> None:
         """Runs the repaired experiment; the values in its proof must be equal."""
@@ -67,15 +69,20 @@ class Clinic:
         widgets.panel(self.mode, **self._both(), setup=self.setup)
 
     def judges(self, found: dict, evidence: str = "executed") -> None:
-        """Compares each claim's observations with its declared verdict: all hold, none holds, or some do."""
+        """Compares each claim's observations with its declared verdict: all hold, none holds, or some do.
+
+        Every claim is reported before one that is not as declared fails the page.
+        """
         choose("evidence", evidence, EVIDENCE)
-        for claim in self.mode.claims:
+        wrong = []
+        for claim in self.mode.claims_here():
             word, expected = judge(claim, found.pop(claim.id, ())), claim.expected(self.setup.keras)
-            if word != expected:
-                raise self._disagreement(claim.id, expected, word)
+            told = claim.told(self.setup.keras) if word == expected else word
             facts = {"id": claim.id, "verdict": word, "evidence": evidence}
-            line = f"{claim.id} is {claim.told(self.setup.keras)} ({evidence}): {claim.says}"
-            report(line, claim=facts)
+            report(f"{claim.id} is {told} ({evidence}): {claim.says}", claim=facts)
+            wrong += [(claim.id, expected, word)] if word != expected else []
+        for each in wrong:
+            raise self._disagreement(*each)
         if found:
             raise self._disagreement("claims", "only declared claims", ", ".join(found))
 

@@ -12,7 +12,7 @@ from ..base.templates import from_template
 from ..modes.mode import DOCUMENTS
 from ..notebooks import catalog
 from ..switches import formats, strategies
-from . import store
+from . import store, times
 
 FILTERS = {
     "document": "Document",
@@ -160,7 +160,13 @@ def atlas_page(where: str) -> str:
     """The atlas as one file without a server: a heat map, filters that need no network, and the same in words."""
     values = explorer_values(where)
     return (
-        from_template("records/templates/atlas_page.html", unrecorded=unrecorded(), **values) + "\n"
+        from_template(
+            "records/templates/atlas_page.html",
+            unrecorded=unrecorded(),
+            over_versions=times.times_html(where),
+            **values,
+        )
+        + "\n"
     )
 
 
@@ -238,6 +244,11 @@ def explorer():
     draw()
     show_widget(ipywidgets.VBox([ipywidgets.HBox(list(boxes.values())), shown]))
     return boxes, shown
+
+
+def over_versions():
+    """Modes by versions of TensorFlow and Keras; every cell opens to the verdicts behind it."""
+    return times.OverVersions()
 
 
 def show_missing():

@@ -6,7 +6,8 @@ from pathlib import Path
 from ..base.refusals import Refused
 from ..base.reports import say
 from . import junit
-from .measure import measure_all
+from .lanes import nearest_recorded, pages_that_differ
+from .measure import measure_all, own_setup, whole_grid
 from .store import (
     add,
     empty,
@@ -55,12 +56,15 @@ class Comparison:
 
 
 def compare(chosen, keras: int, workers=1, tell=say, save: Path | None = None) -> list[Comparison]:
-    """What this runtime says now, verdict by verdict, beside its record; `save` keeps it as a record of its own."""
+    """What this runtime says now, beside the nearest version that is recorded; `save` keeps it as a record of its own.
+
+    Of this runtime's own version every verdict is recorded, of another those in the notebooks' own setups.
+    """
     name, fresh = name_of(keras), empty(keras)
-    stored = read_record(name)
+    stored, lane = nearest_recorded(keras)
     tell_versions(name, stored, fresh, tell)
-    found = []
-    for mode, notebook, result in measure_all(chosen, keras, workers, tell):
+    found, how = [], own_setup if lane else whole_grid
+    for mode, notebook, result in measure_all(chosen, keras, workers, tell, how):
         try:
             found += comparisons(stored, mode, *result())
             add(fresh, mode, notebook, *result())
@@ -76,7 +80,7 @@ def tell_versions(name: str, stored: dict | None, fresh: dict, tell):
         tell(
             f"{name} has not been recorded yet, so its verdicts are compared with what the notebooks declare."
         )
-    elif stored["versions"] != fresh["versions"]:
+    elif not stored["versions"].items() <= fresh["versions"].items():
         tell(
             f"{name} was recorded with {versions_told(stored['versions'])}; this is {versions_told(fresh['versions'])}"
         )
@@ -87,7 +91,7 @@ def versions_told(versions: dict) -> str:
 
 
 def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
-    if stored is None:
+    if stored is None or ("lane" in stored and mode.id not in stored["modes"]):
         return [as_declared(mode, line) for line in lines]
     if mode.id not in stored["modes"]:
         keras = lines[0]["keras"]
@@ -135,6 +139,26 @@ def other(mode, before: dict | None, now: dict) -> str:
         for name in ("broken", "fixed", "evidence")
         if before[name] != now[name]
     ]
+    if before["says"] != now["says"] and not changed:
+        changed = ["it in other words"]
     if not changed:
         return ""
-    return f"{mode.id} {in_setup(now)}: the record says {'; '.join(changed)} ({now['says'] or 'no message'})"
+    messages = " | ".join(f"{each['says'] or 'no message'}" for each in (before, now))
+    return f"{mode.id} {in_setup(now)}: the record says {'; '.join(changed)} ({messages})"
+
+
+def without_known(outputs: list) -> bool:
+    """Whether the stored outputs are as they are known to be on the nearest version that is recorded."""
+    return junit.passed(outputs, pages_that_differ(nearest_recorded(3)[1]))
+
+
+def news(found: list[Comparison]) -> list[str]:
+    """One line for each mode that behaves otherwise than it is recorded, the first difference with both messages."""
+    problems = {}
+    for each in found:
+        if each.problem:
+            problems.setdefault(each.mode, []).append(each.problem)
+    return [
+        f"news: {first}{f' (and {len(more)} more)' if more else ''}"
+        for first, *more in problems.values()
+    ]

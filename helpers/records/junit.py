@@ -1,6 +1,7 @@
 """JUnit XML, which every CI service reads: a suite for each kind of check, a case for each thing that was compared."""
 
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -41,6 +42,21 @@ def read_suites(path: Path) -> list[Element]:
     if path.exists():
         return list(ElementTree.parse(path).getroot())
     return [suite("outputs", [case("nbval", "run", error="nbval ended before it had a report")])]
+
+
+def passed(suites: list[Element], excused: set[str]) -> bool:
+    """Whether every page says what is stored; what an excused mode's page says is told, and is no failure."""
+    for each in suites:
+        for made in each:
+            mode = re.search(r"(fm\d+)_\w+\.ipynb$", made.get("classname"))
+            if mode and mode[1] in excused:
+                for ended in made.findall("failure"):
+                    ended.tag = "skipped"
+        counts = {
+            many: sum(made.find(one) is not None for made in each) for many, one in COUNTED.items()
+        }
+        each.attrib |= {many: str(count) for many, count in counts.items()}
+    return all(each.get("failures") == each.get("errors") == "0" for each in suites)
 
 
 def require_place(path: Path | None):

@@ -127,7 +127,7 @@ def best_of(found: list, last: str) -> dict:
     for each, said in found:
         odds = odds_of(each, last)
         if odds > best.get((each.mode, each.kind), (0,))[0]:
-            best[each.mode, each.kind] = (odds, said)
+            best[each.mode, each.kind] = (odds, said, each.fixed)
     return best
 
 
@@ -154,10 +154,10 @@ def odds_of(each: Wording, last: str) -> float:
 
 def weigh(best: dict, where: str) -> Answer:
     """A mode is claimed if modes are likelier than all else together: known strangers, and the unknown."""
-    total = 1 + UNHEARD + sum(odds for odds, _ in best.values())
+    total = 1 + UNHEARD + sum(odds for odds, *_ in best.values())
     found = tuple(
-        Candidate(mode, round(odds / total, 3), because(kind, said, where))
-        for (mode, kind), (odds, said) in sorted(best.items(), key=lambda item: -item[1][0])
+        Candidate(mode, round(odds / total, 3), because(kind, said, where) + upstream(fixed))
+        for (mode, kind), (odds, said, fixed) in sorted(best.items(), key=lambda item: -item[1][0])
     )
     modes = sum(each.score for each in found if each.mode)
     if found and found[0].mode and found[0].score >= FIRST and modes >= CLAIMED:
@@ -168,6 +168,10 @@ def weigh(best: dict, where: str) -> Answer:
 def because(kind: str, said: list[str], where: str) -> str:
     words = " and ".join(map(quoted, dict.fromkeys(said)))
     return f"{kind}{': ' if kind else ''}it says {words}{f' ({where})' if where else ''}"
+
+
+def upstream(fixed: str) -> str:
+    return f"; fixed upstream in {fixed}" if fixed else ""
 
 
 # By what a text is like

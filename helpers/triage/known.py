@@ -2,7 +2,7 @@
 
 import functools
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..base import files
@@ -24,6 +24,7 @@ class Wording:
     symptom: str = ""
     file: str = ""
     seen: tuple[str, ...] = ()
+    fixed: str = ""
 
 
 # What is known
@@ -90,14 +91,29 @@ def wordings() -> tuple[Wording, ...]:
     written = [
         each for path in sorted(wordings_folder().glob("*.toml")) for each in read_wordings(path)
     ]
+    written = [replace(each, fixed=fixed_in(each.mode, each.symptom)) for each in written]
     narrowed = {(each.mode, each.symptom) for each in written if each.symptom}
     declared = [
-        Wording(mode, (symptom["says"],), "MODE", symptom=symptom["says"])
+        Wording(
+            mode,
+            (symptom["says"],),
+            "MODE",
+            symptom=symptom["says"],
+            fixed=fixed_in(mode, symptom["says"]),
+        )
         for mode, facts in declared_modes().items()
         for symptom in facts["symptoms"]
         if (mode, symptom["says"]) not in narrowed
     ]
     return tuple(written + declared)
+
+
+def fixed_in(mode: str | None, says: str) -> str:
+    """The release in which a symptom is gone, and not only in other words."""
+    declared = declared_modes().get(mode, {}).get("symptoms", ())
+    ends = {each["until"] for each in declared if each["says"] == says}
+    begins = {each["since"] for each in declared}
+    return min(ends) if ends and "" not in ends and not ends & begins else ""
 
 
 def read_wordings(path: Path) -> list[Wording]:

@@ -19,6 +19,15 @@ atlas.picture()
 boxes, table = atlas.explorer()
 
 # %% [markdown]
+# ## What has changed over versions
+#
+# Other versions were run in the notebooks' own setups. Versions on which a mode says the same are one cell; a cell opens, by a
+# click or by Enter, to the verdicts behind it, to what the message was and became, and to the versions between which it changed.
+
+# %% tags=["records"]
+atlas.over_versions()
+
+# %% [markdown]
 # ## What nobody has recorded yet
 #
 # A record is made on the runtime that it speaks of, never guessed from another.

@@ -25,9 +25,10 @@ keras = 3
 # %% [markdown]
 # ## The check
 #
-# First the stored outputs, by nbval: a dot is a cell that says what it said. Then every verdict of these modes, under each
-# strategy and save format that matters to them, against the record of this kind of runtime; where nobody has recorded one,
-# against what the notebooks declare.
+# First every verdict of these modes, under each strategy and save format that matters to them, against the record of this kind of
+# runtime; where nobody has recorded one, against what the notebooks declare. On another version of TensorFlow it is each mode in
+# its notebook's own setup, against the nearest version that is recorded. What is otherwise is told first, with both messages.
+# Then the stored outputs, by nbval: a dot is a cell that says what it said.
 
 # %% tags=["machine"]
 from helpers import checkup

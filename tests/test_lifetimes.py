@@ -1,0 +1,103 @@
+"""Where a version changes what a mode shows, its declaration says so, and the page tells the reader's side."""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from helpers import Claim, FailureMode, Setup, Symptom
+from helpers.base.refusals import Refused
+from helpers.modes import lifetimes, mode
+from helpers.triage import answer, known
+
+SETUP = Setup("mirrored", 2)
+OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
+NEW = Symptom("TypeError", "new words", devices=(2,), since="keras 3.16")
+CLAIMS = (
+    Claim("000-C1", "it loads", {2: "true", 3: "half"}, until="keras 3.16"),
+    Claim("000-C1", "it loads", "true", since="keras 3.16"),
+)
+FACTS = {"id": "fm00", "slug": "x", "title": "", "sees": "", "fix": "", "document": "000"}
+
+
+def declared(*symptoms, claims=CLAIMS):
+    return FailureMode(**FACTS, switches=(), symptoms=symptoms, claims=claims)
+
+
+@pytest.fixture
+def keras(monkeypatch):
+    """Which Keras is here; nothing else is installed."""
+
+    def is_here(version):
+        monkeypatch.setattr(lifetimes, "version_of", {"keras": version}.get)
+
+    return is_here
+
+
+@pytest.mark.parametrize(
+    "version, reached",
+    [("3.15.1", False), ("3.16.0", True), ("3.16.0.dev2026102704", True), ("3.9.2", False)]
+    + [("4.0", True), (None, False)],
+)
+def test_a_nightly_counts_as_what_it_becomes(keras, version, reached):
+    keras(version)
+    assert lifetimes.is_reached("keras 3.16") is reached
+
+
+SIDES = [
+    ("3.15", [OLD], "raises", "fails here; fixed upstream in keras 3.16"),
+    ("3.16", [OLD], "works", "works here; it fails until keras 3.16"),
+    ("3.15", [NEW], "works", "works here; it fails since keras 3.16"),
+    ("3.16", [NEW], "raises", "it fails since keras 3.16"),
+    ("3.15", [OLD, NEW], "raises", "it fails in other words from keras 3.16 on"),
+    ("3.16", [OLD, NEW], "raises", "it failed in other words before keras 3.16"),
+    ("3.16", [replace(OLD, until="")], "raises", ""),
+    ("3.16", [replace(OLD, devices=(4,))], "works", ""),
+]
+
+
+@pytest.mark.parametrize("version, symptoms, expects, side", SIDES)
+def test_each_side_of_a_change(keras, version, symptoms, expects, side):
+    keras(version)
+    made = declared(*symptoms)
+    assert (made.expects(SETUP), made.side(SETUP)) == (expects, side)
+
+
+def test_a_claim_has_one_verdict_in_each_version(keras):
+    keras("3.15")
+    (claim,) = declared().claims_here()
+    assert claim.told(3) == "half on Keras 3, true on Keras 2 until keras 3.16"
+    keras("3.16")
+    (claim,) = declared().claims_here()
+    assert claim.told(3) == "true since keras 3.16"
+    mode.check_words(declared(OLD, NEW))
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [CLAIMS[:1], CLAIMS[1:], (*CLAIMS, CLAIMS[0]), (CLAIMS[0], replace(CLAIMS[1], since=""))],
+)
+def test_a_version_without_a_verdict_or_with_two_is_refused(claims):
+    with pytest.raises(Refused, match="one verdict in each version"):
+        mode.check_words(declared(claims=claims))
+
+
+@pytest.mark.parametrize("bound", ["keras", "3.16", "jax 0.5", "keras 3", "keras 3.16.dev1"])
+def test_a_bound_is_a_package_and_a_release(bound):
+    with pytest.raises(Refused, match="fm00"):
+        mode.check_words(declared(replace(OLD, until=bound)))
+
+
+def test_triage_says_what_is_fixed_upstream(monkeypatch):
+    def facts(*symptoms):
+        return {"fm00": {"symptoms": [asdict(each) for each in symptoms]}}
+
+    for symptoms, fixed in [
+        ([OLD], "keras 3.16"),
+        ([OLD, NEW], ""),
+        ([replace(OLD, until="")], ""),
+    ]:
+        monkeypatch.setattr(known, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
+        assert known.fixed_in("fm00", "old words") == fixed
+    wording = known.Wording("fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16")
+    found = answer.triage("ValueError: old words", [wording])
+    assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'
