@@ -53,6 +53,18 @@ def test_a_whole_batch_for_each_replica():
     assert modes(batches(1, 8), batches(2, 4, batched)) == []
 
 
+def test_a_whole_batch_that_only_a_traced_loop_takes():
+    """No batch is seen there, but the function that makes the dataset of a replica is."""
+
+    def made(replicas, size, at=(*OTHER, *LINE)):
+        batched = fact("batched", size=size, at=list(at))
+        return run(strategy(replicas), fact("by_function"), batched, devices=replicas)
+
+    assert modes(made(1, 8), made(2, 8)) == [("fm21", 20)]
+    assert modes(made(1, 8), made(2, 4)) == []
+    assert modes(made(1, 8, OTHER), made(2, 8, OTHER)) == []  # batched somewhere else
+
+
 def test_a_batch_of_which_each_process_sees_its_part():
     """Two replicas of which only one is here: a process of two."""
     part = run(strategy(2), fact("by_function"), fact("batch", sizes=[8]))

@@ -1,5 +1,6 @@
 """Variables of the program: where each was made, by whom it is written, and its values. Runs in the reader's process."""
 
+import contextlib
 import weakref
 
 from .hooks import hook
@@ -7,6 +8,7 @@ from .notes import SETTINGS, note, once, way, where
 
 RECORDS: dict = {}  # by the id of the variable; a record tells whether it is still that one
 COMPONENTS: dict = {}  # by the id of a copy on one device, the record of the variable that it is a copy of
+EMPTY: list = []  # a graph that nothing is ever put into
 HELD_ON: dict = {}  # trained variables, by number, so that their last values can be read at the end
 MOST_KEPT = 3000
 SAMPLES = 48  # entries of a variable that are told, beside its norm
@@ -72,11 +74,16 @@ def copies_of(variable) -> list:
     return list(variable.values) if hasattr(type(variable), "values") else [variable]
 
 
+@contextlib.contextmanager
 def outside_graphs():
-    """In a replica's thread `tf.init_scope` knows of no way out of the graph."""
+    """And outside of scopes, which lie on graphs. In a replica's thread `tf.init_scope` knows of no way out of the graph."""
+    import tensorflow as tf
     from tensorflow.python.eager import context
 
-    return context.eager_mode()
+    if not EMPTY:
+        EMPTY.append(tf.Graph())
+    with EMPTY[0].as_default(), context.eager_mode():
+        yield
 
 
 def arrays_of(variable) -> list:

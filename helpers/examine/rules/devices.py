@@ -12,7 +12,7 @@ NEAR = 0.1  # of a factor, which is 1 in a healthy program and at least 2 in a s
 
 def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
     """fm21: each step takes in more examples with every device, and the program never asks how many there are."""
-    sizes = {run.replicas(): run for run in runs if run.of("batch") and not run.of("asked")}
+    sizes = {run.replicas(): run for run in runs if largest_batch(run) and not run.of("asked")}
     few, many = min(sizes, default=1), max(sizes, default=1)
     if few == many:
         return []
@@ -29,7 +29,19 @@ def batch_grows(runs: list[Observation], partings: list[Parting]) -> list[Findin
 
 
 def largest_batch(run: Observation) -> int:
-    return run.processes() * max(sum(each["sizes"]) for each in run.of("batch"))
+    """Examples in a step: as batches were taken, or else as every replica's dataset was batched; 0 where neither was seen."""
+    taken = [sum(each["sizes"]) for each in run.of("batch")]
+    return run.processes() * max(
+        taken or [run.replicas() * each for each in given_sizes(run)[-1:]], default=0
+    )
+
+
+def given_sizes(run: Observation) -> list[int]:
+    """The sizes of batches in functions that make a dataset for a replica."""
+    asking = [list(each["at"][0]) for each in run.of("by_function") if each["at"]]
+    return [
+        each["size"] for each in run.of("batched") if any(list(at) in asking for at in each["at"])
+    ]
 
 
 def processes_apart(runs: list[Observation], partings: list[Parting]) -> list[Finding]:
