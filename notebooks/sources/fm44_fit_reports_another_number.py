@@ -231,7 +231,7 @@ def fixed(setup):
 clinic.proves(fixed)
 
 # %%
-SETUPS = [alone, two, two.but(devices=8), two.but(strategy="central_storage")]
+SETUPS = [alone, two, two.but(strategy="central_storage")]
 SETUPS += [two.but(keras=clinic.setup.other_keras)]
 clinic.table(SETUPS)
 
