@@ -124,8 +124,9 @@ clinic.reproduces(broken)
 # this is how an accuracy exceeds 1. A number that `test_step` returns without a metric is summed by Keras 2 and averaged by
 # Keras 3, and both report the last batch.
 #
-# Central storage has one copy for all replicas. Keras 3 adds to it by assigning a sum, so its own loss is wrong from the second
-# batch on. The picture shows two batches, alike. See [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers).
+# Central storage has one copy for all replicas, and Keras 3 adds to it by assigning a sum. Two replicas do so twice: each batch
+# doubles what was counted before it, and where batches differ, Keras's own loss is wrong as well. In the picture two batches are
+# alike. See [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers).
 
 
 # %%
