@@ -49,7 +49,7 @@ clinic = helpers.open("fm44", strategy, devices, save_format, keras)
 # ## What goes wrong
 #
 # What counts is the root of the mean squared error. You write it as a function of true and estimated values, as one writes a loss,
-# and give it to `compile`. On one device it is right. You believe that Keras calls it with the whole batch.
+# and give it to `compile`. You believe that Keras calls it with the whole batch.
 
 # %%
 import numpy as np
@@ -113,20 +113,17 @@ clinic.reproduces(broken)
 # %% [markdown]
 # ## Why
 #
-# Each replica calls the function with its own part of the batch. Keras takes the mean of all values that it returns. If that is
-# one value for each example, the result is the mean of all examples. If it is one number, it is a mean of the replicas' numbers.
-# Here the roots of the two parts are 1 and 7, with the mean 4. The root over all examples is 5.
-#
-# Even a plain mean is wrong where the last batch is split unevenly, since every part counts the same. A part without
-# examples gives `nan`.
+# Each replica calls the function with its own part of the batch, and Keras takes the mean of all values that come back. One value
+# for each example gives the mean of all examples. One number gives a mean of the replicas' numbers: here the roots 1 and 7, with
+# the mean 4. Even a plain mean is wrong where the last batch is split unevenly, and `nan` where a part is empty.
 #
 # A metric class has variables, and reading them adds up those of all replicas. A class that keeps a mean reports a sum of means:
-# this is how an accuracy exceeds 1. A number that `test_step` returns without a metric is summed by Keras 2 and averaged by
+# this is how an accuracy exceeds 1. A number that `test_step` returns without a metric is summed by Keras 2, averaged by
 # Keras 3, and both report the last batch.
 #
-# Central storage has one copy for all replicas, and Keras 3 adds to it by assigning a sum. Two replicas do so twice: each batch
-# doubles what was counted before it, and where batches differ, Keras's own loss is wrong as well. In the picture two batches are
-# alike. See [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers).
+# Central storage has one copy for all replicas. In Keras 3 each of two replicas doubles there what earlier batches have counted,
+# so where batches differ, Keras's own loss is wrong as well. See
+# [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers).
 
 
 # %%
@@ -215,10 +212,9 @@ figures.numbers(FOUND, list(PLACES), [1.0] * len(PLACES), "Reported / right")
 # print(model.evaluate(found, wanted, batch_size=4, verbose=0)[1])  # 5.0
 # ```
 #
-# If the number is a mean over examples, keep the function, and leave the mean to Keras: return one value for each example, as
-# `squares` above does. In a class of your own, `add_weight` a sum and a count, and divide in `result`. In a `test_step` of your
-# own update metrics and return their results. What cannot be put together from sums, such as a median, is computed on the host
-# from `model.predict`.
+# If the number is a mean over examples, return one value for each, as `squares` above does. In a class of your own, `add_weight`
+# a sum and a count, and divide in `result`. In a `test_step` of your own, update metrics and return their results. A median
+# cannot be put together from sums: compute it from `model.predict`.
 
 
 # %%
@@ -252,14 +248,13 @@ clinic.panel()
 # > Contrast this with computing reduce_mean to get a scalar value on each replica and this function to average those means, which
 # > will weigh some values 1/8 and others 1/4.
 #
-# Keras does just that with a metric function that ends in `reduce_mean`.
+# Keras does just that with a function that ends in `reduce_mean`.
 #
 # Other reports blame Keras's own metrics: an accuracy above 1 ([keras#19280](https://github.com/keras-team/keras/issues/19280),
-# [#19340](https://github.com/keras-team/keras/issues/19340)), a wrong value
+# [#19340](https://github.com/keras-team/keras/issues/19340)), wrong values
 # ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
-# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce here. Under `MirroredStrategy` loss and
-# metrics of Keras agree with all examples, also if the last batch is split unevenly, as in the `fit` below. (If the first batch
-# is, Keras 3 raises `Inputs to operation AddN … must have the same size and shape`.)
+# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy`, also if the last
+# batch is split unevenly, as below. If the first one is, Keras 3 raises `Inputs to operation AddN … must have the same size`.
 
 # %% tags=["claims"]
 with build_strategy(two).scope():
