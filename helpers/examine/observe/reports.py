@@ -8,12 +8,12 @@ MOST_REPORTS = 4  # of one model, in one way
 
 
 def watch_reports(model):
-    hook(definer(model, "compile"), "compile", None, chosen)
+    hook(definer(model, "compile"), "compile", None, metrics_chosen)
     hook(definer(model, "fit"), "fit", None, fitted, "report")
     hook(definer(model, "evaluate"), "evaluate", None, evaluated, "report")
 
 
-def chosen(_, args, options):
+def metrics_chosen(_, args, options):
     COMPILED[id(args[0])] = where()
 
 
