@@ -7,6 +7,7 @@ WORDS = {
     "Setup": "switches.setups",
     "SilentFailure": "modes.checks",
     "Symptom": "modes.mode",
+    "Unavailable": "base.refusals",
     "build_strategy": "switches.strategies",
     "experiment": "modes.experiments",
     "greet": "switches.hosts",

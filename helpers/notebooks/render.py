@@ -19,6 +19,9 @@ from ..processes import jobs
 from . import catalog, sources
 
 STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
+WARNING = re.compile(
+    r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE
+)  # as Python's module warnings says it
 
 
 def executed_by_papermill(notebook):
@@ -57,6 +60,18 @@ def settled(outputs: list) -> list:
     return kept
 
 
+def require_quiet(executed, source: Path):
+    """Refuses a rendering in which a cell has warned: the file would not show it, and each reader would see it."""
+    for cell in executed.cells:
+        for output in cell.get("outputs", ()):
+            warned = output.get("name") == "stderr" and WARNING.search(output.text)
+            if warned:
+                raise Refused(
+                    f"{source.name}: cell {cell.execution_count} warns ({warned.group(1)}): "
+                    "do without what it warns of, or filter that one warning in the notebook."
+                )
+
+
 def require_whole(notebook, mode: FailureMode):
     """Refuses a rendering in which a step is missing, the failure is not shown, or the exercise is not red."""
     found = {report["step"]: report for report in reported(notebook) if "step" in report}
@@ -86,9 +101,11 @@ def render(source: Path) -> str:
 
     plain, mode = sources.notebook_of(source), catalog.read_mode(source)
     try:
-        notebook = stable(executed_by_papermill(declaring(mode, plain)), plain)
+        executed = executed_by_papermill(declaring(mode, plain))
     except PapermillExecutionError as error:
         raise Refused(f"{source.name} was not rendered: {jobs.failure(error)}") from None
+    require_quiet(executed, source)
+    notebook = stable(executed, plain)
     if mode:
         require_whole(notebook, mode)
     return as_text(notebook)

@@ -8,6 +8,7 @@ from . import files, training, variables
 from .hooks import definer, hook, hook_everywhere, hook_new, hook_property, replace_in
 from .notes import asked_by_program, chain, note, once, way, where
 from .rates import watch_model_rates
+from .reports import watch_reports
 
 MADE: dict = {}  # by the id of a model, where it was made
 LAYERS: dict = {}  # by its id, a layer and where it was made
@@ -37,6 +38,7 @@ def watch_keras(package: str):
     hook(definer(model, "set_weights"), "set_weights", None, files.arrays_put_in)
     hook(definer(model, "load_weights"), "load_weights", None, weights_loaded)
     watch_model_rates(model)
+    watch_reports(model)
     hook_everywhere(package, keras.models.load_model, files.loaded_anything)
 
 

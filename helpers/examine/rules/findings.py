@@ -1,7 +1,7 @@
 """What runs of a program show: findings, the likeliest first. No TensorFlow here: facts are enough."""
 
 from ..facts import Finding, Observation
-from . import devices, loading, rates, silent, tracing
+from . import devices, loading, rates, reports, silent, tracing
 from .compare import Parting
 from .loud import findings_of_errors
 
@@ -21,6 +21,7 @@ RULES = {
     "fm37": devices.scaled_gradient,
     "fm38": silent.replicas_apart,
     "fm43": tracing.traced_again,
+    "fm44": reports.reported_otherwise,
     "fm46": rates.rate_replaced,
 }
 # The same modes where replicas are processes, which see no more than their own part each.

@@ -1,0 +1,40 @@
+"""What rendering does with what a kernel says, without a kernel: the notebook that is executed is a stored one."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_output
+
+from helpers.base.refusals import Refused
+from helpers.notebooks import render, sources
+
+WARNED = "/tmp/ipykernel_7/12.py:3: UserWarning: `shuffle=True` was passed\n  warnings.warn(text)\n"
+
+
+@pytest.fixture
+def source():
+    return sources.sources(["fm25"])[0]
+
+
+def rendered(source, monkeypatch, *said: str) -> str:
+    """The text that rendering writes, if the last cell with code also says this on its standard error."""
+    executed = nbformat.read(sources.notebook_path(source), as_version=4)
+    last = [cell for cell in executed.cells if cell.cell_type == "code"][-1]
+    last.outputs += [new_output("stream", name="stderr", text=each) for each in said]
+    monkeypatch.setattr(render, "executed_by_papermill", lambda _: executed)
+    return render.render(source)
+
+
+def test_what_a_library_logs_is_left_out(source, monkeypatch):
+    said = "WARNING:tensorflow:5 out of the last 5 calls\n", "I0000 port.cc:153] oneDNN\n"
+    stored = sources.notebook_path(source).read_text()
+    assert rendered(source, monkeypatch, *said) == rendered(source, monkeypatch) == stored
+
+
+def test_a_cell_that_warns_is_refused(source, monkeypatch):
+    with pytest.raises(Refused, match=r"fm25.+: cell \d+ warns \(UserWarning: `shuff"):
+        rendered(source, monkeypatch, f"a line before\n{WARNED}")
+
+
+def test_without_its_refusal_a_warning_is_dropped(source, monkeypatch):
+    monkeypatch.setattr(render, "WARNING", render.re.compile("(?!)"))
+    assert "UserWarning" not in rendered(source, monkeypatch, WARNED)
