@@ -55,7 +55,7 @@ MUTATIONS = [
     ("law_lanes", edit(LANE, '"modes": {', '"modes": {"fm99": "0",')),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 # Folded and unfolded

@@ -124,4 +124,4 @@ MUTATIONS = [
     ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())

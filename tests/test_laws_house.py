@@ -256,7 +256,7 @@ MUTATIONS = [
     ("law_sizes", adding("../tests/test_long.py", "\n".join(["x = 1"] * 301))),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 def test_helpers_do_not_import_tensorflow():

@@ -223,7 +223,7 @@ MUTATIONS = [
     ("law_drift", edit(f"{WORDS}/fm36.toml", "joining a group", "leaving a group")),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 def test_a_mode_that_is_gone_keeps_its_symptom_and_says_until_when(project):

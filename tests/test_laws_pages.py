@@ -234,4 +234,4 @@ MUTATIONS = [
     ("law_links", edit(f"{FM25}.ipynb", "(fm05_untracked", "(fm55_untracked")),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -60,7 +60,7 @@ MUTATIONS = [
     ("law_what_is_none_is_not_claimed", words_of_a_stranger),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 def test_each_reason_is_still_needed():

@@ -95,7 +95,7 @@ MUTATIONS = [
     ("law_described", no_question),
 ]
 
-test_law, test_law_in_a_copy, test_mutation, test_each_has_one = all_tests_of(globals())
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 def test_letters_within_words_would_stand(monkeypatch):

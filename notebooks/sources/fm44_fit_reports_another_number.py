@@ -48,8 +48,8 @@ clinic = helpers.open("fm44", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## What goes wrong
 #
-# What counts is the root of the mean squared error. You write it as a function of true and estimated values, as one writes a loss,
-# and give it to `compile`. You believe that Keras calls it with the whole batch.
+# What counts is the root of the mean squared error. You write it as a function of true and estimated values, as one writes a
+# loss, and give it to `compile`. You believe that Keras calls it with the whole batch.
 
 # %%
 import numpy as np
