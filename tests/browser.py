@@ -118,6 +118,9 @@ def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
     )  # Lab would open what the last test had open, too
     if name != "voila":
         page.wait_for_function(KERNEL_READY)
+        page.locator(
+            ".jp-Cell.jp-mod-active"
+        ).focus()  # it has it by itself, but for once in many times
         page.locator(".jp-Cell.jp-mod-active:focus").wait_for()
         page.keyboard.press("Control+a")
         page.keyboard.press("Control+Enter")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import nbformat
 import pytest
@@ -45,9 +46,11 @@ def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
     (tmp_path / "notes" / "helpers.py").write_text("mine = True\n")
     command = [sys.executable, "-P", "-m", "helpers", "examine", "notes/train.ipynb"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(
-        command, env=os.environ | {"PYTHONPATH": str(ROOT)}, **options
-    ) as process:
+    options |= {"env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    options["preexec_fn"] = partial(
+        signal.signal, signal.SIGINT, signal.SIG_DFL
+    )  # ignored in a background job
+    with subprocess.Popen(command, **options) as process:
         lines = [process.stderr.readline() for _ in range(3)]
         assert lines[1].startswith("  finished") and lines[2].startswith("running on 1 device")
         time.sleep(0.5)

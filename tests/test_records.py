@@ -247,7 +247,10 @@ def test_the_page_has_a_cell_for_every_recorded_place_and_links_that_lead_somewh
     listed = atlas.atlas_rows()
     assert len(cells) == len(listed) * len(atlas.places_of(listed))
     assert all((project / link).exists() for _, link in cells)
-    assert "http" not in text and "gpu-keras3: not recorded yet" in text
+    assert not re.search(
+        r"(href|src)\s*=\s*.?http|url\(\s*.?http|@import", text
+    )  # messages may name addresses
+    assert "gpu-keras3: not recorded yet" in text
     for mode in catalog.modes():
         assert f"<li>{mode.id} {mode.slug}, cpu-keras3: " in text
 
