@@ -132,6 +132,8 @@ clinic.reproduces(broken)
 # A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and loading refuses to run that unless you pass
 # `safe_mode=False`.
 #
+# In the nightly of October 2026, Keras 3.16, an `.h5` file with a loss of your own loads without help.
+#
 # The picture loads without any help. Weights, checkpoints and SavedModels name no classes. See
 # [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
 

@@ -142,7 +142,7 @@ clinic.reproduces(broken)
 # function and traces that.
 #
 # Keras 3 writes conditions for you. With `gradient_accumulation_steps` the update stands in one, and with
-# `ema_overwrite_frequency` the overwriting. See
+# `ema_overwrite_frequency` the overwriting, which the nightly of October 2026, Keras 3.16, runs all the same. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
 
 
