@@ -5,17 +5,14 @@ step that judges it.
 """
 
 import ast
-import os
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-from helpers.base import files
-from helpers.base.statements import needed, one_import_each, unparsed
-from helpers.processes import ask, warm
+from pasted import asked_in_process
 
-SECONDS = 120
+from helpers.base.statements import needed, one_import_each, unparsed
+from helpers.processes import ask
 
 
 def script(source: str, experiment: str, step: str) -> str:
@@ -31,17 +28,7 @@ def complaints(scripts: list[str]) -> list[str]:
         paths = [place / f"script_{number}.py" for number in range(len(scripts))]
         for path, text in zip(paths, scripts):
             path.write_text(text)
-        environment = os.environ | {
-            "PYTHONPATH": os.pathsep.join([str(files.ROOT), str(Path(__file__).parent)]),
-            "TMPDIR": folder,
-        }
-        question = {"scripts": list(map(str, paths)), "answer": str(place / "answer")}
-        process = ask.asked("controlled", question, environment, place / "log", warm.warm())
-        try:
-            deadline = time.monotonic() + SECONDS
-            return ask.answer_of(process, place / "answer", deadline, place / "log", "the script")
-        finally:
-            ask.put_down(process)
+        return asked_in_process("controlled", {"scripts": list(map(str, paths))}, place, {})
 
 
 def main():

@@ -53,19 +53,28 @@ def run_script(text: str, keras: int = 3, tpu: bool = False) -> dict:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         place = Path(folder)
         (place / "script.py").write_text(text)
-        environment = os.environ | {
+        quiet = {
             "TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0",
             "TF_CPP_MIN_LOG_LEVEL": "3",
-            "PYTHONPATH": os.pathsep.join([str(files.ROOT), str(Path(__file__).parent)]),
-            "TMPDIR": folder,
         }
-        question = {"script": str(place / "script.py"), "answer": str(place / "answer"), "tpu": tpu}
-        process = ask.asked("pasted", question, environment, place / "log", warm.warm())
-        try:
-            deadline = time.monotonic() + SECONDS
-            return ask.answer_of(process, place / "answer", deadline, place / "log", "the script")
-        finally:
-            ask.put_down(process)
+        question = {"script": str(place / "script.py"), "tpu": tpu}
+        return asked_in_process("pasted", question, place, quiet)
+
+
+def asked_in_process(module: str, question: dict, place: Path, given: dict):
+    """What a module of these tests answers in a process of its own, whose temporary files lie in a folder of ours."""
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(files.ROOT), str(Path(__file__).parent)]),
+        "TMPDIR": str(place),
+        **given,
+    }
+    question = question | {"answer": str(place / "answer")}
+    process = ask.asked(module, question, environment, place / "log", warm.warm())
+    try:
+        deadline = time.monotonic() + SECONDS
+        return ask.answer_of(process, place / "answer", deadline, place / "log", "the script")
+    finally:
+        ask.put_down(process)
 
 
 def main():

@@ -93,10 +93,8 @@ def verb(outcome: str) -> str:
 
 def differences(before: dict, now: dict) -> list[str]:
     """What a change was, from the verdicts of two periods."""
-    names = {"broken": "broken", "fixed": "fixed", "evidence": "evidence", "page": "page"}
-    told = [
-        f"{word}: {before[n]}, then {now[n]}" for n, word in names.items() if before[n] != now[n]
-    ]
+    names = ("broken", "fixed", "evidence", "page")
+    told = [f"{n}: {before[n]}, then {now[n]}" for n in names if before[n] != now[n]]
     if before["says"] != now["says"]:
         told.append(f"message: {before['says'] or 'none'}, then: {now['says'] or 'none'}")
     claims = sorted(before["claims"] | now["claims"])
