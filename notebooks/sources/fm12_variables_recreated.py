@@ -123,8 +123,8 @@ clinic.reproduces(broken)
 # constructor twice makes two variables.
 #
 # If the first trace creates variables, `tf.function` traces a second time. Creating a variable then raises this error. `fit`
-# traces the training step in the same way; Keras puts `Exception encountered when calling …` before the message. In the nightly of
-# October 2026, TensorFlow 2.23, the message adds that variables made in a layer or in `call` are meant too.
+# traces the training step in the same way; Keras puts `Exception encountered when calling …` before the message. In the nightly
+# of October 2026, TensorFlow 2.23, the message adds that variables made in a layer or in `call` are meant too.
 #
 # Without `tf.function` the optimizer is next. It knows only the variables of its first step
 # ([fm10](fm10_variable_unknown_to_optimizer.ipynb)). An update written by hand refuses nothing: each variable learns from one
