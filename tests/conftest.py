@@ -89,7 +89,7 @@ def copy_project(folder: Path) -> Path:
 def forget():
     """What triage has read before an edit."""
     read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
-    read += (known.shapes, known.needs)
+    read += (known.learned,)
     made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings)
     for each in (*read, *made, knowledge.everything):
         each.cache_clear()

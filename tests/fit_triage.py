@@ -1,101 +1,170 @@
-"""The weights of helpers/triage/confidence.py, from labelled reports: python tests/fit_triage.py FILE.jsonl ...
+"""What labelled reports teach triage: python tests/fit_triage.py FILE.jsonl ...
 
-Reports are judged as in score_triage.py, which says what a line holds; `counts` says how many reports one stands for, as one does
-that nobody had seen when the modes were described. Each weight is drawn towards nothing, so that few reports
-do not make it large. What is printed last is how far confidence and truth are apart where each report was left out in turn.
+It needs scikit-learn, which nothing else does: `pip install scikit-learn` into an environment of its own. Reports are judged as
+in score_triage.py, which says what a line holds; they teach weights, and their text stays where it is. It is done in two steps:
+
+1. How much each trait of a text speaks for a mode or against it: a linear model over our own texts and the reports. What counts
+   enough is written to helpers/triage/learned.json.
+2. How sure that makes triage, for confidence.py, by what each part of the reports is told by the other parts: a repository is in
+   one part alone. The weights are printed, and how far confidence and truth are apart.
 """
 
 import json
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
+from scipy import optimize
+from sklearn.feature_extraction import DictVectorizer
+from sklearn.linear_model import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import prose
 import score_triage
 
-from helpers.triage import answer, confidence
+from helpers.base import files
+from helpers.triage import confidence, known, likeness, phrases
+from helpers.triage.knowledge import everything
 
 CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
-DRAWN = 0.3  # how strongly a weight is drawn towards nothing
-STEPS = 50
+PARTS = 8  # of the reports, each of which is judged by the others
+FREE = 5.0  # how far the linear model may go with what is rare
+SHARE = 0.1  # how much of it is added to a likeness
+LEAST = 0.08  # a smaller weight is left out
+OFTEN = 3  # as is a trait that fewer texts have
+DRAWN = 0.02  # how strongly the weights of confidence.py are drawn towards those that it has
+NONE = likeness.NONE
 
 
-def signs_and_truth(report: dict):
-    """What `guess` was told of a report, whether the nearest mode is right, and whether any mode is."""
-    seen = []
-    shares_of = confidence.shares_of
+def read(paths: tuple[str, ...]) -> list[dict]:
+    reports = [each | {"path": path} for path in paths for each in score_triage.read(path)]
+    return reports + [
+        {"text": each, "label": "none", "source": each, "kind": "prose", "path": "prose"}
+        for each in prose.sentences(1)[::CALM]
+    ]
 
-    def watched(scores, signs, sharp):
-        seen.append(signs)
-        return shares_of(scores, signs, sharp)
+
+def part_of(report: dict) -> int:
+    return zlib.crc32(report["source"].split("#")[0].encode()) % PARTS
+
+
+# What each trait speaks for
+
+
+def traits_of(text: str, rarity: dict) -> dict[str, float]:
+    words = likeness.words_in(likeness.read_part(text))
+    return likeness.weighed(likeness.tallied(likeness.traits_of(words)), rarity)
+
+
+def own_texts() -> list[tuple]:
+    knowledge = everything()
+    return [
+        (traits_of(text, knowledge.index.rarity), mode or NONE, weight)
+        for mode, text, weight in likeness.texts_of(knowledge.entries)
+    ]
+
+
+def as_text(report: dict) -> tuple:
+    text = phrases.clean(report["text"])
+    return traits_of(text, everything().index.rarity), report["label"].lower(), 1
+
+
+def taught_by(texts: list[tuple]) -> dict[str, dict[str, float]]:
+    """For each trait that counts the modes for which it speaks, and how much."""
+    traits, modes, counts = zip(*texts, strict=True)
+    names = DictVectorizer(dtype=np.float32)
+    table = names.fit_transform(traits)
+    often = np.flatnonzero(np.asarray((table > 0).sum(axis=0))[0] >= OFTEN)
+    model = LogisticRegression(C=FREE, max_iter=200, tol=1e-3)
+    model.fit(table[:, often], modes, sample_weight=counts)
+    every = [likeness.ALWAYS, *names.get_feature_names_out()[often]]
+    weights = SHARE * np.hstack([model.intercept_[:, None], model.coef_])
+    found = {}
+    for trait, column in zip(every, weights.T, strict=True):
+        told = zip(model.classes_, column.tolist(), strict=True)
+        least = LEAST if trait else 0
+        if kept := {mode: round(each, 2) for mode, each in told if abs(each) > least}:
+            found[trait] = kept
+    return found
+
+
+# How sure it is
+
+
+def asked_of(report: dict):
+    """What `guess` weighs for a report; nothing where a wording answers."""
+    asked, shares_of = [], confidence.shares_of
+
+    def watched(*what):
+        asked.append(what)
+        return shares_of(*what)
 
     confidence.shares_of = watched
     try:
-        found = answer.triage(report["text"], score_triage.known_without(report.get("source", "")))
+        found = score_triage.judge(report)["answer"]
     finally:
         confidence.shares_of = shares_of
-    if found.known or not found.candidates:
-        return None
-    right = found.candidates[0].mode in score_triage.wanted(report)
-    some = right or report["label"] != "none"
-    return list(map(float, seen[-1].values())), right, some, report.get("counts", 1)
+    return None if found.known else asked[-1]
 
 
-def fitted(signs: np.ndarray, truth: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The weights of a logistic regression, by Newton's method; the first, which is always there, is free."""
-    signs, truth = np.repeat(signs, counts, axis=0), np.repeat(truth, counts)
-    weights = np.zeros(signs.shape[1])
-    pull = DRAWN * np.eye(len(weights))
-    pull[0, 0] = 1e-6
-    for _ in range(STEPS):
-        chance = chances(signs, weights)
-        slope = signs.T @ (chance - truth) + pull @ weights
-        weights = weights - np.linalg.solve(
-            (signs.T * (chance * (1 - chance))) @ signs + pull, slope
-        )
-    return weights
+def left_out(reports: list[dict], taught: list[dict], ask) -> list[tuple]:
+    """What is answered for each report by what the other parts teach."""
+    found = []
+    for report in reports:
+        part = part_of(report)
+        known.learned = lambda part=part: taught[part]
+        found.append((report, ask(report)))
+    return found
 
 
-def chances(signs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-signs @ weights))
-
-
-def left_out(signs: np.ndarray, truth: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """What each report is given by weights that do not know it."""
-    others = [np.arange(len(truth)) != number for number in range(len(truth))]
+def chance_of_truth(values: np.ndarray, names: tuple, asked: list[tuple]) -> np.ndarray:
+    weights = dict(zip(names, values, strict=True))
     return np.array(
         [
-            chances(one, fitted(signs[rest], truth[rest], counts[rest]))
-            for one, rest in zip(signs, others, strict=True)
+            sum(shares.get(mode, 0) for mode in score_triage.wanted(report))
+            for report, scores, hints, signs, _ in asked
+            for shares in [confidence.shares_of(scores, hints, signs, weights)]
         ]
     )
 
 
-def apart(chance: np.ndarray, truth: np.ndarray, parts: int = score_triage.STEPS) -> float:
-    places = np.minimum((chance * parts).astype(int), parts - 1)
-    means = [
-        abs(chance[places == part].mean() - truth[places == part].mean()) * sum(places == part)
-        for part in set(places)
-    ]
-    return sum(means) / len(truth)
+def fitted(asked: list[tuple], before: dict[str, float]) -> dict[str, float]:
+    names, start = tuple(before), np.array(list(before.values()))
+
+    def loss(values):
+        chance = chance_of_truth(values, names, asked)
+        return -np.log(chance + 1e-9).sum() + DRAWN * ((values - start) ** 2).sum()
+
+    found = optimize.minimize(loss, start, method="Powell", options={"maxfev": 400}).x
+    return dict(zip(names, found.round(2).tolist(), strict=True))
+
+
+def write(taught: dict[str, dict[str, float]]):
+    lines = [f"{json.dumps(trait)}: {json.dumps(taught[trait])}" for trait in sorted(taught)]
+    path = files.helpers() / "triage" / "learned.json"
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"{len(taught)} traits, {path.stat().st_size} bytes")
 
 
 def main(*paths: str):
-    reports = [json.loads(line) for path in paths for line in Path(path).read_text().splitlines()]
-    reports += [{"text": each, "label": "none"} for each in prose.sentences(1)[::CALM]]
-    known = [each for each in map(signs_and_truth, reports) if each]
-    signs, counts = (np.array([each[part] for each in known]) for part in (0, 3))
-    for name, truth in ("RIGHT", 1), ("ANY", 2):
-        truth = np.array([each[truth] for each in known], float)
-        weights = dict(
-            zip(confidence.RIGHT, fitted(signs, truth, counts).round(2).tolist(), strict=True)
-        )
-        print(f"{name} = {json.dumps(weights)}")
-        print(
-            f"of {len(truth)} left out, apart by {apart(left_out(signs, truth, counts), truth):.3f}"
-        )
+    texts, reports = own_texts(), read(paths)
+    taught = [
+        taught_by(texts + [as_text(each) for each in reports if part_of(each) != part])
+        for part in range(PARTS)
+    ]
+    asked = [(report, *what) for report, what in left_out(reports, taught, asked_of) if what]
+    for name in ("DESCRIBED", "RAISED"):
+        weights = getattr(confidence, name)
+        mine = [each for each in asked if each[-1] is weights]
+        weights.update(fitted(mine, weights))
+        print(f"{name} = {json.dumps(weights)}  # of {len(mine)}")
+    judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
+    for path in (*paths, ""):
+        print(f"left out of {path or 'all'}:")
+        mine = [each for each in judged if path in ("", each["report"]["path"])]
+        print("\n".join(score_triage.table(mine)))
+    write(taught_by(texts + [as_text(each) for each in reports]))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,15 @@ right), `kind` (message, traceback or description) and `source`. A report is jud
 seen only in reports of its own repository are left out, unless --all is given.
 """
 
+import functools
 import json
 import sys
 from pathlib import Path
 
-from helpers.triage import answer, known, phrases
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from helpers.triage import answer, known, phrases
+from helpers.triage.knowledge import Knowledge
 
 
 # Labels of reports that were none of the modes when they were labelled, and are one now.
@@ -46,12 +48,19 @@ def kind_of(report: dict) -> str:
     return "message" if phrases.RAISED.search(text) or "WARNING" in text else "description"
 
 
-def known_without(source: str) -> list:
+def known_without(source: str) -> Knowledge:
     """Everything, less what only reports of the same repository have taught; nobody's repository takes nothing away."""
     repository = source.split("#")[0]
-    return [
-        each for each in known.wordings() if each.origin != "seen" or set(each.seen) - {repository}
-    ]
+    taught = (
+        each.origin == "seen" and not set(each.seen) - {repository} for each in known.wordings()
+    )
+    return without(frozenset(number for number, only in enumerate(taught) if only))
+
+
+@functools.cache
+def without(left_out: frozenset) -> Knowledge:
+    entries = enumerate(known.wordings())
+    return Knowledge(tuple(each for number, each in entries if number not in left_out))
 
 
 def judge(report: dict) -> dict:
@@ -99,8 +108,20 @@ def place(confidence: float) -> int:
     return min(int(confidence * STEPS), STEPS - 1)
 
 
+def table(judged: list[dict]):
+    """How many are right, by kind, and how far confidence can be believed."""
+    for kind in KINDS:
+        yield f"{kind}: {summary([each for each in judged if each['kind'] == kind])}"
+    yield from calibration(judged)
+    yield summary(judged)
+
+
+def read(path: str) -> list[dict]:
+    return [json.loads(line) for line in Path(path).read_text().splitlines() if line]
+
+
 def main(path: str, *options: str):
-    reports = [json.loads(line) for line in Path(path).read_text().splitlines() if line]
+    reports = read(path)
     if "--all" in options:
         reports = [report | {"source": ""} for report in reports]
     judged = [judge(report) for report in reports]
@@ -111,10 +132,7 @@ def main(path: str, *options: str):
     for name in sorted({each["mode"] for each in judged} - {"none"}):
         mine = [each for each in judged if each["mode"] == name]
         print(f"{name}: first {share(mine, 'first')}, among three {share(mine, 'three')}")
-    for kind in KINDS:
-        print(f"{kind}: {summary([each for each in judged if each['kind'] == kind])}")
-    print("\n".join(calibration(judged)))
-    print(summary(judged))
+    print("\n".join(table(judged)))
 
 
 if __name__ == "__main__":

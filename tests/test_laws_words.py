@@ -5,11 +5,14 @@ from conftest import forget
 from law import all_tests_of, edit
 from prose import sentences
 
+from helpers.base import files
 from helpers.triage import answer, knowledge, known, likeness, phrases
 
 MANY = 500  # sentences, at least, by which the laws judge
 RARE = 200  # one of so many sentences may be likened to a mode
 DESCRIBED = "helpers/triage/described.toml"
+LEARNED_FILE = "helpers/triage/learned.json"
+LEARNED = 100_000  # bytes, at most
 
 
 def law_prose_fires_nothing() -> list[str]:
@@ -45,18 +48,24 @@ def law_described() -> list[str]:
     return problems
 
 
-def law_shapes() -> list[str]:
-    """What shapes.toml puts together are ideas of vocabulary.toml and modes that are declared."""
+def law_ideas() -> list[str]:
+    """Every idea of vocabulary.toml has phrases, none of which is empty."""
     forget()
-    ideas, modes = known.read_vocabulary()["ideas"], known.declared_modes()
-    used = [(mode, each) for mode, all_of in known.shapes().items() for each in all_of]
-    used += list(known.needs().items())
-    problems = [f"{mode} is no mode" for mode, _ in used if mode not in modes]
-    problems += [
-        f"{mode}: {idea} is no idea" for mode, each in used for idea in each if idea not in ideas
-    ]
+    ideas = known.read_vocabulary()["ideas"]
     empty = [name for name, phrases in ideas.items() if not all(map(str.split, phrases.split(",")))]
-    return problems + [f"{name} has an empty phrase" for name in empty]
+    return [f"{name} has an empty phrase" for name in empty]
+
+
+def law_learned() -> list[str]:
+    """What is learned is of declared modes or of none, is small enough to be read, and has no more than two words in a row."""
+    forget()
+    learned, modes = known.learned(), {*known.declared_modes(), likeness.NONE}
+    of = {mode for speaks in learned.values() for mode in speaks}
+    problems = [f"{mode} is no mode" for mode in of - modes]
+    problems += [f"{mode} has learned nothing" for mode in modes - of]
+    problems += [f"{trait!r} is no trait" for trait in learned if len(trait.split()) > 2]
+    size = (files.helpers() / "triage" / "learned.json").stat().st_size
+    return problems + ([f"{size} bytes are learned"] if size > LEARNED else [])
 
 
 def nearest_of(text: str):
@@ -85,11 +94,9 @@ def no_question(root):
 
 
 MUTATIONS = [
-    (
-        "law_shapes",
-        edit("helpers/triage/shapes.toml", "loading idle devices", "loading lazy devices"),
-    ),
-    ("law_shapes", edit("helpers/triage/shapes.toml", "[needs]", '[needs]\nfm98 = "loading"')),
+    ("law_ideas", edit("helpers/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,')),
+    ("law_learned", edit(LEARNED_FILE, '"fm37"', '"fm98"')),
+    ("law_learned", edit(LEARNED_FILE, '"~devices"', '"words of a report"')),
     ("law_prose_fires_nothing", a_common_word),
     ("law_described", words_of_another),
     ("law_described", no_question),

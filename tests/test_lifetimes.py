@@ -8,6 +8,7 @@ from helpers import Claim, FailureMode, Setup, Symptom
 from helpers.base.refusals import Refused
 from helpers.modes import lifetimes, mode
 from helpers.triage import answer, known
+from helpers.triage.knowledge import Knowledge
 
 SETUP = Setup("mirrored", 2)
 OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
@@ -99,5 +100,5 @@ def test_triage_says_what_is_fixed_upstream(monkeypatch):
         monkeypatch.setattr(known, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
         assert known.fixed_in("fm00", "old words") == fixed
     wording = known.Wording("fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16")
-    found = answer.triage("ValueError: old words", [wording])
+    found = answer.triage("ValueError: old words", Knowledge((wording,)))
     assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'

@@ -17,6 +17,7 @@ from kernels import end_warm
 
 from helpers.notebooks import catalog
 from helpers.triage import answer, known
+from helpers.triage.knowledge import Knowledge
 
 pytestmark = pytest.mark.slow
 
@@ -154,8 +155,8 @@ def require_all_wordings(clinic: Clinic, folder: Path):
 
 
 def test_triage_knows_every_wording(installed, empty):
-    symptoms = [each for each in known.wordings() if each.origin == "MODE"]
-    assert answer.triage(ERROR, symptoms).mode is None
+    symptoms = tuple(each for each in known.wordings() if each.origin == "MODE")
+    assert answer.triage(ERROR, Knowledge(symptoms)).mode is None
     require_all_wordings(installed, empty)
 
 

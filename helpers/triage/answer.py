@@ -46,20 +46,8 @@ SURE = 0.9  # below this, what the text is like is told too
 THREE = 3  # candidates, at most, of which some are no more than likely
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What is compared: a description, or an error in words that are not known."""
-
-    raised: bool
-    hint: float  # how much likelier a hint makes its mode
-
-
-BY_DESCRIPTION = Reading(raised=False, hint=0.2)
-BY_ERROR = Reading(raised=True, hint=-0.3)  # of words that are known as a hint, likeness is no news
-SHARP = 12  # how fast the odds of a mode grow with its likeness
-ANSWERED = (
-    0.7  # from this probability on, a mode that a text is like is an answer; below, a question
-)
+# From this probability on, a mode that a text is like is an answer; below, a question.
+ANSWERED = 0.5
 
 
 @dataclass(frozen=True)
@@ -87,8 +75,8 @@ class Answer:
 # The answer
 
 
-def triage(text: str, known=None) -> Answer:
-    knowledge = everything() if known is None else Knowledge(tuple(known))
+def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
+    knowledge = knowledge or everything()
     lines = clean(text)
     raised = last_raised(lines)
     whole, last = flat(lines), flat(raised)
@@ -102,14 +90,14 @@ def triage(text: str, known=None) -> Answer:
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
     if not proven and not raised:
-        return guess(lines, knowledge, hints, BY_DESCRIPTION)
+        return guess(lines, knowledge, hints, confidence.DESCRIBED)
     lines = without_warnings(lines)
     if not proven:
-        return guess(lines, knowledge, hints, BY_ERROR)
+        return guess(lines, knowledge, hints, confidence.RAISED)
     answer = weigh(best_of(proven, last), frame(lines))
     if answer.confidence >= SURE:
         return answer
-    return with_more(answer, guess(lines, knowledge, hints, BY_ERROR))
+    return with_more(answer, guess(lines, knowledge, hints, confidence.RAISED))
 
 
 def all_said(each: Wording, whole: str, last: str) -> list[str]:
@@ -177,34 +165,23 @@ def upstream(fixed: str) -> str:
 # By what a text is like
 
 
-def guess(text: str, knowledge: Knowledge, hints: set, reading: Reading) -> Answer:
+def guess(text: str, knowledge: Knowledge, hints: set, weights: dict) -> Answer:
     """The modes whose descriptions and wordings share most with a text, none of which is proven."""
-    modes, signs = compared(text, knowledge, hints, reading)
-    scores = [score for score, _ in modes]
-    shares, nothing = confidence.shares_of(scores, signs, SHARP)
+    near = {each.mode: each for each in likeness.likest(text, knowledge.index)}
+    scores = {mode: each.score for mode, each in near.items()}
+    signs = {
+        "calm": not likeness.says_trouble(text),
+        "thin": max(each.shared for each in near.values()) < confidence.FEW,
+    }
+    shares = confidence.shares_of(scores, hints, signs, weights)
+    nothing = shares.pop(None)
+    first = sorted(shares, key=lambda mode: -shares[mode])[:THREE]
     found = tuple(
-        Candidate(each.mode, round(share, 3), by_words(each.words))
-        for share, (_, each) in zip(shares[:THREE], modes, strict=False)
+        Candidate(mode, round(shares[mode], 3), by_words(near[mode].words)) for mode in first
     )
-    if found and found[0].score >= ANSWERED:
+    if found[0].score >= ANSWERED:
         return Answer(found[0].mode, found[0].score, found, known=False)
     return Answer(None, round(nothing, 3), found, known=False)
-
-
-def compared(text: str, knowledge: Knowledge, hints: set, reading: Reading) -> tuple[list, dict]:
-    """The modes by likeness, and the signs from which it is told how sure that is."""
-    near = likeness.likest(text, knowledge.index)
-    modes = [
-        (each.score + (reading.hint if each.mode in hints else 0), each)
-        for each in near
-        if each.mode
-    ]
-    modes.sort(key=lambda each: -each[0])
-    strangers = max((each.score for each in near if not each.mode), default=0)
-    shared = near[0].shared if near else 0
-    calm = not (reading.raised or likeness.says_trouble(text))
-    scores = [score for score, _ in modes]
-    return modes, confidence.signs_of(scores, strangers, shared, calm, reading.raised)
 
 
 def by_words(words: tuple[str, ...]) -> str:

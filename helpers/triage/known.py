@@ -1,6 +1,7 @@
 """What is known: the symptoms of all modes, and other wordings of them."""
 
 import functools
+import json
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,19 +50,9 @@ def described() -> dict:
 
 
 @functools.cache
-def shapes() -> dict[str, list[frozenset]]:
-    """For each mode the ideas that stand together where it is described."""
-    written = read_toml("shapes.toml")["shapes"]
-    return {mode: [frozenset(each.split()) for each in all_of] for mode, all_of in written.items()}
-
-
-@functools.cache
-def needs() -> dict[str, frozenset]:
-    """For each mode the ideas of which one must be there."""
-    return {
-        mode: frozenset(any_of.split())
-        for mode, any_of in read_toml("shapes.toml")["needs"].items()
-    }
+def learned() -> dict[str, dict[str, float]]:
+    """What reports have taught: how much each trait of a text speaks for a mode, or for none, or against it."""
+    return json.loads((files.helpers() / "triage" / "learned.json").read_text())
 
 
 def what_to_ask(mode: str) -> str:

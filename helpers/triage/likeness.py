@@ -2,10 +2,12 @@
 
 Each mode is known by short texts: its title, what it sees and its fix, its wordings, and what described.toml tells of it. A
 text is compared with each of them by what they share, which counts the more the fewer texts have it: stems of words, pairs of
-neighbours, and the ideas of vocabulary.toml, so that "two GPUs" and "MirroredStrategy" have something in common.
+neighbours, and the ideas of vocabulary.toml, so that "two GPUs" and "MirroredStrategy" have something in common. To that comes
+what learned.json adds for each of them, which labelled reports have taught (tests/fit_triage.py writes it).
 """
 
 import functools
+import heapq
 import math
 import re
 from collections import Counter, defaultdict
@@ -20,8 +22,8 @@ IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
-SHAPE = 0.05  # how much likelier each idea of a shape makes a mode, where the text has all of them
-ELSEWHERE = 0.7  # what is left of a likeness where nothing is said that the mode needs
+ALWAYS = ""  # names what is learned of a mode whatever a text says
+NONE = "none"
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -37,17 +39,19 @@ class Likeness:
 
     @property
     def traits(self) -> dict[str, float]:
-        """What both have, and how much it counts."""
-        return {
-            trait: holds * self.weights[trait]
-            for trait, holds in self.nearest.items()
-            if trait in self.weights
+        """What speaks for the mode, and how much it counts."""
+        learned, name = known.learned(), self.mode or NONE
+        counts = {
+            trait: weight * (self.nearest.get(trait, 0) + learned.get(trait, {}).get(name, 0))
+            for trait, weight in self.weights.items()
         }
+        return {trait: count for trait, count in counts.items() if count > 0}
 
     @property
     def shared(self) -> int:
-        """How many words there are in common."""
-        return sum(" " not in trait and trait[0] != IDEA for trait in self.traits)
+        """How many words there are in common with the text that is nearest."""
+        there = self.weights.keys() & self.nearest.keys()
+        return sum(" " not in trait and trait[0] != IDEA for trait in there)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -66,16 +70,17 @@ class Index:
 
 
 def likest(text: str, index: Index) -> list[Likeness]:
-    """Every mode that has anything in common with a text, the likeliest first."""
+    """Every mode, and none of them, the likeliest first."""
     words = words_in(read_part(text))
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
-    ideas = {trait[1:] for trait in said if trait[0] == IDEA}
-    near = [
-        Likeness(mode, score, index.texts[number], weights, said)
-        for mode, score, number in by_mode(in_common(weights, index), index.modes, ideas)
-    ]
+    taught, nearest = taught_of(weights), by_mode(in_common(weights, index), index.modes)
+    near = []
+    for mode in dict.fromkeys(index.modes):
+        score, number = nearest.get(mode, (0, None))
+        own = {} if number is None else index.texts[number]
+        near.append(Likeness(mode, score + taught[mode or NONE], own, weights, said))
     return sorted(near, key=lambda each: -each.score)
 
 
@@ -87,25 +92,25 @@ def in_common(weights: dict[str, float], index: Index) -> dict[int, float]:
     return found
 
 
-def by_mode(near: dict[int, float], modes: tuple, ideas: set[str]):
-    """Each mode, what its nearest texts and its shapes come to, and which text is the nearest."""
-    whole, found = completed(ideas), defaultdict(list)
+def by_mode(near: dict[int, float], modes: tuple) -> dict:
+    """For each mode what its nearest texts come to, and which one is the nearest."""
+    found = defaultdict(list)
     for number, score in near.items():
         found[modes[number]].append((score, number))
-    for mode, scores in found.items():
-        best = sorted(scores, reverse=True)[: len(BEST)]
-        score = sum(part * one for part, (one, _) in zip(BEST, best, strict=False))
-        score += SHAPE * whole.get(mode, 0)
-        needs = known.needs().get(mode)
-        yield mode, score * (ELSEWHERE if needs and not needs & ideas else 1), best[0][1]
+    return {mode: summed(heapq.nlargest(len(BEST), scores)) for mode, scores in found.items()}
 
 
-def completed(ideas: set[str]) -> dict[str, int]:
-    """How many ideas the largest shape of each mode has that a text has as a whole."""
-    return {
-        mode: max((len(each) for each in all_of if each <= ideas), default=0)
-        for mode, all_of in known.shapes().items()
-    }
+def summed(best: list[tuple[float, int]]) -> tuple[float, int]:
+    return sum(part * one for part, (one, _) in zip(BEST, best, strict=False)), best[0][1]
+
+
+def taught_of(weights: dict[str, float]) -> dict[str, float]:
+    """What is learned of the traits of a text, for each mode."""
+    found, learned = defaultdict(float), known.learned()
+    for trait, weight in ((ALWAYS, 1), *weights.items()):
+        for mode, speaks in learned.get(trait, {}).items():
+            found[mode] += weight * speaks
+    return found
 
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
