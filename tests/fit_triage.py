@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import prose
+import raised
 import score_triage
 
 from helpers.base import files
@@ -28,12 +29,13 @@ from helpers.triage import confidence, known, likeness, phrases
 from helpers.triage.knowledge import everything
 
 CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
+ORDINARY = 0.4  # how much ordinary prose counts in what is taught
 PARTS = 8  # of the reports, each of which is judged by the others
 FREE = 5.0  # how far the linear model may go with what is rare
 SHARE = 0.1  # how much of it is added to a likeness
 LEAST = 0.08  # a smaller weight is left out
 OFTEN = 3  # as is a trait that fewer texts have
-DRAWN = 0.02  # how strongly the weights of confidence.py are drawn towards those that it has
+DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards nothing
 NONE = likeness.NONE
 
 
@@ -63,6 +65,13 @@ def own_texts() -> list[tuple]:
         (traits_of(text, knowledge.index.rarity), mode or NONE, weight)
         for mode, text, weight in likeness.texts_of(knowledge.entries)
     ]
+
+
+def ordinary() -> list[tuple]:
+    """Prose that the laws do not use, and what TensorFlow raises of what is none of the modes."""
+    texts = [*prose.sentences(2), *(raised.filled(each) for each in raised.none())]
+    rarity = everything().index.rarity
+    return [(traits_of(each, rarity), NONE, ORDINARY) for each in texts]
 
 
 def as_text(report: dict) -> tuple:
@@ -134,7 +143,7 @@ def fitted(asked: list[tuple], before: dict[str, float]) -> dict[str, float]:
 
     def loss(values):
         chance = chance_of_truth(values, names, asked)
-        return -np.log(chance + 1e-9).sum() + DRAWN * ((values - start) ** 2).sum()
+        return -np.log(chance + 1e-9).sum() + DRAWN * (values**2).sum()
 
     found = optimize.minimize(loss, start, method="Powell", options={"maxfev": 400}).x
     return dict(zip(names, found.round(2).tolist(), strict=True))
@@ -148,7 +157,7 @@ def write(taught: dict[str, dict[str, float]]):
 
 
 def main(*paths: str):
-    texts, reports = own_texts(), read(paths)
+    texts, reports = own_texts() + ordinary(), read(paths)
     taught = [
         taught_by(texts + [as_text(each) for each in reports if part_of(each) != part])
         for part in range(PARTS)
@@ -158,7 +167,8 @@ def main(*paths: str):
         weights = getattr(confidence, name)
         mine = [each for each in asked if each[-1] is weights]
         weights.update(fitted(mine, weights))
-        print(f"{name} = {json.dumps(weights)}  # of {len(mine)}")
+        chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
+        print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
     judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
     for path in (*paths, ""):
         print(f"left out of {path or 'all'}:")

@@ -33,6 +33,11 @@ def none() -> tuple[str, ...]:
     return tuple(each for texts in by_reason.values() for each in texts.splitlines() if each)
 
 
+def filled(text: str) -> str:
+    """A text of the list with something for what varies."""
+    return text.replace("...", FILLED[0])
+
+
 @functools.cache
 def judged() -> re.Pattern:
     """What fits any text of the list."""

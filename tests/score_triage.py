@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from helpers.triage import answer, known, phrases
 from helpers.triage.knowledge import Knowledge
 
-
 # Labels of reports that were none of the modes when they were labelled, and are one now.
 NEW = {
     "NEW01": "fm31",

@@ -43,7 +43,7 @@ def law_described() -> list[str]:
         for tells in facts["tells"]:
             if seen.setdefault(tells, mode) != mode:
                 problems.append(f"{mode} and {seen[tells]} tell the same: {tells}")
-            if (first := nearest_of(tells)) != (None if mode == "none" else mode):
+            if (first := nearest_of(tells, mode == "none")) != (None if mode == "none" else mode):
                 problems.append(f"{tells!r} of {mode} leads to {first}")
     return problems
 
@@ -68,8 +68,10 @@ def law_learned() -> list[str]:
     return problems + ([f"{size} bytes are learned"] if size > LEARNED else [])
 
 
-def nearest_of(text: str):
-    return likeness.likest(text, knowledge.everything().index)[0].mode
+def nearest_of(text: str, none: bool):
+    """The nearest mode; or none of them, where that may be."""
+    near = likeness.likest(text, knowledge.everything().index)
+    return next(each.mode for each in near if each.mode or none)
 
 
 def a_common_word(root):

@@ -47,7 +47,7 @@ THREE = 3  # candidates, at most, of which some are no more than likely
 
 
 # From this probability on, a mode that a text is like is an answer; below, a question.
-ANSWERED = 0.5
+ANSWERED = 0.6
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
+SHORT = 20.0  # a text of less weight than that is not taken for more,
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
 ALWAYS = ""  # names what is learned of a mode whatever a text says
 NONE = "none"
@@ -149,7 +150,8 @@ def traits_of(words: list[str]):
     before = None
     telling = [place for place, each in enumerate(stems) if each not in stop]
     yield from ideas_in(stems, range(len(stems)), ideas)
-    yield from ideas_in(stems, telling, ideas)
+    if len(telling) < len(stems):
+        yield from ideas_in(stems, telling, ideas)
     for place, each in enumerate(stems):
         if each not in stop:
             yield each, place, place + 1
@@ -160,11 +162,12 @@ def traits_of(words: list[str]):
 
 def ideas_in(stems: list[str], places, ideas: dict):
     """Phrases that name an idea, where the words at these places follow one another."""
-    for number, place in enumerate(places):
-        for phrase, name in ideas.get(stems[place], ()):
-            there = places[number : number + len(phrase)]
-            if [stems[each] for each in there] == phrase:
-                yield name, place, there[-1] + 1
+    read = tuple(stems[place] for place in places)
+    for number, first in enumerate(read):
+        for phrase, name in ideas.get(first, ()):
+            end = number + len(phrase)
+            if read[number:end] == phrase:
+                yield name, places[number], places[end - 1] + 1
 
 
 @functools.cache
@@ -191,7 +194,7 @@ def vocabulary() -> tuple[set, dict]:
     written, ideas = known.read_vocabulary(), defaultdict(list)
     for name, phrases in written["ideas"].items():
         for phrase in phrases.split(","):
-            stems = [stem(word) for word in phrase.split()]
+            stems = tuple(stem(word) for word in phrase.split())
             ideas[stems[0]].append((stems, IDEA + name))
     return {"", *(stem(each) for each in written["stop"].split())}, dict(ideas)
 
@@ -238,12 +241,12 @@ def tallied(traits) -> dict[str, int]:
 
 
 def weighed(traits: dict[str, int], rarity: dict[str, float]) -> dict[str, float]:
-    """Each trait's share of a text, so that long and short texts compare."""
+    """Each trait's share of a text, so that long and short texts compare; a few words do not make one sure."""
     weights = {}
     for trait, n in traits.items():
         pair = " " in trait
         if trait in rarity or not pair:
             weight = rarity.get(trait, UNSEEN) * (PAIR if pair else 1)
             weights[trait] = weight if n == 1 else weight * (1 + math.log(n))
-    length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1
+    length = max(SHORT, math.sqrt(sum(weight * weight for weight in weights.values())))
     return {trait: weight / length for trait, weight in weights.items()}
