@@ -36,7 +36,7 @@ SHARE = 0.1  # how much of it is added to a likeness
 LEAST = 0.08  # a smaller weight is left out
 OFTEN = 3  # as is a trait that fewer texts have
 DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards nothing
-NONE = likeness.NONE
+NO_MODE = likeness.NO_MODE
 
 
 def read(paths: tuple[str, ...]) -> list[dict]:
@@ -62,7 +62,7 @@ def traits_of(text: str, rarity: dict) -> dict[str, float]:
 def own_texts() -> list[tuple]:
     knowledge = everything()
     return [
-        (traits_of(text, knowledge.index.rarity), mode or NONE, weight)
+        (traits_of(text, knowledge.index.rarity), mode or NO_MODE, weight)
         for mode, text, weight in likeness.texts_of(knowledge.entries)
     ]
 
@@ -71,7 +71,7 @@ def ordinary() -> list[tuple]:
     """Prose that the laws do not use, and what TensorFlow raises of what is none of the modes."""
     texts = [*prose.sentences(2), *(raised.filled(each) for each in raised.none())]
     rarity = everything().index.rarity
-    return [(traits_of(each, rarity), NONE, ORDINARY) for each in texts]
+    return [(traits_of(each, rarity), NO_MODE, ORDINARY) for each in texts]
 
 
 def as_text(report: dict) -> tuple:
@@ -163,7 +163,7 @@ def main(*paths: str):
         for part in range(PARTS)
     ]
     asked = [(report, *what) for report, what in left_out(reports, taught, asked_of) if what]
-    for name in ("DESCRIBED", "RAISED"):
+    for name in ("BY_DESCRIPTION", "BY_ERROR"):
         weights = getattr(confidence, name)
         mine = [each for each in asked if each[-1] is weights]
         weights.update(fitted(mine, weights))

@@ -59,7 +59,7 @@ def law_ideas() -> list[str]:
 def law_learned() -> list[str]:
     """What is learned is of declared modes or of none, is small enough to be read, and has no more than two words in a row."""
     forget()
-    learned, modes = known.learned(), {*known.declared_modes(), likeness.NONE}
+    learned, modes = known.learned(), {*known.declared_modes(), likeness.NO_MODE}
     of = {mode for speaks in learned.values() for mode in speaks}
     problems = [f"{mode} is no mode" for mode in of - modes]
     problems += [f"{mode} has learned nothing" for mode in modes - of]

@@ -90,14 +90,14 @@ def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
     if not proven and not raised:
-        return guess(lines, knowledge, hints, confidence.DESCRIBED)
+        return guess(lines, knowledge, hints, confidence.BY_DESCRIPTION)
     lines = without_warnings(lines)
     if not proven:
-        return guess(lines, knowledge, hints, confidence.RAISED)
+        return guess(lines, knowledge, hints, confidence.BY_ERROR)
     answer = weigh(best_of(proven, last), frame(lines))
     if answer.confidence >= SURE:
         return answer
-    return with_more(answer, guess(lines, knowledge, hints, confidence.RAISED))
+    return with_more(answer, guess(lines, knowledge, hints, confidence.BY_ERROR))
 
 
 def all_said(each: Wording, whole: str, last: str) -> list[str]:

@@ -7,7 +7,6 @@ what learned.json adds for each of them, which labelled reports have taught (tes
 """
 
 import functools
-import heapq
 import math
 import re
 from collections import Counter, defaultdict
@@ -24,7 +23,7 @@ UNSEEN = 3.0  # how much a word that is in no text of ours
 SHORT = 20.0  # a text of less weight than that is not taken for more,
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
 ALWAYS = ""  # names what is learned of a mode whatever a text says
-NONE = "none"
+NO_MODE = "none"
 TOLD_WORDS = 4  # words that an answer says it went by
 # How much the kinds of texts weigh by which a mode is known.
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
@@ -41,7 +40,7 @@ class Likeness:
     @property
     def traits(self) -> dict[str, float]:
         """What speaks for the mode, and how much it counts."""
-        learned, name = known.learned(), self.mode or NONE
+        learned, name = known.learned(), self.mode or NO_MODE
         counts = {
             trait: weight * (self.nearest.get(trait, 0) + learned.get(trait, {}).get(name, 0))
             for trait, weight in self.weights.items()
@@ -62,9 +61,10 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Index:
-    """All texts by which modes are known: whose they are, how much of each trait they have, and for each trait which have it."""
+    """All texts by which modes are known: where those of each mode begin and end, how much of each trait a text has, and for
+    each trait which have it."""
 
-    modes: tuple[str | None, ...]
+    spans: dict[str | None, tuple[int, int]]
     texts: tuple[dict[str, float], ...]
     rarity: dict[str, float]
     holders: dict[str, list[tuple[int, float]]]
@@ -76,33 +76,24 @@ def likest(text: str, index: Index) -> list[Likeness]:
     traits = list(traits_of(words))
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
-    taught, nearest = taught_of(weights), by_mode(in_common(weights, index), index.modes)
+    taught, shares = taught_of(weights), in_common(weights, index)
     near = []
-    for mode in dict.fromkeys(index.modes):
-        score, number = nearest.get(mode, (0, None))
-        own = {} if number is None else index.texts[number]
-        near.append(Likeness(mode, score + taught[mode or NONE], own, weights, said))
+    for mode, (begin, end) in index.spans.items():
+        mine = shares[begin:end]
+        best = sorted(mine, reverse=True)[: len(BEST)]
+        score = sum(part * one for part, one in zip(BEST, best, strict=False))
+        nearest = index.texts[begin + mine.index(best[0])]
+        near.append(Likeness(mode, score + taught[mode or NO_MODE], nearest, weights, said))
     return sorted(near, key=lambda each: -each.score)
 
 
-def in_common(weights: dict[str, float], index: Index) -> dict[int, float]:
-    found = defaultdict(float)
+def in_common(weights: dict[str, float], index: Index) -> list[float]:
+    """How much a text has in common with each of ours."""
+    found = [0.0] * len(index.texts)
     for trait, weight in weights.items():
         for number, holds in index.holders.get(trait, ()):
             found[number] += weight * holds
     return found
-
-
-def by_mode(near: dict[int, float], modes: tuple) -> dict:
-    """For each mode what its nearest texts come to, and which one is the nearest."""
-    found = defaultdict(list)
-    for number, score in near.items():
-        found[modes[number]].append((score, number))
-    return {mode: summed(heapq.nlargest(len(BEST), scores)) for mode, scores in found.items()}
-
-
-def summed(best: list[tuple[float, int]]) -> tuple[float, int]:
-    return sum(part * one for part, (one, _) in zip(BEST, best, strict=False)), best[0][1]
 
 
 def taught_of(weights: dict[str, float]) -> dict[str, float]:
@@ -205,7 +196,7 @@ def vocabulary() -> tuple[set, dict]:
 def index_of(entries: tuple[known.Wording, ...]) -> Index:
     texts = [
         (mode, tallied(traits_of(words_in(text))), weight)
-        for mode, text, weight in texts_of(entries)
+        for mode, text, weight in sorted(texts_of(entries), key=lambda each: each[0] or "")
     ]
     among = Counter(trait for _, traits, _ in texts for trait in traits)
     rarity = {trait: math.log((len(texts) + 1) / (n + 0.5)) for trait, n in among.items()}
@@ -217,7 +208,9 @@ def index_of(entries: tuple[known.Wording, ...]) -> Index:
     for number, traits in enumerate(held):
         for trait, holds in traits.items():
             holders[trait].append((number, holds))
-    return Index(tuple(mode for mode, _, _ in texts), held, rarity, dict(holders))
+    modes = [mode for mode, _, _ in texts]
+    spans = {mode: (modes.index(mode), modes.index(mode) + n) for mode, n in Counter(modes).items()}
+    return Index(spans, held, rarity, dict(holders))
 
 
 def texts_of(entries):
