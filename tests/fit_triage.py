@@ -149,6 +149,19 @@ def fitted(asked: list[tuple], before: dict[str, float]) -> dict[str, float]:
     return dict(zip(names, found.round(2).tolist(), strict=True))
 
 
+def accepted(judged: list[dict]) -> float:
+    """The power of a share that is nearest to how often an answer by likeness is right."""
+    guesses = [each for each in judged if not each["answer"].known and each["kind"] != "prose"]
+    shares = np.array([each["answer"].confidence for each in guesses])
+    right = np.array([each["first"] for each in guesses])
+
+    def loss(power):
+        said = np.clip(shares**power, 0.001, 0.999)
+        return -np.log(np.where(right, said, 1 - said)).sum()
+
+    return round(float(optimize.minimize_scalar(loss, bounds=(0.1, 2), method="bounded").x), 2)
+
+
 def write(taught: dict[str, dict[str, float]]):
     lines = [f"{json.dumps(trait)}: {json.dumps(taught[trait])}" for trait in sorted(taught)]
     path = files.helpers() / "triage" / "learned.json"
@@ -169,6 +182,10 @@ def main(*paths: str):
         weights.update(fitted(mine, weights))
         chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
         print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
+    confidence.ACCEPTED = 1
+    judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
+    confidence.ACCEPTED = accepted(judged)
+    print(f"ACCEPTED = {confidence.ACCEPTED}")
     judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
     for path in (*paths, ""):
         print(f"left out of {path or 'all'}:")

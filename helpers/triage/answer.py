@@ -46,8 +46,8 @@ SURE = 0.9  # below this, what the text is like is told too
 THREE = 3  # candidates, at most, of which some are no more than likely
 
 
-# From this probability on, a mode that a text is like is an answer; below, a question.
-ANSWERED = 0.6
+# Where this is how likely all modes together are, the first that a text is like is an answer; below, a question.
+ANSWERED = 0.7
 
 
 @dataclass(frozen=True)
@@ -179,9 +179,11 @@ def guess(text: str, knowledge: Knowledge, hints: set, weights: dict) -> Answer:
     found = tuple(
         Candidate(mode, round(shares[mode], 3), by_words(near[mode].words)) for mode in first
     )
-    if found[0].score >= ANSWERED:
-        return Answer(found[0].mode, found[0].score, found, known=False)
-    return Answer(None, round(nothing, 3), found, known=False)
+    if 1 - nothing >= ANSWERED and found[0].score >= FIRST:
+        first, share = found[0].mode, found[0].score
+    else:
+        first, share = None, nothing
+    return Answer(first, round(share**confidence.ACCEPTED, 3), found, known=False)
 
 
 def by_words(words: tuple[str, ...]) -> str:
