@@ -175,9 +175,9 @@ def guess(text: str, knowledge: Knowledge, hints: set, weights: dict) -> Answer:
     }
     shares = confidence.shares_of(scores, hints, signs, weights)
     nothing = shares.pop(None)
-    first = sorted(shares, key=lambda mode: -shares[mode])[:THREE]
+    likeliest = sorted(shares, key=lambda mode: -shares[mode])[:THREE]
     found = tuple(
-        Candidate(mode, round(shares[mode], 3), by_words(near[mode].words)) for mode in first
+        Candidate(mode, round(shares[mode], 3), by_words(near[mode].words)) for mode in likeliest
     )
     if 1 - nothing >= ANSWERED and found[0].score >= FIRST:
         first, share = found[0].mode, found[0].score
