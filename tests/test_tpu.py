@@ -46,15 +46,22 @@ def trained(setup, steps=5):
     data = random.normal(size=(steps * 32, 6)).astype("float32")
     wanted = (data.sum(axis=1) > 0).astype("int32")
     batches = tf.data.Dataset.from_tensor_slices((data, wanted)).batch(32, drop_remainder=True)
-    # A thread that tunes a pipeline is only awake now and then; whoever lets go of an iterator waits for it, up to a minute.
-    untuned = tf.data.Options()
-    untuned.autotune.enabled = False
-    batches = batches.with_options(untuned)
-    losses = [train_step(*each) for each in strategy.experimental_distribute_dataset(batches)]
+    losses = [train_step(*each) for each in let_go_at_once(strategy, batches)]
     copies = [
         strategy.experimental_local_results(variable_of(each)) for each in model.trainable_variables
     ]
     return losses, model.get_weights(), [copy for each in copies for copy in each]
+
+
+def let_go_at_once(strategy, batches):
+    """A distributed dataset whose iterators no thread tunes: whoever lets go of a tuned one waits for its thread, up to a
+    minute, once for the pipeline and once for each device to which batches are sent ahead."""
+    import tensorflow as tf
+
+    untuned = tf.data.Options()
+    untuned.autotune.enabled = False
+    stays = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+    return strategy.experimental_distribute_dataset(batches.with_options(untuned), stays)
 
 
 @experiment
