@@ -131,7 +131,7 @@ ipywidgets | helpers/panel/cards.py | A widget is shown by it, with a sentence f
     ipywidgets: Widget.model_id
 google-colab | helpers/panel/cards.py | Colab, which shows widgets in its own way, is known by this module.
     google.colab
-jsonschema | helpers/cli.py | It is kept from being imported, which would take a second.
+jsonschema | helpers/base/lean.py | It is kept from being imported, which would take a second.
     imports of jsonschema(): rfc3987_syntax
 
 python | helpers/processes/zygote.py | A forked process ends as an ordinary one would.
