@@ -122,15 +122,18 @@ def topology(name: str):
     return tf.tpu.experimental.Topology(mesh_shape=mesh, device_coordinates=[places])
 
 
-def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False):
-    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over."""
+def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False, replicas: int = 0):
+    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over.
+
+    Without a number of replicas it takes all cores.
+    """
     name = name or DESCRIBED[-1]
     described, assignment = topology(name), assignment_class()
     cores = math.prod(TPUS[name].mesh)
     placed = assignment.build(
         described,
         computation_shape=list(computation),
-        num_replicas=cores // math.prod(computation),
+        num_replicas=replicas or cores // math.prod(computation),
     )
     made = strategy_class()(
         resolver_class()(runtime.devices(cores), described),
