@@ -1,4 +1,4 @@
-"""What a second start misses: on facts alone, where runs are stood in for by what they would have shown, and in real processes."""
+"""What a second start misses: on facts alone, where runs are stood in for by what they would show, and in real processes."""
 
 import textwrap
 
