@@ -8,7 +8,7 @@ from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, up
 from helpers.examine.facts import Examination
 from helpers.examine.rules import findings, places
 from helpers.examine.runs import restarts
-from helpers.examine.runs.launch import Case
+from helpers.examine.runs.launch import Case, Workplace
 from helpers.processes import warm
 
 COUNT = variable(1, maker="user", dtype="int64")
@@ -164,3 +164,26 @@ def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
     told = findings.findings_of(seen.runs)
     assert [(each.mode, places.code_at(each.file, each.line)) for each in told] == found
     assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
+
+
+IN_PARTS = """
+    import tensorflow as tf
+    from tensorflow.python.distribute.sharded_variable import ShardedVariable
+
+    parts = [tf.Variable([1.0]), tf.Variable([2.0])]
+    whole, other = ShardedVariable(parts), tf.Variable(1.0)
+    for each in (*parts, other):
+        each.assign_add(tf.ones_like(each))
+    tf.train.Checkpoint(whole=whole).save("saved/it")
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_holds_the_parts_of_what_servers_divide(tmp_path):
+    (tmp_path / "train.py").write_text(textwrap.dedent(IN_PARTS))
+    with Workplace(Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())) as place:
+        seen = place.run("watched", 1)
+    made = [each["number"] for each in seen.of("variable") if each["maker"] == "user"]
+    (save,) = seen.of("saved")
+    assert set(made[:2]) <= set(save["held"])
+    assert [each["number"] for each in save["left"]] == made[-1:]
