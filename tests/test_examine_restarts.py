@@ -7,7 +7,7 @@ from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, up
 
 from helpers.examine.facts import Examination
 from helpers.examine.rules import findings, places
-from helpers.examine.runs import restarts
+from helpers.examine.runs import cluster, restarts
 from helpers.examine.runs.launch import Case, Workplace
 from helpers.processes import warm
 
@@ -168,11 +168,16 @@ def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
 
 IN_PARTS = """
     import tensorflow as tf
-    from tensorflow.python.distribute.sharded_variable import ShardedVariable
 
-    parts = [tf.Variable([1.0]), tf.Variable([2.0])]
-    whole, other = ShardedVariable(parts), tf.Variable(1.0)
-    for each in (*parts, other):
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+    halves = tf.distribute.experimental.partitioners.FixedShardsPartitioner(2)
+    strategy = tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=halves)
+    with strategy.scope():
+        whole, other = tf.Variable([1.0, 2.0]), tf.Variable(1.0)
+    for each in (*whole.variables, other):
         each.assign_add(tf.ones_like(each))
     tf.train.Checkpoint(whole=whole).save("saved/it")
 """
@@ -181,9 +186,10 @@ IN_PARTS = """
 @pytest.mark.slow
 def test_a_checkpoint_holds_the_parts_of_what_servers_divide(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(IN_PARTS))
-    with Workplace(Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())) as place:
-        seen = place.run("watched", 1)
-    made = [each["number"] for each in seen.of("variable") if each["maker"] == "user"]
-    (save,) = seen.of("saved")
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    with Workplace(program) as place:
+        chief = cluster.run_tasks(place, "parameter_server")[0]
+    made = [each["number"] for each in chief.of("variable") if each["maker"] == "user"]
+    (save,) = chief.of("saved")
     assert set(made[:2]) <= set(save["held"])
     assert [each["number"] for each in save["left"]] == made[-1:]
