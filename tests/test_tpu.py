@@ -161,6 +161,17 @@ def test_what_the_class_refuses_is_refused_and_called_traced():
     assert found.evidence == "traced" and "pure eager execution" in found.says
 
 
+def test_one_core_exchanges_with_nobody():
+    import tensorflow as tf
+
+    def step():
+        whole = context().all_gather(tf.constant([3], tf.int64), 0)
+        return context().all_reduce("SUM", tf.cast(whole[0], tf.float32))
+
+    one = tpu.strategy(replicas=1)
+    assert (one.num_replicas_in_sync, on_replicas(step, strategy=one)) == (1, [3.0])
+
+
 def test_an_exchange_inside_a_condition_is_refused_in_words():
     import tensorflow as tf
 

@@ -92,7 +92,7 @@ tensorflow | helpers/examine/observe/notes.py | It tells a line of a traced func
 tensorflow | helpers/examine/observe/variables.py | Variables are watched where they are made, read and written.
     tensorflow.python.ops.resource_variable_ops: BaseResourceVariable._read_variable_op | ResourceVariable
     tensorflow.python.distribute.values: DistributedVariable
-    tensorflow.python.distribute.ps_values: AggregatingVariable
+    tensorflow.python.distribute.ps_values: AggregatingVariable | CachingVariable
     tensorflow.python.distribute.tpu_values: TPUDistributedVariable | TPUMirroredVariable
 tf_keras | helpers/examine/observe/variables.py | Mixed precision wraps a variable, which is known by itself.
     AutoCastVariable(): _variable
