@@ -4,12 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-# jsonschema would build a grammar of international addresses at import: a second, for what no notebook holds.
-sys.modules.setdefault("rfc3987_syntax", None)
+from .base import lean  # noqa: F401, first: it spares what follows a second
 
-from . import commands  # noqa: E402
-from .base.refusals import Refused  # noqa: E402
-from .switches import setups, tpu  # noqa: E402
+from . import commands  # isort: skip
+from .base.refusals import Refused
+from .switches import setups, tpu
 
 
 class Parser(argparse.ArgumentParser):

@@ -136,8 +136,10 @@ def shared_folder(tmp_path_factory, name: str) -> Path:
     return folder
 
 
-def build_book(source: Path, folder: Path):
-    build = ["-m", "sphinx", "-qW", "--keep-going", "-d", folder / "read", source, folder / "html"]
+def build_book(source: Path, folder: Path, builder="html"):
+    """As `make book` does it; the builder `dummy` reads everything and follows every link, and writes nothing."""
+    build = ["-m", "sphinx", "-qW", "--keep-going", "-b", builder, "-d", folder / "read"]
+    build += [source, folder / "html"]
     given = {"capture_output": True, "text": True, "cwd": source.parent}  # whose helpers it uses
     return subprocess.run([sys.executable, *build], **given)
 

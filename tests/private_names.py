@@ -78,13 +78,20 @@ def attributes(tree) -> list:
     return [each for each in ast.walk(tree) if isinstance(each, ast.Attribute)]
 
 
+def dotted(node) -> str:
+    """`a.b.c`, and nothing for what is more than names with dots between."""
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return getattr(node, "id", "")
+
+
 def is_self(node) -> bool:
     return getattr(node, "id", "") in ("self", "cls")
 
 
 def of_attribute(node, own: set, modules: set) -> set[str]:
-    if re.fullmatch(INWARD, ast.unparse(node.value)):
-        return {ast.unparse(node)}
+    if re.fullmatch(INWARD, dotted(node.value)):
+        return {dotted(node)}
     ours = (is_self(node.value) and node.attr in own) or getattr(node.value, "id", "") in modules
     return {node.attr} if is_private(node.attr) and not ours else set()
 

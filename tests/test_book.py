@@ -173,6 +173,6 @@ def test_a_broken_link_between_notebooks_stops_the_build(site, project, tmp_path
     """`site` has no warning; the same with one link changed has one, and that is an error."""
     shutil.copytree(ROOT / "book", project / "book", ignore=shutil.ignore_patterns("notebooks"))
     changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "(fm05_", "(fm55_")
-    done = build_book(project / "book", tmp_path / "out")
+    done = build_book(project / "book", tmp_path / "out", "dummy")
     assert done.returncode == 1
     assert "fm55_untracked_variable.ipynb" in done.stderr and "fm05_" not in done.stderr

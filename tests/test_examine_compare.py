@@ -26,6 +26,35 @@ def test_an_update_that_grows_with_the_devices():
     assert judged(steps(0.1, 1), steps(0.4, 4)) == ["fm37"]
 
 
+def bent(update, devices, straight=8):
+    """Most of a model lies before statistics of parts of a batch, and its gradients have other directions."""
+    made = steps(update, devices)
+    step, end = made.of("step")[0], made.last("ended")
+    late = [update * each for each in range(1, straight + 1)]
+    early = [update * each for each in ([9, -9, 9] if devices == 1 else [9, 9, -9])]
+    before = {"1": [0.0] * 4, "2": [0.0] * (straight + 1)}
+    values = {"1": [0.0, *early], "2": [0.0, *late]}
+    changed = {
+        "step": step | {"values": values, "before": before},
+        "ended": end | {"values": values},
+    }
+    trained = updated(state=state(trains=[1, 2]))
+    facts = [changed.get(each["fact"], each) for each in made.facts]
+    return run(variable(2, shape=[straight]), trained, *facts, devices=devices)
+
+
+def test_an_update_that_grows_only_after_the_last_normalization():
+    one, other = bent(0.1, 1), bent(0.2, 2)
+    assert compare.update_ratio(one, other) is None
+    assert compare.straight_ratio(one, other) == pytest.approx(2)
+    assert judged(one, other) == ["fm37"]
+    assert judged(one, bent(0.1, 2)) == judged(one, bent(0.14, 2)) == []
+
+
+def test_a_few_entries_have_one_direction_by_chance():
+    assert judged(bent(0.1, 1, straight=2), bent(0.2, 2, straight=2)) == []
+
+
 def kept(gradient, devices, batch=8):
     """A step of an optimizer whose update is the same whatever the factor, and what it keeps of the gradient."""
     made = steps(0.1, devices, batch)

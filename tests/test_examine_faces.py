@@ -176,7 +176,7 @@ def test_the_fixture_says_what_it_was_not_given(pytester):
             examine("none.ipynb", devices=(1,))
         """
     )
-    done = pytester.runpytest_subprocess("-p", "helpers.examine.plugin", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess("-p", "helpers.examine.plugin", "-p", "no:cacheprovider")
     done.assert_outcomes(failed=3)
     text = done.stdout.str()
     assert "There is no file 'none.py'" in text and "There is no file" in text

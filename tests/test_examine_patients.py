@@ -155,6 +155,7 @@ def test_a_total_counts_what_is_named_on_the_line_accused_and_failed():
     assert score.score_totals(found) == told
     assert score.score_totals([*found, scored(broken, "", ended="unavailable")]) == told
     assert [scored(broken).word, scored(broken, "fm09").word] == ["named", "missed"]
+    assert scored(fixed, ended="raised").word == "FAILED"  # whatever its failure is called
 
 
 def test_a_patient_under_another_strategy():

@@ -1,4 +1,4 @@
-"""What a second start misses: on facts alone, where runs are stood in for by what they would have shown, and in real workers."""
+"""What a second start misses: on facts alone, where runs are stood in for by what they would show, and in real processes."""
 
 import textwrap
 
@@ -6,8 +6,9 @@ import pytest
 from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, updated, variable
 
 from helpers.examine.facts import Examination
-from helpers.examine.runs import restarts
-from helpers.examine.runs.launch import Case
+from helpers.examine.rules import findings, places
+from helpers.examine.runs import cluster, restarts
+from helpers.examine.runs.launch import Case, Workplace
 from helpers.processes import warm
 
 COUNT = variable(1, maker="user", dtype="int64")
@@ -109,3 +110,86 @@ def test_what_a_second_start_of_two_workers_misses(tmp_path):
     made_at = restarted.variable(missed["numbers"][0])["at"][0][1]
     assert (restarted.role, restarted.ended, seen.notes) == ("restarted", "finished", [])
     assert program.script.read_text().splitlines()[made_at - 1].startswith("    rate = ")
+
+
+WITH_SERVERS = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        weight = tf.Variable([[1.0], [2.0]])
+        optimizer = tf.keras.optimizers.SGD(0.1, momentum=0.9)
+        optimizer.build([weight])
+        epoch = tf.Variable(0, dtype=tf.int64, trainable=False)
+    checkpoint = tf.train.Checkpoint(weight=weight, optimizer=optimizer, epoch=epoch)
+    manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=1)
+    checkpoint.restore(manager.latest_checkpoint)
+
+    @tf.function
+    def step():
+        strategy.run(lambda: optimizer.apply_gradients([(1.0 * weight, weight)]))
+
+    while epoch.numpy() < 3:
+        coordinator.schedule(step)
+        coordinator.join()
+        epoch.assign_add(1)
+        manager.save()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "forgotten, found",
+    [
+        ("", []),
+        (", epoch=epoch", [("fm05", "epoch = tf.Variable(0, dtype=tf.int64, trainable=False)")]),
+        (
+            " optimizer=optimizer,",
+            [("fm29", "checkpoint = tf.train.Checkpoint(weight=weight, epoch=epoch)")],
+        ),
+    ],
+    ids=["nothing", "the number of the epoch", "the optimizer"],
+)
+def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
+    text = textwrap.dedent(WITH_SERVERS).replace(forgotten, "", bool(forgotten))
+    (tmp_path / "train.py").write_text(text)
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    seen = Examination("train.py", [run(fact("cluster", strategy="parameter_server"))])
+    restarts.try_restart(program, seen, lambda line: None)
+    told = findings.findings_of(seen.runs)
+    assert [(each.mode, places.code_at(each.file, each.line)) for each in told] == found
+    assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
+
+
+IN_PARTS = """
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+    halves = tf.distribute.experimental.partitioners.FixedShardsPartitioner(2)
+    strategy = tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=halves)
+    with strategy.scope():
+        whole, other = tf.Variable([1.0, 2.0]), tf.Variable(1.0)
+    for each in (*whole.variables, other):
+        each.assign_add(tf.ones_like(each))
+    tf.train.Checkpoint(whole=whole).save("saved/it")
+"""
+
+
+@pytest.mark.slow
+def test_a_checkpoint_holds_the_parts_of_what_servers_divide(tmp_path):
+    (tmp_path / "train.py").write_text(textwrap.dedent(IN_PARTS))
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    with Workplace(program) as place:
+        chief = cluster.run_tasks(place, "parameter_server")[0]
+    made = [each["number"] for each in chief.of("variable") if each["maker"] == "user"]
+    (save,) = chief.of("saved")
+    assert set(made[:2]) <= set(save["held"])
+    assert [each["number"] for each in save["left"]] == made[-1:]

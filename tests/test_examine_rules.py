@@ -128,6 +128,16 @@ def test_a_model_loaded_outside_the_scope_that_takes_the_place_of_the_saved_one(
     assert modes(run(*outside, loaded(), called(8, 1, 2))) == []
 
 
+def test_a_restore_outside_the_scope_into_central_storage():
+    """A model stays where the scope has put it; only the count of saves, which no strategy has made, is a plain variable."""
+    spread, count = {"fact": "central", "number": 1}, variable(3, maker="file")
+    restored = loaded(how="restore", scope=False, numbers=[1, 3], single=[1, 3])
+    trained = updated(state=state(trains=[1]))
+    facts = [variable(1), spread, count, trained, saved(held=[1, 3]), restored]
+    assert modes(run(*facts)) == []
+    assert modes(run(*facts, updated(state=state(trains=[3])))) == [("fm25", 7)]
+
+
 def test_a_model_that_was_on_one_device_all_along():
     single = [called(8, 1, 1), variable(1), variable(2), saved(held=[1]), loaded(scope=False)]
     assert modes(run(*single, called(8, 1, 2))) == []
@@ -180,6 +190,22 @@ def test_an_exception_is_named_by_triage():
     words = "No gradients provided for any variable."
     assert modes(run(raised(words), ended="raised")) == [("fm34", 7)]
     assert modes(run(raised("something else"), ended="raised")) == []
+
+
+IN_KERAS = 'File "/lib/tf_keras/src/{}.py", line 632, in call\n  File "/lib/tensorflow/values.py", line 1, in assign'
+
+
+@pytest.mark.parametrize(
+    "place, found",
+    [("layers/normalization", [("fm38", 7)]), ("optimizers/optimizer", [])],
+    ids=["a layer that was chosen", "an optimizer for itself"],
+)
+def test_who_writes_without_an_aggregation(place, found):
+    words = (
+        "You must specify an aggregation method to update a AggregatingVariable in Replica Context."
+    )
+    text = f"Traceback\n  {IN_KERAS.format(place)}\nValueError: {words}"
+    assert modes(run(raised("") | {"text": text}, ended="raised")) == found
 
 
 def test_an_optimizer_is_blamed_where_it_got_another_model():

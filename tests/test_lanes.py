@@ -4,12 +4,11 @@ import json
 import shutil
 from dataclasses import replace
 
-import nbformat
 import pytest
 from law import all_tests_of, edit
 
 from helpers.base import files
-from helpers.notebooks import catalog
+from helpers.notebooks import catalog, sources
 from helpers.records import compare, junit, lanes, store, times
 from helpers.switches import runtime
 
@@ -37,7 +36,7 @@ def problems_of(lane) -> list[str]:
 
 
 def code_now(mode) -> str:
-    return store.code_of(nbformat.read(files.ROOT / mode.notebook, as_version=4))
+    return store.code_of(sources.stored_notebook(files.ROOT / mode.notebook))
 
 
 CPU3 = "notebooks/records/cpu-keras3.json"

@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import nbformat
 from law import all_tests_of, edit
 from pasted import code_lines
 from test_laws_pages import FM25, edit_notebook, mode_sources
@@ -30,7 +29,7 @@ def law_first_screen() -> list[str]:
 def lines_before_story(path: Path) -> int:
     """Lines with code, set-up and parameters included."""
     count = 0
-    for cell in nbformat.read(path, as_version=4).cells:
+    for cell in sources.stored_notebook(path).cells:
         if cell.source.startswith("## "):
             return count
         count += len(code_lines(cell.source)) if cell.cell_type == "code" else 0

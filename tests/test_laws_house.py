@@ -1,6 +1,7 @@
 """The code itself: its directions, its sizes, its names. Each law holds for the project, and each is broken below."""
 
 import ast
+import functools
 import statistics
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from conftest import ROOT, changed
 from law import all_tests_of
 
 from helpers.base import files
+from helpers.base.statements import read_python
 
 # Each room may import those above it; doors, the modules that lie in no room, may import all of them.
 ROOMS = [
@@ -62,9 +64,14 @@ def imports() -> dict[str, set[str]]:
     return {module_of(path): imported(path, known) for path in python_files()}
 
 
+@functools.cache
+def walked(text: str) -> list:
+    return list(ast.walk(read_python(text)))
+
+
 def imported(path: Path, known: set[str]) -> set[str]:
     own, found = module_of(path).split("."), set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in walked(path.read_text()):
         if isinstance(node, ast.ImportFrom) and node.level:
             start = own[: len(own) - node.level] + (node.module or "").split(".")
             base = ".".join(part for part in start if part)
@@ -167,7 +174,7 @@ def law_names_of_their_own() -> list[str]:
 
 def defined(path: Path) -> set[str]:
     names = set()
-    for statement in ast.parse(path.read_text()).body:
+    for statement in read_python(path.read_text()).body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(statement.name)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -195,7 +202,7 @@ def function_sizes() -> dict[str, int]:
     """Lines of each function's body, without its docstring."""
     sizes = {}
     for path in python_files():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in walked(path.read_text()):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0

@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import mmap
 import re
+from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
 
@@ -72,12 +73,26 @@ def law_wordings() -> list[str]:
 def law_triage() -> list[str]:
     """What a mode says, by its symptoms and in the records, leads to that mode and to no other."""
     forget()
-    return [
-        f"{mode.id}: {says!r} leads to {found}"
-        for mode in catalog.modes()
-        for raises, says in sayings(mode)
-        if (found := answer.triage(pasted(mode, raises, says)).mode) not in leads(mode, says)
-    ]
+    lines = recorded_lines()
+    return [problem for mode in catalog.modes() for problem in astray(mode, lines[mode.id])]
+
+
+def recorded_lines() -> dict[str, list[dict]]:
+    """What the records of a plain machine hold of each mode."""
+    found = defaultdict(list)
+    for keras in runtime.GENERATIONS:
+        for line in (store.read_record(f"cpu-keras{keras}") or {"verdicts": ()})["verdicts"]:
+            found[line["mode"]].append(line)
+    return found
+
+
+def astray(mode, lines):
+    """What a mode says and does not lead to it, pasted as errors are: with the code that goes wrong above."""
+    code = code_that_goes_wrong(mode)
+    for raises, says in sayings(mode, lines):
+        found = answer.triage(f"{code}\n\n{raises}: {says}").mode
+        if found not in leads(mode, says):
+            yield f"{mode.id}: {says!r} leads to {found}"
 
 
 def leads(mode, says: str) -> set:
@@ -90,14 +105,13 @@ def leads(mode, says: str) -> set:
     return {mode.id, None} if any(re.search(hint, says) for hint in hints) else {mode.id}
 
 
-def sayings(mode) -> list[tuple]:
+def sayings(mode, lines: list[dict]) -> list[tuple]:
     """Each recorded message that a symptom explains, and in full those symptoms that no record shows."""
     said = []
-    for keras in runtime.GENERATIONS:
-        for line in (store.read_record(f"cpu-keras{keras}") or {"verdicts": ()})["verdicts"]:
-            symptom = mode.symptom(setups.Setup(**{name: line[name] for name in setups.PARAMETERS}))
-            if line["mode"] == mode.id and symptom and re.search(symptom.says, line["says"]):
-                said.append((symptom.raises, line["says"], symptom.says))
+    for line in lines:
+        symptom = mode.symptom(setups.Setup(**{name: line[name] for name in setups.PARAMETERS}))
+        if symptom and re.search(symptom.says, line["says"]):
+            said.append((symptom.raises, line["says"], symptom.says))
     shown = {says for _, _, says in said}
     unshown = [
         (each.raises, spelled(each.says)) for each in mode.symptoms if each.says not in shown
@@ -114,13 +128,11 @@ def spelled(says: str) -> str:
     return re.sub(r"\\(.)|\?", r"\1", says)
 
 
-def pasted(mode, raises: str, says: str) -> str:
-    """An error as it is pasted: with the code that goes wrong above it."""
+def code_that_goes_wrong(mode) -> str:
     cells = sources.notebook_of(files.source_folder() / f"{mode.id}_{mode.slug}.py").cells
     texts = [cell.source for cell in cells]
     first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
-    code = [cell.source for cell in cells[first:last] if cell.cell_type == "code"]
-    return "\n".join([*code, "", f"{raises}: {says}"])
+    return "\n".join(cell.source for cell in cells[first:last] if cell.cell_type == "code")
 
 
 def law_drift() -> list[str]:
@@ -147,7 +159,7 @@ JOINED = re.compile(
 
 def is_in(file: str, words: str) -> bool:
     if ".so" in file:
-        return longest(words).encode() in library(PACKAGES / file)
+        return in_library(PACKAGES / file, longest(words).encode())
     return any(
         all(piece in source(file) for piece in pieces if piece) for pieces in phrases.phrases(words)
     )
@@ -171,18 +183,16 @@ def said_in(name: str) -> str:
     )
 
 
-class Library:
+@functools.cache
+def in_library(path: Path, words: bytes) -> bool:
+    return library(path).find(words) >= 0
+
+
+@functools.cache
+def library(path: Path):
     """Bytes of a library, which is too large to be read."""
-
-    def __init__(self, path: Path):
-        with path.open("rb") as file:
-            self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-    def __contains__(self, words: bytes) -> bool:
-        return self.bytes.find(words) >= 0
-
-
-library = functools.cache(Library)
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 SOURCE = "notebooks/sources/fm25_load_outside_scope.py"

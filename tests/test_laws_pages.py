@@ -5,7 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import nbformat
 from conftest import changed
 from law import all_tests_of, compared_text, edit
 
@@ -114,7 +113,7 @@ def law_outputs() -> list[str]:
     """Stored text says nothing that belongs to one machine, and no notebook carries widget state."""
     problems = []
     for path in sorted(files.notebooks().glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
+        notebook = sources.stored_notebook(path)
         everywhere = " at 0x" in path.read_text()  # of an object, in any output
         if (
             everywhere
@@ -136,7 +135,7 @@ def law_links() -> list[str]:
 def prose(page: Path) -> str:
     if page.suffix == ".md":
         return page.read_text()
-    cells = nbformat.read(page, as_version=4).cells
+    cells = sources.stored_notebook(page).cells
     return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
 
 

@@ -3,12 +3,11 @@
 import json
 from pathlib import Path
 
-import nbformat
 from law import all_tests_of, compared_text, edit
 
 from helpers.base import files
 from helpers.compiler import programs
-from helpers.notebooks import catalog
+from helpers.notebooks import catalog, sources
 from helpers.records import atlas, store, times
 from helpers.switches import runtime, tpu
 
@@ -25,7 +24,7 @@ def law_records() -> list[str]:
 
 def recorded(mode, keras: int) -> list[str]:
     record = store.read_record(f"cpu-keras{keras}") or {"modes": {}, "verdicts": []}
-    notebook = nbformat.read(files.ROOT / mode.notebook, as_version=4)
+    notebook = sources.stored_notebook(files.ROOT / mode.notebook)
     lines = {store.setup_key(line): line for line in record["verdicts"] if line["mode"] == mode.id}
     wanted = store.grid_of(mode, store.base_of(notebook, keras))
     stale = record["modes"].get(mode.id, {}).get("code") != store.code_of(notebook)
@@ -44,7 +43,7 @@ def law_compiled() -> list[str]:
         f"{mode.id} was not compiled as it is now; run: clinic compile {mode.id} --tpu all"
         for mode in shown
         if record["modes"].get(mode.id, {}).get("code")
-        != store.code_of(nbformat.read(files.ROOT / mode.notebook, as_version=4))
+        != store.code_of(sources.stored_notebook(files.ROOT / mode.notebook))
         or {line["tpu"] for line in record["lines"] if line["mode"] == mode.id} != set(tpu.TPUS)
     ]
 
@@ -55,7 +54,7 @@ def source_of(mode) -> Path:
 
 def law_atlas() -> list[str]:
     """The stored pictures of the records and of the lanes say in words what these hold."""
-    stored = nbformat.read(files.notebooks() / "atlas.ipynb", as_version=4)
+    stored = sources.stored_notebook(files.notebooks() / "atlas.ipynb")
     told = atlas.atlas_sentences(atlas.atlas_rows()) + times.times_sentences(times.times_rows())
     return [line for line in told if line not in compared_text(stored)]
 

@@ -92,7 +92,7 @@ tensorflow | helpers/examine/observe/notes.py | It tells a line of a traced func
 tensorflow | helpers/examine/observe/variables.py | Variables are watched where they are made, read and written.
     tensorflow.python.ops.resource_variable_ops: BaseResourceVariable._read_variable_op | ResourceVariable
     tensorflow.python.distribute.values: DistributedVariable
-    tensorflow.python.distribute.ps_values: AggregatingVariable
+    tensorflow.python.distribute.ps_values: AggregatingVariable | CachingVariable
     tensorflow.python.distribute.tpu_values: TPUDistributedVariable | TPUMirroredVariable
 tf_keras | helpers/examine/observe/variables.py | Mixed precision wraps a variable, which is known by itself.
     AutoCastVariable(): _variable
@@ -131,7 +131,7 @@ ipywidgets | helpers/panel/cards.py | A widget is shown by it, with a sentence f
     ipywidgets: Widget.model_id
 google-colab | helpers/panel/cards.py | Colab, which shows widgets in its own way, is known by this module.
     google.colab
-jsonschema | helpers/cli.py | It is kept from being imported, which would take a second.
+jsonschema | helpers/base/lean.py | It is kept from being imported, which would take a second.
     imports of jsonschema(): rfc3987_syntax
 
 python | helpers/processes/zygote.py | A forked process ends as an ordinary one would.

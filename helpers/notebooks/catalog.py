@@ -1,12 +1,14 @@
 """The catalog of modes, read from their declarations without running anything, and the table made from it."""
 
 import ast
+import functools
 import json
 from dataclasses import asdict
 from pathlib import Path
 
 from ..base import files
 from ..base.refusals import Refused
+from ..base.statements import read_python
 from ..modes.mode import DOCUMENTS, Claim, FailureMode, Symptom, check_words
 
 KINDS = {kind.__name__: kind for kind in (FailureMode, Symptom, Claim)}
@@ -15,25 +17,30 @@ FIRST_LINE, LAST_LINE = "<!-- modes: written by clinic render -->", "<!-- end of
 
 def read_mode(source: Path) -> FailureMode | None:
     """The MODE that a notebook's source declares; None where it declares none."""
-    for statement in ast.parse(source.read_text()).body:
+    return declared_in(source.read_text(), source.name)
+
+
+@functools.cache
+def declared_in(text: str, name: str) -> FailureMode | None:
+    for statement in read_python(text).body:
         if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "MODE":
-            mode = value_of(statement.value, source)
+            mode = value_of(statement.value, name)
             check_words(mode)
             return mode
     return None
 
 
-def value_of(node, source: Path):
+def value_of(node, name: str):
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") in KINDS:
-        given = {word.arg: value_of(word.value, source) for word in node.keywords}
-        return KINDS[node.func.id](*[value_of(each, source) for each in node.args], **given)
+        given = {word.arg: value_of(word.value, name) for word in node.keywords}
+        return KINDS[node.func.id](*[value_of(each, name) for each in node.args], **given)
     if isinstance(node, ast.Tuple):
-        return tuple(value_of(each, source) for each in node.elts)
+        return tuple(value_of(each, name) for each in node.elts)
     try:
         return ast.literal_eval(node)
     except ValueError:
         raise Refused(
-            f"{source.name}, line {node.lineno}: MODE takes literals only, so that it can be read unrun."
+            f"{name}, line {node.lineno}: MODE takes literals only, so that it can be read unrun."
         ) from None
 
 

@@ -172,12 +172,10 @@ def stale(names=()) -> list[str]:
 
 
 def stored_problems(source: Path) -> list[str]:
-    import nbformat
-
     command = f"run: clinic render {source.stem.split('_')[0]}"
     if not sources.notebook_path(source).exists():
         return [f"{source.stem}.ipynb is missing; {command}"]
-    stored = nbformat.read(sources.notebook_path(source), as_version=4)
+    stored = sources.stored_notebook(sources.notebook_path(source))
     problems = (
         [f"{source.stem}.ipynb is not what its source says; {command}"]
         if shape(stored) != shape(sources.notebook_of(source))

@@ -23,6 +23,16 @@ def with_cell(path: Path, code: str) -> str:
     return nbformat.writes(notebook)
 
 
+def stored_notebook(path: Path):
+    """A notebook as it is stored, to be read and never changed: checking its format is done once for the same text."""
+    return notebook_in(path.read_text())
+
+
+@functools.cache
+def notebook_in(text: str):
+    return nbformat.reads(text, as_version=4)
+
+
 # In JupyterLab, and in Colab.
 CODE_FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 EXTRA_METADATA = {

@@ -5,7 +5,6 @@ and holds only those verdicts that are otherwise than in its neighbour, the next
 """
 
 import datetime
-import functools
 import json
 import re
 import time
@@ -13,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import nbformat
 from packaging.version import Version
 
 from ..base import files
@@ -22,6 +20,7 @@ from ..base.refusals import Refused
 from ..base.reports import say
 from ..modes.lifetimes import PACKAGES
 from ..modes.mode import all_declared
+from ..notebooks import sources
 from ..processes import pool
 from ..switches import runtime
 from .measure import measure_own
@@ -130,13 +129,7 @@ def lane_of_records() -> Lane | None:
 
 def own_place(mode, keras: int) -> tuple:
     """Strategy, devices and save format that a notebook has of itself."""
-    path = notebook_file(mode)
-    return setup_key(base_in(path, path.stat().st_mtime_ns, keras).as_dict())
-
-
-@functools.cache
-def base_in(path: Path, _changed: int, keras: int):
-    return base_of(nbformat.read(path, as_version=4), keras)
+    return setup_key(base_of(sources.stored_notebook(notebook_file(mode)), keras).as_dict())
 
 
 def notebook_file(mode) -> Path:
@@ -227,7 +220,7 @@ def record_lane(chosen, workers=1, again=False, tell=say):
     """Measures what the lane of this runtime's versions does not hold yet; every mode is kept as soon as it is done."""
     lane = lane_here()
     wanted = {
-        mode.id: (mode, path, code_of(nbformat.read(path, as_version=4))) for mode, path in chosen
+        mode.id: (mode, path, code_of(sources.stored_notebook(path))) for mode, path in chosen
     }
     left = [each for each in wanted.values() if again or not lane.holds(each[0].id, each[2])]
     if len(left) < len(wanted):

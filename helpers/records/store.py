@@ -6,8 +6,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import nbformat
-
 from ..base import files
 from ..base.files import write_whole
 from ..notebooks import sources
@@ -123,7 +121,7 @@ def add(stored: dict, mode, notebook, lines: list[dict], claims: dict):
 
 def holds(stored: dict, mode, path: Path) -> bool:
     known = stored["modes"].get(mode.id, {})
-    return known.get("code") == code_of(nbformat.read(path, as_version=4))
+    return known.get("code") == code_of(sources.stored_notebook(path))
 
 
 def setup_key(line: dict) -> tuple:

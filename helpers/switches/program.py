@@ -182,7 +182,7 @@ def write_passing(program, node, operation, replica):
     node.op = "Identity"
     node.attr.clear()
     node.attr["T"].type = kind
-    write_plain(program, node, operation, replica)
+    node.input.append(program.source(operation.inputs[0], replica))
 
 
 def write_sum(program, node, operation, replica):
@@ -193,8 +193,10 @@ def write_sum(program, node, operation, replica):
 
 
 def write_exchange(program, node, operation, replica):
-    """Every replica cuts its value into pieces and gets its own piece of each other's."""
+    """Every replica cuts its value into pieces and gets its own piece of each other's; alone it keeps all."""
     group = program.group(operation, replica)
+    if len(group) == 1:
+        return write_passing(program, node, operation, replica)
     cut(program, node, operation, replica)
     mine = group.index(replica)
     join(program, node, operation, [f"{name_in(operation, one)}/pieces:{mine}" for one in group])

@@ -122,24 +122,24 @@ def topology(name: str):
     return tf.tpu.experimental.Topology(mesh_shape=mesh, device_coordinates=[places])
 
 
-def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False):
-    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over."""
+def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False, replicas: int = 0):
+    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over.
+
+    Without a number of replicas it takes all cores.
+    """
     name = name or DESCRIBED[-1]
     described, assignment = topology(name), assignment_class()
-    cores = math.prod(TPUS[name].mesh)
-    placed = assignment.build(
-        described,
-        computation_shape=list(computation),
-        num_replicas=cores // math.prod(computation),
-    )
+    parts = math.prod(computation)
+    replicas = replicas or math.prod(TPUS[name].mesh) // parts
+    placed = assignment.build(described, computation_shape=list(computation), num_replicas=replicas)
     made = strategy_class()(
-        resolver_class()(runtime.devices(cores), described),
+        resolver_class()(runtime.devices(replicas * parts), described),
         experimental_device_assignment=assignment(described, placed.core_assignment),
         experimental_spmd_xla_partitioning=spmd,
     )
     # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
     privates.replace(made, "_enable_packed_variable_in_eager_mode", False)
-    made.described, made.parts, made.spmd = name, math.prod(computation), spmd
+    made.described, made.parts, made.spmd = name, parts, spmd
     return made
 
 

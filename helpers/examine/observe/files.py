@@ -46,8 +46,8 @@ def held_by(root) -> list:
 
     found = list(tf.train.TrackableView(root).descendants())
     for each in list(found):
-        # Keras 3 tells all of its variables only when it is asked for them.
-        listed = getattr(each, "variables", None) if is_keras(each) else None
+        # Keras 3 tells all of its variables, and servers tell parts of one, only when they are asked for them.
+        listed = getattr(each, "variables", None) if is_keras(each) or is_sharded(each) else None
         found += list(listed() if callable(listed) else listed or [])
     return variables.numbers_of([each for each in found if hasattr(each, "value")])
 
@@ -56,6 +56,10 @@ def is_keras(thing) -> bool:
     return any(
         kind.__module__.split(".")[0] in ("keras", "tf_keras") for kind in type(thing).__mro__
     )
+
+
+def is_sharded(thing) -> bool:
+    return any(kind.__name__ == "ShardedVariableMixin" for kind in type(thing).__mro__)
 
 
 def saved(what: str, path, held: list, root=None):

@@ -73,6 +73,7 @@ def strategy_on_described_cores():
         def __new__(cls, resolver=None, experimental_device_assignment=None, **options):
             per_replica = getattr(experimental_device_assignment, "num_cores_per_replica", 1)
             spmd = options.get("experimental_spmd_xla_partitioning", False)
-            return tpu.strategy("", BLOCKS[per_replica], spmd)
+            replicas = 1 if SETTINGS.devices == 1 else 0  # all of them
+            return tpu.strategy("", BLOCKS[per_replica], spmd, replicas)
 
     return DescribedTPUStrategy

@@ -174,7 +174,8 @@ def watch_variables():
 
     hook(resources.BaseResourceVariable, "__init__", None, made)
     hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
-    hook(ps_values.AggregatingVariable, "__init__", None, made_around)
+    for kind in (ps_values.AggregatingVariable, ps_values.CachingVariable):
+        hook(kind, "__init__", None, made_around)
     # A TPU's variables are written to as a whole, past the copies of each core.
     on_tpu = tpu_values.TPUDistributedVariable, tpu_values.TPUMirroredVariable
     for kind in (resources.BaseResourceVariable, resources.ResourceVariable, *on_tpu):
@@ -203,8 +204,8 @@ def made_of_copies(_, args, options):
 
 
 def made_around(_, args, options):
-    """What central storage gives the program for a variable: it is known by this as by itself."""
-    inner = record_of(args[2] if len(args) > 2 else options.get("v"))
+    """What central storage and servers give the program for a variable: it is known by this as by itself."""
+    inner = record_of(args[0].get())
     if inner is not None:
         COMPONENTS[id(args[0])] = inner
         note("central", number=inner.number)

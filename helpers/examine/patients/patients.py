@@ -52,8 +52,12 @@ class Proof:
 def build_strategy(setup):
     if setup.strategy == "mirrored":
         return tf.distribute.MirroredStrategy()
-    if setup.strategy == "central_storage":  # on as many devices as there are in this run
-        setup = setup.but(devices=len(tf.config.list_logical_devices("CPU")))
+    parts = tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
+    here = len(parts or [None])  # on as many devices as there are in this run
+    if setup.strategy == "tpu_traced":
+        return tpu.strategy(replicas=1 if here == 1 else 0)
+    if setup.strategy == "central_storage":
+        setup = setup.but(devices=here)
     return strategies.TABLE[setup.strategy].build(setup.devices)
 
 
@@ -181,11 +185,10 @@ def lay_out_patient(patient: Patient, place: Path) -> Case:
 
 
 def examine_patient(patient: Patient) -> Examination:
-    """As a reader's program is, on as many devices as its setup says; a TPU that is described has all of its cores."""
+    """As a reader's program is, on as many devices as its setup says, and on one."""
     with tempfile.TemporaryDirectory() as place:
         program = lay_out_patient(patient, Path(place).resolve())
-        fewer = {1} & set(strategies.TABLE[patient.setup.strategy].counts)
-        counts = sorted({*fewer, patient.setup.devices})
+        counts = sorted({1, patient.setup.devices})
         return examination.examined(program, counts, lambda line: None)
 
 

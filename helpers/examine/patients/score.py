@@ -39,7 +39,7 @@ class Score:
 
     @property
     def accused(self) -> bool:
-        return not self.patient.sick and bool(self.findings)
+        return not self.patient.sick and self.ended != "raised" and bool(self.findings)
 
     @property
     def word(self) -> str:

@@ -7,6 +7,8 @@ from ..facts import Observation
 SAME = 5e-3  # healthy programs agree to 3e-6 over 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
 SAME_IN_HALF = 5e-2  # in 16 bits
 ALIKE = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
+# Cosine for one variable whose gradient nothing has bent between it and the loss; a few entries agree by chance.
+STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
 
 
 @dataclass(frozen=True)
@@ -79,20 +81,32 @@ def trained_numbers(run: Observation) -> set[int]:
 
 def update_ratio(one: Observation, other: Observation) -> float | None:
     """The first update of the other in units of the first one's, if the two have one direction."""
+    return ratio_of(*first_updates(one, other))
+
+
+def straight_ratio(one: Observation, other: Observation) -> float | None:
+    """The same of those variables alone that each keep their direction, such as what comes after the last normalization."""
+    pairs = [each for each in zip(*first_updates(one, other)) if len(each[0]) >= ENOUGH_ENTRIES]
+    kept = [each for each in pairs if ratio_of(*[[side] for side in each], STRAIGHT) is not None]
+    return ratio_of([left for left, _ in kept], [right for _, right in kept])
+
+
+def first_updates(one: Observation, other: Observation) -> tuple[list, list]:
+    """Of what both have trained in their first steps, in one order."""
     if not one.of("step") or not other.of("step"):
-        return None
-    pairs = [update(run) for run in (one, other)]
-    common = sorted(pairs[0].keys() & pairs[1].keys(), key=str)
-    return ratio_of([pairs[0][key] for key in common], [pairs[1][key] for key in common])
+        return [], []
+    left, right = update(one), update(other)
+    common = sorted(left.keys() & right.keys(), key=str)
+    return [left[key] for key in common], [right[key] for key in common]
 
 
-def ratio_of(left: list, right: list) -> float | None:
+def ratio_of(left: list, right: list, alike: float = ALIKE) -> float | None:
     """By what factor one list of vectors is the other, if they have one direction."""
     left, right = ([value for vector in each for value in vector] for each in (left, right))
     dot, a, b = (
         sum(x * y for x, y in zip(*each)) for each in ((left, right), (left, left), (right, right))
     )
-    return dot / a if a > 0 and b > 0 and dot >= ALIKE * (a * b) ** 0.5 else None
+    return dot / a if a > 0 and b > 0 and dot >= alike * (a * b) ** 0.5 else None
 
 
 def slots_ratio(one: Observation, other: Observation) -> float | None:

@@ -86,6 +86,9 @@ def grown(one: Observation, other: Observation, factor: float) -> str:
     """What has become this many times as much, if anything has."""
     ratios = {
         "the first update is {:.2f} times as much": compare.update_ratio(one, other),
+        "the first update of what keeps its direction is {:.2f} times as much": compare.straight_ratio(
+            one, other
+        ),
         "the gradients that the optimizer keeps are {:.2f} times as much": compare.slots_ratio(
             one, other
         ),

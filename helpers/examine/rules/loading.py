@@ -13,18 +13,19 @@ def loaded_outside(run: Observation) -> list[Finding]:
         if fact["fact"] != "loaded" or fact["scope"] or fact["replicas"] < 2 or not fact["at"]:
             continue
         saves = [each for each in saves_before(run, place, fact["path"]) if was_spread(run, each)]
-        if (
-            saves
-            and fact["single"]
-            and not meant(run, fact)
-            and takes_its_place(run, place, saves[-1])
-        ):
-            says = f"loaded outside the scope: all of its {len(fact['single'])} variables are on one device"
+        single = single_in(run, fact)
+        if saves and single and not meant(run, fact) and takes_its_place(run, place, saves[-1]):
+            says = f"loaded outside the scope: all of its {len(single)} variables are on one device"
             proof = observed(
                 f"it was saved from {fact['replicas']} devices, and is used as before", run
             )
             found.append(Finding("fm25", tuple(fact["at"]), says, proof, (run.devices,)))
     return found
+
+
+def single_in(run: Observation, load: dict) -> list[int]:
+    """What was loaded into one device alone; a variable in central storage is one, too, and every replica reads it."""
+    return [number for number in load["single"] if not run.is_spread(number)]
 
 
 def meant(run: Observation, fact: dict) -> bool:
@@ -34,7 +35,7 @@ def meant(run: Observation, fact: dict) -> bool:
 
 def takes_its_place(run: Observation, place: int, save: dict) -> bool:
     """Whether what was loaded is trained, or is called on a line that has called what was saved."""
-    numbers, held = set(run.facts[place]["single"]), set(save["held"])
+    numbers, held = set(single_in(run, run.facts[place])), set(save["held"])
     trained = any(set(each["state"]["trains"]) & numbers for each in run.of("updated"))
     places = {tuple(each["at"][0]) for each in called(run.facts, held) if each["at"]}
     again = {tuple(each["at"][0]) for each in called(run.facts[place:], numbers) if each["at"]}

@@ -1,11 +1,15 @@
 """Loud modes: an exception is named by triage, and what was observed before it says which line is to blame."""
 
+import re
+
 from ...modes.verdicts import useful_line
 from ...triage import answer
 from ..facts import Finding, Observation
 from . import places
 from .silent import is_part
 from .tracing import by_source, nested_function
+
+RAISED_FRAME = re.compile(r'File "([^"]+)", line \d+')
 
 
 def findings_of_errors(runs: list[Observation]) -> list[Finding]:
@@ -19,10 +23,18 @@ def finding_of_error(run: Observation) -> Finding | None:
     if not said or not said.mode:
         return None
     mode = by_source(said.mode, raised, innermost(raised))
+    if mode == "fm38" and by_optimizer(raised):
+        return None
     at = blamed(mode, run, raised)
     words = useful_line(raised["text"])
     says = f"{raised['error']}: {words.removeprefix(raised['error'] + ': ')}"[:300]
     return Finding(mode, at, says, f"raised on {run.devices} devices", (run.devices,))
+
+
+def by_optimizer(raised: dict) -> bool:
+    """Whether an optimizer of Keras writes there, to what it keeps for itself: that is nothing the program has chosen."""
+    frames = [each for each in RAISED_FRAME.findall(raised["text"]) if "/tensorflow/" not in each]
+    return bool(frames) and "keras" in frames[-1] and "/optimizers/" in frames[-1]
 
 
 def blamed(mode: str, run: Observation, raised: dict) -> tuple:
