@@ -3,7 +3,9 @@
 import pytest
 from examine_facts import ended, fact, run, state, strategy, updated, variable
 
+from helpers.examine.facts import Examination
 from helpers.examine.rules import compare, findings
+from helpers.examine.runs import examination
 
 
 def steps(update, devices=2, batch=8, **options):
@@ -105,3 +107,17 @@ def test_sixteen_bits_agree_to_less():
     one, other = steps(0.10, 1), steps(0.11, 2)
     assert compare.parting(one, other)
     assert not compare.parting(run(half, *one.facts), run(half, *other.facts))
+
+
+def test_a_program_that_refuses_fewer_devices_has_not_failed():
+    refuses = run(
+        fact("raised", text="AssertionError: 2 GPUs"), devices=1, ended="raised", status=1
+    )
+    found = Examination("train.py", [run(), refuses.but(role="compared")])
+    assert examination.failure_of(found) == ""
+    assert examination.uncompared(found) == [
+        "on 1 device it raised with status 1: AssertionError: 2 GPUs, so it was not compared there"
+    ]
+    found.runs[1] = refuses
+    assert examination.failure_of(found) == "raised with status 1: AssertionError: 2 GPUs"
+    assert examination.uncompared(found) == []

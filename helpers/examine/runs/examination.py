@@ -36,7 +36,7 @@ def examined(program: Case, counts: list[int], tell, restart: bool = False) -> E
         found.stopped = True
         found.notes.append("stopped before all runs were made")
     found.findings = findings.findings_of(found.runs, partings)
-    found.notes += unexplained(partings, found)
+    found.notes += uncompared(found) + unexplained(partings, found)
     found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
     found.failure = failure_of(found)
     return found
@@ -75,7 +75,7 @@ def compare_devices(program: Case, counts: list, found: Examination, tell) -> li
     if not comparable(first, found) or len(counts) < 2:
         return []
     others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
-    partings = [compare.parting(other, first) for other in others]
+    partings = [compare.parting(other, first) for other in others if other.ended == "finished"]
     if not any(partings):
         return []
     again = make_run(program, "again", counts[-1], found, tell)
@@ -145,12 +145,28 @@ def comparable(run: Observation, found: Examination) -> bool:
 
 
 def failure_of(found: Examination) -> str:
-    """A run that ended badly although no mode explains it."""
-    unwell = [each for each in found.runs if each.ended not in ("finished", "stopped")]
+    """A run that ended badly although no mode explains it; a program may count its devices, and refuse to run on fewer."""
+    unwell = [each for each in unwell_runs(found) if each.role != "compared"]
     bad = min(unwell, key=lambda run: run.ended != "raised", default=None)  # the others wait for it
     named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
     if bad is None or named:
         return ""
-    raised = bad.last("raised")
-    lines = raised.get("text", bad.output).strip().splitlines()
-    return f"{bad.ended} with status {bad.status}: {lines[-1] if lines else 'no output'}"
+    return ended_words(bad)
+
+
+def uncompared(found: Examination) -> list[str]:
+    """The runs on other numbers of devices that ended badly."""
+    return [
+        f"on {run.devices} device{'s' if run.devices > 1 else ''} it {ended_words(run)}, so it was not compared there"
+        for run in unwell_runs(found)
+        if run.role == "compared"
+    ]
+
+
+def unwell_runs(found: Examination) -> list[Observation]:
+    return [each for each in found.runs if each.ended not in ("finished", "stopped")]
+
+
+def ended_words(run: Observation) -> str:
+    lines = run.last("raised").get("text", run.output).strip().splitlines()
+    return f"{run.ended} with status {run.status}: {lines[-1] if lines else 'no output'}"
