@@ -1,10 +1,18 @@
-"""Facts as the observer writes them, for the tests of the examiner."""
+"""Facts as the observer writes them, and how a program with servers begins, for the tests of the examiner."""
 
 from helpers.examine.facts import Observation
 from helpers.examine.rules import findings
 
 LINE = [["/program/train.py", 7, "main"]]
 OTHER = [["/program/train.py", 20, "main"]]
+# One text for all tasks: workers and servers wait here until the chief has ended.
+AS_A_TASK = """\
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()"""
 
 
 def variable(number, **changes):

@@ -3,7 +3,19 @@
 import textwrap
 
 import pytest
-from examine_facts import OTHER, ended, fact, lost, modes, run, saved, state, updated, variable
+from examine_facts import (
+    AS_A_TASK,
+    OTHER,
+    ended,
+    fact,
+    lost,
+    modes,
+    run,
+    saved,
+    state,
+    updated,
+    variable,
+)
 
 from helpers.examine.facts import Examination
 from helpers.examine.rules import findings, places
@@ -112,13 +124,8 @@ def test_what_a_second_start_of_two_workers_misses(tmp_path):
     assert program.script.read_text().splitlines()[made_at - 1].startswith("    rate = ")
 
 
-WITH_SERVERS = """
-    import tensorflow as tf
-
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    if resolver.task_type in ("worker", "ps"):
-        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
-        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+WITH_SERVERS = f"""
+{AS_A_TASK}
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
@@ -166,13 +173,8 @@ def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
     assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
 
 
-IN_PARTS = """
-    import tensorflow as tf
-
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    if resolver.task_type in ("worker", "ps"):
-        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
-        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+IN_PARTS = f"""
+{AS_A_TASK}
     halves = tf.distribute.experimental.partitioners.FixedShardsPartitioner(2)
     strategy = tf.distribute.ParameterServerStrategy(resolver, variable_partitioner=halves)
     with strategy.scope():

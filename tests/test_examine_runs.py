@@ -12,6 +12,7 @@ import time
 from functools import partial
 
 import pytest
+from examine_facts import AS_A_TASK
 
 from helpers import cli
 from helpers.base import files
@@ -167,13 +168,8 @@ def test_a_program_that_asks_for_workers_runs_in_two(examined):
     assert [(each["ended"], each["devices"]) for each in told["runs"]] == [("finished", 2)] * 2
 
 
-WITH_SERVERS = """
-    import tensorflow as tf
-
-    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    if resolver.task_type in ("worker", "ps"):
-        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
-        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()
+WITH_SERVERS = f"""
+{AS_A_TASK}
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
     with strategy.scope():
