@@ -79,7 +79,7 @@ def attributes(tree) -> list:
 
 
 def dotted(node) -> str:
-    """`a.b.c`, and nothing for what is more than names with dots between."""
+    """`a.b.c`; what is more than names with dots between has nothing before its first dot."""
     if isinstance(node, ast.Attribute):
         return f"{dotted(node.value)}.{node.attr}"
     return getattr(node, "id", "")

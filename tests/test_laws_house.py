@@ -12,7 +12,6 @@ from conftest import ROOT, changed
 from law import all_tests_of
 
 from helpers.base import files
-from helpers.base.statements import read_python
 
 # Each room may import those above it; doors, the modules that lie in no room, may import all of them.
 ROOMS = [
@@ -66,7 +65,8 @@ def imports() -> dict[str, set[str]]:
 
 @functools.cache
 def walked(text: str) -> list:
-    return list(ast.walk(read_python(text)))
+    """All nodes of a file, its module first; of many copies of a file, one is read."""
+    return list(ast.walk(ast.parse(text)))
 
 
 def imported(path: Path, known: set[str]) -> set[str]:
@@ -174,7 +174,7 @@ def law_names_of_their_own() -> list[str]:
 
 def defined(path: Path) -> set[str]:
     names = set()
-    for statement in read_python(path.read_text()).body:
+    for statement in walked(path.read_text())[0].body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(statement.name)
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)):

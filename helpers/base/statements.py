@@ -22,12 +22,6 @@ def one_import_each(body: list) -> list:
 
 
 @cache
-def read_python(text: str) -> ast.Module:
-    """Python that is read and never changed: the same tree for the same text."""
-    return ast.parse(text)
-
-
-@cache
 def names_of(text: str) -> tuple[frozenset, frozenset]:
     """The names that a statement makes at the top level, and those that it takes from there."""
     top, *inner = all_tables(symtable.symtable(text, "statement", "exec"))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ..base import files
 from ..base.refusals import Refused
-from ..base.statements import read_python
 from ..modes.mode import DOCUMENTS, Claim, FailureMode, Symptom, check_words
 
 KINDS = {kind.__name__: kind for kind in (FailureMode, Symptom, Claim)}
@@ -22,7 +21,7 @@ def read_mode(source: Path) -> FailureMode | None:
 
 @functools.cache
 def declared_in(text: str, name: str) -> FailureMode | None:
-    for statement in read_python(text).body:
+    for statement in ast.parse(text).body:
         if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "MODE":
             mode = value_of(statement.value, name)
             check_words(mode)
