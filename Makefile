@@ -12,7 +12,7 @@ test: .venv/test
 	$(BIN)/ruff check helpers notebooks tests *.py
 	$(BIN)/ruff format --check helpers notebooks tests *.py
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10 tests
-	$(BIN)/pytest -n 2 --dist loadfile --nbval notebooks
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval notebooks
 
 # An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
 quick: .venv/test

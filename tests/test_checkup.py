@@ -16,17 +16,17 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
-    record = checkup.run("fm08", 3)
+    record = checkup.run("fm28", 3)
     said = capsys.readouterr().out
-    assert "[1/1] fm08: 1 setup" in said and "every output and every verdict is as stored" in said
+    assert "[1/1] fm28: 1 setup" in said and "every output and every verdict is as stored" in said
     assert not re.search(r"\d\.\d+s|\x1b", said)
-    assert list(record["modes"]) == ["fm08"] and len(record["verdicts"]) == 1
+    assert list(record["modes"]) == ["fm28"] and len(record["verdicts"]) == 1
     assert record["versions"] == runtime.versions()
 
 
 def test_a_difference_is_shown_and_still_kept(project, monkeypatch, capsys):
-    changed(project / "notebooks/fm08_checkpoint_path_wrong.ipynb", "FM08 fixed (", "FM08 mended (")
-    record = checkup.run("fm08", 3)
+    changed(project / "notebooks/fm28_ragged_weights_file.ipynb", "FM28 fixed (", "FM28 mended (")
+    record = checkup.run("fm28", 3)
     assert "stored outputs differ" in capsys.readouterr().out and len(record["verdicts"]) == 1
 
 
