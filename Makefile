@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
+# A file is one worker's, and files are taken in their order: what takes long is not left for the end.
+SIDE_BY_SIDE := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
 lab: .venv/lab
@@ -11,12 +13,12 @@ lab: .venv/lab
 test: .venv/test
 	$(BIN)/ruff check helpers notebooks tests *.py
 	$(BIN)/ruff format --check helpers notebooks tests *.py
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --durations 10 tests
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder --nbval notebooks
+	$(SIDE_BY_SIDE) --durations 10 tests
+	$(SIDE_BY_SIDE) --nbval notebooks
 
 # An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
 quick: .venv/test
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" --durations 10 tests
+	$(SIDE_BY_SIDE) -m "not slow" --durations 10 tests
 
 # The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
 # since the list of pages stands beside each of them; only notebooks that changed are read again.

@@ -40,23 +40,19 @@ from browser import (
 )
 from conftest import changed, copy_project, without_tables
 
-from helpers.notebooks.sources import tags
 from helpers.records import atlas
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 
 FLAGS += ["--disable-component-update", "--disable-sync"]
-BELOW_PANEL = {"claims", "exercise", "solution"}
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
-    """The project as the servers show it, since JupyterLab saves what it shows, with no more cells than lead to the panel."""
+    """The project as the servers show it: JupyterLab saves what it shows."""
     folder = copy_project(tmp_path_factory.mktemp("served"))
     path = folder / "notebooks" / NOTEBOOK
-    notebook = without_tables(nbformat.read(path, as_version=4))
-    notebook.cells = [each for each in notebook.cells if not BELOW_PANEL & set(tags(each))]
-    nbformat.write(notebook, path)
+    nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
     changed(folder / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
     return folder
 
