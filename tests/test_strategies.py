@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -96,6 +97,22 @@ def test_rows_of_this_process(row):
 def test_device_counts_go_back_and_forth_in_one_process():
     for count in (2, 4, 1, 8, 2):
         assert sums_over_replicas(Setup("mirrored", count)).got == [count]
+
+
+def test_a_run_is_over_with_the_last_of_its_replicas():
+    """Where a thread of a replica is not over at the first look, TensorFlow's next one is a second later."""
+    import tensorflow as tf
+
+    coordinator, looks = tf.compat.v1.train.Coordinator(), []
+    coordinator.wait_for_stop = looks.append
+    for join, looked in (
+        (type(coordinator).join, False),
+        (type(coordinator).join.__wrapped__, True),
+    ):
+        replica = threading.Thread(target=time.sleep, args=(0.05,))
+        replica.start()
+        join(coordinator, [replica])
+        assert bool(looks) is looked and not replica.is_alive()
 
 
 @pytest.mark.parametrize("row", CLUSTERS, ids=lambda row: row.name)

@@ -169,6 +169,7 @@ def named_error(name: str, message: str) -> Exception:
 def main():
     request = ask.question()
     runtime.start_tensorflow()
+    runtime.end_with_the_replicas()
     if request["serve"]:
         serve()
     namespace = {"__name__": "__main__"}

@@ -61,6 +61,7 @@ def enter(setup: Setup) -> Setup:
     runtime.choose_keras(setup.keras)
     runtime.start_tensorflow()
     runtime.settle()
+    runtime.end_with_the_replicas()
     return setup
 
 
