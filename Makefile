@@ -26,21 +26,18 @@ book: .venv/book
 	rm -rf site/html
 	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
 
-# Byte-compiled at install: importing TensorFlow takes more than twice as long without.
-.venv/lab: $(PINS) binder/overrides.json
+EXTRAS_book := [book]
+EXTRAS_test := [book,test]
+
+# One environment, with more in it for some. Byte-compiled here, by all cores: importing TensorFlow takes more than twice as long
+# without, and pip's own --compile uses one.
+.venv/lab .venv/book .venv/test: $(PINS) binder/overrides.json
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --compile -c requirements.lock -e .
+	$(BIN)/pip install -q --no-compile -c requirements.lock -e '.$(EXTRAS_$(@F))'
+	$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
 	$(BIN)/python -m helpers.processes.kernels
-	touch $@
-
-.venv/test: .venv/book
-	$(BIN)/pip install -q --compile -c requirements.lock -e '.[test]'
-	touch $@
-
-.venv/book: .venv/lab
-	$(BIN)/pip install -q --compile -c requirements.lock -e '.[book]'
 	touch $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
@@ -61,12 +58,16 @@ oldest: tests/oldest.txt
 
 # What Colab has, in an environment of its own in which the clinic is not installed: notebooks fetch it themselves.
 # Every notebook is run whole: of each kind some in cold kernels, the others forked from one process that has TensorFlow.
-colab: tests/colab.txt
+colab: .venv-colab/test
+	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py tests/test_privates.py
+	.venv-colab/bin/python -m pytest -n 2 --dist loadfile --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
+
+.venv-colab/test: tests/colab.txt
 	test -x .venv-colab/bin/python || PYENV_VERSION=3.13 python3.13 -m venv .venv-colab \
 	  || { echo "No Python 3.13 as on Colab: its versions run on $$($(PYTHON) --version)."; $(PYTHON) -m venv .venv-colab; }
-	.venv-colab/bin/pip install -q --compile -r tests/colab.txt papermill nbval pytest-xdist
-	.venv-colab/bin/python -m pytest -n 2 --noconftest tests/test_colab.py tests/test_privates.py
-	.venv-colab/bin/python -m pytest --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
+	.venv-colab/bin/pip install -q --no-compile -r tests/colab.txt papermill nbval pytest-xdist
+	.venv-colab/bin/python -W ignore -m compileall -qq -j 0 .venv-colab/lib
+	touch $@
 
 # Other versions of TensorFlow and Keras, each in an environment of its own, and what each mode comes to there. One lane takes
 # ten minutes or more; a second call goes on where the first was stopped. LANES="2.19 2.18" names some.

@@ -81,6 +81,7 @@ ipython | helpers/processes/zygote.py | Imported once for all kernels; if it is 
 ipykernel | helpers/processes/zygote.py | Imported once for all kernels; if it is gone, all of them start without it.
     ipykernel.kernelapp
     ipykernel.ipkernel
+    ipykernel.debugger
 tensorflow | helpers/processes/leftovers.py | A process that is killed leaves such files behind, and they are deleted by name.
     files of AutoGraph(): __autograph_generated_file*
 tensorflow | tests/test_kernels.py | A kernel is asked whether its TensorFlow is up.

@@ -33,6 +33,7 @@ PRELOAD = (
     "IPython.extensions.storemagic",
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
+    "ipykernel.debugger",
     "ipywidgets",
     "jinja2",
     "matplotlib.backends.backend_agg",
