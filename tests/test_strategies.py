@@ -105,14 +105,32 @@ def test_a_run_is_over_with_the_last_of_its_replicas():
 
     coordinator, looks = tf.compat.v1.train.Coordinator(), []
     coordinator.wait_for_stop = looks.append
-    for join, looked in (
-        (type(coordinator).join, False),
-        (type(coordinator).join.__wrapped__, True),
-    ):
+    join = type(coordinator).join
+    for waited, looked in ((join, False), (join.__wrapped__, True)):
         replica = threading.Thread(target=time.sleep, args=(0.05,))
         replica.start()
-        join(coordinator, [replica])
+        waited(coordinator, [replica])
         assert bool(looks) is looked and not replica.is_alive()
+
+
+def test_no_iterator_on_any_device_is_tuned(monkeypatch):
+    """Of all datasets that are iterated, those of each device too; who asks for tuning by name gets it."""
+    import tensorflow as tf
+
+    told, applied = [], tf.data.Dataset._apply_debug_options
+
+    def noted(dataset):
+        told.append(applied(dataset))
+        return told[-1]
+
+    monkeypatch.setattr(tf.data.Dataset, "_apply_debug_options", noted)
+    strategy = build_strategy(Setup("mirrored", 2))
+    list(strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)))
+    assert len(told) > 1 and {each.options().autotune.enabled for each in told} == {False}
+    asked = tf.data.Options()
+    asked.autotune.enabled = True
+    list(tf.data.Dataset.range(1).with_options(asked))
+    assert told[-1].options().autotune.enabled is True
 
 
 @pytest.mark.parametrize("row", CLUSTERS, ids=lambda row: row.name)

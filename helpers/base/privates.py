@@ -56,6 +56,9 @@ tensorflow | helpers/compiler/libtpu.py | libtpu has a table of functions withou
     pjrt_c_api.h(): PJRT_TopologyDescription_Create | PJRT_TopologyDescription_GetDeviceDescriptions
     pjrt_c_api.h(): PJRT_Executable_GetCompiledMemoryStats
 
+tensorflow | helpers/switches/waits.py tests/test_strategies.py | \
+Every dataset passes here before it is iterated, also on each device; tuning is turned off there.
+    tensorflow: data.Dataset._apply_debug_options
 tensorflow | helpers/switches/runtime.py | It tells whether tf.keras stands for one generation yet, without choosing one.
     KerasLazyLoader(): _tfll_initialized
 tf_keras | helpers/switches/runtime.py | Keras 2 is known by the module that its Model is from.

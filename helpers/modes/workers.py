@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..base import refusals
 from ..processes import ask, warm
-from ..switches import runtime, strategies
+from ..switches import runtime, strategies, waits
 from ..switches.setups import Setup
 from . import checks
 from .definitions import definitions
@@ -169,7 +169,7 @@ def named_error(name: str, message: str) -> Exception:
 def main():
     request = ask.question()
     runtime.start_tensorflow()
-    runtime.end_with_the_replicas()
+    waits.cut_short()
     if request["serve"]:
         serve()
     namespace = {"__name__": "__main__"}

@@ -1,7 +1,6 @@
 """What this machine is: devices to split, GPUs, a TPU, the host it runs on, the Keras generation of this process."""
 
 import contextlib
-import functools
 import glob
 import os
 import sys
@@ -71,29 +70,6 @@ def settle():
 
     with _silent_stderr():
         return tf.keras.Model, devices(1)
-
-
-def end_with_the_replicas():
-    """Lets a run of replicas end with the last of them, and not up to a second later.
-
-    TensorFlow looks once a second whether their threads are over. On Python 3.13 they seldom are at its first look,
-    so that most runs outside of a tf.function take a second longer than their work.
-    """
-    import tensorflow as tf
-
-    coordinator = tf.compat.v1.train.Coordinator
-    if not hasattr(coordinator.join, "__wrapped__"):
-        coordinator.join = _threads_first(coordinator.join)
-
-
-def _threads_first(join):
-    @functools.wraps(join)
-    def waited(coordinator, threads=(), *rest, **named):
-        for thread in threads or ():
-            thread.join(1)  # what still goes on then is waited for by TensorFlow
-        return join(coordinator, threads, *rest, **named)
-
-    return waited
 
 
 def accelerators() -> list:

@@ -5,7 +5,7 @@ import itertools
 from dataclasses import asdict, dataclass, replace
 
 from ..base.refusals import Refused, choose
-from . import formats, runtime, strategies
+from . import formats, runtime, strategies, waits
 
 PARAMETERS = ("strategy", "devices", "save_format", "keras")
 
@@ -61,7 +61,7 @@ def enter(setup: Setup) -> Setup:
     runtime.choose_keras(setup.keras)
     runtime.start_tensorflow()
     runtime.settle()
-    runtime.end_with_the_replicas()
+    waits.cut_short()
     return setup
 
 
