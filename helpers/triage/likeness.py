@@ -111,6 +111,12 @@ def in_common(weights: dict[str, float], index: Index) -> tuple[list[float], lis
     return found, words
 
 
+def spoken_for(text: str, index: Index) -> dict[str, float]:
+    """How much the words of a text speak for each mode, and for none of them, as far as that is learned."""
+    traits = traits_of(words_in(read_part(text)))
+    return taught_of(weighed(tallied(traits), index.rarity))
+
+
 def taught_of(weights: dict[str, float]) -> dict[str, float]:
     """What is learned of the traits of a text, for each mode."""
     found, learned = defaultdict(float), known.learned()
