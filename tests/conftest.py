@@ -90,7 +90,7 @@ def forget():
     """What triage has read before an edit."""
     read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
     read += (known.learned,)
-    made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings)
+    made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings, likeness.form)
     for each in (*read, *made, knowledge.everything):
         each.cache_clear()
 

@@ -18,6 +18,14 @@ from . import known
 READ = 1500  # signs that are read of the beginning of a text, and of its end
 WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
 FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
+# A line of Python: an import, a definition, a block's head, an assignment, a call, or what closes one.
+CODE = re.compile(
+    r"\s*(?:import [\w.]+(?: as \w+)?$|from [\w.]+ import\b|(?:def|class) \w+\s*[(:]|@\w+|>>>|return\b"
+    r"|(?:for|if|elif|else|with|while|try|except)\b.{0,200}:$|[\w.\[\], ]{1,60}[-+*]?=[^=]|[\w.]{1,80}\(.*[\])},({]$"
+    r"|[\])}]+[,:]?$)"
+)
+FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+ENOUGH = 40  # words
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
@@ -84,7 +92,7 @@ class Likeness:
 
 def likest(text: str, index: Index) -> list[Likeness]:
     """Every mode, and none of them, the likeliest first."""
-    words = words_in(read_part(text))
+    words = words_in(read_part(in_words(text)))
     traits = traits_of(words)
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
@@ -134,8 +142,26 @@ def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
 
 
 def read_part(text: str) -> str:
+    """The beginning and the end, without folders."""
     part = text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
     return FOLDERS.sub("", part)
+
+
+def in_words(text: str) -> str:
+    """What is told, without code and what a form asks for; all of it where that is too little."""
+    told = FENCED.sub("", text)
+    own = [line for line in told.splitlines() if not (CODE.match(line) or form().match(line))]
+    left = "\n".join(own)
+    return left if len(left.split()) >= ENOUGH else text
+
+
+@functools.cache
+def form():
+    """How a line begins that stands in every report of a tracker, whatever it is about."""
+    begins = "|".join(
+        re.escape(each.strip()) for each in known.read_vocabulary()["form"].split(",")
+    )
+    return re.compile(rf"\W*(?:{begins})", re.IGNORECASE)
 
 
 def says_trouble(text: str) -> bool:
