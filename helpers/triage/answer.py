@@ -41,7 +41,7 @@ UNHEARD = 0.1  # odds that a text without any known words is a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
 FIRST = 0.4  # below this for the likeliest mode, the answer is none: of two that are as likely, one is named and the other told
 CLOSE = 0.15  # a runner-up is told from here on
-SURE = 0.9  # below this, what the text is like is told too
+SURE = 0.8  # below this, what the text is like is told too
 THREE = 3  # candidates, at most, of which some are no more than likely
 
 

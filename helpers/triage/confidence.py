@@ -10,6 +10,7 @@ from .likeness import NO_MODE
 
 # How fast the odds of a mode grow with its likeness, what a hint adds to it, and what speaks for none of the modes.
 # The last is 0.84 by the reports alone; below 1.2, more than one of 200 sentences of ordinary prose would be claimed for a mode.
+# Both are of reports that are not to be had any more: by those that are, fewer descriptions would be answered.
 BY_DESCRIPTION = {"sharp": 11.16, "hint": 1.85, "none": 1.3, "calm": 1.23, "thin": 1.8}
 BY_ERROR = {"sharp": 3.7, "hint": 3.09, "none": 4.18, "calm": 0.0, "thin": 1.14}
 # How likely a wording is right that names a mode, and how that grows with what the other words of a text say of it.
