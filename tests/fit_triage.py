@@ -27,7 +27,7 @@ import raised
 import score_triage
 
 from helpers.base import files
-from helpers.triage import confidence, known, likeness, phrases
+from helpers.triage import confidence, known, likeness, phrases, told
 from helpers.triage.knowledge import everything
 
 CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
@@ -60,7 +60,7 @@ def part_of(report: dict) -> int:
 
 
 def traits_of(text: str, rarity: dict) -> dict[str, float]:
-    words = likeness.words_in(likeness.read_part(likeness.in_words(text)))
+    words = likeness.words_in(likeness.read_part(told.in_prose(text)))
     return likeness.weighed(likeness.tallied(likeness.traits_of(words)), rarity)
 
 

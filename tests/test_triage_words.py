@@ -7,7 +7,7 @@ import pytest
 from errors import FIT
 
 from helpers.notebooks import catalog
-from helpers.triage import answer, desk, knowledge, known, likeness
+from helpers.triage import answer, desk, knowledge, known, likeness, told
 
 DESCRIBED = [
     ("fm37", "The loss is twice as large with two GPUs as with one."),
@@ -95,11 +95,11 @@ def test_a_wording_among_words_of_something_else_is_asked():
 
 
 def test_a_description_is_read_without_its_code_and_its_form():
-    told = " ".join(["The loss is twice as large with two GPUs as with one."] * 4)
+    prose = " ".join(["The loss is twice as large with two GPUs as with one."] * 4)
     form = "### Issue type\n_No response_\n**Python version**: 3.8\n"
     code = "import numpy as np\ndef step(x):\nmodel.fit(x, y)\n```\nanything at all\n```\n"
-    assert likeness.in_words(f"{form}{code}{told}").strip() == told
-    assert likeness.in_words(code) == code
+    assert told.in_prose(f"{form}{code}{prose}").strip() == prose
+    assert told.in_prose(code) == code
 
 
 def test_probabilities_are_some():

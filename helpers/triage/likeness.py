@@ -13,19 +13,11 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from . import known
+from . import known, told
 
 READ = 1500  # signs that are read of the beginning of a text, and of its end
 WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
 FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
-# A line of Python: an import, a definition, a block's head, an assignment, a call, or what closes one.
-CODE = re.compile(
-    r"\s*(?:import [\w.]+(?: as \w+)?$|from [\w.]+ import\b|(?:def|class) \w+\s*[(:]|@\w+|>>>|return\b"
-    r"|(?:for|if|elif|else|with|while|try|except)\b.{0,200}:$|[\w.\[\], ]{1,60}[-+*]?=[^=]|[\w.]{1,80}\(.*[\])},({]$"
-    r"|[\])}]+[,:]?$)"
-)
-FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-ENOUGH = 40  # words
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
@@ -92,7 +84,7 @@ class Likeness:
 
 def likest(text: str, index: Index) -> list[Likeness]:
     """Every mode, and none of them, the likeliest first."""
-    words = words_in(read_part(in_words(text)))
+    words = words_in(read_part(told.in_prose(text)))
     traits = traits_of(words)
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
@@ -136,8 +128,8 @@ def taught_of(weights: dict[str, float]) -> dict[str, float]:
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
     """The words of a text that have counted most."""
-    told = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
-    parts = [each for each in told if not any(each != other and each in other for other in told)]
+    words = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
+    parts = [each for each in words if not any(each != other and each in other for other in words)]
     return tuple(parts[:TOLD_WORDS])
 
 
@@ -145,23 +137,6 @@ def read_part(text: str) -> str:
     """The beginning and the end, without folders."""
     part = text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
     return FOLDERS.sub("", part)
-
-
-def in_words(text: str) -> str:
-    """What is told, without code and what a form asks for; all of it where that is too little."""
-    told = FENCED.sub("", text)
-    own = [line for line in told.splitlines() if not (CODE.match(line) or form().match(line))]
-    left = "\n".join(own)
-    return left if len(left.split()) >= ENOUGH else text
-
-
-@functools.cache
-def form():
-    """How a line begins that stands in every report of a tracker, whatever it is about."""
-    begins = "|".join(
-        re.escape(each.strip()) for each in known.read_vocabulary()["form"].split(",")
-    )
-    return re.compile(rf"\W*(?:{begins})", re.IGNORECASE)
 
 
 def says_trouble(text: str) -> bool:
@@ -237,8 +212,8 @@ def vocabulary() -> tuple[set, dict]:
 # What is known of all modes
 
 
-def index_of(told: list[tuple]) -> Index:
-    texts = [tallied(traits_of(words_in(text))) for _, text, _ in told]
+def index_of(texts_told: list[tuple]) -> Index:
+    texts = [tallied(traits_of(words_in(text))) for _, text, _ in texts_told]
     holders = defaultdict(list)
     for number, traits in enumerate(texts):
         for trait, n in traits.items():
@@ -246,9 +221,10 @@ def index_of(told: list[tuple]) -> Index:
     rarity = rarity_of(holders, len(texts))
     lengths = [length_of(rarity[each] * times(n) for each, n in text.items()) for text in texts]
     weights = [
-        round(weight / length, DIGITS) for (*_, weight), length in zip(told, lengths, strict=True)
+        round(weight / length, DIGITS)
+        for (*_, weight), length in zip(texts_told, lengths, strict=True)
     ]
-    modes = [mode for mode, *_ in told]
+    modes = [mode for mode, *_ in texts_told]
     spans = {mode: (modes.index(mode), modes.index(mode) + n) for mode, n in Counter(modes).items()}
     return Index(spans, weights, dict(holders))
 
