@@ -1,4 +1,4 @@
-"""What labelled reports teach triage: python tests/fit_triage.py FILE.jsonl ...
+"""What labelled reports teach triage: python tests/fit_triage.py FILE.jsonl ... [-- FILE.jsonl ...]
 
 It needs scikit-learn, which nothing else does: `pip install scikit-learn` into an environment of its own. Reports are judged as
 in score_triage.py, which says what a line holds; they teach weights, and their text stays where it is. It is done in two steps:
@@ -7,6 +7,8 @@ in score_triage.py, which says what a line holds; they teach weights, and their 
    enough is written to helpers/triage/learned.json.
 2. How sure that makes triage, for confidence.py, by what each part of the reports is told by the other parts: a repository is in
    one part alone. The weights are printed, and how far confidence and truth are apart.
+
+Files after `--` teach nothing: they say how often a wording that names a mode is right, among reports as they come.
 """
 
 import json
@@ -25,7 +27,7 @@ import raised
 import score_triage
 
 from helpers.base import files
-from helpers.triage import confidence, known, likeness, phrases
+from helpers.triage import confidence, known, likeness, phrases, told
 from helpers.triage.knowledge import everything
 
 CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
@@ -36,6 +38,9 @@ SHARE = 0.1  # how much of it is added to a likeness
 LEAST = 0.08  # a smaller weight is left out
 OFTEN = 3  # as is a trait that fewer texts have
 DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards nothing
+AS_THEY_COME = (
+    2  # how much a report counts that nobody chose, of which there are few that a wording names
+)
 NO_MODE = likeness.NO_MODE
 
 
@@ -55,7 +60,7 @@ def part_of(report: dict) -> int:
 
 
 def traits_of(text: str, rarity: dict) -> dict[str, float]:
-    words = likeness.words_in(likeness.read_part(text))
+    words = likeness.words_in(likeness.read_part(told.in_prose(text)))
     return likeness.weighed(likeness.tallied(likeness.traits_of(words)), rarity)
 
 
@@ -118,13 +123,38 @@ def asked_of(report: dict):
 
 
 def left_out(reports: list[dict], taught: list[dict], ask) -> list[tuple]:
-    """What is answered for each report by what the other parts teach."""
+    """What is answered for each report by what the other parts teach, or all of them where it is in none."""
     found = []
     for report in reports:
-        part = part_of(report)
+        part = PARTS if report.get("judged") else part_of(report)
         known.learned = lambda part=part: taught[part]
         found.append((report, ask(report)))
     return found
+
+
+def named_by_wording(report: dict):
+    """How sure a wording is by itself that names a mode, how much more speaks for the mode than for none, whether it is that
+    mode, and how much that counts."""
+    found = score_triage.judge(report)["answer"]
+    if not found.known or found.mode is None:
+        return None
+    text = phrases.without_warnings(phrases.clean(report["text"]))
+    speaks = likeness.spoken_for(text, everything().index)
+    more = speaks.get(found.mode, 0) - speaks.get(NO_MODE, 0)
+    right = found.mode in score_triage.wanted(report)
+    return found.confidence, more, right, AS_THEY_COME if report.get("judged") else 1
+
+
+def believed(named: list[tuple]) -> dict[str, float]:
+    """How far a wording can be believed, by what else a text says."""
+    sure, more, right, counts = map(np.array, zip(*named, strict=True))
+
+    def loss(values):
+        share = np.minimum(sure, 1 / (1 + np.exp(-values[0] - values[1] * more)))
+        return -(counts * np.log(np.where(right, share, 1 - share))).sum()
+
+    found = optimize.minimize(loss, (2, 5), method="Nelder-Mead").x
+    return {"known": round(float(found[0]), 2), "speaks": round(float(found[1]), 2)}
 
 
 def chance_of_truth(values: np.ndarray, names: tuple, asked: list[tuple]) -> np.ndarray:
@@ -170,10 +200,16 @@ def write(taught: dict[str, dict[str, float]]):
 
 
 def main(*paths: str):
-    texts, reports = own_texts() + ordinary(), read(paths)
+    at = paths.index("--") if "--" in paths else len(paths)
+    texts, reports = own_texts() + ordinary(), read(paths[:at])
+    others = [
+        each | {"path": path, "judged": True}
+        for path in paths[at + 1 :]
+        for each in score_triage.read(path)
+    ]
     taught = [
         taught_by(texts + [as_text(each) for each in reports if part_of(each) != part])
-        for part in range(PARTS)
+        for part in range(PARTS + 1)
     ]
     asked = [(report, *what) for report, what in left_out(reports, taught, asked_of) if what]
     for name in ("BY_DESCRIPTION", "BY_ERROR"):
@@ -182,16 +218,23 @@ def main(*paths: str):
         weights.update(fitted(mine, weights))
         chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
         print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
+    confidence.BY_WORDING = {
+        "known": 99,
+        "speaks": 0,
+    }  # so that a wording is as sure as it is alone
+    named = [each for _, each in left_out(reports + others, taught, named_by_wording) if each]
+    confidence.BY_WORDING = believed(named)
+    print(f"BY_WORDING = {json.dumps(confidence.BY_WORDING)}  # {len(named)}")
     confidence.ACCEPTED = 1
     judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
     confidence.ACCEPTED = accepted(judged)
     print(f"ACCEPTED = {confidence.ACCEPTED}")
-    judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
-    for path in (*paths, ""):
+    judged = [each for _, each in left_out(reports + others, taught, score_triage.judge)]
+    for path in (*paths[:at], *paths[at + 1 :], ""):
         print(f"left out of {path or 'all'}:")
         mine = [each for each in judged if path in ("", each["report"]["path"])]
         print("\n".join(score_triage.table(mine)))
-    write(taught_by(texts + [as_text(each) for each in reports]))
+    write(taught[PARTS])
 
 
 if __name__ == "__main__":

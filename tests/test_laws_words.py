@@ -6,7 +6,7 @@ from law import all_tests_of, edit
 from prose import sentences
 
 from helpers.base import files
-from helpers.triage import answer, knowledge, known, likeness, phrases
+from helpers.triage import answer, kept, knowledge, known, likeness, phrases
 
 MANY = 500  # sentences, at least, by which the laws judge
 RARE = 200  # one of so many sentences may be likened to a mode
@@ -68,6 +68,13 @@ def law_learned() -> list[str]:
     return problems + ([f"{size} bytes are learned"] if size > LEARNED else [])
 
 
+def law_index() -> list[str]:
+    """The index that is kept is the one that the texts of all modes give."""
+    forget()
+    fresh = kept.index_file().read_text() == kept.index_text()
+    return [] if fresh else ["index.json is of other texts; run: python -m helpers.triage.kept"]
+
+
 def nearest_of(text: str, none: bool):
     """The nearest mode; or none of them, where that may be."""
     near = likeness.likest(text, knowledge.everything().index)
@@ -99,12 +106,23 @@ MUTATIONS = [
     ("law_ideas", edit("helpers/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,')),
     ("law_learned", edit(LEARNED_FILE, '"fm37"', '"fm98"')),
     ("law_learned", edit(LEARNED_FILE, '"~devices"', '"words of a report"')),
+    ("law_index", edit("helpers/triage/index.json", '"~devices": [', '"~devices": [1, ')),
+    ("law_index", edit(DESCRIBED, "twice as large", "thrice as large")),
     ("law_prose_fires_nothing", a_common_word),
     ("law_described", words_of_another),
     ("law_described", no_question),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
+
+
+def test_an_index_of_other_texts_is_worked_out():
+    """A description that was edited counts at once, whatever is kept."""
+    told = likeness.all_texts(known.wordings())
+    one = known.wordings()[:1]
+    assert len(kept.index_for(known.wordings()).weights) == len(told)
+    assert kept.index_for(one).holders == likeness.index_of(likeness.all_texts(one)).holders
+    assert len(kept.index_for(one).weights) < len(told)
 
 
 def test_letters_within_words_would_stand(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from errors import FIT
 
 from helpers.notebooks import catalog
-from helpers.triage import answer, desk, knowledge, known, likeness
+from helpers.triage import answer, desk, knowledge, known, likeness, told
 
 DESCRIBED = [
     ("fm37", "The loss is twice as large with two GPUs as with one."),
@@ -78,6 +78,28 @@ def test_what_is_likely_is_asked_and_not_answered():
     assert found.mode is None and len(said) > 1
     assert all("?" in line and "Then fm" in line for line in said[1:])
     assert "href" not in desk.card(found)
+
+
+def test_a_wording_among_words_of_something_else_is_asked():
+    """The same message answers alone, and asks where the text around it speaks of something else."""
+    message = "LookupError: gradient registry has no entry for: RFFT3D"
+    around = (
+        "I converted the model to TensorFlow Lite with a quantized representative dataset on Windows. "
+        * 9
+    )
+    assert answer.triage(message).mode == "fm34"
+    found = answer.triage(f"{around}\n{message}")
+    said = desk.words_of(found)
+    assert found.known and found.mode is None and found.candidates[0].mode == "fm34"
+    assert said[0].startswith(desk.TOO_LITTLE) and "Then fm34" in said[1]
+
+
+def test_a_description_is_read_without_its_code_and_its_form():
+    prose = " ".join(["The loss is twice as large with two GPUs as with one."] * 4)
+    form = "### Issue type\n_No response_\n**Python version**: 3.8\n"
+    code = "import numpy as np\ndef step(x):\nmodel.fit(x, y)\n```\nanything at all\n```\n"
+    assert told.in_prose(f"{form}{code}{prose}").strip() == prose
+    assert told.in_prose(code) == code
 
 
 def test_probabilities_are_some():

@@ -39,10 +39,9 @@ from .phrases import (
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
 UNHEARD = 0.1  # odds that a text without any known words is a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
-CLAIMED = 0.5  # below this, for all modes together, the answer is none,
-FIRST = 0.4  # and below this for the likeliest: of two that are as likely, one is named and the other told
+FIRST = 0.4  # below this for the likeliest mode, the answer is none: of two that are as likely, one is named and the other told
 CLOSE = 0.15  # a runner-up is told from here on
-SURE = 0.9  # below this, what the text is like is told too
+SURE = 0.8  # below this, what the text is like is told too
 THREE = 3  # candidates, at most, of which some are no more than likely
 
 
@@ -94,7 +93,8 @@ def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
     lines = without_warnings(lines)
     if not proven:
         return guess(lines, knowledge, hints, confidence.BY_ERROR)
-    answer = weigh(best_of(proven, last), frame(lines))
+    speaks = likeness.spoken_for(lines, knowledge.index)
+    answer = weigh(best_of(proven, last), frame(lines), speaks)
     if answer.confidence >= SURE:
         return answer
     return with_more(answer, guess(lines, knowledge, hints, confidence.BY_ERROR))
@@ -140,16 +140,21 @@ def odds_of(each: Wording, last: str) -> float:
     return counts * share / (1 - share)
 
 
-def weigh(best: dict, where: str) -> Answer:
-    """A mode is claimed if modes are likelier than all else together: known strangers, and the unknown."""
+def weigh(best: dict, where: str, speaks: dict[str, float]) -> Answer:
+    """A mode is claimed if it is likelier than known strangers and the unknown, and the other words of the text allow it."""
     total = 1 + UNHEARD + sum(odds for odds, *_ in best.values())
-    found = tuple(
-        Candidate(mode, round(odds / total, 3), because(kind, said, where) + upstream(fixed))
-        for (mode, kind), (odds, said, fixed) in sorted(best.items(), key=lambda item: -item[1][0])
-    )
-    modes = sum(each.score for each in found if each.mode)
-    if found and found[0].mode and found[0].score >= FIRST and modes >= CLAIMED:
+    found = [
+        Candidate(
+            mode,
+            round(min(odds / total, confidence.by_wording(mode, speaks)), 3),
+            because(kind, said, where) + upstream(fixed),
+        )
+        for (mode, kind), (odds, said, fixed) in best.items()
+    ]
+    found = tuple(sorted(found, key=lambda each: -each.score))
+    if found[0].mode and found[0].score >= FIRST:
         return Answer(found[0].mode, found[0].score, found)
+    modes = sum(each.score for each in found if each.mode)
     return Answer(None, round(max(0, 1 - UNHEARD / total - modes), 3), found)
 
 

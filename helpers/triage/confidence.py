@@ -6,10 +6,15 @@ prints them.
 
 import math
 
+from .likeness import NO_MODE
+
 # How fast the odds of a mode grow with its likeness, what a hint adds to it, and what speaks for none of the modes.
 # The last is 0.84 by the reports alone; below 1.2, more than one of 200 sentences of ordinary prose would be claimed for a mode.
+# Both are of reports that are not to be had any more: by those that are, fewer descriptions would be answered.
 BY_DESCRIPTION = {"sharp": 11.16, "hint": 1.85, "none": 1.3, "calm": 1.23, "thin": 1.8}
 BY_ERROR = {"sharp": 3.7, "hint": 3.09, "none": 4.18, "calm": 0.0, "thin": 1.14}
+# How likely a wording is right that names a mode, and how that grows with what the other words of a text say of it.
+BY_WORDING = {"known": 2.05, "speaks": 4.86}
 SUREST = 0.95  # likeness alone is never surer
 # The power that makes a share how often the answer is right: more often, for a second answer may be as right.
 ACCEPTED = 0.56
@@ -27,3 +32,11 @@ def shares_of(scores: dict, hints: set, signs: dict[str, bool], weights: dict[st
     parts = {mode: math.exp(each - most) for mode, each in odds.items()}
     total = sum(parts.values())
     return {mode: min(SUREST, part / total) for mode, part in parts.items()}
+
+
+def by_wording(mode: str | None, speaks: dict[str, float]) -> float:
+    """How likely a mode is at most that a wording names, by how much more the text speaks for it than for none."""
+    if mode is None:
+        return 1
+    more = speaks.get(mode, 0) - speaks.get(NO_MODE, 0)
+    return 1 / (1 + math.exp(-BY_WORDING["known"] - BY_WORDING["speaks"] * more))

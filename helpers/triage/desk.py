@@ -11,6 +11,7 @@ from . import answer, known, raised
 
 NONE = "none of the modes"
 NO_WORDING = "no wording that I know"
+TOO_LITTLE = "a wording that I know, and little else that speaks for it"
 ASKED = 0.05  # a mode is asked about from this probability on
 PASTED = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 # What starts a text that is not UTF-8: Windows writes such when output is redirected.
@@ -59,8 +60,9 @@ def report_of(line: str, number: int) -> dict:
 
 def words_of(found: answer.Answer) -> list[str]:
     """The card in plain text."""
-    if found.mode is None and not found.known:
-        return [f"{NO_WORDING}; {NONE} ({found.confidence:.2f})", *questions(found)]
+    if found.mode is None and (not found.known or found.candidates[0].mode):
+        why = TOO_LITTLE if found.known else NO_WORDING
+        return [f"{why}; {NONE} ({found.confidence:.2f})", *questions(found)]
     if found.mode is None:
         return [f"{NONE} ({found.confidence:.2f})", *map(nearest, found.candidates[:2])]
     mode = known.declared_modes()[found.mode]
@@ -78,7 +80,7 @@ def words_of(found: answer.Answer) -> list[str]:
 def questions(found: answer.Answer):
     """What would tell the likeliest modes from one another, for a reader to answer."""
     for each in found.candidates:
-        if each.score >= ASKED:
+        if each.mode and each.score >= ASKED:
             yield f"  {known.what_to_ask(each.mode)} Then {full_name(each.mode)} ({each.score:.2f}): {each.because}"
 
 

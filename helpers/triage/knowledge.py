@@ -4,7 +4,7 @@ import functools
 from collections import defaultdict
 from dataclasses import dataclass
 
-from . import known, likeness, phrases
+from . import kept, known, likeness, phrases
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,7 +13,7 @@ class Knowledge:
 
     @functools.cached_property
     def index(self) -> likeness.Index:
-        return likeness.index_of(self.entries)
+        return kept.index_for(self.entries)
 
     @functools.cached_property
     def pieces(self) -> dict[str, list[int]]:

@@ -7,12 +7,13 @@ what learned.json adds for each of them, which labelled reports have taught (tes
 """
 
 import functools
+import itertools
 import math
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from . import known
+from . import known, told
 
 READ = 1500  # signs that are read of the beginning of a text, and of its end
 WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -20,6 +21,7 @@ FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
+DIGITS = 7  # to which a weight is worked out
 SHORT = 20.0  # a text of less weight than that is not taken for more,
 BEST = (1, 0.5, 0.25)  # what the texts of a mode that are nearest count
 ALWAYS = ""  # names what is learned of a mode whatever a text says
@@ -29,71 +31,90 @@ TOLD_WORDS = 4  # words that an answer says it went by
 TITLE, FIX, TELLS, WORDING = 1, 0.5, 1, 0.7
 
 
+@dataclass(frozen=True, eq=False)
+class Index:
+    """All texts by which modes are known: where those of each mode begin and end, how much each text weighs, and which
+    have a trait; one that has it twice stands there twice."""
+
+    spans: dict[str | None, tuple[int, int]]
+    weights: list[float]
+    holders: dict[str, list[int]]
+
+    @functools.cached_property
+    def rarity(self) -> dict[str, float]:
+        return rarity_of(self.holders, len(self.weights))
+
+    @functools.cached_property
+    def counted(self) -> dict[str, dict[int, float]]:
+        return {}
+
+    def shares(self, trait: str) -> dict[int, float]:
+        """How much of a trait each text has that has it."""
+        if trait not in self.counted:
+            often = Counter(self.holders.get(trait, ()))
+            self.counted[trait] = {
+                number: self.rarity[trait] * times(n) * self.weights[number]
+                for number, n in often.items()
+            }
+        return self.counted[trait]
+
+
 @dataclass(frozen=True)
 class Likeness:
     mode: str | None
     score: float
-    nearest: dict[str, float]  # the text of ours that is nearest: its traits, and
-    weights: dict[str, float]  # those of what was asked,
+    nearest: int  # the text of ours that is nearest,
+    shared: int  # how many words there are in common with it,
+    index: Index  # where it stands,
+    weights: dict[str, float]  # the traits of what was asked,
     said: dict[str, str]  # and in which words it says them
-
-    @property
-    def traits(self) -> dict[str, float]:
-        """What speaks for the mode, and how much it counts."""
-        learned, name = known.learned(), self.mode or NO_MODE
-        counts = {
-            trait: weight * (self.nearest.get(trait, 0) + learned.get(trait, {}).get(name, 0))
-            for trait, weight in self.weights.items()
-        }
-        return {trait: count for trait, count in counts.items() if count > 0}
-
-    @property
-    def shared(self) -> int:
-        """How many words there are in common with the text that is nearest."""
-        there = self.weights.keys() & self.nearest.keys()
-        return sum(" " not in trait and trait[0] != IDEA for trait in there)
 
     @property
     def words(self) -> tuple[str, ...]:
         """The words that have counted most."""
-        return telling_words(self.traits, self.said)
-
-
-@dataclass(frozen=True)
-class Index:
-    """All texts by which modes are known: where those of each mode begin and end, how much of each trait a text has, and for
-    each trait which have it."""
-
-    spans: dict[str | None, tuple[int, int]]
-    texts: tuple[dict[str, float], ...]
-    rarity: dict[str, float]
-    holders: dict[str, list[tuple[int, float]]]
+        learned, name = known.learned(), self.mode or NO_MODE
+        counts = {
+            trait: weight
+            * (self.index.shares(trait).get(self.nearest, 0) + learned.get(trait, {}).get(name, 0))
+            for trait, weight in self.weights.items()
+        }
+        speaking = {trait: count for trait, count in counts.items() if count > 0}
+        return telling_words(speaking, self.said)
 
 
 def likest(text: str, index: Index) -> list[Likeness]:
     """Every mode, and none of them, the likeliest first."""
-    words = words_in(read_part(text))
-    traits = list(traits_of(words))
+    words = words_in(read_part(told.in_prose(text)))
+    traits = traits_of(words)
     said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
     weights = weighed(tallied(traits), index.rarity)
-    taught, shares = taught_of(weights), in_common(weights, index)
+    taught, (shares, shared) = taught_of(weights), in_common(weights, index)
     near = []
     for mode, (begin, end) in index.spans.items():
         mine = shares[begin:end]
         best = sorted(mine, reverse=True)[: len(BEST)]
         score = sum(part * one for part, one in zip(BEST, best, strict=False))
-        nearest = index.texts[begin + mine.index(best[0])]
-        near.append(Likeness(mode, score + taught[mode or NO_MODE], nearest, weights, said))
+        nearest = begin + mine.index(best[0])
+        about = (nearest, shared[nearest], index, weights, said)
+        near.append(Likeness(mode, score + taught[mode or NO_MODE], *about))
     return sorted(near, key=lambda each: -each.score)
 
 
-def in_common(weights: dict[str, float], index: Index) -> list[float]:
-    """How much a text has in common with each of ours."""
-    found = [0.0] * len(index.texts)
+def in_common(weights: dict[str, float], index: Index) -> tuple[list[float], list[int]]:
+    """How much a text has in common with each of ours, and how many words."""
+    found, words = [0.0] * len(index.weights), [0] * len(index.weights)
     for trait, weight in weights.items():
-        for number, holds in index.holders.get(trait, ()):
+        is_word = " " not in trait and trait[0] != IDEA
+        for number, holds in index.shares(trait).items():
             found[number] += weight * holds
-    return found
+            words[number] += is_word
+    return found, words
+
+
+def spoken_for(text: str, index: Index) -> dict[str, float]:
+    """How much the words of a text speak for each mode, and for none of them, as far as that is learned."""
+    traits = traits_of(words_in(read_part(text)))
+    return taught_of(weighed(tallied(traits), index.rarity))
 
 
 def taught_of(weights: dict[str, float]) -> dict[str, float]:
@@ -107,12 +128,13 @@ def taught_of(weights: dict[str, float]) -> dict[str, float]:
 
 def telling_words(traits: dict, said: dict) -> tuple[str, ...]:
     """The words of a text that have counted most."""
-    told = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
-    parts = [each for each in told if not any(each != other and each in other for other in told)]
+    words = dict.fromkeys(said[trait] for trait in sorted(traits, key=lambda each: -traits[each]))
+    parts = [each for each in words if not any(each != other and each in other for other in words)]
     return tuple(parts[:TOLD_WORDS])
 
 
 def read_part(text: str) -> str:
+    """The beginning and the end, without folders."""
     part = text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
     return FOLDERS.sub("", part)
 
@@ -134,31 +156,28 @@ def words_in(text: str) -> list[str]:
     return [word.lower() for word in WORD.findall(text.replace("'", ""))]
 
 
-def traits_of(words: list[str]):
-    """Stems, pairs and ideas, each with the words that say it."""
+def traits_of(words: list[str]) -> list[tuple[str, int, int]]:
+    """Stems, pairs and ideas, each with where the words begin and end that say it."""
     stop, ideas = vocabulary()
     stems = [stem(word) for word in words]
-    before = None
     telling = [place for place, each in enumerate(stems) if each not in stop]
-    yield from ideas_in(stems, range(len(stems)), ideas)
+    found = ideas_in(stems, range(len(stems)), ideas)
     if len(telling) < len(stems):
-        yield from ideas_in(stems, telling, ideas)
-    for place, each in enumerate(stems):
-        if each not in stop:
-            yield each, place, place + 1
-            if before is not None:
-                yield f"{stems[before]} {each}", before, place + 1
-            before = place
+        found += ideas_in([stems[place] for place in telling], telling, ideas)
+    found += [(stems[place], place, place + 1) for place in telling]
+    pairs = itertools.pairwise(telling)
+    return found + [(f"{stems[one]} {stems[two]}", one, two + 1) for one, two in pairs]
 
 
-def ideas_in(stems: list[str], places, ideas: dict):
-    """Phrases that name an idea, where the words at these places follow one another."""
-    read = tuple(stems[place] for place in places)
-    for number, first in enumerate(read):
+def ideas_in(stems: list[str], places, ideas: dict) -> list[tuple[str, int, int]]:
+    """Phrases that name an idea; `places` says where in the text each stem stands."""
+    found = []
+    for number, first in enumerate(stems):
         for phrase, name in ideas.get(first, ()):
             end = number + len(phrase)
-            if read[number:end] == phrase:
-                yield name, places[number], places[end - 1] + 1
+            if stems[number:end] == phrase:
+                found.append((name, places[number], places[end - 1] + 1))
+    return found
 
 
 @functools.cache
@@ -185,7 +204,7 @@ def vocabulary() -> tuple[set, dict]:
     written, ideas = known.read_vocabulary(), defaultdict(list)
     for name, phrases in written["ideas"].items():
         for phrase in phrases.split(","):
-            stems = tuple(stem(word) for word in phrase.split())
+            stems = [stem(word) for word in phrase.split()]
             ideas[stems[0]].append((stems, IDEA + name))
     return {"", *(stem(each) for each in written["stop"].split())}, dict(ideas)
 
@@ -193,24 +212,34 @@ def vocabulary() -> tuple[set, dict]:
 # What is known of all modes
 
 
-def index_of(entries: tuple[known.Wording, ...]) -> Index:
-    texts = [
-        (mode, tallied(traits_of(words_in(text))), weight)
-        for mode, text, weight in sorted(texts_of(entries), key=lambda each: each[0] or "")
-    ]
-    among = Counter(trait for _, traits, _ in texts for trait in traits)
-    rarity = {trait: math.log((len(texts) + 1) / (n + 0.5)) for trait, n in among.items()}
-    held = tuple(
-        {trait: share * weight for trait, share in weighed(traits, rarity).items()}
-        for _, traits, weight in texts
-    )
+def index_of(texts_told: list[tuple]) -> Index:
+    texts = [tallied(traits_of(words_in(text))) for _, text, _ in texts_told]
     holders = defaultdict(list)
-    for number, traits in enumerate(held):
-        for trait, holds in traits.items():
-            holders[trait].append((number, holds))
-    modes = [mode for mode, _, _ in texts]
+    for number, traits in enumerate(texts):
+        for trait, n in traits.items():
+            holders[trait] += [number] * n
+    rarity = rarity_of(holders, len(texts))
+    lengths = [length_of(rarity[each] * times(n) for each, n in text.items()) for text in texts]
+    weights = [
+        round(weight / length, DIGITS)
+        for (*_, weight), length in zip(texts_told, lengths, strict=True)
+    ]
+    modes = [mode for mode, *_ in texts_told]
     spans = {mode: (modes.index(mode), modes.index(mode) + n) for mode, n in Counter(modes).items()}
-    return Index(spans, held, rarity, dict(holders))
+    return Index(spans, weights, dict(holders))
+
+
+def rarity_of(holders: dict[str, list[int]], texts: int) -> dict[str, float]:
+    """How much each trait counts: the more, the fewer texts have it."""
+    return {
+        trait: math.log((texts + 1) / (len(set(those)) + 0.5)) * (PAIR if " " in trait else 1)
+        for trait, those in holders.items()
+    }
+
+
+def all_texts(entries: tuple[known.Wording, ...]) -> list[tuple]:
+    """By mode."""
+    return sorted(texts_of(entries), key=lambda each: each[0] or "")
 
 
 def texts_of(entries):
@@ -237,9 +266,16 @@ def weighed(traits: dict[str, int], rarity: dict[str, float]) -> dict[str, float
     """Each trait's share of a text, so that long and short texts compare; a few words do not make one sure."""
     weights = {}
     for trait, n in traits.items():
-        pair = " " in trait
-        if trait in rarity or not pair:
-            weight = rarity.get(trait, UNSEEN) * (PAIR if pair else 1)
-            weights[trait] = weight if n == 1 else weight * (1 + math.log(n))
-    length = max(SHORT, math.sqrt(sum(weight * weight for weight in weights.values())))
+        if worth := rarity.get(trait, 0 if " " in trait else UNSEEN):
+            weights[trait] = worth * times(n)
+    length = length_of(weights.values())
     return {trait: weight / length for trait, weight in weights.items()}
+
+
+def times(n: int) -> float:
+    """How much more a trait counts that a text has n times."""
+    return 1 if n == 1 else 1 + math.log(n)
+
+
+def length_of(weights) -> float:
+    return max(SHORT, math.sqrt(sum(weight * weight for weight in weights)))
