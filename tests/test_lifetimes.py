@@ -90,7 +90,8 @@ def test_a_bound_is_a_package_and_a_release(bound):
 
 def test_triage_says_what_is_fixed_upstream(monkeypatch):
     def facts(*symptoms):
-        return {"fm00": {"symptoms": [asdict(each) for each in symptoms]}}
+        told = dict.fromkeys(("title", "sees", "fix"), "")
+        return {"fm00": told | {"symptoms": [asdict(each) for each in symptoms]}}
 
     for symptoms, fixed in [
         ([OLD], "keras 3.16"),
