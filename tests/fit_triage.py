@@ -38,9 +38,7 @@ SHARE = 0.1  # how much of it is added to a likeness
 LEAST = 0.08  # a smaller weight is left out
 OFTEN = 3  # as is a trait that fewer texts have
 DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards nothing
-AS_THEY_COME = (
-    2  # how much a report counts that nobody chose, of which there are few that a wording names
-)
+AS_THEY_COME = 2  # how much a report counts that nobody chose: few of those are named by a wording
 NO_MODE = likeness.NO_MODE
 
 
@@ -218,10 +216,8 @@ def main(*paths: str):
         weights.update(fitted(mine, weights))
         chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
         print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
-    confidence.BY_WORDING = {
-        "known": 99,
-        "speaks": 0,
-    }  # so that a wording is as sure as it is alone
+    # So that a wording is as sure as it is alone.
+    confidence.BY_WORDING = {"known": 99, "speaks": 0}
     named = [each for _, each in left_out(reports + others, taught, named_by_wording) if each]
     confidence.BY_WORDING = believed(named)
     print(f"BY_WORDING = {json.dumps(confidence.BY_WORDING)}  # {len(named)}")
