@@ -90,8 +90,7 @@ def test_a_bound_is_a_package_and_a_release(bound):
 
 def test_triage_says_what_is_fixed_upstream(monkeypatch):
     def facts(*symptoms):
-        told = dict.fromkeys(("title", "sees", "fix"), "")
-        return {"fm00": told | {"symptoms": [asdict(each) for each in symptoms]}}
+        return {"fm00": {"symptoms": [asdict(each) for each in symptoms]}}
 
     for symptoms, fixed in [
         ([OLD], "keras 3.16"),
@@ -100,6 +99,7 @@ def test_triage_says_what_is_fixed_upstream(monkeypatch):
     ]:
         monkeypatch.setattr(known, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
         assert known.fixed_in("fm00", "old words") == fixed
+    monkeypatch.undo()
     wording = known.Wording("fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16")
     found = answer.triage("ValueError: old words", Knowledge((wording,)))
     assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'
