@@ -38,7 +38,7 @@ EXTRAS_test := [book,test]
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
 	$(BIN)/python -m helpers.processes.kernels
-	touch $@
+	touch .venv/lab $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
