@@ -58,8 +58,7 @@ def part_of(report: dict) -> int:
 
 
 def traits_of(text: str, rarity: dict) -> dict[str, float]:
-    words = likeness.words_in(likeness.read_part(told.in_prose(text)))
-    return likeness.weighed(likeness.tallied(likeness.traits_of(words)), rarity)
+    return likeness.weights_in(told.in_prose(text), rarity)
 
 
 def own_texts() -> list[tuple]:
@@ -138,7 +137,7 @@ def named_by_wording(report: dict):
         return None
     text = phrases.without_warnings(phrases.clean(report["text"]))
     speaks = likeness.spoken_for(text, everything().index)
-    more = speaks.get(found.mode, 0) - speaks.get(NO_MODE, 0)
+    more = confidence.more_than_none(found.mode, speaks)
     right = found.mode in score_triage.wanted(report)
     return found.confidence, more, right, AS_THEY_COME if report.get("judged") else 1
 

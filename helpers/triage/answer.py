@@ -93,7 +93,9 @@ def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
     lines = without_warnings(lines)
     if not proven:
         return guess(lines, knowledge, hints, confidence.BY_ERROR)
-    speaks = likeness.spoken_for(lines, knowledge.index)
+    # Only modes are believed as far as other words allow: a stranger alone needs no index.
+    names_mode = any(each.mode for each, _ in proven)
+    speaks = likeness.spoken_for(lines, knowledge.index) if names_mode else {}
     answer = weigh(best_of(proven, last), frame(lines), speaks)
     if answer.confidence >= SURE:
         return answer

@@ -38,5 +38,9 @@ def by_wording(mode: str | None, speaks: dict[str, float]) -> float:
     """How likely a mode is at most that a wording names, by how much more the text speaks for it than for none."""
     if mode is None:
         return 1
-    more = speaks.get(mode, 0) - speaks.get(NO_MODE, 0)
-    return 1 / (1 + math.exp(-BY_WORDING["known"] - BY_WORDING["speaks"] * more))
+    more = BY_WORDING["speaks"] * more_than_none(mode, speaks)
+    return 1 / (1 + math.exp(-BY_WORDING["known"] - more))
+
+
+def more_than_none(mode: str, speaks: dict[str, float]) -> float:
+    return speaks.get(mode, 0) - speaks.get(NO_MODE, 0)

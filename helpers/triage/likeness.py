@@ -113,8 +113,12 @@ def in_common(weights: dict[str, float], index: Index) -> tuple[list[float], lis
 
 def spoken_for(text: str, index: Index) -> dict[str, float]:
     """How much the words of a text speak for each mode, and for none of them, as far as that is learned."""
-    traits = traits_of(words_in(read_part(text)))
-    return taught_of(weighed(tallied(traits), index.rarity))
+    return taught_of(weights_in(text, index.rarity))
+
+
+def weights_in(text: str, rarity: dict[str, float]) -> dict[str, float]:
+    """The traits of what is read of a text, each with its share of it."""
+    return weighed(tallied(traits_of(words_in(read_part(text)))), rarity)
 
 
 def taught_of(weights: dict[str, float]) -> dict[str, float]:
