@@ -168,9 +168,9 @@ def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
     program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
     seen = Examination("train.py", [run(fact("cluster", strategy="parameter_server"))])
     restarts.try_restart(program, seen, lambda line: None)
+    assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
     told = findings.findings_of(seen.runs)
     assert [(each.mode, places.code_at(each.file, each.line)) for each in told] == found
-    assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
 
 
 IN_PARTS = f"""

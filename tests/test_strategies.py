@@ -2,7 +2,9 @@
 
 import linecache
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -131,6 +133,21 @@ def test_no_iterator_on_any_device_is_tuned(monkeypatch):
     asked.autotune.enabled = True
     list(tf.data.Dataset.range(1).with_options(asked))
     assert told[-1].options().autotune.enabled is True
+
+
+def test_where_tasks_listen_is_given_to_nobody_else(monkeypatch):
+    monkeypatch.setattr(workers, "PORTS", range(20_000, 20_004))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 20_002))
+        ports = workers.free_ports(3)
+    assert sorted(ports) == [20_000, 20_001, 20_003]
+    monkeypatch.undo()
+    found = workers.addresses_for({"chief": 1, "worker": 3})
+    assert {job: len(set(each)) for job, each in found.items()} == {"chief": 1, "worker": 3}
+    random.seed(1)
+    first = workers.free_ports(9)
+    random.seed(1)  # as another notebook does
+    assert workers.free_ports(9) != first
 
 
 @pytest.mark.parametrize("row", CLUSTERS, ids=lambda row: row.name)

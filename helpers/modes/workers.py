@@ -7,6 +7,7 @@ import builtins
 import contextlib
 import json
 import os
+import random
 import socket
 import tempfile
 import threading
@@ -25,6 +26,7 @@ from .trial import run_here
 
 WORKER = "helpers.modes.workers"
 SECONDS = 180
+PORTS = range(20_000, 32_000)  # below those that a system gives to whoever asks for any
 AFTER_FAILURE = 5  # seconds that the others get once one task has failed
 
 
@@ -63,9 +65,7 @@ def launch(where, jobs) -> list[Result]:
 
 
 def start_tasks(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
-    cluster = {
-        job: [f"127.0.0.1:{port}" for port in free_ports(count)] for job, count in tasks.items()
-    }
+    cluster = addresses_for(tasks)
     return {
         (job, index): start_one((job, index), cluster, keras, request, folder)
         for job, count in tasks.items()
@@ -89,12 +89,23 @@ def start_one(task, cluster: dict, keras: int, request: dict, folder: Path):
     return ask.asked(WORKER, message, environment, log, os.environ.get(warm.ZYGOTE))
 
 
+def addresses_for(tasks: dict[str, int]) -> dict[str, list[str]]:
+    """Where each task of a cluster listens on loopback."""
+    ports = iter(free_ports(sum(tasks.values())))
+    return {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in tasks.items()}
+
+
 def free_ports(count: int) -> list[int]:
+    """Tasks open them a second and more later: until then nobody else may be given one, as any kernel that starts would be
+    from the system's own range. A notebook has seeded Python's usual dice, so that two of them would take the same."""
+    found, dice = [], random.SystemRandom()
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        while len(found) < count:
+            port, listener = dice.choice(PORTS), stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):  # it is taken
+                listener.bind(("127.0.0.1", port))
+                found.append(port)
+    return found
 
 
 def answer_place(folder: Path, task) -> Path:

@@ -3,7 +3,7 @@
 import json
 import time
 
-from ...modes.workers import free_ports
+from ...modes.workers import addresses_for
 from ...switches import strategies
 from ..facts import Observation, read_facts
 from .launch import Workplace
@@ -22,9 +22,7 @@ def asked_for(run: Observation) -> str:
 def run_tasks(place: Workplace, kind: str, *options: str) -> list[Observation]:
     """One run in all processes of a cluster, each on one device. Servers have no end of their own."""
     tasks = strategies.TABLE[kind].tasks
-    addresses = {
-        job: [f"127.0.0.1:{port}" for port in free_ports(count)] for job, count in tasks.items()
-    }
+    addresses = addresses_for(tasks)
     started = {
         (job, index): Task(place, addresses, job, index, options)
         for job, count in tasks.items()
