@@ -11,8 +11,8 @@ from .likeness import NO_MODE
 # How fast the odds of a mode grow with its likeness, what a hint adds to it, and what speaks for none of the modes.
 # The last is 0.84 by the reports alone; below 1.2, more than one of 200 sentences of ordinary prose would be claimed for a mode.
 # Both are of reports that are not to be had any more: by those that are, fewer descriptions would be answered.
-BY_DESCRIPTION = {"sharp": 11.16, "hint": 1.85, "none": 1.3, "calm": 1.23, "thin": 1.8}
-BY_ERROR = {"sharp": 3.7, "hint": 3.09, "none": 4.18, "calm": 0.0, "thin": 1.14}
+BY_DESCRIPTION = {"sharp": 11.16, "hint": 1.85, "code": 2.5, "none": 1.3, "calm": 1.23, "thin": 1.8}
+BY_ERROR = {"sharp": 3.7, "hint": 3.09, "code": 0.0, "none": 4.18, "calm": 0.0, "thin": 1.14}
 # How likely a wording is right that names a mode, and how that grows with what the other words of a text say of it.
 BY_WORDING = {"known": 2.05, "speaks": 4.86}
 SUREST = 0.95  # likeness alone is never surer
@@ -21,10 +21,12 @@ ACCEPTED = 0.56
 FEW = 3  # a text that has fewer words in common with any mode is thin
 
 
-def shares_of(scores: dict, hints: set, signs: dict[str, bool], weights: dict[str, float]) -> dict:
-    """A probability for each mode, and for none of them, which is called None."""
+def shares_of(
+    scores: dict, hints: dict[str, set], signs: dict[str, bool], weights: dict[str, float]
+) -> dict:
+    """A probability for each mode, and for none of them, which is called None; `hints` has by its name what hints at which."""
     odds = {
-        mode: weights["sharp"] * score + weights["hint"] * (mode in hints)
+        mode: weights["sharp"] * score + sum(weights[name] * (mode in of) for name, of in hints.items())
         for mode, score in scores.items()
     }
     odds[None] += weights["none"] + sum(weights[name] * there for name, there in signs.items())

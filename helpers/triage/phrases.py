@@ -27,6 +27,11 @@ ANSI = re.compile(
 )
 # Marks of quotations, boxes and pytest at the beginning of lines.
 MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
+# An error that a branch above the line at which IPython points would have raised: it was not.
+NOT_RAISED = re.compile(
+    r"^\d{1,6} +raise\b.*\n(?:\d{1,6} +[\"'f].*\n){0,4}(?=(?:\d{1,6}(?: .*)?\n){0,8}-{2,}> ?\d)",
+    re.MULTILINE,
+)
 RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
 WARNED = re.compile(r"^.{0,200}\bWARNING:.*$", re.MULTILINE)
 # A frame of Python's own traceback, of a traced function, and of IPython's.
@@ -45,11 +50,11 @@ def shortened(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Without colours and margins, in lines."""
+    """Without colours, margins and errors that only stand near a frame, in lines."""
     text = ANSI.sub("", shortened(text).replace("\r", "\n"))
     if "&" in text:
         text = html.unescape(text)
-    return MARGIN.sub("", text)
+    return NOT_RAISED.sub("", MARGIN.sub("", text))
 
 
 class Flat(str):
