@@ -88,7 +88,7 @@ def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
     hints = {each.mode for each, _ in found if not each.frame} - {each.mode for each, _ in proven}
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
-    if not proven and not raised:
+    if not proven and not raised and not frame(lines):
         return guess(lines, knowledge, hints, confidence.BY_DESCRIPTION, code.spoken_by(text))
     lines = without_warnings(lines)
     if not proven:
@@ -181,13 +181,16 @@ def guess(
     scores = {mode: each.score for mode, each in near.items()}
     signs = {
         "calm": not likeness.says_trouble(text),
+        "remote": not likeness.is_told(text),
         "thin": max(each.shared for each in near.values()) < confidence.FEW,
     }
     shares = confidence.shares_of(scores, {"hint": hints, "code": set(coded)}, signs, weights)
     nothing = shares.pop(None)
     likeliest = sorted(shares, key=lambda mode: -shares[mode])[:THREE]
     found = tuple(
-        Candidate(mode, round(shares[mode], 3), by_code(coded.get(mode, "")) + by_words(near[mode].words))
+        Candidate(
+            mode, round(shares[mode], 3), by_code(coded.get(mode, "")) + by_words(near[mode].words)
+        )
         for mode in likeliest
     )
     if 1 - nothing >= ANSWERED and found[0].score >= FIRST:

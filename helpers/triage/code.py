@@ -5,8 +5,9 @@ import re
 
 from . import known, phrases
 
-READ = 6000  # signs that are read of the beginning of a text
+READ = 5000  # signs that are read of the beginning of a text
 DEEPEST = 120  # lines of a block that are read
+BLANK = re.compile(r"\n\s*\n")
 FUNCTION = re.compile(r"\s*(?:async )?def ")
 # A function that every replica runs.
 RUN = re.compile(
@@ -16,7 +17,7 @@ RUN = re.compile(
 
 def code_in(text: str) -> str:
     """The beginning of a text with its indentation, up to the first frame of a traceback."""
-    begun = phrases.ANSI.sub("", text[:READ]).replace("\r", "")
+    begun = BLANK.sub("\n", phrases.ANSI.sub("", text[:READ]).replace("\r", ""))
     frame = phrases.FRAME.search(begun)
     return begun[: frame.start()] if frame else begun
 
@@ -31,13 +32,15 @@ def spoken_by(text: str) -> dict[str, str]:
 
 
 def said_in(each: dict, code: str) -> str:
-    if "unless" in each and each["unless"].search(code):
-        return ""
-    if "beside" in each and not each["beside"].search(code):
+    if not any(word in code for word in each["words"].split("|")):
         return ""
     places = blocks(each["within"], code) if "within" in each else (code,)
-    match = next(filter(None, map(each["has"].search, places)), None)
-    return match[0].strip() if match else ""
+    match = next(filter(None, map(expression(each["has"]).search, places)), None)
+    if not match or "unless" in each and expression(each["unless"]).search(code):
+        return ""
+    if "beside" in each and not expression(each["beside"]).search(code):
+        return ""
+    return " ".join(match[0].split())
 
 
 def blocks(within: str, code: str):
@@ -68,15 +71,11 @@ def indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-@functools.cache
+@functools.lru_cache(256)
 def expression(words: str):
     return re.compile(words)
 
 
 @functools.cache
 def entries() -> list[dict]:
-    written = known.read_toml("code.toml")["code"]
-    return [
-        {name: said if name in ("mode", "within") else re.compile(said) for name, said in each.items()}
-        for each in written
-    ]
+    return known.read_toml("code.toml")["code"]

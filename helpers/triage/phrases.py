@@ -33,12 +33,14 @@ NOT_RAISED = re.compile(
     re.MULTILINE,
 )
 RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
+# An error that a sentence mentions and goes on: nothing of it was pasted.
+MENTIONED = re.compile(r"[`'\"]?(?:[.,;)]+(?:\s|$)|\s+[a-z]+\b(?![:=(.]))")
 WARNED = re.compile(r"^.{0,200}\bWARNING:.*$", re.MULTILINE)
 # A frame of Python's own traceback, of a traced function, and of IPython's.
 FRAME = re.compile(
     r"File .?([^\s\"']{1,300}?).?, line (\d{1,6}), in (\S{1,80})"
     r"|([^\s\"']{1,300}\.py):(\d{1,6})[:,]? (?:in )?(\w{1,80})"
-    r"|([^\s\"']{1,300}\.py) in (\w{1,80})\("
+    r"|([^\s\"']{1,300}\.pyc?) in (\w{1,80})\("
 )
 
 # Text
@@ -74,7 +76,9 @@ def flat(text: str) -> Flat:
 
 def last_raised(text: str) -> str:
     """The text from its last error on; empty where nothing is raised."""
-    places = [match.start() for match in RAISED.finditer(text)]
+    places = [
+        match.start() for match in RAISED.finditer(text) if not MENTIONED.match(text, match.end())
+    ]
     return text[places[-1] :] if places else ""
 
 
