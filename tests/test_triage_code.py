@@ -22,11 +22,11 @@ def law_code() -> list[str]:
     for each in code.entries():
         if each["mode"] not in known.declared_modes():
             problems.append(f"{each['mode']} is no mode")
-        if not any(code.said_in(each, piece) for mode, piece in PIECES if mode == each["mode"]):
+        if not any(code.had_by(each, piece) for mode, piece in PIECES if mode == each["mode"]):
             problems.append(f"{each['has']} fits no code of {each['mode']}")
         for text in (*HEALTHY, *sentences()):
-            if code.said_in(each, text):
-                problems.append(f"{each['mode']} fits {code.said_in(each, text)}")
+            if code.had_by(each, text):
+                problems.append(f"{each['mode']} fits {code.had_by(each, text)}")
     return problems
 
 

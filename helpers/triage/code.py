@@ -5,7 +5,7 @@ import re
 
 from . import known, phrases
 
-READ = 5000  # signs that are read of the beginning of a text
+BEGINNING = 5000  # signs that are read of the beginning of a text
 DEEPEST = 120  # lines of a block that are read
 BLANK = re.compile(r"\n\s*\n")
 FUNCTION = re.compile(r"\s*(?:async )?def ")
@@ -17,7 +17,7 @@ RUN = re.compile(
 
 def code_in(text: str) -> str:
     """The beginning of a text with its indentation, up to the first frame of a traceback."""
-    begun = BLANK.sub("\n", phrases.ANSI.sub("", text[:READ]).replace("\r", ""))
+    begun = BLANK.sub("\n", phrases.ANSI.sub("", text[:BEGINNING]).replace("\r", ""))
     frame = phrases.FRAME.search(begun)
     return begun[: frame.start()] if frame else begun
 
@@ -26,19 +26,19 @@ def spoken_by(text: str) -> dict[str, str]:
     """For each mode of which the code has something, what it has."""
     code, found = code_in(text), {}
     for each in entries():
-        if each["mode"] not in found and (said := said_in(each, code)):
+        if each["mode"] not in found and (said := had_by(each, code)):
             found[each["mode"]] = said
     return found
 
 
-def said_in(each: dict, code: str) -> str:
+def had_by(each: dict, code: str) -> str:
     if not any(word in code for word in each["words"].split("|")):
         return ""
     places = blocks(each["within"], code) if "within" in each else (code,)
-    match = next(filter(None, map(expression(each["has"]).search, places)), None)
-    if not match or "unless" in each and expression(each["unless"]).search(code):
+    match = next(filter(None, map(pattern(each["has"]).search, places)), None)
+    if not match or "unless" in each and pattern(each["unless"]).search(code):
         return ""
-    if "beside" in each and not expression(each["beside"]).search(code):
+    if "beside" in each and not pattern(each["beside"]).search(code):
         return ""
     return " ".join(match[0].split())
 
@@ -48,7 +48,7 @@ def blocks(within: str, code: str):
     names = "|".join(name for names in RUN.findall(code) for name in names if name)
     if "RUN" in within and not names:
         return
-    head = expression(within.replace("RUN", names))
+    head = pattern(within.replace("RUN", names))
     lines = code.split("\n")
     for number, line in enumerate(lines):
         if head.search(line):
@@ -72,7 +72,7 @@ def indent(line: str) -> int:
 
 
 @functools.lru_cache(256)
-def expression(words: str):
+def pattern(words: str):
     return re.compile(words)
 
 

@@ -19,7 +19,7 @@ READ = 1500  # signs that are read of the beginning of a text, and of its end
 WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
 FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
 # Who tells something, also where no capital is written.
-TOLD = re.compile(
+SPEAKER = re.compile(
     r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur)\b|\?"
     r"|\bi(?:'m|'ve|'d| am| have| had| was| get| got| want| need| use| used| can| do| did| tried| train| think)\b"
 )
@@ -155,7 +155,7 @@ def says_trouble(text: str) -> bool:
 
 def is_told(text: str) -> bool:
     """Whether somebody tells it, or asks: documentation says neither I nor we."""
-    return bool(TOLD.search(text))
+    return bool(SPEAKER.search(text))
 
 
 @functools.cache
