@@ -12,7 +12,7 @@ import pytest
 from helpers.base import files
 from helpers.processes import warm, zygote
 from helpers.switches import setups
-from helpers.triage import knowledge, known, likeness, told
+from helpers.triage import code, knowledge, known, likeness, told
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
@@ -89,7 +89,7 @@ def copy_project(folder: Path) -> Path:
 def forget():
     """What triage has read before an edit."""
     read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
-    read += (known.learned,)
+    read += (known.learned, code.entries)
     made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings, told.form)
     for each in (*read, *made, knowledge.everything):
         each.cache_clear()

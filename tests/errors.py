@@ -42,6 +42,8 @@ ERRORS = [
     ("fm34", "ValueError: Variable <tf.Variable 'w:0'> has `None` for gradient. Please make sure that all of your ops "
      "have a gradient defined"),
     ("fm36", "InternalError: Device GPU:1 is joining a group with size 4, but that group has size 2 (group_key=1)"),
+    ("fm40", "RuntimeError: If you are subclassing a `tf.keras.Model`, please avoid decorating overridden methods "
+     "`test_step` and `train_step` in `tf.function`."),
     ("fm37", "ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss "
      "reduction when losses are used with `tf.distribute.Strategy` outside of the built-in training loops."),
 ]  # fmt: skip
@@ -66,6 +68,10 @@ STRANGERS = [
     "TypeError: __init__() got an unexpected keyword argument 'lr'",
     "RuntimeError: You must compile your model before training/testing. Use `model.compile(optimizer, loss)`.",
     "Invalid argument: You must feed a value for placeholder tensor 'x' with dtype float",
+    "ValueError: train batch size 6 must be divisible by number of replicas 8",
+    "InvalidArgumentError: Batch size: 32 is not divisible by num_workers: 3 [Op:ExperimentalRebatchDataset]",
+    "With TF_CONFIG on both machines, InternalError: Collective Op has group_size 8 but that group has size 4",
+    "TypeError: Cannot convert a symbolic Keras input/output to a numpy array. The loss uses an Input.",
     "",
     "Hello, my code does not work, please help.",
 ]  # fmt: skip

@@ -38,6 +38,9 @@ SHARE = 0.1  # how much of it is added to a likeness
 LEAST = 0.08  # a smaller weight is left out
 OFTEN = 3  # as is a trait that fewer texts have
 DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards nothing
+# The share of descriptions that are of a mode for which confidence is fitted: in a tracker they are one in thirty, among reports
+# that are brought here because they look near two in three. The higher, the more is answered, and the more is claimed of none.
+OF_MODES = 0.6
 AS_THEY_COME = 2  # how much a report counts that nobody chose: few of those are named by a wording
 NO_MODE = likeness.NO_MODE
 
@@ -165,15 +168,21 @@ def chance_of_truth(values: np.ndarray, names: tuple, asked: list[tuple]) -> np.
     )
 
 
-def fitted(asked: list[tuple], before: dict[str, float]) -> dict[str, float]:
+def fitted(asked: list[tuple], before: dict[str, float], counts: np.ndarray) -> dict[str, float]:
     names, start = tuple(before), np.array(list(before.values()))
 
     def loss(values):
         chance = chance_of_truth(values, names, asked)
-        return -np.log(chance + 1e-9).sum() + DRAWN * (values**2).sum()
+        return -(counts * np.log(chance + 1e-9)).sum() + DRAWN * (values**2).sum()
 
     found = optimize.minimize(loss, start, method="Powell", options={"maxfev": 400}).x
     return dict(zip(names, found.round(2).tolist(), strict=True))
+
+
+def counts_of(asked: list[tuple], share: float) -> np.ndarray:
+    """How much each report counts, so that those of a mode have a share of all."""
+    of_mode = np.array([report["label"] != "none" for report, *_ in asked])
+    return len(asked) * np.where(of_mode, share / of_mode.sum(), (1 - share) / (~of_mode).sum())
 
 
 def accepted(judged: list[dict]) -> float:
@@ -212,7 +221,9 @@ def main(*paths: str):
     for name in ("BY_DESCRIPTION", "BY_ERROR"):
         weights = getattr(confidence, name)
         mine = [each for each in asked if each[-1] is weights]
-        weights.update(fitted(mine, weights))
+        found = np.mean([report["label"] != "none" for report, *_ in mine])
+        share = OF_MODES if weights is confidence.BY_DESCRIPTION else found
+        weights.update(fitted(mine, weights, counts_of(mine, share)))
         chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
         print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
     # So that a wording is as sure as it is alone.

@@ -100,6 +100,15 @@ def test_a_warning_counts_only_where_nothing_is_raised():
     assert mode_of(f"{warning}\nKeyError: 'labels'") is None
 
 
+def test_the_log_line_at_the_end_of_every_dataset_is_none():
+    ended = "OUT_OF_RANGE: End of sequence"
+    assert mode_of(f"OutOfRangeError: {ended}") == "fm42"
+    assert (
+        mode_of(f"local_rendezvous.cc:404] Local rendezvous is aborting with status: {ended}")
+        is None
+    )
+
+
 def test_the_last_of_several_errors_is_the_one():
     texts = dict(ERRORS)
     assert mode_of(f"{texts['fm08']}\n\n{texts['fm30']}") == "fm30"

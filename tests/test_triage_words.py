@@ -7,7 +7,7 @@ import pytest
 from errors import FIT
 
 from helpers.notebooks import catalog
-from helpers.triage import answer, desk, knowledge, known, likeness, told
+from helpers.triage import answer, desk, knowledge, known, likeness, phrases, told
 
 DESCRIBED = [
     ("fm37", "The loss is twice as large with two GPUs as with one."),
@@ -31,6 +31,8 @@ CUT = [
     ("fm30", '    load_model("m.h5")\n  File "keras/utils/generic_utils.py", line 147, in deserialize_keras_object\n'),
     ("fm34", '  File "tensorflow/python/keras/optimizer_v2/utils.py", line 73, in filter_empty_gradients\n    raise Val'),
     ("fm12", "ValueError: in user code:\n\n    def_function.py:502 invalid_creator_scope\n        raise ValueError("),
+    ("fm13", '  clip(grads)\n  File "clip_ops.py", line 53, in clip_by_value\n\n  File "ops.py", line 6, in convert_to_tensor'),
+    ("fm28", '    bp.write_weights(path)\n  File "bp.py", line 475, in write_weights\n    np.savez(path, parts=parts)\n'),
     ("fm31", 'RuntimeError: in user code:\n  File "distribute_lib.py", line 9, in require_replica_context'),
 ]  # fmt: skip
 
@@ -57,6 +59,54 @@ def test_what_describes_no_mode_is_none(text):
 @pytest.mark.parametrize("mode, text", CUT)
 def test_frames_are_evidence_where_the_message_is_cut_off(mode, text):
     assert answer.triage(FIT + text).mode == mode
+
+
+def test_a_traceback_without_its_error_is_no_description():
+    """Where a frame is pasted, words count as beside an error: much of them is code of others."""
+    frame = '  File "keras/engine/topology.py", line 2246, in save_weights\n    g.attrs["names"] = names\n'
+    texts = [text for _, text in DESCRIBED]
+    assert all(likeliest(f"{text}\n{frame}") < likeliest(text) for text in texts)
+    assert sum(answer.triage(f"{text}\n{frame}").mode is None for text in texts) > len(texts) / 2
+
+
+def likeliest(text: str) -> float:
+    return answer.triage(text).candidates[0].score
+
+
+def test_an_error_that_a_sentence_mentions_is_not_pasted():
+    for mentioned in (
+        "It ends with a TypeError.",
+        "a long TypeError which says nothing",
+        "`TypeError`, then",
+    ):
+        assert phrases.last_raised(mentioned) == ""
+    for pasted in (
+        "TypeError: no",
+        "TypeError",
+        "raise TypeError(",
+        "tf.errors.DataLossError: bad",
+        "TypeError    Traceback",
+    ):
+        assert phrases.last_raised(pasted)
+
+
+def test_an_error_of_a_branch_that_was_not_taken_is_not_raised():
+    """IPython shows some lines above the one that failed."""
+    above = "    2 if config is None:\n    3     raise ValueError('No model found in config.')\n    4 x = 1\n"
+    shown = f"TypeError  Traceback (most recent call last)\nsaving.py in load(f)\n{above}----> 5 model = f(x)\n"
+    ended = f"{shown}\nTypeError: __init__() got an unexpected keyword argument 'ragged'"
+    assert answer.triage(ended).mode is None
+    assert (
+        answer.triage(ended.replace("----> 5", "5").replace("3     raise", "----> 3 raise")).mode
+        == "fm27"
+    )
+
+
+def test_nobody_tells_what_documentation_says():
+    text = "The loss is too large under a strategy with several replicas"
+    assert likeness.is_told(f"My loss: {text}") and likeness.is_told(f"{text}?")
+    assert not likeness.is_told(text) and not likeness.is_told("for i in range(3): img = i")
+    assert likeliest(f"{text}, I think") > likeliest(text)
 
 
 @pytest.mark.parametrize("mode, text", CUT)

@@ -19,7 +19,7 @@ A text in which no wording proves anything is compared with all that is known by
 
 from dataclasses import asdict, dataclass
 
-from . import confidence, likeness
+from . import code, confidence, likeness
 from .knowledge import Knowledge, everything
 from .known import Wording
 from .phrases import (
@@ -88,8 +88,8 @@ def triage(text: str, knowledge: Knowledge | None = None) -> Answer:
     hints = {each.mode for each, _ in found if not each.frame} - {each.mode for each, _ in proven}
     if not proven and is_cut_off(raised):
         proven = [pair for pair in found if pair[0].frame]
-    if not proven and not raised:
-        return guess(lines, knowledge, hints, confidence.BY_DESCRIPTION)
+    if not proven and not raised and not frame(lines):
+        return guess(lines, knowledge, hints, confidence.BY_DESCRIPTION, code.spoken_by(text))
     lines = without_warnings(lines)
     if not proven:
         return guess(lines, knowledge, hints, confidence.BY_ERROR)
@@ -172,25 +172,36 @@ def upstream(fixed: str) -> str:
 # By what a text is like
 
 
-def guess(text: str, knowledge: Knowledge, hints: set, weights: dict) -> Answer:
-    """The modes whose descriptions and wordings share most with a text, none of which is proven."""
+def guess(
+    text: str, knowledge: Knowledge, hints: set, weights: dict, coded: dict[str, str] | None = None
+) -> Answer:
+    """The modes whose descriptions and wordings share most with a text, none of which is proven; `coded` is what its code has."""
+    coded = coded or {}
     near = {each.mode: each for each in likeness.likest(text, knowledge.index)}
     scores = {mode: each.score for mode, each in near.items()}
     signs = {
         "calm": not likeness.says_trouble(text),
+        "remote": not likeness.is_told(text),
         "thin": max(each.shared for each in near.values()) < confidence.FEW,
     }
-    shares = confidence.shares_of(scores, hints, signs, weights)
+    shares = confidence.shares_of(scores, {"hint": hints, "code": set(coded)}, signs, weights)
     nothing = shares.pop(None)
     likeliest = sorted(shares, key=lambda mode: -shares[mode])[:THREE]
     found = tuple(
-        Candidate(mode, round(shares[mode], 3), by_words(near[mode].words)) for mode in likeliest
+        Candidate(
+            mode, round(shares[mode], 3), by_code(coded.get(mode, "")) + by_words(near[mode].words)
+        )
+        for mode in likeliest
     )
     if 1 - nothing >= ANSWERED and found[0].score >= FIRST:
         first, share = found[0].mode, found[0].score
     else:
         first, share = None, nothing
     return Answer(first, round(share**confidence.ACCEPTED, 3), found, known=False)
+
+
+def by_code(said: str) -> str:
+    return f"its code has {quoted(said)}; " if said else ""
 
 
 def by_words(words: tuple[str, ...]) -> str:

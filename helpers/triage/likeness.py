@@ -18,6 +18,11 @@ from . import known, told
 READ = 1500  # signs that are read of the beginning of a text, and of its end
 WORD = re.compile(r"[A-Z]{2,}s?(?![a-z])|NaN|[A-Z]?[a-z]+|[A-Z]+|\d+")
 FOLDERS = re.compile(r"(?:[^\s/\\]*[/\\])+")
+# Who tells something, also where no capital is written.
+SPEAKER = re.compile(
+    r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]ur)\b|\?"
+    r"|\bi(?:'m|'ve|'d| am| have| had| was| get| got| want| need| use| used| can| do| did| tried| train| think)\b"
+)
 IDEA = "~"  # begins the name of an idea
 PAIR = 0.6  # how much a pair of neighbours counts, and
 UNSEEN = 3.0  # how much a word that is in no text of ours
@@ -146,6 +151,11 @@ def read_part(text: str) -> str:
 def says_trouble(text: str) -> bool:
     """Whether a text says that something is not as it should be, or asks."""
     return "?" in text or any(stem(word) in trouble() for word in words_in(read_part(text)))
+
+
+def is_told(text: str) -> bool:
+    """Whether somebody tells it, or asks: documentation says neither I nor we."""
+    return bool(SPEAKER.search(text))
 
 
 @functools.cache

@@ -27,13 +27,20 @@ ANSI = re.compile(
 )
 # Marks of quotations, boxes and pytest at the beginning of lines.
 MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
+# An error that a branch above the line at which IPython points would have raised: it was not.
+NOT_RAISED = re.compile(
+    r"^\d{1,6} +raise\b.*\n(?:\d{1,6} +[\"'f].*\n){0,4}(?=(?:\d{1,6}(?: .*)?\n){0,8}-{2,}> ?\d)",
+    re.MULTILINE,
+)
 RAISED = re.compile(r"\b[A-Z]\w{1,60}(?:Error|Exception|Failure)\b")
+# An error that a sentence mentions and goes on: nothing of it was pasted.
+MENTIONED = re.compile(r"[`'\"]?(?:[.,;)]+(?:\s|$)|\s+[a-z]+\b(?![:=(.]))")
 WARNED = re.compile(r"^.{0,200}\bWARNING:.*$", re.MULTILINE)
 # A frame of Python's own traceback, of a traced function, and of IPython's.
 FRAME = re.compile(
     r"File .?([^\s\"']{1,300}?).?, line (\d{1,6}), in (\S{1,80})"
     r"|([^\s\"']{1,300}\.py):(\d{1,6})[:,]? (?:in )?(\w{1,80})"
-    r"|([^\s\"']{1,300}\.py) in (\w{1,80})\("
+    r"|([^\s\"']{1,300}\.pyc?) in (\w{1,80})\("
 )
 
 # Text
@@ -45,11 +52,11 @@ def shortened(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Without colours and margins, in lines."""
+    """Without colours, margins and errors that only stand near a frame, in lines."""
     text = ANSI.sub("", shortened(text).replace("\r", "\n"))
     if "&" in text:
         text = html.unescape(text)
-    return MARGIN.sub("", text)
+    return NOT_RAISED.sub("", MARGIN.sub("", text))
 
 
 class Flat(str):
@@ -69,7 +76,9 @@ def flat(text: str) -> Flat:
 
 def last_raised(text: str) -> str:
     """The text from its last error on; empty where nothing is raised."""
-    places = [match.start() for match in RAISED.finditer(text)]
+    places = [
+        match.start() for match in RAISED.finditer(text) if not MENTIONED.match(text, match.end())
+    ]
     return text[places[-1] :] if places else ""
 
 
