@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import ROOT
@@ -38,8 +39,17 @@ SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
 KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
   const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
   return !!k && k.status === 'idle'; }"""
+# JupyterLab is loaded once: that takes longer than what is looked at.
+OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
+  shell.currentWidget.dispose();
+  await commands.execute('docmanager:open', { path }); }"""
 COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
+# `python -m`, with one import less: see helpers/base/lean.py.
+LEAN = """import runpy, sys
+from helpers.base import lean
+sys.argv.pop(0)
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)"""
 MODULES = {
     "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],
     "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
@@ -65,7 +75,7 @@ def free_port() -> int:
 
 def command(front: str, port: int, root: Path) -> list[str]:
     module, *options = MODULES[front]
-    start = [sys.executable, "-m", module, "--no-browser", f"--port={port}", *options]
+    start = [sys.executable, "-c", LEAN, module, "--no-browser", f"--port={port}", *options]
     if front == "voila":
         return [*start, f"--Voila.root_dir={root}", "--Voila.tornado_settings={}"]
     served = ["--allow-root", "--ip=127.0.0.1", "--ServerApp.port_retries=0"]
@@ -113,9 +123,10 @@ def wait_until_up(server, address: str, log: Path):
 
 def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
     """Opens a notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
-    page.goto(
-        f"{url}&reset" if name == "lab" else url
-    )  # Lab would open what the last test had open, too
+    if name == "lab" and page.url.startswith("http"):
+        page.evaluate(OPEN_INSTEAD, urlsplit(url).path.removeprefix("/lab/tree/"))
+    else:
+        page.goto(url)
     if name != "voila":
         page.wait_for_function(KERNEL_READY)
         page.locator(
