@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import ROOT, build_book, changed
+from conftest import build_book, changed
 
 from helpers import book
 from helpers.base import outcomes
@@ -169,10 +169,11 @@ def test_only_what_changed_is_written_again(project, tmp_path):
     assert set(now) == set(times)
 
 
-def test_a_broken_link_between_notebooks_stops_the_build(site, project, tmp_path):
-    """`site` has no warning; the same with one link changed has one, and that is an error."""
-    shutil.copytree(ROOT / "book", project / "book", ignore=shutil.ignore_patterns("notebooks"))
+def test_a_broken_link_between_notebooks_stops_the_build(site, tmp_path):
+    """`site` has no warning; the same with one link changed has one, and that is an error. What did not change was read."""
+    shutil.copytree(site.parent / "read", tmp_path / "read")
+    project = site.parent / "project"
     changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "(fm05_", "(fm55_")
-    done = build_book(project / "book", tmp_path / "out", "dummy")
+    done = build_book(project / "book", tmp_path, "dummy")
     assert done.returncode == 1
     assert "fm55_untracked_variable.ipynb" in done.stderr and "fm05_" not in done.stderr
