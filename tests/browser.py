@@ -44,6 +44,10 @@ KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell
 OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
   shell.currentWidget.dispose();
   await commands.execute('docmanager:open', { path }); }"""
+# Nothing turns while something is waited for: each of its frames would be painted.
+STILL = """const still = new CSSStyleSheet();
+still.replaceSync('* { animation: none !important }');
+document.adoptedStyleSheets = [still];"""
 COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
 # `python -m`, with one import less: see helpers/base/lean.py.
@@ -61,6 +65,7 @@ PATHS = {
     "notebook": "/notebooks/notebooks/",
     "voila": "/voila/render/notebooks/",
 }
+POLLING = 100  # milliseconds; without it, once for each frame, which is then painted
 TOKEN = "for-this-test-only"
 WIDTHS = {"wide": 1280, "narrow": 480}
 SCHEMES = ("light", "dark")
@@ -129,7 +134,7 @@ def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
     else:
         page.goto(url)
     if name != "voila":
-        page.wait_for_function(KERNEL_READY)
+        page.wait_for_function(KERNEL_READY, polling=POLLING)
         page.locator(
             ".jp-Cell.jp-mod-active"
         ).focus()  # it has it by itself, but for once in many times
@@ -221,7 +226,8 @@ def looks(page, name: str, scheme: str):
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     for word, width in WIDTHS.items():
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_function(f"() => ({COLUMNS})() === {1 if word == 'narrow' else 2}")
+        columns = 1 if word == "narrow" else 2
+        page.wait_for_function(f"() => ({COLUMNS})() === {columns}", polling=POLLING)
         panel = page.locator(".clinic-panel")
         panel.scroll_into_view_if_needed()
         assert panel.evaluate("each => each.scrollWidth <= each.clientWidth")

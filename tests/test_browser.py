@@ -20,6 +20,7 @@ from browser import (
     NOTEBOOK,
     PATHS,
     SCHEMES,
+    STILL,
     TOKEN,
     WIDTHS,
     by_keyboard,
@@ -90,6 +91,7 @@ def window(front, chromium):
     """One page of each front end, which shows one notebook after the other."""
     made = chromium.new_page()
     made.set_default_timeout(60_000)
+    made.add_init_script(STILL)
     yield made
     made.close()
 
