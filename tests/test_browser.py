@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from axe import violations
 from browser import (
     BOOK,
     CHROMIUM,
@@ -35,7 +36,6 @@ from browser import (
     serving,
     tab_to,
     use_filters,
-    violations,
     wait_until_up,
     write_settings,
 )
