@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from helpers.base import lean  # noqa: F401, isort: skip, first: it spares what follows a second
 from helpers import book
 from helpers.base import outcomes
 

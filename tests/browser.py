@@ -13,8 +13,10 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from axe import violations
 from conftest import ROOT
 
 CHROMIUM = (
@@ -32,14 +34,28 @@ FLAGS = [
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
+    "--js-flags=--single-threaded",  # the other core is another test's
 ]
 NOTEBOOK = "fm25_load_outside_scope.ipynb"
 SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
 KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
   const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
   return !!k && k.status === 'idle'; }"""
+# JupyterLab is loaded once: that takes longer than what is looked at.
+OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
+  shell.currentWidget.dispose();
+  await commands.execute('docmanager:open', { path }); }"""
+# Nothing turns while something is waited for: each of its frames would be painted.
+STILL = """const still = new CSSStyleSheet();
+still.replaceSync('* { animation: none !important }');
+document.adoptedStyleSheets = [still];"""
 COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
+# `python -m`, with one import less: see helpers/base/lean.py.
+LEAN = """import runpy, sys
+from helpers.base import lean
+sys.argv.pop(0)
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)"""
 MODULES = {
     "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],
     "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
@@ -50,6 +66,7 @@ PATHS = {
     "notebook": "/notebooks/notebooks/",
     "voila": "/voila/render/notebooks/",
 }
+POLLING = 100  # milliseconds; without it, once for each frame, which is then painted
 TOKEN = "for-this-test-only"
 WIDTHS = {"wide": 1280, "narrow": 480}
 SCHEMES = ("light", "dark")
@@ -65,7 +82,7 @@ def free_port() -> int:
 
 def command(front: str, port: int, root: Path) -> list[str]:
     module, *options = MODULES[front]
-    start = [sys.executable, "-m", module, "--no-browser", f"--port={port}", *options]
+    start = [sys.executable, "-c", LEAN, module, "--no-browser", f"--port={port}", *options]
     if front == "voila":
         return [*start, f"--Voila.root_dir={root}", "--Voila.tornado_settings={}"]
     served = ["--allow-root", "--ip=127.0.0.1", "--ServerApp.port_retries=0"]
@@ -113,11 +130,12 @@ def wait_until_up(server, address: str, log: Path):
 
 def open_panel(page, name: str, url: str, button: str = "button.clinic-run"):
     """Opens a notebook and runs all of its cells, by keyboard; Voila has run them before it shows anything."""
-    page.goto(
-        f"{url}&reset" if name == "lab" else url
-    )  # Lab would open what the last test had open, too
+    if name == "lab" and page.url.startswith("http"):
+        page.evaluate(OPEN_INSTEAD, urlsplit(url).path.removeprefix("/lab/tree/"))
+    else:
+        page.goto(url)
     if name != "voila":
-        page.wait_for_function(KERNEL_READY)
+        page.wait_for_function(KERNEL_READY, polling=POLLING)
         page.locator(
             ".jp-Cell.jp-mod-active"
         ).focus()  # it has it by itself, but for once in many times
@@ -209,39 +227,14 @@ def looks(page, name: str, scheme: str):
         page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     for word, width in WIDTHS.items():
         page.set_viewport_size({"width": width, "height": 1000})
-        page.wait_for_function(f"() => ({COLUMNS})() === {1 if word == 'narrow' else 2}")
+        columns = 1 if word == "narrow" else 2
+        page.wait_for_function(f"() => ({COLUMNS})() === {columns}", polling=POLLING)
         panel = page.locator(".clinic-panel")
         panel.scroll_into_view_if_needed()
         assert panel.evaluate("each => each.scrollWidth <= each.clientWidth")
         assert violations(page, OURS) == []
         keep_picture(page, f"{name}-{scheme}-{word}")
         keep_picture(panel, f"panel-{name}-{scheme}-{word}")
-
-
-# Marks each row of a table whose cells all look like cells of rows above it.
-MARK_ALIKE = """() => { const seen = new Set();
-  for (const row of document.querySelectorAll('tbody tr')) {
-    const looks = [...row.querySelectorAll('*')].map(each =>
-      [each.tagName, each.className, each.getAttribute('style'), each.getAttribute('scope')].join());
-    row.toggleAttribute('data-alike', looks.every(each => seen.has(each)));
-    looks.forEach(each => seen.add(each)); } }"""
-
-
-def violations(page, selectors=()) -> list[str]:
-    """What axe-core objects to, in the whole page or in the parts named, one line for each rule.
-
-    Of rows that look alike one is enough, and of what passes, one node: to test and describe them all takes far longer.
-    """
-    from axe_playwright_python.sync_playwright import Axe
-
-    page.evaluate(MARK_ALIKE)
-    here = [[each] for each in selectors if page.locator(each).count()]
-    context = {"exclude": [["[data-alike]"]]} | ({"include": here} if here else {})
-    found = Axe().run(page, context=context, options={"resultTypes": ["violations"]})
-    return [
-        f"{each['id']}: {each['nodes'][0]['failureSummary']} {each['nodes'][0]['html'][:200]}"
-        for each in found.response["violations"]
-    ]
 
 
 def keep_picture(shown, name: str):

@@ -113,7 +113,7 @@ def magic_shell(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The book, built as `make book` builds it: a warning is an error."""
+    """The book, built as `make book` builds it, of a copy of the project: a warning is an error."""
     pytest.importorskip(
         "myst_nb", reason="no myst-nb here; the book needs: pip install -e '.[book]'"
     )
@@ -122,7 +122,9 @@ def site(tmp_path_factory):
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            done = build_book(ROOT / "book", folder)
+            pages = ROOT / "book", copy_project(folder / "project") / "book"
+            shutil.copytree(*pages, ignore=shutil.ignore_patterns("notebooks"))
+            done = build_book(folder / "project" / "book", folder)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
             (folder / "built").touch()
     return folder / "html"

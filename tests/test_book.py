@@ -1,5 +1,6 @@
 """The book: built for real, without a warning; every page whole, every link inside it sound, nothing fetched from elsewhere."""
 
+import functools
 import json
 import re
 import shutil
@@ -8,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from conftest import ROOT, build_book, changed
+from conftest import build_book, changed
 
 from helpers import book
 from helpers.base import outcomes
@@ -23,10 +24,10 @@ LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source
 class Page(HTMLParser):
     """What a page loads by itself, where it leads, and what can be led to."""
 
-    def __init__(self, path: Path):
+    def __init__(self, text: str):
         super().__init__()
         self.loads, self.links, self.names = [], [], set()
-        self.feed(path.read_text())
+        self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
@@ -35,8 +36,11 @@ class Page(HTMLParser):
         self.links += [given["href"]] if tag == "a" and given.get("href") else []
 
 
+parsed = functools.cache(Page)
+
+
 def pages(site: Path) -> dict[Path, Page]:
-    return {path: Page(path) for path in site.rglob("*.html")}
+    return {path: parsed(path.read_text()) for path in site.rglob("*.html")}
 
 
 def fetched(site: Path) -> list[str]:
@@ -108,7 +112,7 @@ def test_no_link_is_broken(site):
 
 
 def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
-    links = Page(site / "index.html").links
+    links = parsed((site / "index.html").read_text()).links
     for name in [mode.notebook for mode in catalog.modes()] + ["notebooks/atlas.ipynb"]:
         assert name.replace(".ipynb", ".html") in links
 
@@ -116,7 +120,7 @@ def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
 def test_the_atlas_needs_no_kernel(site):
     text = (site / "notebooks" / "atlas.html").read_text()
     assert "data-filter='strategy'" in text and cards.NOTE not in text
-    assert Page(site / "notebooks" / "atlas.html").links.count("fm25_load_outside_scope.html") > 20
+    assert parsed(text).links.count("fm25_load_outside_scope.html") > 20
 
 
 @pytest.mark.parametrize(
@@ -169,10 +173,11 @@ def test_only_what_changed_is_written_again(project, tmp_path):
     assert set(now) == set(times)
 
 
-def test_a_broken_link_between_notebooks_stops_the_build(site, project, tmp_path):
-    """`site` has no warning; the same with one link changed has one, and that is an error."""
-    shutil.copytree(ROOT / "book", project / "book", ignore=shutil.ignore_patterns("notebooks"))
+def test_a_broken_link_between_notebooks_stops_the_build(site, tmp_path):
+    """`site` has no warning; the same with one link changed has one, and that is an error. What did not change was read."""
+    shutil.copytree(site.parent / "read", tmp_path / "read")
+    project = site.parent / "project"
     changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "(fm05_", "(fm55_")
-    done = build_book(project / "book", tmp_path / "out", "dummy")
+    done = build_book(project / "book", tmp_path, "dummy")
     assert done.returncode == 1
     assert "fm55_untracked_variable.ipynb" in done.stderr and "fm05_" not in done.stderr

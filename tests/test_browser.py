@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from axe import violations
 from browser import (
     BOOK,
     CHROMIUM,
@@ -20,6 +21,7 @@ from browser import (
     NOTEBOOK,
     PATHS,
     SCHEMES,
+    STILL,
     TOKEN,
     WIDTHS,
     by_keyboard,
@@ -34,7 +36,6 @@ from browser import (
     serving,
     tab_to,
     use_filters,
-    violations,
     wait_until_up,
     write_settings,
 )
@@ -85,19 +86,38 @@ def chromium():
         started.close()
 
 
-@pytest.fixture
-def browser(chromium):
-    """One browser for all tests; each page has cookies and storage of its own, and is closed."""
-    yield chromium
-    for each in chromium.contexts:
-        each.close()
-
-
-@pytest.fixture
-def page(browser):
-    made = browser.new_page(viewport={"width": WIDTHS["wide"], "height": 1000})
+@pytest.fixture(scope="module")
+def window(front, chromium):
+    """One page of each front end, which shows one notebook after the other."""
+    made = chromium.new_page()
     made.set_default_timeout(60_000)
-    return made
+    made.add_init_script(STILL)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def offline(chromium):
+    """One page for all that needs no network."""
+    made = chromium.new_page(offline=True)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(window):
+    return as_at_first(window)
+
+
+@pytest.fixture
+def reader(offline):
+    return as_at_first(offline)
+
+
+def as_at_first(page):
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": WIDTHS["wide"], "height": 1000})
+    return page
 
 
 def test_an_error_is_pasted(front, page):
@@ -156,28 +176,28 @@ def test_panel(front, page):
 ROW = "<tr><td style='color:black'>a cell</td></tr>"
 
 
-def test_the_check_for_violations_can_fail(page):
-    page.set_content(
+def test_the_check_for_violations_can_fail(reader):
+    reader.set_content(
         "<html lang='en'><title>x</title><main><h1>x</h1><img src='x.png'></main></html>"
     )
-    assert [each.split(":")[0] for each in violations(page)] == ["image-alt"]
-    assert violations(page, ["h1"]) == []
-    page.set_content(
+    assert [each.split(":")[0] for each in violations(reader)] == ["image-alt"]
+    assert violations(reader, ["h1"]) == []
+    reader.set_content(
         f"<html lang='en'><title>x</title><main><h1>x</h1><table>{ROW}{ROW.replace('black', '#eee')}{ROW}</table></main></html>"
     )
-    assert [each.split(":")[0] for each in violations(page)] == ["color-contrast"]
-    assert page.locator("[data-alike]").count() == 1
+    assert [each.split(":")[0] for each in violations(reader)] == ["color-contrast"]
+    assert reader.locator("[data-alike]").count() == 1
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_filters_of_the_atlas(browser, tmp_path, scheme):
+def test_the_filters_of_the_atlas(reader, tmp_path, scheme):
     """The page needs no server and no network."""
     atlas.write_atlas(tmp_path / "atlas.html")
-    page = browser.new_page(offline=True, color_scheme=scheme)
-    page.goto((tmp_path / "atlas.html").as_uri())
-    use_filters(page)
-    open_by_key(page)
-    assert violations(page) == []
+    reader.emulate_media(color_scheme=scheme)
+    reader.goto((tmp_path / "atlas.html").as_uri())
+    use_filters(reader)
+    open_by_key(reader)
+    assert violations(reader) == []
 
 
 def open_by_key(page):
@@ -198,23 +218,21 @@ AXED = LOOKED_AT[::2]  # each colour scheme and each width once: axe takes longe
 
 
 @pytest.mark.parametrize("name", BOOK)
-def test_pages_of_the_book(browser, site, name):
+def test_pages_of_the_book(reader, site, name):
     """Read from a folder, with no network: whole, as wide as the window, and with nothing to complain of."""
-    page = browser.new_page(offline=True)
-    page.goto((site / f"{name}.html").as_uri())
+    reader.goto((site / f"{name}.html").as_uri())
     for scheme, width in LOOKED_AT:
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": WIDTHS[width], "height": 1000})
-        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
-        assert page.locator("article").bounding_box()["width"] <= WIDTHS[width]
-        assert (scheme, width) not in AXED or violations(page) == []
-        keep_picture(page, f"book-{Path(name).name}-{scheme}-{width}")
+        reader.emulate_media(color_scheme=scheme)
+        reader.set_viewport_size({"width": WIDTHS[width], "height": 1000})
+        assert reader.evaluate("document.documentElement.scrollWidth") <= WIDTHS[width]
+        assert reader.locator("article").bounding_box()["width"] <= WIDTHS[width]
+        assert (scheme, width) not in AXED or violations(reader) == []
+        keep_picture(reader, f"book-{Path(name).name}-{scheme}-{width}")
 
 
-def test_the_book_is_searched_filtered_and_unfolded(browser, site):
+def test_the_book_is_searched_filtered_and_unfolded(chromium, site):
     """An error message, as it was printed, leads to its mode; filters and folds need no kernel."""
-    page = browser.new_page()
-    with serving(site) as address:
+    with serving(site) as address, chromium.new_page() as page:
         page.goto(f"{address}/index.html")
         page.get_by_placeholder("Search").fill(
             "numpy() is only available when eager execution is enabled"

@@ -80,10 +80,14 @@ def installed(wheel, tmp_path_factory) -> Iterator[Clinic]:
 
 
 def link_packages(own: Path):
-    """All packages of this environment but the clinic itself, however it may be installed here."""
+    """All packages of this environment but the clinic itself, however it may be installed here.
+
+    Left out, too, is the grammar that `helpers.base.lean` spares our commands; papermill and pytest start sooner without.
+    """
+    left = ("strategy_clinic", "helpers", "rfc3987_syntax")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
-        ours = path.suffix == ".pth" or path.name.startswith(("strategy_clinic", "helpers"))
-        if not ours and not (own / path.name).exists():
+        kept = path.suffix != ".pth" and not path.name.startswith(left)
+        if kept and not (own / path.name).exists():
             (own / path.name).symlink_to(path)
 
 
