@@ -11,10 +11,10 @@ from .likeness import NO_MODE
 # How fast the odds of a mode grow with its likeness, what a hint and what code of its kind add to it, and what speaks for none:
 # `none` always, the others where nothing is wrong (calm), nobody tells it (remote), or few words are in common (thin).
 # `none` decides how many descriptions are answered, and how many of none are claimed: 1.06 is nearest to reports of which three
-# in five are of a mode. At 0.2, two or three more of a hundred that are of a mode are answered, and two of a hundred that only
-# look near are claimed; of reports as they come to a tracker it claims no more.
+# in five are of a mode. At 0.8, two more of a hundred that are of a mode are answered, and of those that only look near hardly
+# more are claimed; below that, about as many.
 BY_DESCRIPTION = {
-    "sharp": 11.7, "hint": 2.5, "code": 5.0, "none": 0.2, "calm": 1.2, "remote": 1.3, "thin": 1.5
+    "sharp": 11.7, "hint": 2.5, "code": 5.0, "none": 0.8, "calm": 1.2, "remote": 1.3, "thin": 1.5
 }  # fmt: skip
 BY_ERROR = {
     "sharp": 3.7, "hint": 3.09, "code": 0.0, "none": 4.18, "calm": 0.0, "remote": 0.0, "thin": 1.14
