@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import shutil
-import socket
 import sys
 import threading
 import time
@@ -72,12 +71,6 @@ WIDTHS = {"wide": 1280, "narrow": 480}
 SCHEMES = ("light", "dark")
 DROPDOWNS = ("strategy", "devices", "save_format", "keras")
 OURS = (".clinic-panel", ".clinic-card", ".clinic-atlas")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def command(front: str, port: int, root: Path) -> list[str]:

@@ -122,9 +122,9 @@ def site(tmp_path_factory):
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            pages = ROOT / "book", copy_project(folder / "project") / "book"
-            shutil.copytree(*pages, ignore=shutil.ignore_patterns("notebooks"))
-            done = build_book(folder / "project" / "book", folder)
+            book = copy_project(folder / "project") / "book"
+            shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("notebooks"))
+            done = build_book(book, folder)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
             (folder / "built").touch()
     return folder / "html"

@@ -27,7 +27,6 @@ from browser import (
     by_keyboard,
     by_mouse,
     command,
-    free_port,
     in_the_dark,
     keep_picture,
     looks,
@@ -41,6 +40,7 @@ from browser import (
 )
 from conftest import changed, copy_project, without_tables
 
+from helpers.modes.workers import free_ports
 from helpers.records import atlas
 
 pytestmark = [pytest.mark.slow, *NEEDS]
@@ -61,7 +61,8 @@ def copied(tmp_path_factory):
 @pytest.fixture(scope="module", params=list(MODULES))
 def front(request, copied, tmp_path_factory):
     """One server of each kind, for all tests."""
-    name, port, own = request.param, free_port(), tmp_path_factory.mktemp(request.param)
+    name, own = request.param, tmp_path_factory.mktemp(request.param)
+    (port,) = free_ports(1)
     write_settings(own)
     environment = os.environ | private_folders(own)
     with open(own / "server.log", "w") as log:
