@@ -34,6 +34,12 @@ CUT = [
     ("fm13", '  clip(grads)\n  File "clip_ops.py", line 53, in clip_by_value\n\n  File "ops.py", line 6, in convert_to_tensor'),
     ("fm28", '    bp.write_weights(path)\n  File "bp.py", line 475, in write_weights\n    np.savez(path, parts=parts)\n'),
     ("fm31", 'RuntimeError: in user code:\n  File "distribute_lib.py", line 9, in require_replica_context'),
+    ("fm12", 'ValueError: in user code:\n  File "mine.py", line 6, in weighted  *\n    w = K.variable(rates)'),
+    ("fm13", '  File "towers.py", line 40, in average_gradients\n    wide = tf.expand_dims(each, 0)'),
+    ("fm15", '  File "keras/src/optimizers/loss_scale_optimizer.py", line 183, in apply\n    ops.cond(finite, on two replicas'),
+    ("fm40", '  File "optimizer_v2/utils.py", line 39, in all_reduce_sum_gradients\n    context.merge_call('),
+    ("fm42", 'OutOfRangeError  Traceback\nmine.py in fit(data)\n----> 1 model.fit(data, steps_per_epoch=9)'),
+    ("fm30", '  File "saving_api.py", line 1, in load_model\n  File "saving_lib.py", line 4, in f\n  deserialize_keras_object('),
 ]  # fmt: skip
 
 
