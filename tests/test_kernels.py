@@ -35,6 +35,17 @@ def test_set_up_has_named_the_provisioner():
     assert metadata["kernel_provisioner"]["provisioner_name"] == kernels.PROVISIONER
 
 
+def test_set_up_leaves_the_kernels_of_other_environments_alone(tmp_path, monkeypatch):
+    """As uv installs: the same file in both."""
+    own, other = tmp_path / "share/jupyter/kernels/python3/kernel.json", tmp_path / "other.json"
+    own.parent.mkdir(parents=True)
+    own.write_text("{}\n")
+    other.hardlink_to(own)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    kernels.install()
+    assert kernels.PROVISIONER in own.read_text() and other.read_text() == "{}\n"
+
+
 def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
     with kernel() as (manager, client):
         assert "helpers.processes.zygote" in " ".join(zygote_of(manager).cmdline())

@@ -18,6 +18,7 @@ try:
 except ImportError:  # jupyter_client 6 has no provisioners; worker processes need none
     AsyncKernelClient = LocalProvisioner = object
 
+from ..base.files import write_whole
 from .warm import Cold, Forked, ensure, fork, say_once
 
 PROVISIONER = "clinic-warm"
@@ -101,7 +102,8 @@ def install():
     folder.mkdir(parents=True, exist_ok=True)
     described = get_kernel_dict()
     described["metadata"] |= {"kernel_provisioner": {"provisioner_name": PROVISIONER}}
-    (folder / "kernel.json").write_text(json.dumps(described, indent=1) + "\n")
+    # A new file: uv links one file into the environments of all projects, and they would all get this one's Python.
+    write_whole(folder / "kernel.json", json.dumps(described, indent=1) + "\n")
 
 
 if __name__ == "__main__":
