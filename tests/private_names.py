@@ -16,14 +16,16 @@ OWN_TESTS = [f"tests/{name}.py" for name in ("foreign_objects", "private_names",
 SPEAKING = {"helpers/base/privates.py", *OWN_TESTS}
 INWARD = r"(?:tensorflow\.(?:python|compiler|core)|(?:tf_)?keras\.src)"
 INNER = rf"{INWARD}\b[\w.]*"
+# What a file has that uses such a name: most have nothing of it, and are not parsed.
+SIGN = re.compile(rf"(?<!\w)_(?:[A-Za-z{{]|_internal__)|{INWARD}")
 
 
 @functools.cache
-def sources(root: Path) -> dict[str, ast.Module]:
+def sources(root: Path) -> dict[str, str]:
     paths = {path for pattern in PLACES for path in root.glob(pattern)}
     named = {path.relative_to(root).as_posix(): path for path in sorted(paths)}
     return {
-        name: ast.parse(without_magics(path.read_text()))
+        name: without_magics(path.read_text())
         for name, path in named.items()
         if name not in SPEAKING
     }
@@ -40,8 +42,9 @@ def private_names_used(root: Path = ROOT) -> set[tuple[str, str]]:
     modules = {path.stem for path in root.glob("helpers/**/*.py")}
     return {
         (name, found)
-        for name, tree in sources(root).items()
-        for found in names_in(tree, modules)
+        for name, text in sources(root).items()
+        if SIGN.search(text)
+        for found in names_in(ast.parse(text), modules)
         if found not in privates.DOCUMENTED
     }
 
@@ -143,8 +146,8 @@ def of_text(text: str, modules: set) -> set[str]:
 
 
 @functools.cache
-def texts_without_comments(root: Path) -> dict[str, str]:
-    return {name: ast.unparse(tree) for name, tree in sources(root).items()}
+def without_comments(root: Path, name: str) -> str:
+    return ast.unparse(ast.parse(sources(root).get(name, "")))
 
 
 def allowed(row) -> set[tuple[str, str]]:
@@ -155,10 +158,9 @@ def allowed(row) -> set[tuple[str, str]]:
 def law(rows=ROWS, root: Path = ROOT) -> list[str]:
     """What is used and not listed, and what is listed and not used."""
     unlisted = sorted(private_names_used(root) - {each for row in rows for each in allowed(row)})
-    texts = texts_without_comments(root)
     return [f"{file} uses {name}, which is not listed" for file, name in unlisted] + [
         f"{file} no longer uses {row.what}"
         for row in rows
         for file in row.used
-        if not re.search(rf"(?<!\w){re.escape(row.sign)}(?!\w)", texts.get(file, ""))
+        if not re.search(rf"(?<!\w){re.escape(row.sign)}(?!\w)", without_comments(root, file))
     ]
