@@ -40,6 +40,11 @@ CUT = [
     ("fm40", '  File "optimizer_v2/utils.py", line 39, in all_reduce_sum_gradients\n    context.merge_call('),
     ("fm42", 'OutOfRangeError  Traceback\nmine.py in fit(data)\n----> 1 model.fit(data, steps_per_epoch=9)'),
     ("fm30", '  File "saving_api.py", line 1, in load_model\n  File "saving_lib.py", line 4, in f\n  deserialize_keras_object('),
+    ("fm17", '  File "tpu_context.py", line 442, in is_running_on_cpu\n    self._validate_tpu_configuration()'),
+    ("fm06", "Caused by op 'save/Assign_29', defined at:\n  File \"saver.py\", line 428, in _AddRestoreOps"),
+    ("fm15", '  File "mirrored_run.py", line 387, in run\n  File "td3.py", line 316, in _train\n    tf.cond('),
+    ("fm30", '    m = load_model(path, custom_objects=mine)\n  File "keras/models.py", line 388, in load_model'),
+    ("fm30", '    load_model(path)\n  File "models.py", line 274, in load_model\n    sample_weight_mode=sample_weight_mode)'),
 ]  # fmt: skip
 
 

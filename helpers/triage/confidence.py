@@ -14,7 +14,7 @@ from .likeness import NO_MODE
 # in five are of a mode. At 0.8, two more of a hundred that are of a mode are answered, and of those that only look near hardly
 # more are claimed; below that, about as many.
 BY_DESCRIPTION = {
-    "sharp": 11.7, "hint": 2.5, "code": 5.0, "none": 0.8, "calm": 1.2, "remote": 1.3, "thin": 1.5
+    "sharp": 9.58, "hint": 0.88, "code": 4.16, "none": 0.8, "calm": 1.77, "remote": 0.46, "thin": 0.05
 }  # fmt: skip
 BY_ERROR = {
     "sharp": 3.7, "hint": 3.09, "code": 0.0, "none": 4.18, "calm": 0.0, "remote": 0.0, "thin": 1.14
@@ -23,7 +23,7 @@ BY_ERROR = {
 BY_WORDING = {"known": 2.13, "speaks": 5.28}
 SUREST = 0.95  # likeness alone is never surer
 # The power that makes a share how often the answer is right: more often, for a second answer may be as right.
-ACCEPTED = 0.56
+ACCEPTED = 0.79
 FEW = 3  # a text that has fewer words in common with any mode is thin
 
 
