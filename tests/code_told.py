@@ -37,7 +37,7 @@ PIECES = [
     ("fm14", "second = copy.deepcopy(first)"),
     ("fm14", "second = keras.models.clone_model(first)"),
     ("fm05", "for n in sizes:\n    self.blocks.append(layers.Dense(n))"),
-    ("fm05", "class Net(keras.Model):\n    def __init__(self):\n        self.u = self.add_weight('u', [4])\nnet.save_weights('w.h5')"),
+    ("fm05", "class Net(Model):\n    def __init__(self):\n        self.u = self.add_weight('u', [4])\nnet.save_weights('w.h5')"),
     ("fm06", "model.load_weights('w.h5', by_name=True)"),
     ("fm08", "saver.restore(sess, 'run/model.ckpt-10.index')"),
     ("fm35", "class Net(Model):\n    pass\nnet = Net()\ntf.train.Checkpoint(net=net).restore(path)\nprint(net.predict(x))"),

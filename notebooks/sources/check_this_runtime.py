@@ -15,8 +15,8 @@ machine.show()
 # %% [markdown]
 # ## What is to be checked
 #
-# One mode takes about half a minute. Name several, such as `fm01 fm25`; on a TPU fm16 says most. `all` takes them all, half an hour
-# or more on a small machine. The stop button stops it, and nothing here is changed by it. `keras` is 2 or 3.
+# One mode takes about half a minute. You may name several, such as `fm01 fm25`; on a TPU fm16 says most. `all` takes them all,
+# half an hour or more on a small machine. The stop button stops it, and nothing here is changed by it. `keras` is 2 or 3.
 
 # %%
 modes = "fm01"
