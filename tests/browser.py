@@ -90,7 +90,6 @@ def private_folders(folder: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
         "IPYTHONDIR": str(folder / "ipython"),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
     }
 
 

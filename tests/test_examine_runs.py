@@ -182,8 +182,8 @@ WITH_SERVERS = f"""
 """
 
 
-def test_a_program_that_asks_for_servers_gets_them(examined):
-    status, told = examined(WITH_SERVERS, "--devices", "1")
+def test_a_program_that_asks_for_servers_gets_them(forked):
+    status, told = forked(WITH_SERVERS, "--devices", "1")
     assert (status, told["findings"]) == (0, [])
     assert [each["ended"] for each in told["runs"]] == ["finished"] + ["stopped"] * 3
 
