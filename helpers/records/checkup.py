@@ -76,7 +76,7 @@ class Download:
     def __init__(self, record: dict):
         self.record = record
         self.name = f"{record['runtime']}.json"
-        self.holds = f"{len(record['verdicts'])} verdicts of {len(record['modes'])} modes"
+        self.holds = f"verdicts: {len(record['verdicts'])}, modes: {len(record['modes'])}"
 
     def __repr__(self):
         return f"{self.name}: {self.holds}"
