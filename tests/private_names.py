@@ -16,16 +16,14 @@ OWN_TESTS = [f"tests/{name}.py" for name in ("foreign_objects", "private_names",
 SPEAKING = {"helpers/base/privates.py", *OWN_TESTS}
 INWARD = r"(?:tensorflow\.(?:python|compiler|core)|(?:tf_)?keras\.src)"
 INNER = rf"{INWARD}\b[\w.]*"
-# What a file has that uses such a name: most have nothing of it, and are not parsed.
-SIGN = re.compile(rf"(?<!\w)_(?:[A-Za-z{{]|_internal__)|{INWARD}")
 
 
 @functools.cache
-def sources(root: Path) -> dict[str, str]:
+def sources(root: Path) -> dict[str, ast.Module]:
     paths = {path for pattern in PLACES for path in root.glob(pattern)}
     named = {path.relative_to(root).as_posix(): path for path in sorted(paths)}
     return {
-        name: without_magics(path.read_text())
+        name: ast.parse(without_magics(path.read_text()))
         for name, path in named.items()
         if name not in SPEAKING
     }
@@ -42,9 +40,8 @@ def private_names_used(root: Path = ROOT) -> set[tuple[str, str]]:
     modules = {path.stem for path in root.glob("helpers/**/*.py")}
     return {
         (name, found)
-        for name, text in sources(root).items()
-        if SIGN.search(text)
-        for found in names_in(ast.parse(text), modules)
+        for name, tree in sources(root).items()
+        for found in names_in(tree, modules)
         if found not in privates.DOCUMENTED
     }
 
@@ -55,9 +52,9 @@ def is_private(name: str) -> bool:
 
 def names_in(tree, modules: set[str]) -> set[str]:
     own, found = own_names(tree), set()
-    texts = [each for each in ast.walk(tree) if isinstance(each, ast.JoinedStr)]
+    texts = [each for each in nodes(tree) if isinstance(each, ast.JoinedStr)]
     parts = {id(each) for text in texts for each in text.values}
-    for node in (each for each in ast.walk(tree) if id(each) not in parts):
+    for node in (each for each in nodes(tree) if id(each) not in parts):
         if isinstance(node, ast.Attribute):
             found |= of_attribute(node, own, modules)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -71,14 +68,20 @@ def names_in(tree, modules: set[str]) -> set[str]:
 
 def own_names(tree) -> set[str]:
     """What this file defines, and so may use."""
-    functions = {each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
+    functions = {each.name for each in nodes(tree) if isinstance(each, ast.FunctionDef)}
     stored = [each for each in attributes(tree) if not isinstance(each.ctx, ast.Load)]
     return functions | {each.attr for each in stored if is_self(each.value)}
 
 
 @functools.cache
 def attributes(tree) -> list:
-    return [each for each in ast.walk(tree) if isinstance(each, ast.Attribute)]
+    return [each for each in nodes(tree) if isinstance(each, ast.Attribute)]
+
+
+@functools.cache
+def nodes(tree) -> list:
+    """All of a file: walking takes longer than what is then asked of each."""
+    return list(ast.walk(tree))
 
 
 def dotted(node) -> str:
@@ -147,7 +150,8 @@ def of_text(text: str, modules: set) -> set[str]:
 
 @functools.cache
 def without_comments(root: Path, name: str) -> str:
-    return ast.unparse(ast.parse(sources(root).get(name, "")))
+    tree = sources(root).get(name)
+    return ast.unparse(tree) if tree else ""
 
 
 def allowed(row) -> set[tuple[str, str]]:

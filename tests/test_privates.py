@@ -82,6 +82,7 @@ UNLISTED = {
     "privates.replace(made, '_hidden', 1)": "_hidden",
     "class Ours(Theirs):\n    def _hidden(self): pass": "_hidden",
     "from tensorflow.python.eager import hidden": "tensorflow.python.eager.hidden",
+    "from tensorflow import python": "tensorflow.python",
     "import keras.src.hidden as h": "keras.src.hidden",
     "from ipykernel import _hidden": "ipykernel._hidden",
     "tf_keras.src.hidden": "tf_keras.src.hidden",
