@@ -11,8 +11,8 @@ lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
 test: .venv/test
-	$(BIN)/ruff check helpers notebooks tests *.py
-	$(BIN)/ruff format --check helpers notebooks tests *.py
+	$(BIN)/ruff check helpers tests
+	$(BIN)/ruff format --check helpers tests
 	$(SIDE_BY_SIDE) --durations 10 --nbval tests notebooks
 
 # An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
@@ -40,7 +40,7 @@ install = $(1)/bin/pip install -q --no-compile uv \
 	$(call install,.venv,-c requirements.lock -e '.$(EXTRAS_$(@F))')
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
-	$(BIN)/python -m helpers.processes.kernels
+	$(BIN)/python -m strategy_clinic.processes.kernels
 	touch .venv/lab $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
@@ -48,13 +48,13 @@ COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 
 lock: .venv/test
 	$(COMPILE) --extra test --extra book --extra compile -o requirements.lock
 	$(COMPILE) -c requirements.lock -o binder/requirements.txt
-	$(BIN)/python -m helpers.base.project
+	$(BIN)/python -m strategy_clinic.base.project
 
 # The oldest supported versions, in an environment of their own.
 oldest: tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	$(call install,.venv-oldest,-c tests/oldest.txt -e '.[test]')
-	.venv-oldest/bin/python -m helpers.processes.kernels
+	.venv-oldest/bin/python -m strategy_clinic.processes.kernels
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 

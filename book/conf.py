@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from helpers.base import lean  # noqa: F401, isort: skip, first: it spares what follows a second
-from helpers import book
-from helpers.base import outcomes
+from strategy_clinic.base import lean  # noqa: F401, isort: skip, first: it spares what follows a second
+from strategy_clinic import book
+from strategy_clinic.base import outcomes
 
 book.prepare(Path(__file__).parent / "notebooks")
 

@@ -50,7 +50,7 @@ still.replaceSync('* { animation: none !important }');
 document.adoptedStyleSheets = [still];"""
 COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
-# `python -m`, with one import less: see helpers/base/lean.py.
+# `python -m`, with one import less: see helpers/strategy_clinic/base/lean.py.
 LEAN = """import runpy, sys
 from helpers.base import lean
 sys.argv.pop(0)

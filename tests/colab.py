@@ -9,7 +9,7 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
-from helpers.processes import warm
+from strategy_clinic.processes import forkserver_client
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -78,13 +78,15 @@ WARM = [path for path in NOTEBOOKS if path not in COLD]
 
 def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
     """What became of a notebook's cells, all of them, in IPython; TensorFlow is there when they begin."""
-    path = warm.ensure(sys.executable, environment)
+    path = forkserver_client.ensure(sys.executable, environment)
     # Not first, since the notebook is to find what was installed.
     places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
     command = [sys.executable, "-P", "-m", "cells_of", str(notebook), str(folder / "answer")]
     with open(folder / "log", "w+") as log:
         streams = [log.fileno()] * 3
-        ended = warm.fork(path, command, environment | {"PYTHONPATH": places}, str(folder), streams)
+        ended = forkserver_client.fork(
+            path, command, environment | {"PYTHONPATH": places}, str(folder), streams
+        )
         try:
             assert ended.wait(300) == 0, (folder / "log").read_text()
         finally:

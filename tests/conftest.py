@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-
-from helpers.base import files
-from helpers.processes import warm, zygote
-from helpers.switches import setups
-from helpers.triage import code, knowledge, known, likeness, told
+from strategy_clinic.base import files
+from strategy_clinic.processes import forkserver, forkserver_client
+from strategy_clinic.setups import parameters
+from strategy_clinic.triage import code_patterns, similarity, strip_code, wording_index, wordings
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
@@ -28,13 +27,13 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def started():
     """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
-    setups.enter(setups.Setup("default", 1))
+    parameters.enter(parameters.Setup("default", 1))
 
 
 @pytest.fixture
 def tensorflow(started, monkeypatch):
     """As in a kernel: TensorFlow is ready, and other processes are forked where they can be."""
-    monkeypatch.setenv(warm.ZYGOTE, warm.warm() or "")
+    monkeypatch.setenv(forkserver_client.ZYGOTE, forkserver_client.warm() or "")
 
 
 @pytest.fixture
@@ -43,8 +42,11 @@ def short_folder(monkeypatch, tmp_path):
 
     What these processes hold is no matter, so they get a TensorFlow that is imported at once.
     """
-    monkeypatch.delenv(warm.ZYGOTE, raising=False)
-    for name in ("tensorflow", *(each for each in zygote.PRELOAD if each.startswith("tensorflow"))):
+    monkeypatch.delenv(forkserver_client.ZYGOTE, raising=False)
+    for name in (
+        "tensorflow",
+        *(each for each in forkserver.PRELOAD if each.startswith("tensorflow")),
+    ):
         module = tmp_path / "empty" / Path(*name.split(".")) / "__init__.py"
         module.parent.mkdir(parents=True)
         module.touch()
@@ -88,10 +90,21 @@ def copy_project(folder: Path) -> Path:
 
 def forget():
     """What triage has read before an edit."""
-    read = (known.declared_modes, known.wordings, known.described, known.read_vocabulary)
-    read += (known.learned, code.entries)
-    made = (likeness.trouble, likeness.vocabulary, likeness.stem, likeness.endings, told.form)
-    for each in (*read, *made, knowledge.everything):
+    read = (
+        wordings.declared_modes,
+        wordings.wordings,
+        wordings.described,
+        wordings.read_vocabulary,
+    )
+    read += (wordings.learned, code_patterns.entries)
+    made = (
+        similarity.trouble,
+        similarity.vocabulary,
+        similarity.stem,
+        similarity.endings,
+        strip_code.form,
+    )
+    for each in (*read, *made, wording_index.everything):
         each.cache_clear()
 
 
@@ -99,14 +112,13 @@ def forget():
 def magic_shell(tmp_path, monkeypatch):
     """IPython with `%%examine`, in a folder of its own: a cell is examined in a copy of the folder that one is in."""
     from IPython.core.interactiveshell import InteractiveShell
-
-    from helpers.examine.faces import magic
+    from strategy_clinic.examiner.frontends import ipython_magic
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    monkeypatch.setattr(magic, "FAILED", set())
+    monkeypatch.setattr(ipython_magic, "FAILED", set())
     made = InteractiveShell()
-    made.run_line_magic("load_ext", "helpers")
+    made.run_line_magic("load_ext", "strategy_clinic")
     yield made
     made.run_line_magic("unload_ext", "helpers")
 

@@ -10,9 +10,8 @@ import tempfile
 from pathlib import Path
 
 from pasted import asked_in_process
-
-from helpers.base.statements import needed, one_import_each, unparsed
-from helpers.processes import ask
+from strategy_clinic.base.free_names import needed, one_import_each, unparsed
+from strategy_clinic.processes import request_reply
 
 
 def script(source: str, experiment: str, step: str) -> str:
@@ -32,8 +31,8 @@ def complaints(scripts: list[str]) -> list[str]:
 
 
 def main():
-    question = ask.question()
-    ask.reply(question["answer"], [complaint(Path(each)) for each in question["scripts"]])
+    question = request_reply.question()
+    request_reply.reply(question["answer"], [complaint(Path(each)) for each in question["scripts"]])
 
 
 def complaint(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Facts as the observer writes them, and how a program with servers begins, for the tests of the examiner."""
 
-from helpers.examine.facts import Observation
-from helpers.examine.rules import findings
+from strategy_clinic.examiner.recording import Observation
+from strategy_clinic.examiner.rules import findings
 
 LINE = [["/program/train.py", 7, "main"]]
 OTHER = [["/program/train.py", 20, "main"]]

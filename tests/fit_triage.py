@@ -25,10 +25,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import prose
 import raised
 import score_triage
-
-from helpers.base import files
-from helpers.triage import confidence, known, likeness, phrases, told
-from helpers.triage.knowledge import everything
+from strategy_clinic.base import files
+from strategy_clinic.triage import calibration, phrases, similarity, strip_code, wordings
+from strategy_clinic.triage.wording_index import everything
 
 CALM = 10  # one of so many sentences of prose that the laws do not use stands for what is pasted and is no report
 ORDINARY = 0.4  # how much ordinary prose counts in what is taught
@@ -42,7 +41,7 @@ DRAWN = 0.01  # how strongly the weights of confidence.py are drawn towards noth
 # that are brought here because they look near two in three. The higher, the more is answered, and the more is claimed of none.
 OF_MODES = 0.6
 AS_THEY_COME = 2  # how much a report counts that nobody chose: few of those are named by a wording
-NO_MODE = likeness.NO_MODE
+NO_MODE = similarity.NO_MODE
 
 
 def read(paths: tuple[str, ...]) -> list[dict]:
@@ -61,14 +60,14 @@ def part_of(report: dict) -> int:
 
 
 def traits_of(text: str, rarity: dict) -> dict[str, float]:
-    return likeness.weights_in(told.in_prose(text), rarity)
+    return similarity.weights_in(strip_code.in_prose(text), rarity)
 
 
 def own_texts() -> list[tuple]:
     knowledge = everything()
     return [
         (traits_of(text, knowledge.index.rarity), mode or NO_MODE, weight)
-        for mode, text, weight in likeness.texts_of(knowledge.entries)
+        for mode, text, weight in similarity.texts_of(knowledge.entries)
     ]
 
 
@@ -92,13 +91,13 @@ def taught_by(texts: list[tuple]) -> dict[str, dict[str, float]]:
     often = np.flatnonzero(np.asarray((table > 0).sum(axis=0))[0] >= OFTEN)
     model = LogisticRegression(C=FREE, max_iter=200, tol=1e-3)
     model.fit(table[:, often], modes, sample_weight=counts)
-    every = [likeness.ALWAYS, *names.get_feature_names_out()[often]]
+    every = [similarity.ALWAYS, *names.get_feature_names_out()[often]]
     weights = SHARE * np.hstack([model.intercept_[:, None], model.coef_])
     found = {}
     for trait, column in zip(every, weights.T, strict=True):
-        told = zip(model.classes_, column.tolist(), strict=True)
+        speaking = zip(model.classes_, column.tolist(), strict=True)
         least = LEAST if trait else 0
-        if kept := {mode: round(each, 2) for mode, each in told if abs(each) > least}:
+        if kept := {mode: round(each, 2) for mode, each in speaking if abs(each) > least}:
             found[trait] = kept
     return found
 
@@ -108,17 +107,17 @@ def taught_by(texts: list[tuple]) -> dict[str, dict[str, float]]:
 
 def asked_of(report: dict):
     """What `guess` weighs for a report; nothing where a wording answers."""
-    asked, shares_of = [], confidence.shares_of
+    asked, shares_of = [], calibration.shares_of
 
     def watched(*what):
         asked.append(what)
         return shares_of(*what)
 
-    confidence.shares_of = watched
+    calibration.shares_of = watched
     try:
         found = score_triage.judge(report)["answer"]
     finally:
-        confidence.shares_of = shares_of
+        calibration.shares_of = shares_of
     return None if found.known else asked[-1]
 
 
@@ -127,7 +126,7 @@ def left_out(reports: list[dict], taught: list[dict], ask) -> list[tuple]:
     found = []
     for report in reports:
         part = PARTS if report.get("judged") else part_of(report)
-        known.learned = lambda part=part: taught[part]
+        wordings.learned = lambda part=part: taught[part]
         found.append((report, ask(report)))
     return found
 
@@ -139,8 +138,8 @@ def named_by_wording(report: dict):
     if not found.known or found.mode is None:
         return None
     text = phrases.without_warnings(phrases.clean(report["text"]))
-    speaks = likeness.spoken_for(text, everything().index)
-    more = confidence.more_than_none(found.mode, speaks)
+    speaks = similarity.spoken_for(text, everything().index)
+    more = calibration.more_than_none(found.mode, speaks)
     right = found.mode in score_triage.wanted(report)
     return found.confidence, more, right, AS_THEY_COME if report.get("judged") else 1
 
@@ -163,7 +162,7 @@ def chance_of_truth(values: np.ndarray, names: tuple, asked: list[tuple]) -> np.
         [
             sum(shares.get(mode, 0) for mode in score_triage.wanted(report))
             for report, scores, hints, signs, _ in asked
-            for shares in [confidence.shares_of(scores, hints, signs, weights)]
+            for shares in [calibration.shares_of(scores, hints, signs, weights)]
         ]
     )
 
@@ -200,7 +199,7 @@ def accepted(judged: list[dict]) -> float:
 
 def write(taught: dict[str, dict[str, float]]):
     lines = [f"{json.dumps(trait)}: {json.dumps(taught[trait])}" for trait in sorted(taught)]
-    path = files.helpers() / "triage" / "learned.json"
+    path = files.package() / "triage" / "learned.json"
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{len(taught)} traits, {path.stat().st_size} bytes")
 
@@ -219,22 +218,22 @@ def main(*paths: str):
     ]
     asked = [(report, *what) for report, what in left_out(reports, taught, asked_of) if what]
     for name in ("BY_DESCRIPTION", "BY_ERROR"):
-        weights = getattr(confidence, name)
+        weights = getattr(calibration, name)
         mine = [each for each in asked if each[-1] is weights]
         found = np.mean([report["label"] != "none" for report, *_ in mine])
-        share = OF_MODES if weights is confidence.BY_DESCRIPTION else found
+        share = OF_MODES if weights is calibration.BY_DESCRIPTION else found
         weights.update(fitted(mine, weights, counts_of(mine, share)))
         chance = chance_of_truth(np.array(list(weights.values())), tuple(weights), mine)
         print(f"{name} = {json.dumps(weights)}  # {len(mine)}, by {-np.log(chance).mean():.3f}")
     # So that a wording is as sure as it is alone.
-    confidence.BY_WORDING = {"known": 99, "speaks": 0}
+    calibration.BY_WORDING = {"known": 99, "speaks": 0}
     named = [each for _, each in left_out(reports + others, taught, named_by_wording) if each]
-    confidence.BY_WORDING = believed(named)
-    print(f"BY_WORDING = {json.dumps(confidence.BY_WORDING)}  # {len(named)}")
-    confidence.ACCEPTED = 1
+    calibration.BY_WORDING = believed(named)
+    print(f"BY_WORDING = {json.dumps(calibration.BY_WORDING)}  # {len(named)}")
+    calibration.ACCEPTED = 1
     judged = [each for _, each in left_out(reports, taught, score_triage.judge)]
-    confidence.ACCEPTED = accepted(judged)
-    print(f"ACCEPTED = {confidence.ACCEPTED}")
+    calibration.ACCEPTED = accepted(judged)
+    print(f"ACCEPTED = {calibration.ACCEPTED}")
     judged = [each for _, each in left_out(reports + others, taught, score_triage.judge)]
     for path in (*paths[:at], *paths[at + 1 :], ""):
         print(f"left out of {path or 'all'}:")

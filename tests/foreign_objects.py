@@ -13,13 +13,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from helpers.base import privates
-from helpers.base.refusals import Unavailable
-from helpers.compiler import libtpu
-from helpers.examine.observe import variables
-from helpers.processes import leftovers
-from helpers.switches import strategies, tpu
+from strategy_clinic.base import private_names
+from strategy_clinic.base.errors import Unavailable
+from strategy_clinic.compiler import libtpu
+from strategy_clinic.observer import variables
+from strategy_clinic.processes import temp_files
+from strategy_clinic.setups import strategies, tpu
 
 
 def having(names):
@@ -36,7 +35,7 @@ def function(**options):
 def strategy_as_made():
     """TPUStrategy before we set anything."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(privates, "replace", lambda *_: None)
+        patch.setattr(private_names, "replace", lambda *_: None)
         return tpu.strategy()
 
 
@@ -111,7 +110,7 @@ def attributes_of_operations():
 def compiled_function():
     from tensorflow.compiler.xla.service import hlo_pb2
 
-    lower = privates.read(function(jit_compile=True), "experimental_get_compiler_ir")()
+    lower = private_names.read(function(jit_compile=True), "experimental_get_compiler_ir")()
     assert hlo_pb2.HloModuleProto.FromString(lower(stage="hlo_serialized")).computations
     return having(["experimental_get_compiler_ir", "hlo_serialized"])
 
@@ -159,7 +158,7 @@ def autograph_file():
         return x
 
     file = Path(tf.autograph.to_graph(plain).__code__.co_filename).name
-    return having([leftovers.AUTOGRAPH] if fnmatch(file, leftovers.AUTOGRAPH) else [])
+    return having([temp_files.AUTOGRAPH] if fnmatch(file, temp_files.AUTOGRAPH) else [])
 
 
 def eager_context():
@@ -178,7 +177,7 @@ def shell():
 
 def failed_cell():
     """A cell that raises what we raise says one sentence and nothing else."""
-    code = "from helpers.base.refusals import Refused\nraise Refused('one sentence')"
+    code = "from strategy_clinic.base.errors import UserError\nraise UserError('one sentence')"
     with contextlib.redirect_stdout(io.StringIO()) as said:
         shell().run_cell(code)
     return having(["_render_traceback_"] if said.getvalue().strip() == "one sentence" else [])

@@ -45,5 +45,5 @@ def end_warm(folder: Path):
     """The warm process would wait minutes for somebody else."""
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if "helpers.processes.zygote" in words and str(folder) in " ".join(words):
+        if "strategy_clinic.processes.forkserver" in words and str(folder) in " ".join(words):
             process.terminate()

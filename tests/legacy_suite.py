@@ -9,10 +9,9 @@ import tempfile
 from pathlib import Path
 
 import tensorflow as tf
+from strategy_clinic import Setup, build_strategy
+from strategy_clinic.setups import formats
 from tf_keras.src.distribute import model_combinations, saved_model_test_base
-
-from helpers import Setup, build_strategy
-from helpers.switches import formats
 
 PLACES = {"default": None, "mirrored x2": 2, "mirrored x4": 4}
 MODEL = model_combinations.simple_sequential_model

@@ -13,8 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from helpers.base import files
-from helpers.processes import ask, warm
+from strategy_clinic.base import files
+from strategy_clinic.processes import forkserver_client, request_reply
 
 SECONDS = 120
 RAISES = re.compile(r"#\s+(\w*(?:Error|Exception|Failure|Interrupt))(?:: (.+))?$")
@@ -69,18 +69,22 @@ def asked_in_process(module: str, question: dict, place: Path, given: dict):
         **given,
     }
     question = question | {"answer": str(place / "answer")}
-    process = ask.asked(module, question, environment, place / "log", warm.warm())
+    process = request_reply.asked(
+        module, question, environment, place / "log", forkserver_client.warm()
+    )
     try:
         deadline = time.monotonic() + SECONDS
-        return ask.answer_of(process, place / "answer", deadline, place / "log", "the script")
+        return request_reply.answer_of(
+            process, place / "answer", deadline, place / "log", "the script"
+        )
     finally:
-        ask.put_down(process)
+        request_reply.put_down(process)
 
 
 def main():
-    question = ask.question()
+    question = request_reply.question()
     os.chdir(Path(question["script"]).parent)
-    from helpers.switches import runtime, tpu
+    from strategy_clinic.setups import runtime, tpu
 
     runtime.start_tensorflow()
     import tensorflow as tf
@@ -94,8 +98,8 @@ def main():
         tpu.strategy()  # whose class is made from TensorFlow's own
         tf.distribute.TPUStrategy = lambda *given, **named: tpu.strategy()
         tf.distribute.cluster_resolver.TPUClusterResolver.connect = lambda *given, **named: None
-    sys.modules["helpers"] = None  # from here on there is TensorFlow only
-    ask.reply(question["answer"], outcome(Path(question["script"])))
+    sys.modules["strategy_clinic"] = None  # from here on there is TensorFlow only
+    request_reply.reply(question["answer"], outcome(Path(question["script"])))
 
 
 def use_two_devices(tf):

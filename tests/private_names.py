@@ -6,14 +6,19 @@ import re
 import textwrap
 from pathlib import Path
 
-from helpers.base import privates
-from helpers.base.privates import ROWS
+from strategy_clinic.base import private_names
+from strategy_clinic.base.private_names import ROWS
 
 ROOT = Path(__file__).parents[1]
-PLACES = ("helpers/**/*.py", "helpers/**/*.ipy", "notebooks/sources/*.py", "tests/*.py")
+PLACES = (
+    "helpers/**/*.py",
+    "helpers/**/*.ipy",
+    "helpers/strategy_clinic/modes/*/page.py",
+    "tests/*.py",
+)
 OWN_TESTS = [f"tests/{name}.py" for name in ("foreign_objects", "private_names", "test_privates")]
 # These speak of the names, and lean on none.
-SPEAKING = {"helpers/base/privates.py", *OWN_TESTS}
+SPEAKING = {"helpers/strategy_clinic/base/private_names.py", *OWN_TESTS}
 INWARD = r"(?:tensorflow\.(?:python|compiler|core)|(?:tf_)?keras\.src)"
 INNER = rf"{INWARD}\b[\w.]*"
 
@@ -42,7 +47,7 @@ def private_names_used(root: Path = ROOT) -> set[tuple[str, str]]:
         (name, found)
         for name, tree in sources(root).items()
         for found in names_in(tree, modules)
-        if found not in privates.DOCUMENTED
+        if found not in private_names.DOCUMENTED
     }
 
 

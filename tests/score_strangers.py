@@ -24,10 +24,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.examine.facts import Finding
-from helpers.examine.runs import examination
-from helpers.examine.runs.launch import Case
-from helpers.processes import warm
+from strategy_clinic.examiner.recording import Finding
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.sandbox import Case
+from strategy_clinic.processes import forkserver_client
 
 HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
 LICENCES = ("Apache-2.0", "MIT", "BSD")
@@ -131,8 +131,8 @@ def examine(stranger: Stranger, keras: int) -> Score:
         empty.mkdir()
         (folder / "train.py").write_text(stranger.text)
         options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
-        program = Case(("train.py",), folder, warm=warm.warm(), **options)
-        found = examination.examined(program, COUNTS, lambda line: None, stranger.restart)
+        program = Case(("train.py",), folder, warm=forkserver_client.warm(), **options)
+        found = plan.examined(program, COUNTS, lambda line: None, stranger.restart)
     seconds = time.monotonic() - began
     return Score(stranger, keras, tuple(found.findings), ended(found), seconds)
 

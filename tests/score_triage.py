@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from helpers.triage import answer, known, phrases
-from helpers.triage.knowledge import Knowledge
+from strategy_clinic.triage import classify, phrases, wordings
+from strategy_clinic.triage.wording_index import Knowledge
 
 # Labels of reports that were none of the modes when they were labelled, and are one now.
 NEW = {
@@ -51,19 +51,19 @@ def known_without(source: str) -> Knowledge:
     """Everything, less what only reports of the same repository have taught; nobody's repository takes nothing away."""
     repository = source.split("#")[0]
     taught = (
-        each.origin == "seen" and not set(each.seen) - {repository} for each in known.wordings()
+        each.origin == "seen" and not set(each.seen) - {repository} for each in wordings.wordings()
     )
     return without(frozenset(number for number, only in enumerate(taught) if only))
 
 
 @functools.cache
 def without(left_out: frozenset) -> Knowledge:
-    entries = enumerate(known.wordings())
+    entries = enumerate(wordings.wordings())
     return Knowledge(tuple(each for number, each in entries if number not in left_out))
 
 
 def judge(report: dict) -> dict:
-    found = answer.triage(report["text"], known_without(report.get("source", "")))
+    found = classify.triage(report["text"], known_without(report.get("source", "")))
     first = [each.mode for each in found.candidates][:3]
     right = found.mode in wanted(report)
     return {

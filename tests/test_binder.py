@@ -8,10 +8,9 @@ import sys
 
 import pytest
 from conftest import ROOT, changed
-
-from helpers.base import project
-from helpers.notebooks import sources
-from helpers.processes import jobs
+from strategy_clinic.base import project
+from strategy_clinic.processes import notebook_job
+from strategy_clinic.rendering import sources
 
 pytestmark = pytest.mark.slow
 
@@ -136,7 +135,7 @@ def test_a_kernel_stays_below_what_binder_promises(tmp_path, name):
     notebook.cells.append(nbformat.v4.new_code_cell(PEAK))
     nbformat.write(notebook, tmp_path / "in.ipynb")
     done = papermill.execute_notebook(
-        tmp_path / "in.ipynb", tmp_path / "out.ipynb", **jobs.papermill_options(tmp_path)
+        tmp_path / "in.ipynb", tmp_path / "out.ipynb", **notebook_job.papermill_options(tmp_path)
     )
     peak = int(done.cells[-1].outputs[0].text) * 1024
     assert GIB / 10 < peak < PROMISED

@@ -10,11 +10,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from conftest import build_book, changed
-
-from helpers import book
-from helpers.base import outcomes
-from helpers.notebooks import catalog, sources
-from helpers.panel import cards
+from strategy_clinic import book
+from strategy_clinic.base import outcomes
+from strategy_clinic.panel import cards
+from strategy_clinic.rendering import catalog, sources
 
 pytestmark = pytest.mark.slow
 

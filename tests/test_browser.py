@@ -39,9 +39,8 @@ from browser import (
     write_settings,
 )
 from conftest import changed, copy_project, without_tables
-
-from helpers.modes.workers import free_ports
-from helpers.records import atlas
+from strategy_clinic.experiments.workers import free_ports
+from strategy_clinic.records import atlas
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 

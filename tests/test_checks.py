@@ -4,9 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
-
-from helpers import Setup, SilentFailure, build_strategy, runner
-from helpers.modes import checks
+from strategy_clinic import Setup, SilentFailure, build_strategy, runner
+from strategy_clinic.experiments import checks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 

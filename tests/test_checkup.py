@@ -6,17 +6,16 @@ import re
 
 import pytest
 from conftest import changed
-
-from helpers.base import files
-from helpers.base.refusals import Refused
-from helpers.records import checkup
-from helpers.switches import runtime
+from strategy_clinic.base import files
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.records import runtime_check
+from strategy_clinic.setups import runtime
 
 pytestmark = pytest.mark.slow
 
 
 def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
-    record = checkup.run("fm28", 3)
+    record = runtime_check.run("fm28", 3)
     said = capsys.readouterr().out
     assert "[1/1] fm28: 1 setup" in said and "every output and every verdict is as stored" in said
     assert not re.search(r"\d\.\d+s|\x1b", said)
@@ -26,43 +25,46 @@ def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
 
 def test_a_difference_is_shown_and_still_kept(project, monkeypatch, capsys):
     changed(project / "notebooks/fm28_ragged_weights_file.ipynb", "FM28 fixed (", "FM28 mended (")
-    record = checkup.run("fm28", 3)
+    record = runtime_check.run("fm28", 3)
     assert "stored outputs differ" in capsys.readouterr().out and len(record["verdicts"]) == 1
 
 
 def test_the_link_holds_the_record():
     record = {"runtime": "gpu-keras3", "modes": {"fm01": {}}, "verdicts": [{"says": "<b>ü</b>"}]}
-    shown = checkup.offer(record)
+    shown = runtime_check.offer(record)
     data = re.search(r"base64,([^\"]+)\"", shown._repr_html_()).group(1)
     assert json.loads(base64.b64decode(data)) == record
     assert repr(shown) == "gpu-keras3.json: verdicts: 1, modes: 1"
-    with pytest.raises(Refused, match="nothing to keep"):
-        checkup.offer({})
+    with pytest.raises(UserError, match="nothing to keep"):
+        runtime_check.offer({})
 
 
 @pytest.mark.parametrize("modes", ["--save /tmp", "fm01; ls", "../fm01"])
 def test_modes_are_names(modes):
-    with pytest.raises(Refused, match="give ids"):
-        checkup.chosen(modes)
+    with pytest.raises(UserError, match="give ids"):
+        runtime_check.chosen(modes)
 
 
 def test_the_word_all_and_commas():
-    assert checkup.chosen("all") == [] and checkup.chosen("fm01, fm25") == ["fm01", "fm25"]
+    assert runtime_check.chosen("all") == [] and runtime_check.chosen("fm01, fm25") == [
+        "fm01",
+        "fm25",
+    ]
 
 
 def test_what_is_missing_is_installed_on_a_lent_machine_only(monkeypatch):
-    monkeypatch.setattr(checkup, "NEEDED", ("a_package_of_nobody",))
+    monkeypatch.setattr(runtime_check, "NEEDED", ("a_package_of_nobody",))
     monkeypatch.setattr(runtime, "host", lambda: "local")
-    with pytest.raises(Refused, match="pip install a_package_of_nobody"):
-        checkup.run("fm16", 3)
+    with pytest.raises(UserError, match="pip install a_package_of_nobody"):
+        runtime_check.run("fm16", 3)
 
 
 def test_an_installation_that_fails_is_one_sentence(monkeypatch, tmp_path):
-    monkeypatch.setattr(checkup, "NEEDED", ("a_package_of_nobody",))
+    monkeypatch.setattr(runtime_check, "NEEDED", ("a_package_of_nobody",))
     monkeypatch.setattr(runtime, "host", lambda: "colab")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(Refused, match="could not be installed: "):
-        checkup.run("fm16", 3)
+    with pytest.raises(UserError, match="could not be installed: "):
+        runtime_check.run("fm16", 3)
 
 
 def test_the_notebook_is_stored_with_its_result():

@@ -79,7 +79,7 @@ sys.modules.update(dict.fromkeys({absent}))
 shell = InteractiveShell.instance()
 shell.colors = "NoColor"
 if shell.run_cell(sys.stdin.read()).success:
-    import helpers, helpers.panel, helpers.modes.workers
+    import helpers, helpers.panel, strategy_clinic.experiments.workers
     print(os.path.dirname(helpers.__file__))
 """
 

@@ -5,10 +5,9 @@ import sys
 
 import pytest
 from conftest import ROOT, changed
-
-from helpers import cli
-from helpers.base.refusals import Refused
-from helpers.notebooks import catalog, render, sources, targets
+from strategy_clinic import cli
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.rendering import catalog, render, sources, targets
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
@@ -64,7 +63,10 @@ def test_an_unwritable_folder_is_refused(tmp_path, capsys):
 
 def test_the_command_itself_says_it_without_a_traceback(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "helpers", "run", "fm99"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "strategy_clinic", "run", "fm99"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2 and "Traceback" not in done.stderr and done.stdout == ""
 
@@ -117,5 +119,5 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
 
 def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
-    with pytest.raises(Refused, match="clinic render fm25"):
+    with pytest.raises(UserError, match="clinic render fm25"):
         targets.targets(["fm25"])

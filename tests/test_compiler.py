@@ -4,12 +4,11 @@ import contextlib
 
 import pytest
 from conftest import ROOT
-
-from helpers import Setup, cli, runner
-from helpers.base.refusals import Unavailable
-from helpers.compiler import lowering, programs
-from helpers.notebooks import catalog
-from helpers.switches import tpu
+from strategy_clinic import Setup, cli, runner
+from strategy_clinic.base.errors import Unavailable
+from strategy_clinic.compiler import lowering, programs
+from strategy_clinic.rendering import catalog
+from strategy_clinic.setups import tpu
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 

@@ -10,9 +10,8 @@ import re
 import pytest
 from conftest import TABLE, changed
 from controlled import complaints, script
-
-from helpers.base.refusals import Refused
-from helpers.notebooks import catalog, render, sources
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.rendering import catalog, render, sources
 
 pytestmark = pytest.mark.slow
 
@@ -107,7 +106,7 @@ def refused(mode: str, control, says: str):
     stored = sources.notebook_path(source).read_bytes()
     control(source)
     without_table(source)
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(UserError, match=says):
         render.render_all([mode])
     assert sources.notebook_path(source).read_bytes() == stored
 

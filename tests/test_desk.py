@@ -10,21 +10,20 @@ import sys
 import traceback
 
 import pytest
+import strategy_clinic
 from conftest import ROOT
 from errors import ERRORS, STRANGERS
 from IPython.core.interactiveshell import InteractiveShell
-
-import helpers
-from helpers import cli
-from helpers.base.refusals import Refused
-from helpers.triage import answer, desk, raised
+from strategy_clinic import cli
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.triage import classify, desk, exception_text
 
 # The command
 
 
 def run(*arguments, text=b""):
     return subprocess.run(
-        [sys.executable, "-m", "helpers", "triage", *arguments],
+        [sys.executable, "-m", "strategy_clinic", "triage", *arguments],
         cwd=ROOT,
         input=text,
         capture_output=True,
@@ -84,7 +83,7 @@ def test_it_is_quick_and_needs_no_tensorflow():
     assert run(text=ERRORS[0][1].encode()).returncode == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
-    loaded = "import sys; from helpers import cli; cli.main(['triage', '/dev/null']); print(*sys.modules)"
+    loaded = "import sys; from strategy_clinic import cli; cli.main(['triage', '/dev/null']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True)
     assert not {"tensorflow", "keras", "nbformat", "ipywidgets"} & set(done.stdout.split())
 
@@ -93,14 +92,14 @@ def test_what_a_page_shows_is_escaped():
     evil = "<script>alert(1)</script>"
     text = f'  File "{evil}.py", line 3, in {evil}\nKey {evil}<img src=x onerror=alert(2)> not found in checkpoint'
     for each in (text, html.escape(text), html.escape(html.escape(text))):
-        page = desk.card(answer.triage(each))
+        page = desk.card(classify.triage(each))
         shown = page.split("</style>")[1]
         assert "data-clinic-mode='fm06'" in shown and "not found in checkpoint" in shown
         assert "<script" not in shown and "<img" not in shown
 
 
 def test_no_sign_that_steers_a_terminal_is_printed():
-    said = desk.words_of(answer.triage("Key \x07\x9b31m\x1b[2J\x00x not found in checkpoint"))
+    said = desk.words_of(classify.triage("Key \x07\x9b31m\x1b[2J\x00x not found in checkpoint"))
     assert "fm06" in said[0] and all(line.isprintable() for line in said)
 
 
@@ -136,7 +135,7 @@ def told(shell, capsys, code: str) -> str:
 
 def test_an_uncaught_exception_ends_with_the_line_that_names_its_mode(shell, capsys):
     before = told(shell, capsys, LOUD)
-    shell.run_line_magic("load_ext", "helpers")
+    shell.run_line_magic("load_ext", "strategy_clinic")
     after = told(shell, capsys, LOUD)
     assert "fm04" not in before and len(before) > 100
     assert after.startswith(before) and after != before
@@ -149,20 +148,20 @@ def test_an_uncaught_exception_ends_with_the_line_that_names_its_mode(shell, cap
     assert told(shell, capsys, LOUD) == before
 
 
-@pytest.mark.parametrize("broken", [RuntimeError("boom"), Refused("no"), RecursionError()])
+@pytest.mark.parametrize("broken", [RuntimeError("boom"), UserError("no"), RecursionError()])
 def test_a_crash_of_triage_never_hides_the_error(shell, capsys, monkeypatch, broken):
     def crash(*_):
         raise broken
 
     before = told(shell, capsys, LOUD)
-    helpers.load_ipython_extension(shell)
-    monkeypatch.setattr(answer, "triage", crash)
+    strategy_clinic.load_ipython_extension(shell)
+    monkeypatch.setattr(classify, "triage", crash)
     after = told(shell, capsys, LOUD)
     assert after == before and "must end in" in after
 
 
 def test_the_line_names_a_mode_of_an_error_that_was_caught_on_the_way(shell, capsys):
-    helpers.load_ipython_extension(shell)
+    strategy_clinic.load_ipython_extension(shell)
     code = f"try:\n    {LOUD}\nexcept ValueError as error:\n    raise RuntimeError('in my code') from error"
     assert "fm04 weights_path_refused" in told(shell, capsys, code)
 
@@ -179,18 +178,18 @@ def test_what_the_names_on_the_last_line_stand_for_is_evidence(
 ):
     """No word of this error says that an array was made of a list of weights."""
     monkeypatch.chdir(tmp_path)
-    helpers.load_ipython_extension(shell)
+    strategy_clinic.load_ipython_extension(shell)
     assert "notebooks/fm28_ragged_weights_file.ipynb" in told(shell, capsys, RAGGED)
     with pytest.raises(ValueError) as caught:
         exec(RAGGED)
-    assert answer.triage("".join(traceback.format_exception(caught.value))).mode is None
+    assert classify.triage("".join(traceback.format_exception(caught.value))).mode is None
 
 
 def test_of_variables_the_types_are_told_and_no_values(shell):
     secret, names = "hunter2", [1, "a"]
     with pytest.raises(ZeroDivisionError) as caught:
         print(secret, names, 1 / 0)
-    said = raised.text_of(caught.value)
+    said = exception_text.text_of(caught.value)
     assert "secret is str" in said and "names is a list of int and str" in said
     assert "hunter2" not in said and said.endswith("ZeroDivisionError: division by zero\n")
 

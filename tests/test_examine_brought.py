@@ -9,14 +9,13 @@ from functools import partial
 
 import nbformat
 import pytest
+import strategy_clinic
 from browser import FAILING
 from conftest import ROOT
 from nbformat.v4 import new_code_cell, new_notebook
-
-import helpers
-from helpers.base import files
-from helpers.examine.faces import page
-from helpers.processes import jobs
+from strategy_clinic.base import files
+from strategy_clinic.examiner.frontends import widget
+from strategy_clinic.processes import notebook_job
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["pytester"]
@@ -44,7 +43,7 @@ def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
     (tmp_path / "notes").mkdir()
     nbformat.write(made, tmp_path / "notes" / "train.ipynb")
     (tmp_path / "notes" / "helpers.py").write_text("mine = True\n")
-    command = [sys.executable, "-P", "-m", "helpers", "examine", "notes/train.ipynb"]
+    command = [sys.executable, "-P", "-m", "strategy_clinic", "examine", "notes/train.ipynb"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     options |= {"env": os.environ | {"PYTHONPATH": str(ROOT)}}
     options["preexec_fn"] = partial(
@@ -84,7 +83,7 @@ def test_a_cell_that_hangs_is_told(magic_shell, capsys):
 
 def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
     (tmp_path / "train.py").write_text(COUNTING)
-    found = page.marked_up(str(tmp_path / "train.py"), "2", 3)
+    found = widget.marked_up(str(tmp_path / "train.py"), "2", 3)
     assert [(each.mode, each.line) for each in found.findings] == [("fm23", 4)]
     assert "fm23" in capsys.readouterr().out
 
@@ -97,7 +96,7 @@ def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
     ],
 )
 def test_a_program_that_fails_in_its_own_way_is_marked_there(text, says):
-    found, listing, stuck = page.examine_given(text, "1, 2", 3, lambda line: None)
+    found, listing, stuck = widget.examine_given(text, "1, 2", 3, lambda line: None)
     assert says in found.failure and found.findings == []
     assert (stuck.number if stuck else 0) == (1 if "input" in text else 0)
 
@@ -118,7 +117,7 @@ def test_the_notebook_takes_a_program_as_a_parameter(tmp_path):
         ROOT / "notebooks" / "examine_your_code.ipynb",
         tmp_path / "out.ipynb",
         {"program": str(tmp_path / "train.py"), "counts": "1"},
-        **jobs.papermill_options(tmp_path),
+        **notebook_job.papermill_options(tmp_path),
     )
     told = [
         output.data for cell in done.cells for output in cell.get("outputs", []) if "data" in output
@@ -144,7 +143,9 @@ def test_a_test_asserts_that_nothing_is_found(pytester):
             examine("leaves.py")
         """,
     )
-    done = pytester.runpytest_subprocess("-p", "helpers.examine.plugin", "-p", "no:cacheprovider")
+    done = pytester.runpytest_subprocess(
+        "-p", "strategy_clinic.examiner.pytest_plugin", "-p", "no:cacheprovider"
+    )
     done.assert_outcomes(failed=2)
     text = done.stdout.str()
     assert "assert not <sick.py:4  fm23" in text.replace(f"{pytester.path}/", "")
@@ -169,10 +170,10 @@ def test_a_part_of_this_process_is_watched(tensorflow):
     kind, layer = type(tf.Variable(0.0)), tf.keras.layers.Layer
     plain = kind.assign, tf.GradientTape.gradient, layer.__new__, tf.keras.Model.__call__
     for _ in range(2):  # nothing is left of the first time
-        with helpers.watching() as found:
+        with strategy_clinic.watching() as found:
             counted_by_replicas()
         assert [each.mode for each in found] == ["fm23"] and "count = tf.Variable" in found.report
-    with helpers.watching() as found:
+    with strategy_clinic.watching() as found:
         tf.Variable(1.0).assign(2.0)
     assert not found
     there = kind.assign, tf.GradientTape.gradient, layer.__new__, tf.keras.Model.__call__
@@ -184,7 +185,7 @@ def test_calls_that_trace_again_are_seen_here_too(tensorflow):
     import tensorflow as tf
 
     step = tf.function(lambda n: n + 1)
-    with helpers.watching() as found:
+    with strategy_clinic.watching() as found:
         for n in range(6):
             step(n)
     assert [each.mode for each in found] == ["fm43"]
@@ -193,7 +194,7 @@ def test_calls_that_trace_again_are_seen_here_too(tensorflow):
 def test_an_exception_goes_its_way_and_is_named(tensorflow):
     import tensorflow as tf
 
-    with pytest.raises(RuntimeError, match="merge_call"), helpers.watching() as found:
+    with pytest.raises(RuntimeError, match="merge_call"), strategy_clinic.watching() as found:
         strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
         step = tf.function(lambda: tf.distribute.get_replica_context().merge_call(lambda s: None))
         inner = tf.function(step)

@@ -6,14 +6,13 @@ import textwrap
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-
-from helpers import cli
-from helpers.base.refusals import Refused
-from helpers.examine import cells
-from helpers.examine.cells import Cell
-from helpers.examine.faces import brought
-from helpers.examine.facts import Examination, Finding, Observation
-from helpers.examine.report import card, written
+from strategy_clinic import cli
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner import cells
+from strategy_clinic.examiner.cells import Cell
+from strategy_clinic.examiner.frontends import program_input
+from strategy_clinic.examiner.recording import Examination, Finding, Observation
+from strategy_clinic.examiner.report import html, serialize
 
 MIXED = """\
 %pip install keras
@@ -49,7 +48,7 @@ def test_magics_and_shell_lines_are_left_out_and_named():
     ]
     assert [place in told for place, told in zip(gone, made.left_out)] == [True] * 5
     assert len(made.left_out) == 5
-    (said,) = brought.left_out_words(made)
+    (said,) = program_input.left_out_words(made)
     assert said.endswith("line 6 `files = !ls` and 2 more")
 
 
@@ -87,7 +86,7 @@ def test_a_form_feed_ends_no_line():
     ],
 )
 def test_what_is_no_program(texts, says):
-    with pytest.raises(Refused, match="so there is no program to examine") as refused:
+    with pytest.raises(UserError, match="so there is no program to examine") as refused:
         listing(*texts)
     assert says in str(refused.value)
 
@@ -102,7 +101,7 @@ def test_what_is_no_program(texts, says):
     ],
 )
 def test_what_is_no_python(text, says):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(UserError) as refused:
         cells.require_python(listing(text))
     assert says in str(refused.value)
 
@@ -155,15 +154,15 @@ def found_in(listing, code, **changes):
     finding = Finding(
         **{**usual, "says": "no <b>checkpoint</b> holds it", "devices": (2,)} | changes
     )
-    placed = brought.in_cells(finding, listing, "/tmp/cells.py", True)
+    placed = program_input.in_cells(finding, listing, "/tmp/cells.py", True)
     return Examination(listing.name, [Observation("watched", 2)], [placed])
 
 
 def test_reports_name_cell_and_line(notebook, monkeypatch):
     monkeypatch.chdir(notebook.parent)
-    found = found_in(brought.notebook_listing(notebook, "train.ipynb"), "y = 3")
-    assert written.in_words(found).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
-    told = written.as_plain_object(found)["findings"][0]
+    found = found_in(program_input.notebook_listing(notebook, "train.ipynb"), "y = 3")
+    assert serialize.in_words(found).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
+    told = serialize.as_plain_object(found)["findings"][0]
     assert (told["file"], told["cell"], told["line"], told["code"]) == (
         str(notebook),
         2,
@@ -171,7 +170,7 @@ def test_reports_name_cell_and_line(notebook, monkeypatch):
         "y = 3",
     )
     assert told["proof"] == "cell 2, line 2 saved it"
-    place = written.as_sarif(found, notebook.parent)["runs"][0]["results"][0]["locations"][0]
+    place = serialize.as_sarif(found, notebook.parent)["runs"][0]["results"][0]["locations"][0]
     line = place["physicalLocation"]["region"]["startLine"]
     assert "y = 3" in notebook.read_text().splitlines()[line - 1]
     assert place["physicalLocation"]["artifactLocation"] == {"uri": "train.ipynb"}
@@ -180,13 +179,13 @@ def test_reports_name_cell_and_line(notebook, monkeypatch):
 def test_a_line_of_another_file_keeps_its_number():
     made = listing("x = 1")
     other = Finding("fm05", (["/tmp/models.py", 2, "f"],), "says", "line 2 saved it")
-    assert brought.in_cells(other, made, "/tmp/cells.py", True) is other
+    assert program_input.in_cells(other, made, "/tmp/cells.py", True) is other
     mine = Finding("fm05", (["/tmp/cells.py", 2, "f"],), "says", "line 2 saved it")
-    assert brought.in_cells(mine, made, "/tmp/cells.py", False).proof == "line 2 saved it"
+    assert program_input.in_cells(mine, made, "/tmp/cells.py", False).proof == "line 2 saved it"
     raised = Finding(
         "fm05", (["/tmp/cells.py", 2, "f"],), "KeyError: line 2", "raised on 2 devices"
     )
-    assert brought.in_cells(raised, made, "/tmp/cells.py", True).says == "KeyError: line 2"
+    assert program_input.in_cells(raised, made, "/tmp/cells.py", True).says == "KeyError: line 2"
 
 
 @pytest.mark.parametrize(
@@ -226,10 +225,10 @@ def test_a_card_marks_the_line_and_escapes_everything():
     text = (
         "x = '<script>alert(1)</script>'\n" + "y = 1\n" * 40 + "guilty = '<i>'\n" + "z = 1\n" * 40
     )
-    made = brought.pasted_listing(text)
+    made = program_input.pasted_listing(text)
     found = found_in(made, "guilty")
     found.notes.append("<img src=x>")
-    page = card.card_of_program(found, made, None, "").split("</style>")[1]
+    page = html.card_of_program(found, made, None, "").split("</style>")[1]
     assert "<script" not in page and "<img" not in page and "<i>&#39;" not in page
     assert "data-clinic-marked='42'" in page and page.count("data-clinic-marked") == 1
     marked = page.index("data-clinic-marked")
@@ -243,25 +242,25 @@ def test_a_card_marks_the_line_and_escapes_everything():
 def test_a_card_says_where_a_program_failed_and_that_nothing_was_found():
     made = listing("x = 1", "y = 2")
     failed = Examination("train.ipynb", [Observation("watched", 2)], failure="KeyError: 'x'")
-    page = card.card_of_program(failed, made, made.line(3), "")
+    page = html.card_of_program(failed, made, made.line(3), "")
     assert "in a way that is none of the modes" in page and "It failed here." in page
     assert page.index("y = 2") < page.index("It failed here.")
     quiet = Examination("train.ipynb", [Observation("watched", 2)])
-    page = card.card_of_program(quiet, made, None, "")
+    page = html.card_of_program(quiet, made, None, "")
     assert "nothing found in 1 run" in page and "It failed here." not in page
     assert "data-clinic-outcome='works'" in page
     stopped = Examination("train.ipynb", [Observation("watched", 2)], stopped=True)
-    assert "stopped before all runs" in card.card_of_program(stopped, made, None, "")
+    assert "stopped before all runs" in html.card_of_program(stopped, made, None, "")
 
 
 def test_a_finding_without_a_line_stands_above_the_program():
     made = listing("x = 1")
     nowhere = Examination("train.ipynb", [], [Finding("fm37", (), "too large", "compared 1 and 2")])
-    page = card.card_of_program(nowhere, made, None, "")
+    page = html.card_of_program(nowhere, made, None, "")
     assert page.index("too large") < page.index("x = 1")
 
 
 def test_text_that_was_copied_with_its_margin():
-    assert brought.pasted_listing(textwrap.indent("if x:\n    y = 1", "    ")).text.endswith(
+    assert program_input.pasted_listing(textwrap.indent("if x:\n    y = 1", "    ")).text.endswith(
         "if x:\n    y = 1\n"
     )

@@ -2,10 +2,9 @@
 
 import pytest
 from examine_facts import ended, fact, run, state, strategy, updated, variable
-
-from helpers.examine.facts import Examination
-from helpers.examine.rules import compare, findings
-from helpers.examine.runs import examination
+from strategy_clinic.examiner.recording import Examination
+from strategy_clinic.examiner.rules import divergence, findings
+from strategy_clinic.examiner.runs import plan
 
 
 def steps(update, devices=2, batch=8, **options):
@@ -19,7 +18,7 @@ def steps(update, devices=2, batch=8, **options):
 
 
 def judged(one, other):
-    parting = compare.parting(one, other)
+    parting = divergence.parting(one, other)
     return [each.mode for each in findings.findings_of([other, one], [parting] if parting else [])]
 
 
@@ -47,8 +46,8 @@ def bent(update, devices, straight=8):
 
 def test_an_update_that_grows_only_after_the_last_normalization():
     one, other = bent(0.1, 1), bent(0.2, 2)
-    assert compare.update_ratio(one, other) is None
-    assert compare.straight_ratio(one, other) == pytest.approx(2)
+    assert divergence.update_ratio(one, other) is None
+    assert divergence.straight_ratio(one, other) == pytest.approx(2)
     assert judged(one, other) == ["fm37"]
     assert judged(one, bent(0.1, 2)) == judged(one, bent(0.14, 2)) == []
 
@@ -84,11 +83,13 @@ def test_the_same_update_or_one_that_grows_with_the_batch():
 
 
 def test_where_two_runs_part():
-    found = compare.parting(steps(0.1, 1), steps(0.2, 2))
+    found = divergence.parting(steps(0.1, 1), steps(0.2, 2))
     assert (found.step, found.variable["name"]) == (1, "v1")
-    assert compare.update_ratio(steps(0.1, 1), steps(0.2, 2)) == pytest.approx(2)
-    assert compare.parting(steps(0.1, 1), steps(0.1, 2)) is None
-    assert compare.repeats(steps(0.1), steps(0.1)) and not compare.repeats(steps(0.1), steps(0.2))
+    assert divergence.update_ratio(steps(0.1, 1), steps(0.2, 2)) == pytest.approx(2)
+    assert divergence.parting(steps(0.1, 1), steps(0.1, 2)) is None
+    assert divergence.repeats(steps(0.1), steps(0.1)) and not divergence.repeats(
+        steps(0.1), steps(0.2)
+    )
 
 
 def test_of_several_variables_the_first_that_was_made_is_told():
@@ -99,14 +100,14 @@ def test_of_several_variables_the_first_that_was_made_is_told():
         made = [variable(n, at=[["/program/train.py", n, "main"]]) for n in range(1, 41)]
         return run(*made, {"fact": "step", "number": 1, "values": values}, ended(values=values))
 
-    assert compare.parting(several(0.1), several(0.2)).variable["name"] == "v1"
+    assert divergence.parting(several(0.1), several(0.2)).variable["name"] == "v1"
 
 
 def test_sixteen_bits_agree_to_less():
     half = variable(9, dtype="bfloat16")
     one, other = steps(0.10, 1), steps(0.11, 2)
-    assert compare.parting(one, other)
-    assert not compare.parting(run(half, *one.facts), run(half, *other.facts))
+    assert divergence.parting(one, other)
+    assert not divergence.parting(run(half, *one.facts), run(half, *other.facts))
 
 
 def test_a_program_that_refuses_fewer_devices_has_not_failed():
@@ -114,10 +115,10 @@ def test_a_program_that_refuses_fewer_devices_has_not_failed():
         fact("raised", text="AssertionError: 2 GPUs"), devices=1, ended="raised", status=1
     )
     found = Examination("train.py", [run(), refuses.but(role="compared")])
-    assert examination.failure_of(found) == ""
-    assert examination.uncompared(found) == [
+    assert plan.failure_of(found) == ""
+    assert plan.uncompared(found) == [
         "on 1 device it raised with status 1: AssertionError: 2 GPUs, so it was not compared there"
     ]
     found.runs[1] = refuses
-    assert examination.failure_of(found) == "raised with status 1: AssertionError: 2 GPUs"
-    assert examination.uncompared(found) == []
+    assert plan.failure_of(found) == "raised with status 1: AssertionError: 2 GPUs"
+    assert plan.uncompared(found) == []

@@ -13,12 +13,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 import jsonschema
 import pytest
 from conftest import ROOT
-
-from helpers.examine.faces import brought, inside
-from helpers.examine.facts import Examination, Finding, Observation
-from helpers.examine.report import terminal, written
-from helpers.examine.runs import examination as examination_of
-from helpers.examine.runs.launch import Case
+from strategy_clinic.examiner.frontends import in_process, program_input
+from strategy_clinic.examiner.recording import Examination, Finding, Observation
+from strategy_clinic.examiner.report import serialize, terminal
+from strategy_clinic.examiner.runs import plan as examination_of
+from strategy_clinic.examiner.runs.sandbox import Case
 
 pytest_plugins = ["pytester"]
 
@@ -43,7 +42,7 @@ def violations(told: dict) -> list[str]:
 
 @pytest.mark.parametrize("findings", [(), (SICK,), (SICK, NOWHERE, SICK)], ids=len)
 def test_sarif_is_what_its_schema_asks_for(findings):
-    told = written.as_sarif(examination(*findings), ROOT)
+    told = serialize.as_sarif(examination(*findings), ROOT)
     assert violations(told) == [] and len(told["runs"][0]["results"]) == len(findings)
 
 
@@ -60,7 +59,7 @@ def test_sarif_is_what_its_schema_asks_for(findings):
     ids=lambda value: str(value)[-30:],
 )
 def test_what_the_schema_does_not_allow_is_noticed(path, value):
-    told = copy.deepcopy(written.as_sarif(examination(SICK), ROOT))
+    told = copy.deepcopy(serialize.as_sarif(examination(SICK), ROOT))
     place = told
     for each in path[:-1]:
         place = place[each]
@@ -80,7 +79,7 @@ def test_a_failure_of_its_own_is_told_with_its_line(tmp_path, monkeypatch):
     monkeypatch.setattr(examination_of, "examine", lambda *_: failed)
     monkeypatch.chdir(tmp_path)
     asked = (Case(("train.py",), tmp_path), [1], False, print)
-    assert brought.examine_words_of(*asked).failure == "KeyError: 'x' (train.py:7)"
+    assert program_input.examine_words_of(*asked).failure == "KeyError: 'x' (train.py:7)"
 
 
 # The terminal
@@ -113,7 +112,7 @@ def test_a_terminal_has_the_same_words_in_colours(found, monkeypatch):
     with terminal_of(monkeypatch) as stream:
         terminal.show_report(found)
     shown = stream.getvalue()
-    assert without_colours(shown).split() == written.in_words(found).split()
+    assert without_colours(shown).split() == serialize.in_words(found).split()
     assert "\x1b[" in shown or not found.findings
 
 
@@ -129,7 +128,7 @@ def test_a_pipe_gets_plain_lines(capsys):
     with terminal.progress() as tell:
         tell("running on 2 devices (watched) ...")
     said = capsys.readouterr()
-    assert said.out == written.in_words(examination(SICK)) + "\n"
+    assert said.out == serialize.in_words(examination(SICK)) + "\n"
     assert said.err == "running on 2 devices (watched) ...\n"
 
 
@@ -146,13 +145,13 @@ def test_each_run_stays_in_sight(monkeypatch):
 
 def test_no_sign_of_a_program_steers_a_terminal():
     steering = Finding("fm05", (AT,), "x\x1b[2Jy", "raised\x07 on 2 devices", (2,))
-    words = written.in_words(examination(steering, failure="a\x1b[31mb\nc"))
+    words = serialize.in_words(examination(steering, failure="a\x1b[31mb\nc"))
     assert all(line.isprintable() for line in words.splitlines())
 
 
 def test_a_real_terminal_gets_colours_and_a_mistake_in_one_sentence(tmp_path):
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "helpers", "examine", "none.ipynb"]
+    command = [sys.executable, "-m", "strategy_clinic", "examine", "none.ipynb"]
     places = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm"}
     with subprocess.Popen(command, cwd=tmp_path, env=places, stdout=theirs, stderr=theirs) as run:
         assert run.wait(30) == 2
@@ -176,7 +175,9 @@ def test_the_fixture_says_what_it_was_not_given(pytester):
             examine("none.ipynb", devices=(1,))
         """
     )
-    done = pytester.runpytest_inprocess("-p", "helpers.examine.plugin", "-p", "no:cacheprovider")
+    done = pytester.runpytest_inprocess(
+        "-p", "strategy_clinic.examiner.pytest_plugin", "-p", "no:cacheprovider"
+    )
     done.assert_outcomes(failed=3)
     text = done.stdout.str()
     assert "There is no file 'none.py'" in text and "There is no file" in text
@@ -185,18 +186,18 @@ def test_the_fixture_says_what_it_was_not_given(pytester):
 
 
 def test_importing_the_plugin_costs_nothing():
-    code = "import helpers.examine.plugin, sys; print(*sys.modules)"
+    code = "import strategy_clinic.examiner.pytest_plugin, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-    ours = {name for name in done.stdout.split() if name.startswith("helpers.")}
+    ours = {name for name in done.stdout.split() if name.startswith("strategy_clinic.")}
     assert ours == {
         "helpers.base",
-        "helpers.base.words",
+        "strategy_clinic.base.public_api",
         "helpers.examine",
-        "helpers.examine.plugin",
+        "strategy_clinic.examiner.pytest_plugin",
     }
 
 
 def test_findings_are_true_and_told_in_one_line():
-    assert not inside.Found() and repr(inside.Found()) == "<nothing found>"
-    found = inside.Found(examination(SICK))
+    assert not in_process.Found() and repr(in_process.Found()) == "<nothing found>"
+    found = in_process.Found(examination(SICK))
     assert found and repr(found) == "</program/train.py:12  fm05  no checkpoint holds it>"

@@ -3,11 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
-
-import helpers
-from helpers.base.refusals import Refused
-from helpers.examine.faces import brought, magic, page
-from helpers.examine.facts import Examination, Finding, Observation
+import strategy_clinic
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner.frontends import ipython_magic, program_input, widget
+from strategy_clinic.examiner.recording import Examination, Finding, Observation
 
 # A cell
 
@@ -15,13 +14,13 @@ from helpers.examine.facts import Examination, Finding, Observation
 def cells_of(shell, text: str, **options) -> list[int]:
     """The numbers of the cells that come along."""
     asked = SimpleNamespace(**{"alone": False, "with_history": False} | options)
-    earlier = magic.earlier_cells(shell, shell.execution_count)
-    return [each.number for each in magic.chosen_cells(text, earlier, asked)]
+    earlier = ipython_magic.earlier_cells(shell, shell.execution_count)
+    return [each.number for each in ipython_magic.chosen_cells(text, earlier, asked)]
 
 
 def test_cells_that_ran_before_come_along_where_they_are_needed(magic_shell, capsys):
     ran = [
-        "%load_ext helpers",
+        "%load_ext strategy_clinic",
         "import os",
         "x = 1 / 0",
         "y = 3",
@@ -60,9 +59,9 @@ def test_a_cell_that_cannot_be_examined_is_one_sentence(magic_shell, capsys, tex
 
 def test_unloaded_it_is_gone(magic_shell):
     assert "examine" in magic_shell.magics_manager.magics["cell"]
-    helpers.unload_ipython_extension(magic_shell)
+    strategy_clinic.unload_ipython_extension(magic_shell)
     assert "examine" not in magic_shell.magics_manager.magics["cell"]
-    helpers.load_ipython_extension(magic_shell)
+    strategy_clinic.load_ipython_extension(magic_shell)
 
 
 # The field
@@ -70,7 +69,7 @@ def test_unloaded_it_is_gone(magic_shell):
 
 @pytest.fixture
 def box(monkeypatch):
-    made = page.program_box()
+    made = widget.program_box()
 
     def fill(text):
         made.controls["program"].value = text
@@ -100,12 +99,12 @@ def test_the_field_shows_the_marked_up_program(box, monkeypatch):
         found = Finding("fm05", ([listing.file, 2, "f"],), "<b>", "observed", (2,))
         return Examination("the program", [Observation("watched", 2)], [found]), None
 
-    monkeypatch.setattr(brought, "examine_listing", look)
+    monkeypatch.setattr(program_input, "examine_listing", look)
     status, answer = box("x = 1\ny = 2")
     assert "data-clinic-state='done'" in status
     assert "data-clinic-marked='2'" in answer and "&lt;b&gt;" in answer
 
 
 def test_a_refusal_of_the_page_is_one():
-    with pytest.raises(Refused, match="the program is empty"):
-        page.marked_up("", "1, 2", 3)
+    with pytest.raises(UserError, match="the program is empty"):
+        widget.marked_up("", "1, 2", 3)

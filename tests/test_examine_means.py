@@ -1,8 +1,7 @@
 """Where a value becomes one number, read in a program's source."""
 
 import pytest
-
-from helpers.examine.rules import means
+from strategy_clinic.examiner.rules import means
 
 PROGRAM = """\
 def mean(losses):

@@ -9,11 +9,10 @@ import types
 from pathlib import Path
 
 import pytest
-
-from helpers import cli
-from helpers.base import files
-from helpers.base.refusals import Refused
-from helpers.examine.runs import launch
+from strategy_clinic import cli
+from strategy_clinic.base import files
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner.runs import sandbox
 
 
 @pytest.fixture
@@ -56,25 +55,25 @@ def test_an_interpreter_without_tensorflow(tmp_path, script):
     bare = tmp_path / "python"
     bare.write_text("#!/bin/sh\nexit 1\n")
     bare.chmod(0o755)
-    program = launch.Case(("train.py",), tmp_path, python=str(bare))
-    with pytest.raises(Refused, match="has no TensorFlow"):
-        launch.require_program(program)
+    program = sandbox.Case(("train.py",), tmp_path, python=str(bare))
+    with pytest.raises(UserError, match="has no TensorFlow"):
+        sandbox.require_program(program)
 
 
 def test_an_interpreter_that_the_observer_does_not_suit(tmp_path, script):
     other = tmp_path / "python"
     other.write_text("#!/bin/sh\necho too old\n")
     other.chmod(0o755)
-    place = launch.Workplace(launch.Case(("train.py",), tmp_path, python=str(other)))
-    with place, pytest.raises(Refused, match="cannot start in .*: too old"):
+    place = sandbox.Workplace(sandbox.Case(("train.py",), tmp_path, python=str(other)))
+    with place, pytest.raises(UserError, match="cannot start in .*: too old"):
         place.run("watched", 1)
 
 
 def test_the_observer_suits_the_oldest_python_that_tensorflow_has():
     """TensorFlow 2.18 runs on Python 3.9; what describes a TPU is imported apart."""
-    for name in launch.OBSERVER_MODULES:
+    for name in sandbox.OBSERVER_MODULES:
         if name.startswith("examine/") and "tpu" not in name:
-            ast.parse((files.HELPERS / name).read_text(), feature_version=(3, 9))
+            ast.parse((files.PACKAGE / name).read_text(), feature_version=(3, 9))
 
 
 @pytest.mark.parametrize("name", ["venv", "any name"])
@@ -82,13 +81,13 @@ def test_a_virtual_environment_in_the_folder_stays_where_it_is(tmp_path, script,
     (tmp_path / name).mkdir()
     (tmp_path / name / "large").write_bytes(b"x" * 100)
     (tmp_path / name / "pyvenv.cfg").touch()
-    with launch.Workplace(launch.Case(("train.py",), tmp_path)) as place:
+    with sandbox.Workplace(sandbox.Case(("train.py",), tmp_path)) as place:
         assert os.listdir(place.copy) == ["train.py"]
 
 
 def test_a_folder_that_only_bears_the_name_of_an_environment_is_copied(tmp_path, script):
     (tmp_path / "venv").mkdir()
-    with launch.Workplace(launch.Case(("train.py",), tmp_path)) as place:
+    with sandbox.Workplace(sandbox.Case(("train.py",), tmp_path)) as place:
         assert sorted(os.listdir(place.copy)) == ["train.py", "venv"]
 
 
@@ -99,22 +98,22 @@ def test_tensorflow_is_looked_for_as_the_program_finds_it(tmp_path, script, monk
     bare = tmp_path / "python"  # which has nothing but what PYTHONPATH and the working folder add
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     bare.chmod(0o755)
-    program = launch.Case(("train.py",), tmp_path, python=str(bare))
+    program = sandbox.Case(("train.py",), tmp_path, python=str(bare))
     monkeypatch.chdir(theirs)
-    with pytest.raises(Refused, match="has no TensorFlow"):
-        launch.require_tensorflow(program)
+    with pytest.raises(UserError, match="has no TensorFlow"):
+        sandbox.require_tensorflow(program)
     monkeypatch.setenv("PYTHONPATH", str(theirs))
-    launch.require_tensorflow(program)
+    sandbox.require_tensorflow(program)
 
 
 def test_a_traceback_is_shown_as_if_nobody_watched():
-    from helpers.examine.observe import hooks, watch
+    from strategy_clinic.observer import main, patching
 
     def failing():
         raise KeyError("first")
 
     owner = types.SimpleNamespace(failing=failing)
-    hooks.hook(owner, "failing")
+    patching.hook(owner, "failing")
     try:
         try:
             owner.failing()
@@ -123,10 +122,10 @@ def test_a_traceback_is_shown_as_if_nobody_watched():
     except ValueError as error:
         seen = error.__cause__
         assert "watched" in functions_of(seen)
-        watch.without_us(error)
+        main.without_us(error)
         assert functions_of(seen) == [functions_of(error)[0], "failing"]
     finally:
-        hooks.unhook()
+        patching.unhook()
 
 
 def functions_of(error) -> list[str]:
@@ -134,9 +133,9 @@ def functions_of(error) -> list[str]:
 
 
 def test_a_script_is_run_in_the_copy_wherever_it_was_named_from(tmp_path, script):
-    assert launch.script_in(tmp_path, script) == "train.py"
-    assert launch.script_in(tmp_path, "sub/../train.py") == "train.py"
-    assert launch.script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
+    assert sandbox.script_in(tmp_path, script) == "train.py"
+    assert sandbox.script_in(tmp_path, "sub/../train.py") == "train.py"
+    assert sandbox.script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
 
 
 def test_a_folder_is_copied_with_what_it_reaches(tmp_path, script):
@@ -145,7 +144,7 @@ def test_a_folder_is_copied_with_what_it_reaches(tmp_path, script):
     beside.write_text("numbers")
     (folder / "link").symlink_to("../data")
     os.mkfifo(folder / "pipe")
-    with launch.Workplace(launch.Case(("train.py",), folder)) as place:
+    with sandbox.Workplace(sandbox.Case(("train.py",), folder)) as place:
         assert (
             (place.copy / "link").read_text() == (place.copy / "../data").read_text() == "numbers"
         )
@@ -157,32 +156,32 @@ def test_a_folder_that_cannot_be_copied(tmp_path, script, monkeypatch):
         raise shutil.Error([("train.py", "copy", "no permission")])
 
     monkeypatch.setattr(shutil, "copytree", refused)
-    with pytest.raises(Refused, match="cannot be copied, .*: 'train.py' in it: no permission"):
-        launch.Workplace(launch.Case(("train.py",), tmp_path))
+    with pytest.raises(UserError, match="cannot be copied, .*: 'train.py' in it: no permission"):
+        sandbox.Workplace(sandbox.Case(("train.py",), tmp_path))
 
 
 def brought_along(name: str) -> set[str]:
     """The modules of the clinic that one of the observer's imports, at its top or inside a function."""
     found, here = set(), Path(name).parent
-    for node in ast.walk(ast.parse((files.HELPERS / name).read_text())):
+    for node in ast.walk(ast.parse((files.PACKAGE / name).read_text())):
         if isinstance(node, ast.ImportFrom) and node.level:
             place = [here, *here.parents][node.level - 1]
             place = place / (node.module or "").replace(".", "/")
             inner = {f"{place / alias.name}.py" for alias in node.names}
-            found |= {each for each in inner if (files.HELPERS / each).is_file()} or {f"{place}.py"}
+            found |= {each for each in inner if (files.PACKAGE / each).is_file()} or {f"{place}.py"}
     return found
 
 
 def test_the_observer_comes_with_all_that_it_imports():
-    wanted = {each for name in launch.OBSERVER_MODULES for each in brought_along(name)}
-    assert wanted - set(launch.OBSERVER_MODULES) == set()
+    wanted = {each for name in sandbox.OBSERVER_MODULES for each in brought_along(name)}
+    assert wanted - set(sandbox.OBSERVER_MODULES) == set()
     assert {"switches/tpu.py", "base/refusals.py", "examine/observe/notes.py"} <= wanted
 
 
 def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
-    monkeypatch.setattr(launch, "LARGEST_FOLDER", 10)
-    with pytest.raises(Refused, match="examine the program in a folder with only what it needs"):
-        launch.require_small(tmp_path)
+    monkeypatch.setattr(sandbox, "LARGEST_FOLDER", 10)
+    with pytest.raises(UserError, match="examine the program in a folder with only what it needs"):
+        sandbox.require_small(tmp_path)
 
 
 @pytest.mark.parametrize("warm, kept", [(None, "/theirs"), ("/socket", "observer.pyz:/theirs")])
@@ -190,7 +189,7 @@ def test_a_program_finds_what_its_reader_finds(tmp_path, monkeypatch, warm, kept
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     (tmp_path / "theirs").mkdir()
-    program = launch.Case(("train.py",), tmp_path / "theirs", warm=warm)
-    with launch.Workplace(program) as place:
+    program = sandbox.Case(("train.py",), tmp_path / "theirs", warm=warm)
+    with sandbox.Workplace(program) as place:
         given = place.environment()
     assert given["PYTHONPATH"].endswith(kept) and given["CUDA_VISIBLE_DEVICES"] == "-1"

@@ -12,10 +12,9 @@ import sys
 
 import pytest
 from conftest import ROOT
-
-from helpers.base.refusals import Refused
-from helpers.examine.patients import patients, score
-from helpers.examine.rules import findings
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner.benchmark import programs, score
+from strategy_clinic.examiner.rules import findings
 
 SCORED = [
     "fm01",
@@ -37,13 +36,13 @@ MOST_MISSED, MOST_OFF_THE_LINE = 2, 4  # of all modes
 UNSEEN = {"fm14": "two layers of one shape may be meant to be two"}
 
 
-SOURCES = patients.patient_sources()
+SOURCES = programs.patient_sources()
 
 
 @pytest.mark.parametrize("mode", SOURCES)
 def test_patients_are_programs_with_their_lines(mode):
     text = SOURCES[mode].read_text().splitlines()
-    for patient in patients.patients_of(SOURCES[mode], 3):
+    for patient in programs.patients_of(SOURCES[mode], 3):
         ast.parse(patient.text)
         assert "helpers import" not in patient.text and "clinic." not in patient.text
         assert patient.subject == "broken" or "# guilty" not in patient.text
@@ -80,10 +79,12 @@ def test_the_score_reaches_its_goals():
 
 def test_the_judges_are_all_modules_that_come_with_patients():
     """Asked of another process, since this one has loaded everything."""
-    code = "import sys, helpers.examine.patients.patients; print(*sys.modules)"
+    code = "import sys, strategy_clinic.examiner.benchmark.programs; print(*sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     names = [
-        name.split(".", 1)[1] for name in told.stdout.split() if name.startswith("helpers.examine.")
+        name.split(".", 1)[1]
+        for name in told.stdout.split()
+        if name.startswith("strategy_clinic.examine.")
     ]
     loaded = {name.replace(".", "/") for name in names}
     judges = {name.removesuffix(".py").removesuffix("/__init__") for name in score.JUDGES}
@@ -93,9 +94,9 @@ def test_the_judges_are_all_modules_that_come_with_patients():
 def test_a_change_of_a_rule_makes_the_score_old(tmp_path, monkeypatch):
     before = score.examiner_now()
     copy = shutil.copytree(
-        score.HELPERS, tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__")
+        score.PACKAGE, tmp_path / "helpers", ignore=shutil.ignore_patterns("__pycache__")
     )
-    monkeypatch.setattr(score, "HELPERS", copy)
+    monkeypatch.setattr(score, "PACKAGE", copy)
     rule = copy / "examine/rules/silent.py"
     rule.write_text(rule.read_text() + "# a comment\n")
     assert score.examiner_now() == before
@@ -105,7 +106,7 @@ def test_a_change_of_a_rule_makes_the_score_old(tmp_path, monkeypatch):
 
 def test_a_score_is_kept_by_keras(tmp_path, monkeypatch):
     monkeypatch.setattr(score, "SCORE_FILE", tmp_path / "score.json")
-    broken, fixed, _ = patients.chosen_patients(["fm05"], 3)
+    broken, fixed, _ = programs.chosen_patients(["fm05"], 3)
     score.keep_score(3, [score.Score(broken, (), "finished"), score.Score(fixed, (), "raised")])
     score.keep_score(2, [])
     told = json.loads(score.SCORE_FILE.read_text())
@@ -119,8 +120,8 @@ def test_a_score_is_kept_by_keras(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def scores():
-    chosen = [each for each in patients.chosen_patients(SCORED, 3) if each.subject != "solved"]
-    return [score.score_of(each, patients.examine_patient(each)) for each in chosen]
+    chosen = [each for each in programs.chosen_patients(SCORED, 3) if each.subject != "solved"]
+    return [score.score_of(each, programs.examine_patient(each)) for each in chosen]
 
 
 @pytest.mark.slow
@@ -138,8 +139,8 @@ def test_the_observer_knows_all_that_it_meets(scores):
 def test_without_its_rule_a_mode_is_missed(monkeypatch):
     """The score can fall."""
     monkeypatch.delitem(findings.RULES, "fm23")
-    (sick,) = [each for each in patients.chosen_patients(["fm23"], 3) if each.sick]
-    assert score.score_of(sick, patients.examine_patient(sick)).word == "missed"
+    (sick,) = [each for each in programs.chosen_patients(["fm23"], 3) if each.sick]
+    assert score.score_of(sick, programs.examine_patient(sick)).word == "missed"
 
 
 def scored(patient, mode="fm05", line=0, ended="finished"):
@@ -148,7 +149,7 @@ def scored(patient, mode="fm05", line=0, ended="finished"):
 
 
 def test_a_total_counts_what_is_named_on_the_line_accused_and_failed():
-    broken, fixed, solved = patients.chosen_patients(["fm05"], 3)
+    broken, fixed, solved = programs.chosen_patients(["fm05"], 3)
     found = [scored(broken, line=broken.guilty), scored(fixed), scored(solved, "", ended="raised")]
     assert [each.word for each in found] == ["on the line", "ACCUSED", "FAILED"]
     told = "1 of 1 named, 1 on the line; 1 of 2 healthy accused, 1 failed"
@@ -160,9 +161,9 @@ def test_a_total_counts_what_is_named_on_the_line_accused_and_failed():
 
 def test_a_patient_under_another_strategy():
     setups = {
-        name: patients.chosen_patients(["fm26"], 3, name)[0].setup
+        name: programs.chosen_patients(["fm26"], 3, name)[0].setup
         for name in ("default", "mirrored", "tpu_traced")
     }
     assert [each.devices for each in setups.values()] == [1, 4, 8]
-    with pytest.raises(Refused, match="none for one process"):
-        patients.chosen_patients(["fm26"], 3, "multi_worker")
+    with pytest.raises(UserError, match="none for one process"):
+        programs.chosen_patients(["fm26"], 3, "multi_worker")

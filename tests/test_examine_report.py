@@ -6,11 +6,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
-
-from helpers.examine.facts import Examination, Finding, Observation, read_facts
-from helpers.examine.report import written
-from helpers.examine.rules import places
-from helpers.examine.runs import examination
+from strategy_clinic.examiner.recording import Examination, Finding, Observation, read_facts
+from strategy_clinic.examiner.report import serialize
+from strategy_clinic.examiner.rules import blame
+from strategy_clinic.examiner.runs import plan
 
 
 @pytest.fixture
@@ -98,25 +97,25 @@ def frames(script, *lines):
 
 
 def code(at):
-    return places.code_at(at[0][0], at[0][1])
+    return blame.code_at(at[0][0], at[0][1])
 
 
 def test_a_function_that_only_makes_something_is_looked_through(script):
     at = frames(script, "Model(path)", "make(size)")
-    assert code(places.from_factory(at)) == "model = make(size)"
+    assert code(blame.from_factory(at)) == "model = make(size)"
 
 
 def test_a_value_is_followed_to_its_assignment(script):
     at = frames(script, "save_weights(name)")
-    assert code(places.from_value(at, ("save_weights",))) == 'name = "weights"'
-    assert code(places.from_value(at, ("restore",))) == "model.save_weights(name)"
+    assert code(blame.from_value(at, ("save_weights",))) == 'name = "weights"'
+    assert code(blame.from_value(at, ("restore",))) == "model.save_weights(name)"
 
 
 def test_a_value_is_followed_to_the_caller(script):
     at = frames(script, "make(size)", "build(4)")
-    assert code(places.from_value(at, ("make",))) == "model = build(4)"
+    assert code(blame.from_value(at, ("make",))) == "model = build(4)"
     assert (
-        code(places.from_caller(frames(script, "Model(path)", "make(size)", "build(4)")))
+        code(blame.from_caller(frames(script, "Model(path)", "make(size)", "build(4)")))
         == "model = build(4)"
     )
 
@@ -124,50 +123,50 @@ def test_a_value_is_followed_to_the_caller(script):
 def test_the_function_that_put_things_together_decides(script):
     at = frames(script, "Model(path)", "make(size)", "build(4)")
     made = frames(script, 'name = "weights"')
-    assert code(places.deciding(at, made)) == "model = build(4)"
-    assert places.deciding(at, []) == tuple(at)
+    assert code(blame.deciding(at, made)) == "model = build(4)"
+    assert blame.deciding(at, []) == tuple(at)
 
 
 def test_a_condition_is_blamed_for_what_it_leads_to(script):
     at = frames(script, "make(size)", "run(lambda")
-    assert "cond(" in code(places.from_condition(at))
+    assert "cond(" in code(blame.from_condition(at))
 
 
 def test_a_step_is_blamed_for_what_it_returns(script):
     at = frames(script, "strategy.run(step)", "    train()", "around(mine)")
-    assert code(places.returned(at)) == "return loss"
+    assert code(blame.returned(at)) == "return loss"
 
 
 def test_what_a_caller_chose_is_followed_to_its_line(script):
     at = frames(script, "Model(layers)", "taught(way)")
-    assert code(places.from_choice(at)) == "way = fast"
-    assert code(places.from_choice(at[:1])) == "return Model(layers)"
+    assert code(blame.from_choice(at)) == "way = fast"
+    assert code(blame.from_choice(at[:1])) == "return Model(layers)"
 
 
 def test_what_was_passed_to_a_function_that_has_returned(script):
     at = frames(script, "read(size)", "    made()", "loop(part)")
-    assert code(places.from_choice(at)) == "part = WHOLE"
-    assert code(places.from_choice(at[:1])) == "return read(size)"
+    assert code(blame.from_choice(at)) == "part = WHOLE"
+    assert code(blame.from_choice(at[:1])) == "return read(size)"
     switched = frames(script, "read(size)", "    made()", "loop(flag)")
-    assert code(places.from_choice(switched)) == "return read(size)"
+    assert code(blame.from_choice(switched)) == "return read(size)"
 
 
 def test_the_same_words_in_the_same_function(script):
     (one,), (other,) = frames(script, "model = make(size)"), frames(script, "model = build(4)")
-    assert places.same_words(one, one) and not places.same_words(one, other)
+    assert blame.same_words(one, one) and not blame.same_words(one, other)
     at = frames(script, "return Model(path)", "return Model(layers)")
-    assert not places.same_words(*at)
+    assert not blame.same_words(*at)
 
 
 def test_what_is_written_down_is_followed_to_its_line(script):
-    assert code(places.from_literal(frames(script, "load(lambda"))) == 'settings = {"units": 8}'
-    assert code(places.from_literal(frames(script, "taught(way)"))) == "taught(way)"
+    assert code(blame.from_literal(frames(script, "load(lambda"))) == 'settings = {"units": 8}'
+    assert code(blame.from_literal(frames(script, "taught(way)"))) == "taught(way)"
 
 
 def test_a_file_that_has_gone_has_no_lines():
     at = [["/gone/train.py", 3, "main"]]
-    assert places.from_factory(at) == places.from_caller(at) == tuple(at)
-    assert places.code_at("/gone/train.py", 3) == ""
+    assert blame.from_factory(at) == blame.from_caller(at) == tuple(at)
+    assert blame.code_at("/gone/train.py", 3) == ""
 
 
 # Reports
@@ -180,7 +179,7 @@ def found_in(script, **options):
 
 
 def test_json_has_the_promised_shape(script):
-    told = json.loads(json.dumps(written.as_plain_object(found_in(script))))
+    told = json.loads(json.dumps(serialize.as_plain_object(found_in(script))))
     assert list(told) == ["program", "runs", "findings"]
     assert told["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
     names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
@@ -191,13 +190,13 @@ def test_json_has_the_promised_shape(script):
 
 def test_a_person_reads_line_mode_and_fix_first(script, monkeypatch):
     monkeypatch.chdir(os.path.dirname(script))
-    lines = written.in_words(found_in(script)).splitlines()
+    lines = serialize.in_words(found_in(script)).splitlines()
     assert lines[0] == "train.py:12  fm05  no checkpoint holds it"
     assert [line.split()[0] for line in lines[2:]] == ["proof", "fix", "notebook"]
 
 
 def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
-    told = written.as_sarif(found_in(script), tmp_path)["runs"][0]
+    told = serialize.as_sarif(found_in(script), tmp_path)["runs"][0]
     assert [each["id"] for each in told["tool"]["driver"]["rules"]] == ["fm05"]
     place = told["results"][0]["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
@@ -205,22 +204,22 @@ def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
 
 def test_a_finding_without_a_line_is_told_all_the_same(script, tmp_path):
     nowhere = found_in(script, findings=[Finding("fm37", (), "too large", "compared")])
-    assert written.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
-    assert written.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
+    assert serialize.in_words(nowhere).startswith("(no line of the program)  fm37  too large")
+    assert serialize.as_sarif(nowhere, tmp_path)["runs"][0]["results"][0]["locations"] == []
 
 
 def test_exit_status(script):
-    assert written.exit_status(found_in(script)) == 1
-    assert written.exit_status(found_in(script, findings=[])) == 0
-    assert written.exit_status(found_in(script, findings=[], failure="raised")) == 3
-    assert written.exit_status(found_in(script, findings=[], stopped=True)) == 130
-    assert written.exit_status(found_in(script, stopped=True)) == 1
+    assert serialize.exit_status(found_in(script)) == 1
+    assert serialize.exit_status(found_in(script, findings=[])) == 0
+    assert serialize.exit_status(found_in(script, findings=[], failure="raised")) == 3
+    assert serialize.exit_status(found_in(script, findings=[], stopped=True)) == 130
+    assert serialize.exit_status(found_in(script, stopped=True)) == 1
 
 
 def test_a_failure_of_its_own_is_told_with_its_last_line():
     raised = {"fact": "raised", "text": "Traceback\nKeyError: 'x'", "error": "KeyError", "at": []}
     run = Observation("watched", 2, (raised,), status=1, ended="raised")
-    told = examination.failure_of(Examination("train.py", [run]))
+    told = plan.failure_of(Examination("train.py", [run]))
     assert told == "raised with status 1: KeyError: 'x'"
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 from examine_facts import LINE, OTHER, fact, modes, run, strategy
-
-from helpers.examine.rules.reports import from_metrics
+from strategy_clinic.examiner.rules.reports import from_metrics
 
 
 def reported(**values):

@@ -16,12 +16,11 @@ from examine_facts import (
     updated,
     variable,
 )
-
-from helpers.examine.facts import Examination
-from helpers.examine.rules import findings, places
-from helpers.examine.runs import cluster, restarts
-from helpers.examine.runs.launch import Case, Workplace
-from helpers.processes import warm
+from strategy_clinic.examiner.recording import Examination
+from strategy_clinic.examiner.rules import blame, findings
+from strategy_clinic.examiner.runs import cluster, restarting
+from strategy_clinic.examiner.runs.sandbox import Case, Workplace
+from strategy_clinic.processes import forkserver_client
 
 COUNT = variable(1, maker="user", dtype="int64")
 
@@ -45,7 +44,7 @@ def missed(first, restarted, *others):
         asked.append(options)
         return others.pop(0)
 
-    return list(restarts.missing(first, restarted, once_more, lambda line: None)), asked
+    return list(restarting.missing(first, restarted, once_more, lambda line: None)), asked
 
 
 def test_a_count_without_which_the_training_is_another():
@@ -81,7 +80,7 @@ def test_nothing_is_asked_of_what_cannot_be_missed(first):
 def test_a_start_knows_what_was_saved_before_and_by_which_optimizers():
     first = run(saved(optimizers=[state()]), fact("used", number=1))
     assert [
-        (each["fact"], each["held"], each["optimizers"]) for each in restarts.of_before(first)
+        (each["fact"], each["held"], each["optimizers"]) for each in restarting.of_before(first)
     ] == [("saved before", [], [state()])]
 
 
@@ -114,9 +113,9 @@ IN_TWO_WORKERS = """
 @pytest.mark.slow
 def test_what_a_second_start_of_two_workers_misses(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(IN_TWO_WORKERS))
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
     seen = Examination("train.py", [run(fact("cluster", strategy="multi_worker"))])
-    restarts.try_restart(program, seen, lambda line: None)
+    restarting.try_restart(program, seen, lambda line: None)
     restarted = seen.runs[-1]
     (missed,) = restarted.of("missed")
     made_at = restarted.variable(missed["numbers"][0])["at"][0][1]
@@ -165,12 +164,12 @@ WITH_SERVERS = f"""
 def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
     text = textwrap.dedent(WITH_SERVERS).replace(forgotten, "", bool(forgotten))
     (tmp_path / "train.py").write_text(text)
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
     seen = Examination("train.py", [run(fact("cluster", strategy="parameter_server"))])
-    restarts.try_restart(program, seen, lambda line: None)
+    restarting.try_restart(program, seen, lambda line: None)
     assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
     told = findings.findings_of(seen.runs)
-    assert [(each.mode, places.code_at(each.file, each.line)) for each in told] == found
+    assert [(each.mode, blame.code_at(each.file, each.line)) for each in told] == found
 
 
 IN_PARTS = f"""
@@ -188,7 +187,7 @@ IN_PARTS = f"""
 @pytest.mark.slow
 def test_a_checkpoint_holds_the_parts_of_what_servers_divide(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(IN_PARTS))
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=warm.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
     with Workplace(program) as place:
         chief = cluster.run_tasks(place, "parameter_server")[0]
     made = [each["number"] for each in chief.of("variable") if each["maker"] == "user"]

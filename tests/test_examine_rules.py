@@ -17,9 +17,8 @@ from examine_facts import (
     variable,
     written,
 )
-
-from helpers.examine.rules import findings, loud
-from helpers.examine.runs import cluster
+from strategy_clinic.examiner.rules import findings, loud
+from strategy_clinic.examiner.runs import cluster
 
 
 def test_nothing_is_said_of_nothing():
@@ -268,6 +267,6 @@ def test_an_error_of_a_graph_is_told_by_its_reason():
 
 
 def test_every_rule_is_of_a_mode_that_exists():
-    from helpers.triage import known
+    from strategy_clinic.triage import wordings
 
-    assert {*findings.RULES, *loud.BLAMED} <= set(known.declared_modes())
+    assert {*findings.RULES, *loud.BLAMED} <= set(wordings.declared_modes())

@@ -17,9 +17,8 @@ from examine_facts import (
     variable,
     written,
 )
-
-from helpers.examine.rules import silent
-from helpers.examine.runs import questions
+from strategy_clinic.examiner.rules import silent
+from strategy_clinic.examiner.runs import followups
 
 # fm05
 
@@ -71,7 +70,7 @@ def answered(*values):
 def test_a_difference_that_another_run_makes():
     facts = [MINE, saved(left=[lost()]), loaded(), AGAIN, READ]
     first = run(*facts, answered(1.0))
-    asked = [each for each in questions.questions_of(first) if "--give" in each.options]
+    asked = [each for each in followups.questions_of(first) if "--give" in each.options]
     (question,) = asked
     assert question.options == ("--give", "1:3")
     assert question.answer(first, run(*facts, answered(1.0))) == []
@@ -85,10 +84,10 @@ def test_a_mean_of_means_in_a_graph_is_asked_for():
         fact("reduced", sizes=[3, 1], values=[1.0, 5.0]),
     )
     first = run(unseen, fact("batch", sizes=[4, 4]), fact("batch", sizes=[3, 1]))
-    (question,) = questions.questions_of(first)
+    (question,) = followups.questions_of(first)
     assert question.options == ("--tell",) and modes(first) == []
     assert modes(first.also(*question.answer(first, run(seen)))) == [("fm19", 7)]
-    assert questions.questions_of(run(unseen, fact("batch", sizes=[4, 4]))) == []
+    assert followups.questions_of(run(unseen, fact("batch", sizes=[4, 4]))) == []
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from functools import partial
 
 import pytest
 from examine_facts import AS_A_TASK
-
-from helpers import cli
-from helpers.base import files
-from helpers.examine.faces import desk_of_programs
-from helpers.processes import warm
+from strategy_clinic import cli
+from strategy_clinic.base import files
+from strategy_clinic.examiner.frontends import command
+from strategy_clinic.processes import forkserver_client
 
 pytestmark = pytest.mark.slow
 
@@ -84,8 +83,8 @@ def examined(tmp_path, monkeypatch, capfd):
 @pytest.fixture
 def forked(examined, monkeypatch):
     """The same, except that programs are forked from a process that has imported TensorFlow."""
-    case = partial(desk_of_programs.Case, warm=warm.warm())
-    monkeypatch.setattr(desk_of_programs, "Case", case)
+    case = partial(command.Case, warm=forkserver_client.warm())
+    monkeypatch.setattr(command, "Case", case)
     return examined
 
 
@@ -259,10 +258,10 @@ def test_a_program_that_never_ends(examined):
 
 def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
     (tmp_path / "train.py").write_text("import time; open('pid', 'w').close(); time.sleep(99)")
-    command = [sys.executable, "-m", "helpers", "examine", "train.py"]
+    words = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    places = os.environ | {"PYTHONPATH": str(files.HELPERS.parent)}
-    with subprocess.Popen(command, env=places, **options) as process:
+    places = os.environ | {"PYTHONPATH": str(files.PACKAGE.parent)}
+    with subprocess.Popen(words, env=places, **options) as process:
         assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
         time.sleep(2)  # for the program to begin
         process.terminate()

@@ -2,8 +2,7 @@
 
 import pytest
 from examine_facts import fact, modes, run
-
-from helpers.examine.rules.tracing import by_source, nested_function
+from strategy_clinic.examiner.rules.tracing import by_source, nested_function
 
 # fm43
 

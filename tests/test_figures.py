@@ -3,8 +3,7 @@
 import io
 
 from PIL import Image
-
-from helpers.panel import figures
+from strategy_clinic.panel import figures
 
 SHADES = 60  # of 255: two boxes that a person tells apart at a glance
 

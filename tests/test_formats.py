@@ -3,10 +3,9 @@
 import tempfile
 
 import pytest
-
-from helpers import Proof, Setup, experiment
-from helpers.modes.verdicts import verdicts
-from helpers.switches import formats
+from strategy_clinic import Proof, Setup, experiment
+from strategy_clinic.experiments.verdicts import verdicts
+from strategy_clinic.setups import formats
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 

@@ -16,13 +16,12 @@ from xml.etree import ElementTree
 import nbformat
 import pytest
 from conftest import ROOT
+from strategy_clinic import cli
+from strategy_clinic.base import free_names
+from strategy_clinic.processes import pool
+from strategy_clinic.rendering import catalog
+from strategy_clinic.workshop import exercises, grade, guard
 from workshop import FM05, FORGED, RIGHT, WRONG, cell, first, graded, hand_in, notebook
-
-from helpers import cli
-from helpers.base import statements
-from helpers.notebooks import catalog
-from helpers.processes import pool
-from helpers.workshop import exercises, grade, guard
 
 UNRUN = {
     "unchanged": (WRONG, "red: it is as it was handed out"),
@@ -67,7 +66,7 @@ def test_a_check_of_the_exercise_cannot_be_left_out():
     task.source = task.source.replace(
         "    checks.assert_distributed(strategy, model.variables)\n", ""
     )
-    with pytest.raises(exercises.Refused, match="every check"):
+    with pytest.raises(exercises.UserError, match="every check"):
         exercises.both_parts(own, participant)
 
 
@@ -120,9 +119,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(tmp_pat
 def solution_in_place(book) -> str:
     """What a participant writes who solves the exercise just as its solution does."""
     task, solved = (exercises.statements_of([cell(book, tag)]) for tag in ("exercise", "solution"))
-    reused = statements.union(statements.uses, solved)
-    kept = [each for each in task if statements.binds(each) & reused]
-    text = statements.unparsed(kept + solved).replace("solved", "attempt")
+    reused = free_names.union(free_names.uses, solved)
+    kept = [each for each in task if free_names.binds(each) & reused]
+    text = free_names.unparsed(kept + solved).replace("solved", "attempt")
     return text.replace("benchmark_without_groups", "benchmark")
 
 
@@ -223,7 +222,7 @@ def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
         "             lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b'', ('192.0.2.1', 9)),\n"
         "             lambda: socket.create_connection(('192.0.2.1', 9), 1)):\n"
         "    try:\n        step()\n        print('reached')\n"
-        "    except guard.Refused:\n        print('refused')\n"
+        "    except guard.UserError:\n        print('refused')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.splitlines() == [guard.BARRED, *["refused"] * 3], done.stderr
@@ -235,7 +234,7 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
     folder = hand_in(tmp_path / "in", {"a": RIGHT, "b": wait, "unchanged": WRONG})
     report = tmp_path / "grades.json"
     process = subprocess.Popen(
-        [sys.executable, "-m", "helpers", "grade", str(folder), "--json", str(report)],
+        [sys.executable, "-m", "strategy_clinic", "grade", str(folder), "--json", str(report)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

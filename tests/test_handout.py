@@ -6,12 +6,11 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
+from strategy_clinic import cli
+from strategy_clinic.base import display
+from strategy_clinic.processes import notebook_job
+from strategy_clinic.rendering import catalog, sources
 from workshop import SMALL
-
-from helpers import cli
-from helpers.base import reports
-from helpers.notebooks import catalog, sources
-from helpers.processes import jobs
 
 # Handing out
 
@@ -41,7 +40,7 @@ def without_setup(path: Path) -> str:
 
 
 def colours(book) -> list[str]:
-    return [each["colour"] for each in reports.reported(book) if "colour" in each]
+    return [each["colour"] for each in display.reported(book) if "colour" in each]
 
 
 def test_a_handout_holds_every_mode_and_no_solution(everything):
@@ -99,7 +98,7 @@ def test_what_is_handed_out_runs_from_where_it_lies(everything, tmp_path, name, 
     book = nbformat.read(path, as_version=4)
     book.cells.append(nbformat.v4.new_code_cell("import helpers; print(helpers.__file__)"))
     nbformat.write(book, tmp_path / "in.ipynb")
-    there = jobs.papermill_options(tmp_path) | {"cwd": str(path.parent)}
+    there = notebook_job.papermill_options(tmp_path) | {"cwd": str(path.parent)}
     ran = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", **there)
     assert Path(ran.cells[-1].outputs[0].text.strip()).parents[1] == everything.resolve()
     assert colours(ran) == wanted

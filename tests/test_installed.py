@@ -8,14 +8,13 @@ from types import SimpleNamespace
 import packaging
 import pytest
 from conftest import ROOT
-
-from helpers.base import installed
+from strategy_clinic.base import package_versions
 
 BUILDS = ["tensorflow", "tf-nightly", "tensorflow-cpu", "tensorflow-rocm", "intel-tensorflow"]
 ASKED = """
 import sys
 sys.path[:0] = {places!r}
-from helpers.base.installed import version_of
+from strategy_clinic.base.package_versions import version_of
 from helpers.switches import hosts, runtime
 print(version_of("tensorflow"), runtime.versions()["tensorflow"], version_of("a_package_of_nobody"))
 print([each for each in hosts.about_packages() if each.split()[2] == "tensorflow"])
@@ -55,4 +54,4 @@ def test_what_is_imported_counts_and_is_spelt_one_way(monkeypatch):
     monkeypatch.setitem(
         sys.modules, "tensorflow", SimpleNamespace(__version__="2.23.0-dev20261026")
     )
-    assert installed.version_of("tensorflow") == "2.23.0.dev20261026"
+    assert package_versions.version_of("tensorflow") == "2.23.0.dev20261026"

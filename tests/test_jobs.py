@@ -14,9 +14,8 @@ import pytest
 from conftest import ROOT
 from kernels import end_warm, gone, kernel, said
 from nbformat.v4 import new_code_cell, new_notebook
-
-from helpers.notebooks import sources
-from helpers.processes import jobs, leftovers, pool
+from strategy_clinic.processes import notebook_job, pool, temp_files
+from strategy_clinic.rendering import sources
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,7 +46,7 @@ def own_folder(tmp_path, monkeypatch):
 
 def run(*cells: str) -> dict:
     notebook = new_notebook(cells=[new_code_cell(text) for text in cells], metadata=sources.KERNEL)
-    return jobs.run_notebook(nbformat.writes(notebook), {}, 60)
+    return notebook_job.run_notebook(nbformat.writes(notebook), {}, 60)
 
 
 def printed(ended: dict) -> list[str]:
@@ -59,16 +58,16 @@ def printed(ended: dict) -> list[str]:
 
 
 def test_the_start_of_the_warm_process_is_not_the_run_s_own_time(monkeypatch, own_folder):
-    at_once = jobs.warm.warm
+    at_once = notebook_job.warm.warm
 
     def slow(environment):
         path = at_once(environment)
         time.sleep(8)
         return path
 
-    monkeypatch.setattr(jobs.warm, "warm", slow)
+    monkeypatch.setattr(notebook_job.warm, "warm", slow)
     cell = new_notebook(cells=[new_code_cell("print(1)")], metadata=sources.KERNEL)
-    assert jobs.run_notebook(nbformat.writes(cell), {}, 8)["end"] == "finished"
+    assert notebook_job.run_notebook(nbformat.writes(cell), {}, 8)["end"] == "finished"
 
 
 def test_a_run_needs_no_port():
@@ -112,11 +111,11 @@ def test_what_a_killed_warm_process_leaves_is_found_by_the_next(own_folder):
     dead = subprocess.Popen(["true"])
     dead.wait()
     for pid, name in [(dead.pid, "__autograph_generated_file1.py"), (os.getpid(), "mine")]:
-        folder = own_folder / f"{leftovers.PREFIX}{pid}-x"
+        folder = own_folder / f"{temp_files.PREFIX}{pid}-x"
         folder.mkdir()
         (folder / name).touch()
-    leftovers.tidy_after_the_dead()
-    assert [path.name for path in own_folder.iterdir()] == [f"{leftovers.PREFIX}{os.getpid()}-x"]
+    temp_files.tidy_after_the_dead()
+    assert [path.name for path in own_folder.iterdir()] == [f"{temp_files.PREFIX}{os.getpid()}-x"]
 
 
 def test_a_linked_environment_has_one_warm_process(tmp_path, short_folder):
@@ -131,7 +130,7 @@ def test_a_linked_environment_has_one_warm_process(tmp_path, short_folder):
     nbformat.write(short, clone / "fm16.ipynb")
     python = clone / ".venv" / "bin" / Path(sys.executable).name
     subprocess.run(
-        [python, "-m", "helpers", "run", "fm16.ipynb", "-o", "out"],
+        [python, "-m", "strategy_clinic", "run", "fm16.ipynb", "-o", "out"],
         cwd=clone,
         capture_output=True,
     )

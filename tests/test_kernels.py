@@ -17,8 +17,7 @@ import pytest
 from conftest import ROOT
 from jupyter_client.kernelspec import KernelSpecManager
 from kernels import gone, kernel, said
-
-from helpers.processes import kernels, warm
+from strategy_clinic.processes import forkserver_client, kernels
 
 pytestmark = [
     pytest.mark.slow,
@@ -48,7 +47,7 @@ def test_set_up_leaves_the_kernels_of_other_environments_alone(tmp_path, monkeyp
 
 def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
     with kernel() as (manager, client):
-        assert "helpers.processes.zygote" in " ".join(zygote_of(manager).cmdline())
+        assert "strategy_clinic.processes.forkserver" in " ".join(zygote_of(manager).cmdline())
         loaded = said(client, "import sys; print('tensorflow' in sys.modules)")
         ours = said(client, "print([n for n in sys.modules if n.split('.')[0] == 'helpers'])")
         started = said(
@@ -59,9 +58,9 @@ def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
 
 
 ENTER = """
-    from helpers.switches.setups import Setup, enter
+    from strategy_clinic.setups.parameters import Setup, enter
     setup = enter(Setup("mirrored", {devices}, keras={keras}))
-    from helpers import build_strategy
+    from strategy_clinic import build_strategy
     import tensorflow as tf
     print(build_strategy(setup).num_replicas_in_sync, tf.keras.Model.__module__.split(".")[0])
 """
@@ -147,7 +146,7 @@ def test_a_dead_warm_process_leaves_no_orphan_and_is_replaced(short_folder):
 
 
 def test_an_idle_warm_process_ends(short_folder):
-    path = Path(warm.ensure(idle=1))
+    path = Path(forkserver_client.ensure(idle=1))
     deadline = time.monotonic() + 20
     while path.exists() and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -155,17 +154,17 @@ def test_an_idle_warm_process_ends(short_folder):
 
 
 def test_its_socket_is_in_a_folder_of_this_user_alone(tmp_path, monkeypatch):
-    monkeypatch.delenv(warm.ZYGOTE, raising=False)
-    assert warm.private_folder().stat().st_mode & 0o077 == 0
+    monkeypatch.delenv(forkserver_client.ZYGOTE, raising=False)
+    assert forkserver_client.private_folder().stat().st_mode & 0o077 == 0
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / f"strategy-clinic-{os.getuid()}").mkdir(mode=0o755)
-    with pytest.raises(warm.Cold, match="open to others"):
-        warm.ensure()
+    with pytest.raises(forkserver_client.Cold, match="open to others"):
+        forkserver_client.ensure()
 
 
 COLD = [
     (lambda patch: patch.setattr(sys, "platform", "darwin"), "needs Linux"),
-    (lambda patch: patch.setenv(warm.COLD, "1"), f"{warm.COLD} is set"),
+    (lambda patch: patch.setenv(forkserver_client.COLD, "1"), f"{forkserver_client.COLD} is set"),
 ]
 
 
@@ -173,7 +172,7 @@ COLD = [
 def test_without_a_fork_kernels_start_cold_and_it_is_said_once(
     prevent, reason, monkeypatch, capsys
 ):
-    warm.say_once.cache_clear()
+    forkserver_client.say_once.cache_clear()
     with monkeypatch.context() as patch:
         prevent(patch)
         for _ in range(2):
@@ -185,15 +184,17 @@ def test_without_a_fork_kernels_start_cold_and_it_is_said_once(
 
 def test_a_change_of_what_is_read_at_import_asks_for_another_warm_process():
     here = {"TF_ENABLE_ONEDNN_OPTS": "0"}
-    one = warm.key_of(sys.executable, here)
-    assert one != warm.key_of(sys.executable, {"TF_ENABLE_ONEDNN_OPTS": "1"})
-    assert one == warm.key_of(sys.executable, here | {"TF_CONFIG": json.dumps({}), "HOME": "/"})
+    one = forkserver_client.key_of(sys.executable, here)
+    assert one != forkserver_client.key_of(sys.executable, {"TF_ENABLE_ONEDNN_OPTS": "1"})
+    assert one == forkserver_client.key_of(
+        sys.executable, here | {"TF_CONFIG": json.dumps({}), "HOME": "/"}
+    )
 
 
 def test_what_is_no_request_is_turned_away():
     import socket
 
-    path = warm.ensure()
+    path = forkserver_client.ensure()
     for nonsense in (b"", b"nonsense\n", b"[]\n", b'{"argv": 3}\n', b"{" * 100_000 + b"\n"):
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)
@@ -209,7 +210,9 @@ def test_what_is_no_request_is_turned_away():
 
 def test_signals_reach_a_forked_process(tmp_path):
     with open(tmp_path / "log", "w") as log:
-        process = warm.start_module("timeit", dict(os.environ), log, warm.ensure())
+        process = forkserver_client.start_module(
+            "timeit", dict(os.environ), log, forkserver_client.ensure()
+        )
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == -signal.SIGTERM
     process.stdin.close()

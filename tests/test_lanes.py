@@ -6,18 +6,17 @@ from dataclasses import replace
 
 import pytest
 from law import all_tests_of, edit
-
-from helpers.base import files
-from helpers.notebooks import catalog, sources
-from helpers.records import compare, junit, lanes, store, times
-from helpers.switches import runtime
+from strategy_clinic.base import files
+from strategy_clinic.records import compare, junit, store, version_records, versions_table
+from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.setups import runtime
 
 
 def law_lanes() -> list[str]:
     """Every lane is of the notebooks as they are now, and is kept beside the neighbour that it has now."""
     return [
         f"lane {lane.name}: {problem}; run: make lanes"
-        for lane in lanes.lanes()
+        for lane in version_records.lanes()
         for problem in problems_of(lane)
     ]
 
@@ -26,9 +25,12 @@ def problems_of(lane) -> list[str]:
     now = {mode.id: code_now(mode) for mode in catalog.modes()}
     older = [mode for mode, code in lane.codes.items() if now.get(mode) != code]
     problems = [f"older than the code of {', '.join(older)}"] if older else []
-    if lanes.lane_file(lane.name).exists():
-        kept = json.loads(lanes.lane_file(lane.name).read_text())
-        if kept["neighbour"] != lanes.neighbour_of(lane, lanes.lanes()).versions:
+    if version_records.lane_file(lane.name).exists():
+        kept = json.loads(version_records.lane_file(lane.name).read_text())
+        if (
+            kept["neighbour"]
+            != version_records.neighbour_of(lane, version_records.lanes()).versions
+        ):
             problems.append("kept beside a neighbour that has other versions now")
     lost = [(mode, keras) for mode in lane.codes for keras in runtime.GENERATIONS]
     lost = [place for place in lost if place not in lane.verdicts]
@@ -68,9 +70,9 @@ def alone(tmp_path, monkeypatch):
     """The records of a plain machine, in a folder without any lane beside them."""
     for path in store.records_folder().glob("cpu-*"):
         shutil.copy(path, tmp_path)
-    for module in (lanes, store):
+    for module in (version_records, store):
         monkeypatch.setattr(module, "records_folder", lambda: tmp_path)
-    return lanes.lane_of_records()
+    return version_records.lane_of_records()
 
 
 def on(version: str, lane, **changes):
@@ -85,8 +87,8 @@ def test_a_lane_holds_what_differs_and_is_read_back_whole(alone):
     other = on("2.20.0", alone, fm25={"says": "in other words"})
     older = on("2.19.1", other, fm01={"broken": "works", "says": ""})
     newer = on("2.23.0.dev20261026", alone, fm32={"broken": "works", "says": ""})
-    lanes.write_lanes([newer, alone, older, other])
-    found = lanes.lanes()
+    version_records.write_lanes([newer, alone, older, other])
+    found = version_records.lanes()
     assert [each.name for each in found] == ["2.19", "2.20", "2.21", "nightly"]
     assert [each.verdicts for each in found] == [
         older.verdicts,
@@ -94,7 +96,9 @@ def test_a_lane_holds_what_differs_and_is_read_back_whole(alone):
         alone.verdicts,
         newer.verdicts,
     ]
-    kept = {name: json.loads(lanes.lane_file(name).read_text()) for name in ("2.19", "2.20")}
+    kept = {
+        name: json.loads(version_records.lane_file(name).read_text()) for name in ("2.19", "2.20")
+    }
     assert [line["mode"] for line in kept["2.19"]["verdicts"]] == ["fm01"]
     assert [line["mode"] for line in kept["2.20"]["verdicts"]] == ["fm25"]
     assert kept["2.19"]["neighbour"]["tensorflow"] == "2.20.0"
@@ -102,19 +106,19 @@ def test_a_lane_holds_what_differs_and_is_read_back_whole(alone):
 
 def test_a_lane_between_two_others_takes_nothing_from_them(alone):
     older = on("2.19.1", alone, fm01={"broken": "works", "says": ""})
-    lanes.write_lanes([older])
-    lanes.keep_lane(on("2.20.0", alone, fm01={"broken": "works", "says": ""}))
-    assert {each.name: each.verdicts["fm01", 3]["broken"] for each in lanes.lanes()} == {
+    version_records.write_lanes([older])
+    version_records.keep_lane(on("2.20.0", alone, fm01={"broken": "works", "says": ""}))
+    assert {each.name: each.verdicts["fm01", 3]["broken"] for each in version_records.lanes()} == {
         "2.19": "works",
         "2.20": "works",
         "2.21": "raises",
     }
-    assert json.loads(lanes.lane_file("2.19").read_text())["verdicts"] == []
+    assert json.loads(version_records.lane_file("2.19").read_text())["verdicts"] == []
 
 
 def test_a_lane_that_was_stopped_has_only_what_it_has_run(alone):
-    lanes.write_lanes([replace(on("2.20.0", alone), codes={"fm01": alone.codes["fm01"]})])
-    (found, _) = lanes.lanes()
+    version_records.write_lanes([replace(on("2.20.0", alone), codes={"fm01": alone.codes["fm01"]})])
+    (found, _) = version_records.lanes()
     assert set(found.verdicts) == {("fm01", 2), ("fm01", 3)}
 
 
@@ -127,20 +131,24 @@ def test_a_lane_that_was_stopped_has_only_what_it_has_run(alone):
     + [("2.23.0.dev20270101", "nightly"), ("2.24.0", "nightly")],
 )
 def test_the_nearest_version(alone, monkeypatch, here, lane):
-    lanes.write_lanes([on("2.20.0", alone), on("2.19.1", alone), on("2.23.0.dev1", alone)])
-    monkeypatch.setattr(lanes, "versions_here", lambda: VERSIONS | {"tensorflow": here})
+    version_records.write_lanes(
+        [on("2.20.0", alone), on("2.19.1", alone), on("2.23.0.dev1", alone)]
+    )
+    monkeypatch.setattr(version_records, "versions_here", lambda: VERSIONS | {"tensorflow": here})
     monkeypatch.setattr(runtime, "kind", lambda: "cpu")
-    record, found = lanes.nearest_recorded(3)
+    record, found = version_records.nearest_recorded(3)
     assert (found and found.name) == lane
     of_all = len(record["verdicts"]) > len(record["modes"])
     assert of_all is (lane is None)
 
 
 def test_news_is_one_line_for_each_mode_with_both_messages(alone, monkeypatch):
-    lanes.write_lanes([on("2.20.0", alone, fm32={"says": "a placeholder has no value"})])
-    monkeypatch.setattr(lanes, "versions_here", lambda: VERSIONS | {"tensorflow": "2.20.1"})
+    version_records.write_lanes([on("2.20.0", alone, fm32={"says": "a placeholder has no value"})])
+    monkeypatch.setattr(
+        version_records, "versions_here", lambda: VERSIONS | {"tensorflow": "2.20.1"}
+    )
     monkeypatch.setattr(runtime, "kind", lambda: "cpu")
-    record, _ = lanes.nearest_recorded(3)
+    record, _ = version_records.nearest_recorded(3)
     modes = {mode.id: mode for mode in catalog.modes()}
     lines = {line["mode"]: line for line in record["verdicts"]}
     now = [lines["fm01"], lines["fm30"] | {"says": "other words"}, gone(lines["fm32"])]
@@ -192,11 +200,11 @@ def two(alone):
     """An older lane with other words of one mode, and a nightly on which another is gone."""
     older = on("2.20.0", alone, fm25={"says": "<b>other</b> words"})
     newer = on("2.23.0.dev1", alone, fm32={"broken": "works", "says": ""})
-    lanes.write_lanes([older, replace(newer, codes={"fm32": alone.codes["fm32"]})])
+    version_records.write_lanes([older, replace(newer, codes={"fm32": alone.codes["fm32"]})])
 
 
 def test_lanes_that_say_the_same_are_one_cell(two):
-    rows = {(row.mode.id, row.keras): row for row in times.times_rows()}
+    rows = {(row.mode.id, row.keras): row for row in versions_table.times_rows()}
     names = {place: [each.name for each in row.periods] for place, row in rows.items()}
     assert names["fm32", 3] == ["2.20 to 2.21", "nightly"]
     assert names["fm25", 3] == ["2.20", "2.21", "nightly"]
@@ -207,7 +215,7 @@ def test_lanes_that_say_the_same_are_one_cell(two):
 
 
 def test_what_changed_is_told_in_words(two):
-    first, second, rest = times.times_sentences(times.times_rows())
+    first, second, rest = versions_table.times_sentences(versions_table.times_rows())
     assert first.startswith(
         "fm25 load_outside_scope, Keras 3: on 2.20 the broken code is silent (<b>"
     )
@@ -216,13 +224,13 @@ def test_what_changed_is_told_in_words(two):
 
 
 def test_a_cell_opens_to_its_verdicts_and_to_what_they_were(two):
-    page = times.times_html("../")
+    page = versions_table.times_html("../")
     assert "aria-label='fm32 optimizer_built_in_replica, Keras 3, nightly: works, changed'" in page
     assert "Changed between 2.21 and nightly" in page and "broken: raises, then works" in page
     assert "&lt;b&gt;other&lt;/b&gt; words" in page and "<b>other" not in page
     assert "– not recorded" in page and "href='../fm32_optimizer_built_in_replica.ipynb'" in page
     parts = page.split("<details><summary>The ")
-    others = 2 * len(times.all_declared()) - 2
+    others = 2 * len(versions_table.all_declared()) - 2
     assert parts[0].count("<tr>") == 1 + 2 and parts[1].count("<tr>") == 1 + others
 
 
@@ -231,12 +239,19 @@ def test_a_change_of_a_claim_or_of_a_page_is_a_change():
     one |= {"claims": {"000-C1": "half"}, "page": "as stored"}
     other = one | {"claims": {"000-C1": "true"}, "page": "differs"}
     told = ["page: as stored, then differs", "claim 000-C1: half, then true"]
-    assert times.differences(one, other) == told and times.differences(one, one) == []
+    assert (
+        versions_table.differences(one, other) == told
+        and versions_table.differences(one, one) == []
+    )
 
 
 def test_what_a_stopped_lane_has_not_run_is_held_against_its_declaration():
     (mode, *_) = catalog.modes()
-    line = {**dict(zip(store.KEY, lanes.own_place(mode, 3))), "keras": 3, "broken": "works"}
+    line = {
+        **dict(zip(store.KEY, version_records.own_place(mode, 3))),
+        "keras": 3,
+        "broken": "works",
+    }
     line |= {"fixed": "works", "says": "", "agrees": False}
     stopped = {"lane": "2.20", "modes": {}, "verdicts": []}
     (found,) = compare.comparisons(stopped, mode, [line], {})

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from law import all_tests_of, edit
 from pasted import code_lines
+from strategy_clinic.base import files
+from strategy_clinic.modes.failure_mode import from_plain
+from strategy_clinic.records import store
+from strategy_clinic.rendering import catalog, sources
 from test_laws_pages import FM25, edit_notebook, mode_sources
-
-from helpers.base import files
-from helpers.modes.mode import from_plain
-from helpers.notebooks import catalog, sources
-from helpers.records import store
 
 MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
 FIRST_SCREEN = 20  # lines of code that may stand before the story
@@ -103,7 +102,7 @@ def story_after_code(root):
     edit_notebook(root, lambda cell: cell.update(source=cell["source"] + "\na = 1" * 10))
 
 
-FM16 = "notebooks/sources/fm16_tpu_eager_run.py"
+FM16 = "helpers/strategy_clinic/modes/fm16_tpu_eager_run/page.py"
 MUTATIONS = [
     ("law_message", edit(FM16, "does not support pure", "cannot do")),
     ("law_message", edit(FM16, "# ```text\n", "# ```\n")),
@@ -118,7 +117,11 @@ MUTATIONS = [
     ),
     (
         "law_declared_apart",
-        edit("helpers/notebooks/catalog.json", '"a loaded model works', '"a loaded model runs'),
+        edit(
+            "helpers/strategy_clinic/modes/catalog.json",
+            '"a loaded model works',
+            '"a loaded model runs',
+        ),
     ),
     ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
 ]

@@ -10,38 +10,39 @@ from pathlib import Path
 
 from conftest import ROOT, changed
 from law import all_tests_of
+from strategy_clinic.base import files
 
-from helpers.base import files
-
-# Each room may import those above it; doors, the modules that lie in no room, may import all of them.
+# Each folder may import those above it; entry points, the modules that lie in no folder, may import all of them.
 ROOMS = [
     "base",
-    "switches",
+    "setups",
     "processes",
+    "experiments",
     "modes",
     "panel",
-    "notebooks",
+    "rendering",
     "triage",
     "records",
     "compiler",
     "workshop",
-    "examine",
+    "observer",
+    "examiner",
 ]
-# The same inside of a room that is a house of its own; what lies loose in it may be imported by all of them.
-INNER = {"examine": ["observe", "rules", "runs", "report", "patients", "faces"]}
-DOORS = {"__init__", "__main__", "book", "cli", "commands"}
+# The same inside of a folder that has folders; what lies loose in it may be imported by all of them.
+INNER = {"examiner": ["rules", "runs", "report", "benchmark", "frontends"]}
+DOORS = {"__init__", "__main__", "book", "cli", "commands", "session"}
 APART = [  # neither of the two imports the other, though one stands above
-    ("notebooks", "panel"),
-    ("triage", "notebooks"),
+    ("rendering", "panel"),
+    ("triage", "rendering"),
     ("records", "triage"),
     ("compiler", "triage"),
     ("workshop", "triage"),
     ("workshop", "compiler"),
-    ("examine", "notebooks"),
-    ("examine", "records"),
-    ("examine", "compiler"),
-    ("examine", "workshop"),
-    *[("examine.observe", f"examine.{other}") for other in INNER["examine"][1:]],
+    ("examiner", "rendering"),
+    ("examiner", "records"),
+    ("examiner", "compiler"),
+    ("examiner", "workshop"),
+    *[("observer", other) for other in ("experiments", "modes", "panel", "triage", "examiner")],
 ]
 ONE_PATTERN = {"Row", "ROWS", "TABLE", "__all__", "main"}  # names that say what is alike
 LONGEST_FILE, LONGEST_BODY, USUAL_BODY, MOST_IN_A_ROOM = 300, 40, 6, 12
@@ -49,12 +50,12 @@ LONGEST_FILE, LONGEST_BODY, USUAL_BODY, MOST_IN_A_ROOM = 300, 40, 6, 12
 
 def python_files() -> list[Path]:
     """Of this project's package; the set-up cell is a notebook's, and no module."""
-    found = sorted(files.helpers().rglob("*.py"))
-    return [path for path in found if path.name != "bootstrap.py"]
+    found = sorted(files.package().rglob("*.py"))
+    return [path for path in found if path not in files.page_sources()]
 
 
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(files.helpers()).with_suffix("").parts)
+    return ".".join(path.relative_to(files.package()).with_suffix("").parts)
 
 
 def imports() -> dict[str, set[str]]:
@@ -138,15 +139,15 @@ def closure(edges: dict, start: str) -> set:
 
 def law_rooms() -> list[str]:
     """Every folder with modules is a room whose first line says what is in it, and small; every other module is a door."""
-    folders = {path.parent for path in python_files()} - {files.helpers()}
-    named = {files.helpers() / name for name in ROOMS}
-    named |= {files.helpers() / house / name for house in INNER for name in INNER[house]}
+    folders = {path.parent for path in python_files()} - {files.package()}
+    named = {files.package() / name for name in ROOMS}
+    named |= {files.package() / house / name for house in INNER for name in INNER[house]}
     problems = [f"{each.name} is no room" for each in folders - named]
     problems += [f"{each.name} holds too much" for each in folders if crowded(each)]
     problems += [
         f"{each.name} does not say what it is for" for each in folders if not purpose(each)
     ]
-    loose = [path.stem for path in files.helpers().glob("*.py") if path.stem not in DOORS]
+    loose = [path.stem for path in files.package().glob("*.py") if path.stem not in DOORS]
     return problems + [f"{name} lies in no room" for name in loose]
 
 
@@ -215,7 +216,7 @@ def function_sizes() -> dict[str, int]:
 
 def adding(name: str, text: str):
     def mutation(root):
-        with open(root / "helpers" / name, "a") as file:
+        with open(root / "helpers" / "strategy_clinic" / name, "a") as file:
             file.write(f"\n\n{text}\n")
 
     mutation.__name__ = f"{name} with {text.splitlines()[-1].strip()[:40]}"
@@ -227,37 +228,37 @@ def body_of(lines: int) -> str:
 
 
 def a_room_without_a_word(root):
-    changed(root / "helpers" / "panel" / "__init__.py", '"""', "# ", 2)
+    changed(root / "helpers" / "strategy_clinic" / "panel" / "__init__.py", '"""', "# ", 2)
 
 
 def a_folder_that_is_no_room(root):
-    (root / "helpers" / "misc").mkdir()
-    (root / "helpers" / "misc" / "__init__.py").write_text('"""Whatever."""\n')
+    (root / "helpers" / "strategy_clinic" / "misc").mkdir()
+    (root / "helpers" / "strategy_clinic" / "misc" / "__init__.py").write_text('"""Whatever."""\n')
 
 
 def a_crowded_room(root):
     for number in range(12):
-        (root / "helpers" / "panel" / f"more_{number}.py").write_text("")
+        (root / "helpers" / "strategy_clinic" / "panel" / f"more_{number}.py").write_text("")
 
 
 MIDDLING = "\n".join(f"def f{i}():\n{body_of(9)}\n" for i in range(400))
 MUTATIONS = [
-    ("law_direction", adding("base/files.py", "from ..modes import mode")),
-    ("law_direction", adding("processes/jobs.py", "def late():\n    from ..records import runs")),
-    ("law_direction", adding("triage/desk.py", "from ..notebooks import catalog")),
-    ("law_direction", adding("modes/mode.py", "from .. import cli")),
-    ("law_direction", adding("examine/rules/silent.py", "from ..report import written")),
-    ("law_direction", adding("examine/runs/running.py", "from ..observe import notes")),
-    ("law_direction", adding("examine/facts.py", "from .rules import silent")),
-    ("law_circles", adding("modes/workers.py", "def late():\n    from . import experiments")),
-    ("law_circles", adding("base/refusals.py", "from . import files")),
+    ("law_direction", adding("base/files.py", "from ..modes import failure_mode")),
+    ("law_direction", adding("processes/pool.py", "def late():\n    from ..records import grid")),
+    ("law_direction", adding("triage/desk.py", "from ..rendering import catalog")),
+    ("law_direction", adding("modes/failure_mode.py", "from .. import cli")),
+    ("law_direction", adding("examiner/rules/silent.py", "from ..report import serialize")),
+    ("law_direction", adding("examiner/runs/process.py", "from ...observer import notes")),
+    ("law_direction", adding("examiner/recording.py", "from .rules import silent")),
+    ("law_circles", adding("experiments/workers.py", "def late():\n    from . import experiment")),
+    ("law_circles", adding("base/errors.py", "from . import files")),
     ("law_rooms", a_room_without_a_word),
     ("law_rooms", a_folder_that_is_no_room),
     ("law_rooms", adding("loose.py", "x = 1")),
     ("law_rooms", a_crowded_room),
     ("law_names_of_their_own", adding("panel/cards.py", "def write_whole():\n    pass")),
     ("law_names_of_their_own", adding("panel/cards.py", "PARAMETERS = ()")),
-    ("law_sizes", adding("modes/mode.py", f"def long():\n{body_of(41)}")),
+    ("law_sizes", adding("modes/failure_mode.py", f"def long():\n{body_of(41)}")),
     ("law_sizes", adding("doors.py", MIDDLING)),
     ("law_sizes", adding("panel/long.py", "\n".join(["x = 1"] * 301))),
     ("law_sizes", adding("../tests/test_long.py", "\n".join(["x = 1"] * 301))),
@@ -268,13 +269,23 @@ test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 def test_helpers_do_not_import_tensorflow():
     """Nor does anything that a quick command, or the import of a word, needs."""
-    words = "from helpers import *"
-    assert "tensorflow" not in modules_after(f"{words}\nimport helpers.cli, helpers.panel.widgets")
+    words = "from strategy_clinic import *"
+    assert "tensorflow" not in modules_after(
+        f"{words}\nimport helpers.cli, strategy_clinic.panel.widgets"
+    )
 
 
 def test_importing_helpers_costs_nothing():
-    ours = [name for name in modules_after("import helpers") if name.startswith("helpers")]
-    assert sorted(ours) == ["helpers", "helpers.base", "helpers.base.words"]
+    ours = [
+        name
+        for name in modules_after("import strategy_clinic")
+        if name.startswith("strategy_clinic")
+    ]
+    assert sorted(ours) == [
+        "strategy_clinic",
+        "strategy_clinic.base",
+        "strategy_clinic.base.public_api",
+    ]
 
 
 def test_the_check_of_imports_can_fail(tmp_path):

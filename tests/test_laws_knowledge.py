@@ -10,12 +10,11 @@ from pathlib import Path
 
 from conftest import forget
 from law import all_tests_of, edit
-
-from helpers.base import files
-from helpers.notebooks import catalog, sources
-from helpers.records import store
-from helpers.switches import runtime, setups
-from helpers.triage import answer, known, phrases
+from strategy_clinic.base import files
+from strategy_clinic.records import store
+from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.setups import parameters, runtime
+from strategy_clinic.triage import classify, phrases, wordings
 
 WRONG = ("## What goes wrong", "## Why")
 
@@ -50,16 +49,16 @@ def law_wordings() -> list[str]:
     """Each file of wordings is that of a mode, narrows only symptoms that its MODE declares, and says what has a meaning."""
     forget()
     problems, told = [], {}
-    for each in known.wordings():
+    for each in wordings.wordings():
         name = f"{each.mode or 'none'}.toml: {each.says}"
         declared = [
-            s["says"] for s in known.declared_modes().get(each.mode, {}).get("symptoms", ())
+            s["says"] for s in wordings.declared_modes().get(each.mode, {}).get("symptoms", ())
         ]
-        if each.mode and each.mode not in known.declared_modes():
+        if each.mode and each.mode not in wordings.declared_modes():
             problems.append(f"{name}: there is no such mode")
         if each.symptom and each.symptom not in declared:
             problems.append(f"{name}: MODE declares no such symptom")
-        if not all((each.says, each.origin, each.proof in answer.PROOF, each.mode or each.kind)):
+        if not all((each.says, each.origin, each.proof in classify.PROOF, each.mode or each.kind)):
             problems.append(f"{name}: says, from, proof or kind is missing or unknown")
         if not ORIGIN.fullmatch(each.origin):
             problems.append(f"{name}: from is no version, and none of the words for what has none")
@@ -90,7 +89,7 @@ def astray(mode, lines):
     """What a mode says and does not lead to it, pasted as errors are: with the code that goes wrong above."""
     code = code_that_goes_wrong(mode)
     for raises, says in sayings(mode, lines):
-        found = answer.triage(f"{code}\n\n{raises}: {says}").mode
+        found = classify.triage(f"{code}\n\n{raises}: {says}").mode
         if found not in leads(mode, says):
             yield f"{mode.id}: {says!r} leads to {found}"
 
@@ -99,7 +98,7 @@ def leads(mode, says: str) -> set:
     """The mode; or none of them, for a symptom that is no more than a hint."""
     hints = [
         each.symptom
-        for each in known.wordings()
+        for each in wordings.wordings()
         if each.mode == mode.id and each.symptom and each.proof == "hint"
     ]
     return {mode.id, None} if any(re.search(hint, says) for hint in hints) else {mode.id}
@@ -109,7 +108,9 @@ def sayings(mode, lines: list[dict]) -> list[tuple]:
     """Each recorded message that a symptom explains, and in full those symptoms that no record shows."""
     said = []
     for line in lines:
-        symptom = mode.symptom(setups.Setup(**{name: line[name] for name in setups.PARAMETERS}))
+        symptom = mode.symptom(
+            parameters.Setup(**{name: line[name] for name in parameters.PARAMETERS})
+        )
         if symptom and re.search(symptom.says, line["says"]):
             said.append((symptom.raises, line["says"], symptom.says))
     shown = {says for _, _, says in said}
@@ -129,7 +130,7 @@ def spelled(says: str) -> str:
 
 
 def code_that_goes_wrong(mode) -> str:
-    cells = sources.notebook_of(files.source_folder() / f"{mode.id}_{mode.slug}.py").cells
+    cells = sources.notebook_of(files.page_source(f"{mode.id}_{mode.slug}")).cells
     texts = [cell.source for cell in cells]
     first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
     return "\n".join(cell.source for cell in cells[first:last] if cell.cell_type == "code")
@@ -140,7 +141,7 @@ def law_drift() -> list[str]:
     if not metadata.version("tensorflow").startswith("2.21"):
         return []  # nothing is claimed about any other
     forget()
-    claimed = [each for each in known.wordings() if each.origin == "2.21"]
+    claimed = [each for each in wordings.wordings() if each.origin == "2.21"]
     files = {each.file for each in claimed}
     problems = [f"{each.says} says no file" for each in claimed if not each.file]
     for file in sorted(files - {""}):
@@ -195,10 +196,10 @@ def library(path: Path):
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-SOURCE = "notebooks/sources/fm25_load_outside_scope.py"
+SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
-WORDS = "helpers/triage/wordings"
+WORDS = "helpers/strategy_clinic/triage/wordings"
 
 
 def wordings_of_no_mode(root):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from conftest import changed
 from law import all_tests_of, compared_text, edit
-
-from helpers.base import files
-from helpers.notebooks import catalog, render, sources
-from helpers.switches import setups
+from strategy_clinic.base import files
+from strategy_clinic.rendering import catalog, render, sources
+from strategy_clinic.setups import parameters
 
 HEADINGS = [
     "What goes wrong",
@@ -75,11 +74,13 @@ def law_anatomy() -> list[str]:
 def law_parameters() -> list[str]:
     """Exactly one parameters cell, with the same four names in the same order, all of them literals."""
     return [
-        source.name for source in mode_sources() if parameters(source) != list(setups.PARAMETERS)
+        source.name
+        for source in mode_sources()
+        if parameter_names(source) != list(parameters.PARAMETERS)
     ]
 
 
-def parameters(source: Path) -> list[str]:
+def parameter_names(source: Path) -> list[str]:
     names = []
     for cell in sources.notebook_of(source).cells:
         if "parameters" in cell.metadata.get("tags", []):
@@ -140,7 +141,7 @@ def prose(page: Path) -> str:
 
 
 FM25 = "notebooks/fm25_load_outside_scope"
-SOURCE = "notebooks/sources/fm25_load_outside_scope.py"
+SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
 def strip_counts(root):

@@ -3,11 +3,10 @@
 from conftest import forget
 from law import all_tests_of, edit
 from raised import judged, messages, none
-
-from helpers.triage import answer, knowledge, phrases
+from strategy_clinic.triage import classify, phrases, wording_index
 
 MANY = 200  # messages, at least, that are judged
-WORDS = "helpers/triage/wordings"
+WORDS = "helpers/strategy_clinic/triage/wordings"
 
 
 def law_every_message_is_judged() -> list[str]:
@@ -29,13 +28,13 @@ def law_what_is_none_is_not_claimed() -> list[str]:
         for module, texts in messages()
         if is_none(texts)
         for text in texts[:1]
-        if (found := answer.triage(text)) and not found.known and (mode := found.mode)
+        if (found := classify.triage(text)) and not found.known and (mode := found.mode)
     ]
 
 
 def is_worded(text: str) -> bool:
     flat = phrases.flat(text)
-    return any(answer.said_in(each, flat) for each in knowledge.everything().near(flat))
+    return any(classify.said_in(each, flat) for each in wording_index.everything().near(flat))
 
 
 def is_none(texts: tuple[str, ...]) -> bool:
@@ -44,7 +43,7 @@ def is_none(texts: tuple[str, ...]) -> bool:
 
 def words_of_a_stranger(root):
     """A mode is described by what TensorFlow says of something else."""
-    path = root / "helpers" / "triage" / "described.toml"
+    path = root / "helpers" / "strategy_clinic" / "triage" / "described.toml"
     tells = "".join(
         f'    "Some requested devices in tf.distribute.Strategy are not visible to TensorFlow {each}",\n'
         for each in ("here", "there", "now")

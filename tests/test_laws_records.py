@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 from law import all_tests_of, compared_text, edit
-
-from helpers.base import files
-from helpers.compiler import programs
-from helpers.notebooks import catalog, sources
-from helpers.records import atlas, store, times
-from helpers.switches import runtime, tpu
+from strategy_clinic.base import files
+from strategy_clinic.compiler import programs
+from strategy_clinic.records import atlas, store, versions_table
+from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.setups import runtime, tpu
 
 
 def law_records() -> list[str]:
@@ -49,13 +48,15 @@ def law_compiled() -> list[str]:
 
 
 def source_of(mode) -> Path:
-    return files.source_folder() / f"{mode.id}_{mode.slug}.py"
+    return files.page_source(f"{mode.id}_{mode.slug}")
 
 
 def law_atlas() -> list[str]:
     """The stored pictures of the records and of the lanes say in words what these hold."""
     stored = sources.stored_notebook(files.notebooks() / "atlas.ipynb")
-    told = atlas.atlas_sentences(atlas.atlas_rows()) + times.times_sentences(times.times_rows())
+    told = atlas.atlas_sentences(atlas.atlas_rows()) + versions_table.times_sentences(
+        versions_table.times_rows()
+    )
     return [line for line in told if line not in compared_text(stored)]
 
 

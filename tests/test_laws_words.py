@@ -4,14 +4,20 @@ import pytest
 from conftest import forget
 from law import all_tests_of, edit
 from prose import sentences
-
-from helpers.base import files
-from helpers.triage import answer, kept, knowledge, known, likeness, phrases
+from strategy_clinic.base import files
+from strategy_clinic.triage import (
+    classify,
+    phrases,
+    similarity,
+    stored_index,
+    wording_index,
+    wordings,
+)
 
 MANY = 500  # sentences, at least, by which the laws judge
 RARE = 200  # one of so many sentences may be likened to a mode
-DESCRIBED = "helpers/triage/described.toml"
-LEARNED_FILE = "helpers/triage/learned.json"
+DESCRIBED = "helpers/strategy_clinic/triage/described.toml"
+LEARNED_FILE = "helpers/strategy_clinic/triage/learned.json"
 LEARNED = 100_000  # bytes, at most
 
 
@@ -24,19 +30,19 @@ def law_prose_fires_nothing() -> list[str]:
         problems += [
             f"{each.mode} says {each.says}: {text}" for each in standing(text) if each.mode
         ]
-    claimed = [(answer.triage(text).mode, text) for text in texts if answer.triage(text).mode]
+    claimed = [(classify.triage(text).mode, text) for text in texts if classify.triage(text).mode]
     return problems + (claimed if len(claimed) > len(texts) // RARE else [])
 
 
 def standing(text: str) -> list:
     flat = phrases.flat(text)
-    return [each for each in knowledge.everything().near(flat) if answer.said_in(each, flat)]
+    return [each for each in wording_index.everything().near(flat) if classify.said_in(each, flat)]
 
 
 def law_described() -> list[str]:
     """What described.toml tells is of a mode or of none, says so once, and leads to where it stands."""
     forget()
-    written, problems, seen = known.read_toml("described.toml"), [], {}
+    written, problems, seen = wordings.read_toml("described.toml"), [], {}
     for mode, facts in written.items():
         if mode != "none" and not facts.get("asks", "").endswith("?"):
             problems.append(f"{mode} asks no question")
@@ -51,7 +57,7 @@ def law_described() -> list[str]:
 def law_ideas() -> list[str]:
     """Every idea of vocabulary.toml has phrases, none of which is empty."""
     forget()
-    ideas = known.read_vocabulary()["ideas"]
+    ideas = wordings.read_vocabulary()["ideas"]
     empty = [name for name, phrases in ideas.items() if not all(map(str.split, phrases.split(",")))]
     return [f"{name} has an empty phrase" for name in empty]
 
@@ -59,37 +65,41 @@ def law_ideas() -> list[str]:
 def law_learned() -> list[str]:
     """What is learned is of declared modes or of none, is small enough to be read, and has no more than two words in a row."""
     forget()
-    learned, modes = known.learned(), {*known.declared_modes(), likeness.NO_MODE}
+    learned, modes = wordings.learned(), {*wordings.declared_modes(), similarity.NO_MODE}
     of = {mode for speaks in learned.values() for mode in speaks}
     problems = [f"{mode} is no mode" for mode in of - modes]
     problems += [f"{mode} has learned nothing" for mode in modes - of]
     problems += [f"{trait!r} is no trait" for trait in learned if len(trait.split()) > 2]
-    size = (files.helpers() / "triage" / "learned.json").stat().st_size
+    size = (files.package() / "triage" / "learned.json").stat().st_size
     return problems + ([f"{size} bytes are learned"] if size > LEARNED else [])
 
 
 def law_index() -> list[str]:
     """The index that is kept is the one that the texts of all modes give."""
     forget()
-    fresh = kept.index_file().read_text() == kept.index_text()
-    return [] if fresh else ["index.json is of other texts; run: python -m helpers.triage.kept"]
+    fresh = stored_index.index_file().read_text() == stored_index.index_text()
+    return (
+        []
+        if fresh
+        else ["index.json is of other texts; run: python -m strategy_clinic.triage.stored_index"]
+    )
 
 
 def nearest_of(text: str, none: bool):
     """The nearest mode; or none of them, where that may be."""
-    near = likeness.likest(text, knowledge.everything().index)
+    near = similarity.likest(text, wording_index.everything().index)
     return next(each.mode for each in near if each.mode or none)
 
 
 def a_common_word(root):
     """A wording that stands in ordinary prose."""
-    path = root / "helpers" / "triage" / "wordings" / "fm24.toml"
+    path = root / "helpers" / "strategy_clinic" / "triage" / "wordings" / "fm24.toml"
     path.write_text(path.read_text() + "\n[[wording]]\nsays = 'of the layer'\nfrom = '1.0'\n")
 
 
 def words_of_another(root):
     path = root / DESCRIBED
-    tells = known.described()["fm37"]["tells"][0]
+    tells = wordings.described()["fm37"]["tells"][0]
     path.write_text(
         path.read_text()
         .replace("[fm28]", f"[fm28]\ntells_ = '{tells}'", 1)
@@ -103,10 +113,16 @@ def no_question(root):
 
 
 MUTATIONS = [
-    ("law_ideas", edit("helpers/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,')),
+    (
+        "law_ideas",
+        edit("helpers/strategy_clinic/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,'),
+    ),
     ("law_learned", edit(LEARNED_FILE, '"fm37"', '"fm98"')),
     ("law_learned", edit(LEARNED_FILE, '"~devices"', '"words of a report"')),
-    ("law_index", edit("helpers/triage/index.json", '"~devices": [', '"~devices": [1, ')),
+    (
+        "law_index",
+        edit("helpers/strategy_clinic/triage/index.json", '"~devices": [', '"~devices": [1, '),
+    ),
     ("law_index", edit(DESCRIBED, "twice as large", "thrice as large")),
     ("law_prose_fires_nothing", a_common_word),
     ("law_described", words_of_another),
@@ -118,11 +134,14 @@ test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 def test_an_index_of_other_texts_is_worked_out():
     """A description that was edited counts at once, whatever is kept."""
-    told = likeness.all_texts(known.wordings())
-    one = known.wordings()[:1]
-    assert len(kept.index_for(known.wordings()).weights) == len(told)
-    assert kept.index_for(one).holders == likeness.index_of(likeness.all_texts(one)).holders
-    assert len(kept.index_for(one).weights) < len(told)
+    told = similarity.all_texts(wordings.wordings())
+    one = wordings.wordings()[:1]
+    assert len(stored_index.index_for(wordings.wordings()).weights) == len(told)
+    assert (
+        stored_index.index_for(one).holders
+        == similarity.index_of(similarity.all_texts(one)).holders
+    )
+    assert len(stored_index.index_for(one).weights) < len(told)
 
 
 def test_letters_within_words_would_stand(monkeypatch):

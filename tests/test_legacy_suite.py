@@ -6,11 +6,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-
-from helpers.base import files
-from helpers.base.statements import needed, unparsed
-from helpers.notebooks import sources
-from helpers.processes import jobs
+from strategy_clinic.base import files
+from strategy_clinic.base.free_names import needed, unparsed
+from strategy_clinic.processes import notebook_job
+from strategy_clinic.rendering import sources
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +34,7 @@ def test_our_matrix_agrees_with_the_suite_of_keras_2(tmp_path):
     code += f"legacy_suite.report(MATRIX, {str(answer)!r})"
     notebook = as_far_as_needed(nbformat.read(FM26, as_version=4), {"MATRIX", "setup"})
     notebook.cells.append(nbformat.v4.new_code_cell(code))
-    ended = jobs.run_notebook(nbformat.writes(notebook), {"keras": 2}, 600)
+    ended = notebook_job.run_notebook(nbformat.writes(notebook), {"keras": 2}, 600)
     assert ended["end"] == "finished", ended["failure"]
     found = json.loads(answer.read_text())
     assert len(found["cells"]) == 6 * 5

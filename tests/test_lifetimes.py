@@ -3,12 +3,12 @@
 from dataclasses import asdict, replace
 
 import pytest
-
-from helpers import Claim, FailureMode, Setup, Symptom
-from helpers.base.refusals import Refused
-from helpers.modes import lifetimes, mode
-from helpers.triage import answer, known
-from helpers.triage.knowledge import Knowledge
+from strategy_clinic import Claim, FailureMode, Setup, Symptom
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.experiments import version_bounds
+from strategy_clinic.modes import failure_mode
+from strategy_clinic.triage import classify, wordings
+from strategy_clinic.triage.wording_index import Knowledge
 
 SETUP = Setup("mirrored", 2)
 OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
@@ -29,7 +29,7 @@ def keras(monkeypatch):
     """Which Keras is here; nothing else is installed."""
 
     def is_here(version):
-        monkeypatch.setattr(lifetimes, "version_of", {"keras": version}.get)
+        monkeypatch.setattr(version_bounds, "version_of", {"keras": version}.get)
 
     return is_here
 
@@ -41,7 +41,7 @@ def keras(monkeypatch):
 )
 def test_a_nightly_counts_as_what_it_becomes(keras, version, reached):
     keras(version)
-    assert lifetimes.is_reached("keras 3.16") is reached
+    assert version_bounds.is_reached("keras 3.16") is reached
 
 
 SIDES = [
@@ -70,7 +70,7 @@ def test_a_claim_has_one_verdict_in_each_version(keras):
     keras("3.16")
     (claim,) = declared().claims_here()
     assert claim.told(3) == "true since keras 3.16"
-    mode.check_words(declared(OLD, NEW))
+    failure_mode.check_words(declared(OLD, NEW))
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_a_claim_has_one_verdict_in_each_version(keras):
     [CLAIMS[:1], CLAIMS[1:], (*CLAIMS, CLAIMS[0]), (CLAIMS[0], replace(CLAIMS[1], since=""))],
 )
 def test_a_version_without_a_verdict_or_with_two_is_refused(claims):
-    with pytest.raises(Refused, match="one verdict in each version"):
-        mode.check_words(declared(claims=claims))
+    with pytest.raises(UserError, match="one verdict in each version"):
+        failure_mode.check_words(declared(claims=claims))
 
 
 @pytest.mark.parametrize("bound", ["keras", "3.16", "jax 0.5", "keras 3", "keras 3.16.dev1"])
 def test_a_bound_is_a_package_and_a_release(bound):
-    with pytest.raises(Refused, match="fm00"):
-        mode.check_words(declared(replace(OLD, until=bound)))
+    with pytest.raises(UserError, match="fm00"):
+        failure_mode.check_words(declared(replace(OLD, until=bound)))
 
 
 def test_triage_says_what_is_fixed_upstream(monkeypatch):
@@ -97,9 +97,11 @@ def test_triage_says_what_is_fixed_upstream(monkeypatch):
         ([OLD, NEW], ""),
         ([replace(OLD, until="")], ""),
     ]:
-        monkeypatch.setattr(known, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
-        assert known.fixed_in("fm00", "old words") == fixed
+        monkeypatch.setattr(wordings, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
+        assert wordings.fixed_in("fm00", "old words") == fixed
     monkeypatch.undo()
-    wording = known.Wording("fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16")
-    found = answer.triage("ValueError: old words", Knowledge((wording,)))
+    wording = wordings.Wording(
+        "fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16"
+    )
+    found = classify.triage("ValueError: old words", Knowledge((wording,)))
     assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'

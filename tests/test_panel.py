@@ -3,13 +3,12 @@
 import jinja2
 import pytest
 from conftest import ROOT
-
-from helpers import Setup
-from helpers.base import outcomes, templates
-from helpers.modes.checks import SilentFailure
-from helpers.modes.verdicts import Verdict
-from helpers.panel import cards, figures, widgets
-from helpers.switches import strategies
+from strategy_clinic import Setup
+from strategy_clinic.base import outcomes, templates
+from strategy_clinic.experiments.checks import SilentFailure
+from strategy_clinic.experiments.verdicts import Verdict
+from strategy_clinic.panel import cards, figures, widgets
+from strategy_clinic.setups import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 

@@ -6,12 +6,11 @@ import re
 import nbformat
 import pytest
 from pasted import DESCRIBED_TPU, blocks, code_lines, printed_as_told, raised_as_told, run_script
-
-from helpers import pasted
-from helpers.base import files
-from helpers.modes import checks
-from helpers.notebooks import catalog
-from helpers.records import store
+from strategy_clinic import pasted
+from strategy_clinic.base import files
+from strategy_clinic.experiments import checks
+from strategy_clinic.records import store
+from strategy_clinic.rendering import catalog
 
 MODES = {mode.id: mode for mode in catalog.modes()}
 LONGEST = 10

@@ -12,17 +12,16 @@ import foreign_objects
 import pytest
 from foreign_objects import OBJECTS
 from private_names import allowed, law, private_names_used
-
-from helpers.base import privates
-from helpers.base.privates import ROWS, Renamed
-from helpers.modes import variables
-from helpers.switches import program, runtime, setups, tpu
+from strategy_clinic.base import private_names
+from strategy_clinic.base.private_names import ROWS, Renamed
+from strategy_clinic.experiments import variable_copies
+from strategy_clinic.setups import parameters, runtime, tpu, tpu_graph
 
 
 @pytest.fixture(scope="module")
 def started():
     """What the first cell of every notebook does."""
-    setups.enter(setups.Setup("default", 1))
+    parameters.enter(parameters.Setup("default", 1))
 
 
 def with_tensorflow(test):
@@ -34,7 +33,7 @@ def with_tensorflow(test):
 
 def missing(row, objects=OBJECTS) -> str:
     try:
-        privates.look_up(row, objects)
+        private_names.look_up(row, objects)
         return ""
     except Renamed as error:
         return str(error)
@@ -43,14 +42,14 @@ def missing(row, objects=OBJECTS) -> str:
 @with_tensorflow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.what}-{row.used[0]}")
 def test_each_name_is_there(row):
-    if not privates.is_here(row.library):
+    if not private_names.is_here(row.library):
         pytest.skip(f"{row.library} is not installed here")
     assert missing(row) == ""
 
 
 def test_only_what_may_be_absent_is_skipped():
     """Colab's own module is on Colab only, where jupyter_client is an old one."""
-    skipped = {row.library for row in ROWS if not privates.is_here(row.library)}
+    skipped = {row.library for row in ROWS if not private_names.is_here(row.library)}
     assert skipped <= {"google-colab", "jupyter_client>=7", "jupyter_client>=8"}
 
 
@@ -96,7 +95,7 @@ UNLISTED = {
 @pytest.mark.parametrize("code", UNLISTED)
 def test_a_use_that_is_not_listed_is_noticed_by_name(code, tmp_path):
     found = law([], with_a_use(tmp_path, code))
-    assert f"helpers/trial.py uses {UNLISTED[code]}, which is not listed" in found
+    assert f"helpers/strategy_clinic/trial.py uses {UNLISTED[code]}, which is not listed" in found
 
 
 OWN = [
@@ -139,7 +138,7 @@ def test_a_row_that_nothing_uses_is_noticed_by_name():
 @pytest.mark.parametrize("start", {row.start: row for row in ROWS}.values(), ids=lambda r: r.start)
 def test_a_name_that_is_gone_is_told_with_the_reason(start):
     gone = replace(start, path=f"{start.path}_gone" if start.path else "gone")
-    if not privates.is_here(start.library):
+    if not private_names.is_here(start.library):
         pytest.skip(f"{start.library} is not installed here")
     said = missing(gone)
     assert gone.what in said and start.why in said and start.used[0] in said
@@ -170,9 +169,9 @@ def test_a_renamed_attribute_of_a_class_is_told_by_name(monkeypatch):
 
 def test_what_is_not_there_is_neither_read_nor_replaced():
     owner = SimpleNamespace(_there=1)
-    privates.replace(owner, "_there", None)
-    assert privates.read(owner, "_there") is None
-    for step in (privates.read, lambda *given: privates.replace(*given, 1)):
+    private_names.replace(owner, "_there", None)
+    assert private_names.read(owner, "_there") is None
+    for step in (private_names.read, lambda *given: private_names.replace(*given, 1)):
         with pytest.raises(Renamed, match="SimpleNamespace has no '_gone'"):
             step(owner, "_gone")
     assert not hasattr(owner, "_gone")
@@ -195,9 +194,9 @@ def test_a_renamed_switch_stops_the_making_of_a_strategy(monkeypatch):
 @with_tensorflow
 def test_a_renamed_copy_in_its_wrapper_stops_the_reading_of_copies():
     wrapper = foreign_objects.one_for_all()
-    assert variables.parts_of(wrapper)[0] is vars(wrapper).pop("_v")
+    assert variable_copies.parts_of(wrapper)[0] is vars(wrapper).pop("_v")
     with pytest.raises(Renamed, match="AggregatingVariable has no '_v'"):
-        variables.parts_of(wrapper)
+        variable_copies.parts_of(wrapper)
 
 
 @pytest.mark.parametrize("decided, wanted", [(False, None), (True, 3)])
@@ -213,6 +212,6 @@ def test_a_renamed_mark_of_the_lazy_keras_is_told_by_name(decided, wanted, monke
 @pytest.mark.parametrize("name", ["_tpu_replicate", "TPUReplicateMetadata"])
 def test_a_renamed_mark_in_a_graph_is_told_by_name(name):
     marks = {"TPUReplicateMetadata": ["metadata"], "_tpu_replicate": {"inside"}}
-    program.require_marks(*marks.values())
+    tpu_graph.require_marks(*marks.values())
     with pytest.raises(Renamed, match=name):
-        program.require_marks(*(marks | {name: []}).values())
+        tpu_graph.require_marks(*(marks | {name: []}).values())

@@ -8,10 +8,9 @@ import re
 
 import nbformat
 import pytest
-
-from helpers.base import files
-from helpers.base.reports import MIME
-from helpers.panel.cards import NOTE
+from strategy_clinic.base import files
+from strategy_clinic.base.display import MIME
+from strategy_clinic.panel.cards import NOTE
 
 bleach = pytest.importorskip("bleach")
 PAGES = ["00_start_here", "atlas", "fm01_host_read_in_replica", "fm25_load_outside_scope"]

@@ -7,12 +7,11 @@ from xml.etree import ElementTree
 import nbformat
 import pytest
 from conftest import changed
-
-from helpers import Setup, cli
-from helpers.base import files
-from helpers.notebooks import catalog, render, sources
-from helpers.records import atlas, compare, junit, measure, store
-from helpers.switches import runtime
+from strategy_clinic import Setup, cli
+from strategy_clinic.base import files
+from strategy_clinic.records import atlas, compare, junit, measure, store
+from strategy_clinic.rendering import catalog, render, sources
+from strategy_clinic.setups import runtime
 
 LEFT_OUT = re.compile(r"^clinic\.(table|exercise|solution|panel)\(", re.MULTILINE)
 RECORD = "notebooks/records/cpu-keras3.json"

@@ -3,9 +3,8 @@
 import nbformat
 import pytest
 from nbformat.v4 import new_output
-
-from helpers.base.refusals import Refused
-from helpers.notebooks import render, sources
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.rendering import render, sources
 
 WARNED = "/tmp/ipykernel_7/12.py:3: UserWarning: `shuffle=True` was passed\n  warnings.warn(text)\n"
 
@@ -31,7 +30,7 @@ def test_what_a_library_logs_is_left_out(source, monkeypatch):
 
 
 def test_a_cell_that_warns_is_refused(source, monkeypatch):
-    with pytest.raises(Refused, match=r"fm25.+: cell \d+ warns \(UserWarning: `shuff"):
+    with pytest.raises(UserError, match=r"fm25.+: cell \d+ warns \(UserWarning: `shuff"):
         rendered(source, monkeypatch, f"a line before\n{WARNED}")
 
 

@@ -17,10 +17,9 @@ import papermill
 import pytest
 from conftest import ROOT, changed, without_tables
 from papermill.exceptions import PapermillExecutionError
-
-from helpers import cli
-from helpers.base import reports
-from helpers.processes import jobs, pool
+from strategy_clinic import cli
+from strategy_clinic.base import display
+from strategy_clinic.processes import notebook_job, pool
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +122,7 @@ def test_runs_that_die_or_hang_are_outcomes_and_the_rest_goes_on(tmp_path):
 
 def command(path: Path, out: Path) -> list[str]:
     grid = ["--strategy", "mirrored,default", "--devices", "1,2,4", "-o", str(out)]
-    return [sys.executable, "-m", "helpers", "run", str(path), *grid]
+    return [sys.executable, "-m", "strategy_clinic", "run", str(path), *grid]
 
 
 @contextlib.contextmanager
@@ -248,7 +247,7 @@ def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, scheduler):
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("helpers.records.runs.ANSWERING", 2)
+    monkeypatch.setattr("strategy_clinic.records.grid.ANSWERING", 2)
     assert run("fm01", "--scheduler", "tcp://127.0.0.1:9", "-o", tmp_path / "out") == 2
     assert run("fm01", "--scheduler", "nonsense://", "-o", tmp_path / "out") == 2
     said = capsys.readouterr().err
@@ -260,13 +259,16 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkey
 
 def run_papermill(tmp_path: Path, **parameters):
     return papermill.execute_notebook(
-        quick_fm25(tmp_path), tmp_path / "out.ipynb", parameters, **jobs.papermill_options(tmp_path)
+        quick_fm25(tmp_path),
+        tmp_path / "out.ipynb",
+        parameters,
+        **notebook_job.papermill_options(tmp_path),
     )
 
 
 def test_plain_papermill_runs(tmp_path):
     executed = run_papermill(tmp_path, devices=4, save_format="h5")
-    steps = {report["step"]: report for report in reports.reported(executed) if "step" in report}
+    steps = {report["step"]: report for report in display.reported(executed) if "step" in report}
     assert steps["setup"]["parameters"] == {
         "strategy": "mirrored",
         "devices": 4,

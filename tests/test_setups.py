@@ -1,8 +1,7 @@
 import pytest
-
-from helpers.base.refusals import Refused
-from helpers.switches import formats, runtime, setups, strategies
-from helpers.switches.setups import Setup
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.setups import formats, parameters, runtime, strategies
+from strategy_clinic.setups.parameters import Setup
 
 BAD = [
     ({"strategy": "mirorred"}, ["'mirorred'", "'mirrored'", "Did you mean"]),
@@ -22,7 +21,7 @@ BAD = [
 
 @pytest.mark.parametrize("given, expected", BAD)
 def test_bad_values_are_one_sentence(given, expected):
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(UserError) as refused:
         Setup(**given)
     assert all(words in str(refused.value) for words in expected)
     assert "\n" not in str(refused.value)
@@ -37,11 +36,11 @@ def test_every_row_can_be_asked_for():
 
 
 def test_a_refusal_shows_no_traceback_in_a_notebook():
-    assert Refused("one sentence")._render_traceback_() == ["one sentence"]
+    assert UserError("one sentence")._render_traceback_() == ["one sentence"]
 
 
 def test_grid_keeps_what_makes_sense_and_says_what_does_not():
-    kept, skipped = setups.combinations(["default", "mirrored"], [1, 2], ["keras"], [3])
+    kept, skipped = parameters.combinations(["default", "mirrored"], [1, 2], ["keras"], [3])
     assert [(each.strategy, each.devices) for each in kept] == [
         ("default", 1),
         ("mirrored", 1),
@@ -52,12 +51,12 @@ def test_grid_keeps_what_makes_sense_and_says_what_does_not():
 
 @pytest.mark.parametrize("devices", [[1, 3], [0, 2], ["two", 2]])
 def test_grid_refuses_a_value_that_no_strategy_takes(devices):
-    with pytest.raises(Refused, match="devices"):
-        setups.combinations(["mirrored"], devices, ["keras"], [3])
+    with pytest.raises(UserError, match="devices"):
+        parameters.combinations(["mirrored"], devices, ["keras"], [3])
 
 
 def test_names_of_parameters_in_an_injected_cell():
-    assert setups.assigned("# Parameters\nstrategy = 'mirrored'\ndevcies = 4\n") == [
+    assert parameters.assigned("# Parameters\nstrategy = 'mirrored'\ndevcies = 4\n") == [
         "strategy",
         "devcies",
     ]

@@ -5,8 +5,7 @@ import tomllib
 
 import pytest
 from conftest import ROOT, changed
-
-from helpers.base import files, project
+from strategy_clinic.base import files, project
 
 
 def names(lines: str) -> dict[str, str]:

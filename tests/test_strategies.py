@@ -12,13 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-from helpers import Proof, Setup, build_strategy, experiment, runner
-from helpers.base.refusals import Unavailable
-from helpers.modes import verdicts, workers
-from helpers.modes.definitions import cells_like
-from helpers.processes import warm
-from helpers.switches import strategies
+from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
+from strategy_clinic.base.errors import Unavailable
+from strategy_clinic.experiments import verdicts, workers
+from strategy_clinic.experiments.extract_source import cells_like
+from strategy_clinic.processes import forkserver_client
+from strategy_clinic.setups import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -45,8 +44,7 @@ def sums_over_replicas(setup):
 def trains(setup):
     """A variable made in scope takes a step, and every copy of it is the same afterwards."""
     import tensorflow as tf
-
-    from helpers import figures
+    from strategy_clinic import figures
 
     strategy = build_strategy(setup)
     with strategy.scope():
@@ -187,9 +185,9 @@ def test_a_hanging_worker_is_a_verdict_and_leaves_nothing_behind(monkeypatch):
 def test_workers_end_with_their_notebook(tmp_path):
     script = "import tests_of_workers as t; t.sleeps(t.Setup('multi_worker', 2))"
     (tmp_path / "tests_of_workers.py").write_text(
-        "import time\nfrom helpers import Setup, experiment\n\n\n@experiment\ndef sleeps(setup):\n    time.sleep(600)\n"
+        "import time\nfrom strategy_clinic import Setup, experiment\n\n\n@experiment\ndef sleeps(setup):\n    time.sleep(600)\n"
     )
-    cold = {name: value for name, value in os.environ.items() if name != warm.ZYGOTE}
+    cold = {name: value for name, value in os.environ.items() if name != forkserver_client.ZYGOTE}
     environment = cold | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     notebook = subprocess.Popen([sys.executable, "-c", script], env=environment)
     workers_seen = until(
@@ -215,7 +213,8 @@ def children_of(pid: int) -> list[int]:
     return [
         child.pid
         for child in psutil.Process(pid).children()
-        if child.status() != psutil.STATUS_ZOMBIE and "helpers.modes.workers" in child.cmdline()
+        if child.status() != psutil.STATUS_ZOMBIE
+        and "strategy_clinic.experiments.workers" in child.cmdline()
     ]
 
 
@@ -251,14 +250,14 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 def cell(text):
     assert shell.run_cell(text).success
-cell("from helpers import experiment; FACTOR = 2")
+cell("from strategy_clinic import experiment; FACTOR = 2")
 first = "def twice(x):\\n    return x * FACTOR\\n\\n\\n@experiment\\ndef run(setup):\\n    return twice(1)"
 cell(first)
 cell(first.replace("x * FACTOR", "x + x"))
 cell("unrelated = open")
 cell(first)
 cell("FACTOR = 3")
-cell("from helpers.modes.definitions import definitions; print(definitions([run]))")
+cell("from strategy_clinic.experiments.extract_source import definitions; print(definitions([run]))")
 """
 
 
@@ -269,7 +268,7 @@ def test_what_travels_is_what_the_notebook_holds_now():
     )
     assert done.stdout.split("\n") == [
         "FACTOR = 3",
-        "from helpers import experiment",
+        "from strategy_clinic import experiment",
         "def twice(x):",
         "    return x * FACTOR",
         "@experiment",

@@ -1,12 +1,11 @@
 """TPUStrategy without a TPU: what its own class traces gives, run on CPU devices, the numbers that other strategies give."""
 
 import pytest
-
-from helpers import Proof, Setup, build_strategy, experiment, runner
-from helpers.base.refusals import Refused, Unavailable
-from helpers.modes import verdicts
-from helpers.modes.checks import variable_of
-from helpers.switches import tpu
+from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
+from strategy_clinic.base.errors import Unavailable, UserError
+from strategy_clinic.experiments import verdicts
+from strategy_clinic.experiments.checks import variable_of
+from strategy_clinic.setups import tpu
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -215,7 +214,7 @@ def test_variables_on_every_logical_device_are_not_emulated():
 
 
 def test_an_unknown_tpu_is_refused_with_the_known_ones():
-    with pytest.raises(Refused, match="v5e-8"):
+    with pytest.raises(UserError, match="v5e-8"):
         tpu.strategy("v9-8")
 
 

@@ -7,13 +7,12 @@ import time
 
 import pytest
 from errors import ERRORS, FIT, STRANGERS
-
-from helpers.base.refusals import Refused
-from helpers.triage import answer, desk, known, phrases
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.triage import classify, desk, phrases, wordings
 
 
 def mode_of(text: str):
-    return answer.triage(text).mode
+    return classify.triage(text).mode
 
 
 @pytest.mark.parametrize("mode, text", ERRORS, ids=[f"{mode} {text[:40]}" for mode, text in ERRORS])
@@ -23,7 +22,7 @@ def test_an_error_leads_to_its_mode(mode, text):
 
 @pytest.mark.parametrize("text", STRANGERS, ids=[text[:40] for text in STRANGERS])
 def test_what_looks_near_is_none(text):
-    found = answer.triage(text)
+    found = classify.triage(text)
     assert found.mode is None and found.confidence >= 0.5
 
 
@@ -118,8 +117,8 @@ def test_the_last_of_several_errors_is_the_one():
 
 def test_a_runner_up_is_told():
     both = "\n".join(text for mode, text in ERRORS if mode in ("fm08", "fm31"))
-    assert answer.triage(both).mode == "fm31"
-    assert any(line.startswith("  or fm08") for line in desk.words_of(answer.triage(both)))
+    assert classify.triage(both).mode == "fm31"
+    assert any(line.startswith("  or fm08") for line in desk.words_of(classify.triage(both)))
 
 
 def test_a_message_without_its_end_is_enough():
@@ -130,31 +129,31 @@ def test_a_message_without_its_end_is_enough():
 
 def test_confidence_means_how_often_it_is_right():
     """Of answers that are called nine in ten, at least nine in ten are right, and doubt comes with a low figure."""
-    judged = [(answer.triage(text), mode) for mode, text in ERRORS]
-    judged += [(answer.triage(text), None) for text in STRANGERS]
+    judged = [(classify.triage(text), mode) for mode, text in ERRORS]
+    judged += [(classify.triage(text), None) for text in STRANGERS]
     sure = [found.mode == mode for found, mode in judged if found.confidence >= 0.9]
     assert sum(sure) >= 0.9 * len(sure) and len(sure) > 20
-    both = answer.triage("\n".join([ERRORS[6][1], STRANGERS[0]]))
+    both = classify.triage("\n".join([ERRORS[6][1], STRANGERS[0]]))
     assert both.mode is None and any(each.mode == "fm06" for each in both.candidates)
 
 
 def test_a_broken_file_of_wordings_is_named(project):
-    path = project / "helpers" / "triage" / "wordings" / "fm04.toml"
+    path = project / "helpers" / "strategy_clinic" / "triage" / "wordings" / "fm04.toml"
     for text in (
         "[[wording]\n",
         "[[wording]]\nsays = 3\n",
         "[[wording]]\nsayss = 'x'\nfrom = '1'\n",
     ):
         path.write_text(text)
-        known.wordings.cache_clear()
-        with pytest.raises(Refused, match="fm04.toml"):
-            answer.triage("anything")
+        wordings.wordings.cache_clear()
+        with pytest.raises(UserError, match="fm04.toml"):
+            classify.triage("anything")
 
 
 @pytest.mark.slow
 def test_a_thousand_texts_take_seconds():
     texts = [FIT + text for _, text in ERRORS] * (1000 // len(ERRORS) + 1)
-    assert timed(lambda: [answer.triage(text) for text in texts[:1000]]) < 5
+    assert timed(lambda: [classify.triage(text) for text in texts[:1000]]) < 5
 
 
 def timed(work) -> float:
@@ -168,7 +167,10 @@ def timed(work) -> float:
 
 
 PIECES = [
-    piece for each in known.wordings() for words in each.says for piece in phrases.phrases(words)[0]
+    piece
+    for each in wordings.wordings()
+    for words in each.says
+    for piece in phrases.phrases(words)[0]
 ]
 HUGE = {
     "nothing": " " * 10_000_000,
@@ -193,14 +195,14 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_a_huge_text_takes_a_moment(name):
-    assert timed(lambda: answer.triage(HUGE[name])) < 3
+    assert timed(lambda: classify.triage(HUGE[name])) < 3
 
 
 def test_random_bytes_and_random_pieces_never_raise():
     chance = random.Random(7)
     for _ in range(300):
         text = desk.decoded(chance.randbytes(chance.randrange(2000)))
-        found = answer.triage(text + " ".join(chance.choices(PIECES, k=chance.randrange(9))))
+        found = classify.triage(text + " ".join(chance.choices(PIECES, k=chance.randrange(9))))
         assert 0 <= found.confidence <= 1 and desk.card(found) and desk.words_of(found)
         assert json.loads(json.dumps(found.as_dict()))
 

@@ -5,9 +5,16 @@ import json
 
 import pytest
 from errors import FIT
-
-from helpers.notebooks import catalog
-from helpers.triage import answer, desk, knowledge, known, likeness, phrases, told
+from strategy_clinic.rendering import catalog
+from strategy_clinic.triage import (
+    classify,
+    desk,
+    phrases,
+    similarity,
+    strip_code,
+    wording_index,
+    wordings,
+)
 
 DESCRIBED = [
     ("fm37", "The loss is twice as large with two GPUs as with one."),
@@ -50,26 +57,26 @@ CUT = [
 
 @pytest.mark.parametrize("mode, text", DESCRIBED)
 def test_a_description_leads_to_its_mode(mode, text):
-    found = answer.triage(text)
+    found = classify.triage(text)
     assert found.mode == mode and not found.known
     assert found.candidates[0].because.startswith("its words are near: ")
 
 
 def test_it_says_by_which_words_it_went():
-    because = answer.triage(DESCRIBED[0][1]).candidates[0].because
-    told = because.split(": ")[1].replace('"', "").split(", ")
-    assert all(word in DESCRIBED[0][1].lower() for each in told for word in each.split())
+    because = classify.triage(DESCRIBED[0][1]).candidates[0].because
+    went_by = because.split(": ")[1].replace('"', "").split(", ")
+    assert all(word in DESCRIBED[0][1].lower() for each in went_by for word in each.split())
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_what_describes_no_mode_is_none(text):
-    found = answer.triage(text)
+    found = classify.triage(text)
     assert found.mode is None and found.confidence >= 0.5
 
 
 @pytest.mark.parametrize("mode, text", CUT)
 def test_frames_are_evidence_where_the_message_is_cut_off(mode, text):
-    assert answer.triage(FIT + text).mode == mode
+    assert classify.triage(FIT + text).mode == mode
 
 
 def test_a_traceback_without_its_error_is_no_description():
@@ -77,11 +84,11 @@ def test_a_traceback_without_its_error_is_no_description():
     frame = '  File "keras/engine/topology.py", line 2246, in save_weights\n    g.attrs["names"] = names\n'
     texts = [text for _, text in DESCRIBED]
     assert all(likeliest(f"{text}\n{frame}") < likeliest(text) for text in texts)
-    assert sum(answer.triage(f"{text}\n{frame}").mode is None for text in texts) > len(texts) / 2
+    assert sum(classify.triage(f"{text}\n{frame}").mode is None for text in texts) > len(texts) / 2
 
 
 def likeliest(text: str) -> float:
-    return answer.triage(text).candidates[0].score
+    return classify.triage(text).candidates[0].score
 
 
 def test_an_error_that_a_sentence_mentions_is_not_pasted():
@@ -106,35 +113,35 @@ def test_an_error_of_a_branch_that_was_not_taken_is_not_raised():
     above = "    2 if config is None:\n    3     raise ValueError('No model found in config.')\n    4 x = 1\n"
     shown = f"TypeError  Traceback (most recent call last)\nsaving.py in load(f)\n{above}----> 5 model = f(x)\n"
     ended = f"{shown}\nTypeError: __init__() got an unexpected keyword argument 'ragged'"
-    assert answer.triage(ended).mode is None
+    assert classify.triage(ended).mode is None
     assert (
-        answer.triage(ended.replace("----> 5", "5").replace("3     raise", "----> 3 raise")).mode
+        classify.triage(ended.replace("----> 5", "5").replace("3     raise", "----> 3 raise")).mode
         == "fm27"
     )
 
 
 def test_nobody_tells_what_documentation_says():
     text = "The loss is too large under a strategy with several replicas"
-    assert likeness.is_told(f"My loss: {text}") and likeness.is_told(f"{text}?")
-    assert not likeness.is_told(text) and not likeness.is_told("for i in range(3): img = i")
+    assert similarity.is_told(f"My loss: {text}") and similarity.is_told(f"{text}?")
+    assert not similarity.is_told(text) and not similarity.is_told("for i in range(3): img = i")
     assert likeliest(f"{text}, I think") > likeliest(text)
 
 
 @pytest.mark.parametrize("mode, text", CUT)
 def test_frames_prove_nothing_beside_a_message(mode, text):
-    assert answer.triage(f"{FIT}{text}\nKeyError: 'labels'").mode is None
+    assert classify.triage(f"{FIT}{text}\nKeyError: 'labels'").mode is None
 
 
 def test_a_stranger_is_told_from_what_nobody_has_worded():
-    stranger = answer.triage("ResourceExhaustedError: OOM when allocating tensor")
-    unheard = answer.triage("KeyError: 'labels'")
+    stranger = classify.triage("ResourceExhaustedError: OOM when allocating tensor")
+    unheard = classify.triage("KeyError: 'labels'")
     assert stranger.known and stranger.mode is None and not unheard.known
     assert desk.words_of(stranger)[0].startswith("none of the modes (")
     assert desk.words_of(unheard)[0].startswith("no wording that I know; none of the modes (0.")
 
 
 def test_what_is_likely_is_asked_and_not_answered():
-    found = answer.triage("My model is strange after restoring it.")
+    found = classify.triage("My model is strange after restoring it.")
     said = desk.words_of(found)
     assert found.mode is None and len(said) > 1
     assert all("?" in line and "Then fm" in line for line in said[1:])
@@ -148,8 +155,8 @@ def test_a_wording_among_words_of_something_else_is_asked():
         "I converted the model to TensorFlow Lite with a quantized representative dataset on Windows. "
         * 9
     )
-    assert answer.triage(message).mode == "fm34"
-    found = answer.triage(f"{around}\n{message}")
+    assert classify.triage(message).mode == "fm34"
+    found = classify.triage(f"{around}\n{message}")
     said = desk.words_of(found)
     assert found.known and found.mode is None and found.candidates[0].mode == "fm34"
     assert said[0].startswith(desk.TOO_LITTLE) and "Then fm34" in said[1]
@@ -159,13 +166,13 @@ def test_a_description_is_read_without_its_code_and_its_form():
     prose = " ".join(["The loss is twice as large with two GPUs as with one."] * 4)
     form = "### Issue type\n_No response_\n**Python version**: 3.8\n"
     code = "import numpy as np\ndef step(x):\nmodel.fit(x, y)\n```\nanything at all\n```\n"
-    assert told.in_prose(f"{form}{code}{prose}").strip() == prose
-    assert told.in_prose(code) == code
+    assert strip_code.in_prose(f"{form}{code}{prose}").strip() == prose
+    assert strip_code.in_prose(code) == code
 
 
 def test_probabilities_are_some():
     for text in [text for _, text in DESCRIBED] + ORDINARY:
-        found = answer.triage(text)
+        found = classify.triage(text)
         scores = [each.score for each in found.candidates]
         assert scores == sorted(scores, reverse=True) and sum(scores) <= 1.001
         assert json.loads(json.dumps(found.as_dict()))
@@ -173,19 +180,20 @@ def test_probabilities_are_some():
 
 def test_every_mode_can_be_asked_about():
     for mode in catalog.modes():
-        assert known.what_to_ask(mode.id).endswith("?")
+        assert wordings.what_to_ask(mode.id).endswith("?")
 
 
 def test_a_mode_that_nobody_described_is_known_by_its_declaration(project, monkeypatch):
     """A new notebook needs nothing more than its MODE and its wordings."""
-    declared = known.declared_modes() | {
-        "fm99": known.declared_modes()["fm25"]
+    declared = wordings.declared_modes() | {
+        "fm99": wordings.declared_modes()["fm25"]
         | {"sees": "the kettle whistles on every replica", "title": "A kettle on a replica"}
     }
-    monkeypatch.setattr(known, "declared_modes", functools.cache(lambda: declared))
-    knowledge.everything.cache_clear()
+    monkeypatch.setattr(wordings, "declared_modes", functools.cache(lambda: declared))
+    wording_index.everything.cache_clear()
     assert (
-        known.what_to_ask("fm99") == "Is this what you see: the kettle whistles on every replica?"
+        wordings.what_to_ask("fm99")
+        == "Is this what you see: the kettle whistles on every replica?"
     )
-    near = likeness.likest("my kettle whistles on each replica", knowledge.everything().index)
+    near = similarity.likest("my kettle whistles on each replica", wording_index.everything().index)
     assert near[0].mode == "fm99"

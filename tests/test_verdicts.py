@@ -1,12 +1,11 @@
 """What a mode accepts and what it refuses, on experiments of three lines."""
 
 import pytest
-
-from helpers import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
-from helpers.base.refusals import Refused, Unavailable
-from helpers.modes.proofs import Result
-from helpers.modes.verdicts import Verdict, last_line, verdict, verdicts
-from helpers.panel.clinic import Clinic, Disagreement
+from strategy_clinic import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
+from strategy_clinic.base.errors import Unavailable, UserError
+from strategy_clinic.experiments.proofs import Result
+from strategy_clinic.experiments.verdicts import Verdict, last_line, verdict, verdicts
+from strategy_clinic.session import Disagreement, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -56,7 +55,7 @@ def nothing(setup):
     "setup, run", [(ONE, equal), (ONE, nothing), (TWO, raises), (FOUR, differs)]
 )
 def test_reproduces_accepts_what_is_declared(setup, run):
-    Clinic(MODE, setup).reproduces(run)
+    Session(MODE, setup).reproduces(run)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def test_reproduces_accepts_what_is_declared(setup, run):
 def test_reproduces_refuses_everything_else(setup, run):
     words = "FM00 did not reproduce: declared .* the run gave .* See notebooks/fm00"
     with pytest.raises(Disagreement, match=words):
-        Clinic(MODE, setup).reproduces(run)
+        Session(MODE, setup).reproduces(run)
 
 
 def test_what_cannot_run_here_is_neither_right_nor_wrong(capsys):
@@ -82,31 +81,31 @@ def test_what_cannot_run_here_is_neither_right_nor_wrong(capsys):
     def absent(setup):
         raise Unavailable("there is no TPU")
 
-    Clinic(MODE, TWO).reproduces(absent)
+    Session(MODE, TWO).reproduces(absent)
     assert "not run: there is no TPU" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("run", [nothing, differs, raises])
 def test_a_fix_is_proven_by_values_only(run):
     with pytest.raises(Disagreement, match="at 'fixed'"):
-        Clinic(MODE, TWO).proves(run)
+        Session(MODE, TWO).proves(run)
 
 
-def opened(broken, fixed) -> Clinic:
+def opened(broken, fixed) -> Session:
     """A page on which both experiments have been shown."""
-    clinic = Clinic(MODE, TWO)
-    clinic.experiments |= {"broken": broken, "fixed": fixed}
-    return clinic
+    session = Session(MODE, TWO)
+    session.experiments |= {"broken": broken, "fixed": fixed}
+    return session
 
 
 def test_a_step_that_needs_both_experiments_says_which_is_missing():
-    for step in (lambda clinic: clinic.table([TWO]), Clinic.panel):
-        with pytest.raises(Refused, match="FM00 needs both experiments, and broken and fixed"):
-            step(Clinic(MODE, TWO))
+    for step in (lambda session: session.table([TWO]), Session.panel):
+        with pytest.raises(UserError, match="FM00 needs both experiments, and broken and fixed"):
+            step(Session(MODE, TWO))
 
 
 def test_a_silent_failure_shows_the_wrong_value_beside_the_right_one(capsys):
-    Clinic(MODE, FOUR).reproduces(differs)
+    Session(MODE, FOUR).reproduces(differs)
     assert capsys.readouterr().out.strip().endswith("(got 1, expected 2)")
 
 
@@ -119,29 +118,29 @@ def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
 
 
 def test_claims_are_judged_by_what_was_observed(capsys):
-    Clinic(MODE, TWO).judges({"000-C1": [False, False], "000-C2": [True, False]})
+    Session(MODE, TWO).judges({"000-C1": [False, False], "000-C2": [True, False]})
     assert "000-C2 is half on Keras 3, true on Keras 2 (executed): two" in capsys.readouterr().out
-    Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
+    Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
     assert "000-C1 is false (traced): one" in capsys.readouterr().out
-    with pytest.raises(Refused, match="evidence = 'seen'"):
-        Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="seen")
+    with pytest.raises(UserError, match="evidence = 'seen'"):
+        Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="seen")
     for found in (
         {"000-C1": [True], "000-C2": [True, False]},
         {"000-C1": [False], "000-C2": [True]},
     ):
         with pytest.raises(Disagreement):
-            Clinic(MODE, TWO).judges(found)
-    with pytest.raises(Refused, match="no run in this notebook tests it"):
-        Clinic(MODE, TWO).judges({"000-C1": [False]})
+            Session(MODE, TWO).judges(found)
+    with pytest.raises(UserError, match="no run in this notebook tests it"):
+        Session(MODE, TWO).judges({"000-C1": [False]})
     with pytest.raises(Disagreement, match="000-C3"):
-        Clinic(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
+        Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
 
 
 def test_an_exercise_is_red_until_it_proves_something(capsys):
     for attempt in (nothing, differs, raises):
-        Clinic(MODE, TWO).exercise(attempt)
+        Session(MODE, TWO).exercise(attempt)
         assert "FM00 exercise (executed) | red: " in capsys.readouterr().out
-    Clinic(MODE, TWO).exercise(equal)
+    Session(MODE, TWO).exercise(equal)
     assert "FM00 exercise (executed) | green: both are equal" in capsys.readouterr().out
 
 
@@ -158,7 +157,7 @@ def test_proofs_that_do_not_hold(got, want):
 
 
 def test_a_proof_needs_values():
-    with pytest.raises(Refused, match="compares no values"):
+    with pytest.raises(UserError, match="compares no values"):
         Proof("nothing", [], [])
 
 
@@ -174,7 +173,7 @@ def test_a_proof_needs_values():
     ],
 )
 def test_a_verdict_without_honest_evidence_is_refused(outcome, evidence, says):
-    with pytest.raises(Refused):
+    with pytest.raises(UserError):
         Verdict("broken", TWO, outcome, evidence, says)
 
 

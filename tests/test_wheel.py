@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from kernels import end_warm
-
-from helpers.notebooks import catalog
-from helpers.triage import answer, known
-from helpers.triage.knowledge import Knowledge
+from strategy_clinic.rendering import catalog
+from strategy_clinic.triage import classify, wordings
+from strategy_clinic.triage.wording_index import Knowledge
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +73,7 @@ def installed(wheel, tmp_path_factory) -> Iterator[Clinic]:
     subprocess.run([*pip, "install", "-q", "--no-deps", wheel], check=True)
     link_packages(next((folder / "venv").glob("lib/*/site-packages")))
     clinic = Clinic(python, environment(folder))
-    clinic.ask(folder, python, "-m", "helpers.processes.kernels")
+    clinic.ask(folder, python, "-m", "strategy_clinic.processes.kernels")
     yield clinic
     end_warm(folder)
 
@@ -82,7 +81,7 @@ def installed(wheel, tmp_path_factory) -> Iterator[Clinic]:
 def link_packages(own: Path):
     """All packages of this environment but the clinic itself, however it may be installed here.
 
-    Left out, too, is the grammar that `helpers.base.lean` spares our commands; papermill and pytest start sooner without.
+    Left out, too, is the grammar that `strategy_clinic.base.lean` spares our commands; papermill and pytest start sooner without.
     """
     left = ("strategy_clinic", "helpers", "rfc3987_syntax")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
@@ -152,15 +151,15 @@ def test_what_runs_is_what_was_installed(installed, empty):
 
 
 def require_all_wordings(clinic: Clinic, folder: Path):
-    said = clinic.ask(folder, clinic.python, "-m", "helpers", "triage", text=ERROR)
+    said = clinic.ask(folder, clinic.python, "-m", "strategy_clinic", "triage", text=ERROR)
     assert said.startswith("fm18 "), f"of an error in a file of wordings: {said}"
     count = "from helpers.triage import known; print(len(known.wordings()))"
-    assert int(clinic.ask(folder, clinic.python, "-c", count)) == len(known.wordings())
+    assert int(clinic.ask(folder, clinic.python, "-c", count)) == len(wordings.wordings())
 
 
 def test_triage_knows_every_wording(installed, empty):
-    symptoms = tuple(each for each in known.wordings() if each.origin == "MODE")
-    assert answer.triage(ERROR, Knowledge(symptoms)).mode is None
+    symptoms = tuple(each for each in wordings.wordings() if each.origin == "MODE")
+    assert classify.triage(ERROR, Knowledge(symptoms)).mode is None
     require_all_wordings(installed, empty)
 
 
@@ -170,7 +169,9 @@ def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_pa
     zipfile.ZipFile(wheel).extractall(tmp_path / "poor", names)
     found_first = {"PYTHONPATH": str(tmp_path / "poor")}
     poor = Clinic(installed.python, installed.environment | found_first)
-    assert poor.ask(empty, poor.python, "-m", "helpers", "triage", text=SYMPTOM).startswith("fm15")
+    assert poor.ask(empty, poor.python, "-m", "strategy_clinic", "triage", text=SYMPTOM).startswith(
+        "fm15"
+    )
     with pytest.raises(
         AssertionError, match="of an error in a file of wordings: no wording that I know"
     ):
@@ -274,16 +275,16 @@ def test_a_handout_is_whole(wheel, installed, empty):
 
 
 def test_the_extension_has_two_names(installed, empty):
-    said = installed.shell(empty, "%load_ext helpers", f"raise {SYMPTOM}")
+    said = installed.shell(empty, "%load_ext strategy_clinic", f"raise {SYMPTOM}")
     assert said.count("fm15 accumulation_under_strategy: ") == 1
 
 
 def test_the_extension_beside_a_stranger(installed, strangers):
     """Theirs is found first by its name; ours has another one."""
     raised = f"raise {SYMPTOM}"
-    said = installed.shell(strangers, "%load_ext strategy_clinic", raised, "import helpers")
+    said = installed.shell(strangers, "%load_ext strategy_clinic", raised, "import strategy_clinic")
     assert said.count("fm15 accumulation_under_strategy: ") == 1 and "a stranger" in said
-    said = installed.shell(strangers, "%load_ext helpers", raised)
+    said = installed.shell(strangers, "%load_ext strategy_clinic", raised)
     assert "is not an IPython extension" in said and "fm15" not in said
 
 

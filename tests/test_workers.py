@@ -3,8 +3,7 @@
 import json
 
 import pytest
-
-from helpers.modes import workers
+from strategy_clinic.experiments import workers
 
 FIRST, SECOND = ("worker", 0), ("worker", 1)
 

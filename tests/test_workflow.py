@@ -10,9 +10,8 @@ import make_lanes
 import pytest
 import yaml
 from conftest import ROOT
-
-from helpers import cli
-from helpers.base import project, refusals
+from strategy_clinic import cli
+from strategy_clinic.base import errors, project
 
 WORKFLOW = ROOT / ".github" / "workflows" / "clinic-check.yml"
 
@@ -202,14 +201,14 @@ def test_every_command_that_is_shown_exists(text):
 
 def test_a_command_that_does_not_exist_is_noticed():
     (line,) = commands(".venv/bin/clinic check $MODES --junitxml report.xml")
-    with pytest.raises(refusals.Refused, match="--junitxml"):
+    with pytest.raises(errors.UserError, match="--junitxml"):
         cli.parser().parse_args(line)
 
 
 def test_what_the_workflow_installs_with_exists():
     shown = "\n".join(step.get("run", "") for step in steps())
     assert all((ROOT / name).exists() for name in re.findall(r"-c (\S+)", shown))
-    assert re.findall(r"-m (\S+)", shown) == ["venv", "helpers.processes.kernels"]
+    assert re.findall(r"-m (\S+)", shown) == ["venv", "strategy_clinic.processes.kernels"]
 
 
 HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name=$HOME"

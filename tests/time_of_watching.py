@@ -13,7 +13,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from helpers.examine.runs.launch import Case, Workplace
+from strategy_clinic.examiner.runs.sandbox import Case, Workplace
 
 DEVICES, STEPS = 2, 300
 START = f"""
@@ -108,7 +108,7 @@ def examination() -> float:
         (Path(folder) / "train.py").write_text(textwrap.dedent(next(iter(PROGRAMS.values()))))
         places = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
         began = time.perf_counter()
-        command = [sys.executable, "-m", "helpers", "examine", "train.py"]
+        command = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
         subprocess.run(command, cwd=folder, env=places, capture_output=True, check=True)
         return time.perf_counter() - began
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import nbformat
 from conftest import ROOT
-
-from helpers import cli
-from helpers.notebooks import sources
-from helpers.workshop import grade
+from strategy_clinic import cli
+from strategy_clinic.rendering import sources
+from strategy_clinic.workshop import grade
 
 SMALL = "fm17_tpu_not_initialised.ipynb"
 FM05 = "fm05_untracked_variable.ipynb"

@@ -1,0 +1,43 @@
+"""The names that a notebook imports from `strategy_clinic`, and the modules that define them."""
+
+WORDS = {
+    "Claim": "modes.failure_mode",
+    "FailureMode": "modes.failure_mode",
+    "Proof": "experiments.proofs",
+    "Setup": "setups.parameters",
+    "SilentFailure": "experiments.checks",
+    "Symptom": "modes.failure_mode",
+    "Unavailable": "base.errors",
+    "build_strategy": "setups.strategies",
+    "experiment": "experiments.experiment",
+    "greet": "setups.environment_check",
+    "observe": "experiments.run_in_process",
+    "open": "session",
+    "pasted": "experiments.show_source",
+    "runner": "setups.strategies",
+    "text_table": "base.display",
+    "watching": "examiner.frontends.in_process",
+}
+# What IPython asks a package for.
+EXTENSION = dict.fromkeys(
+    ("load_ipython_extension", "unload_ipython_extension"), "examiner.frontends.ipython_magic"
+)
+# Modules that notebooks use by their last name, and where they lie: first those that exercises are made of.
+TOOLS = {
+    "checks": "experiments.checks",
+    "figures": "panel.figures",
+    "formats": "setups.formats",
+    "machine": "setups.machine_report",
+}
+MODULES = TOOLS | {
+    "atlas": "records.atlas",
+    "checkup": "records.runtime_check",
+    "desk": "triage.desk",
+    "examiner": "examiner.frontends.widget",
+    "finder": "panel.mode_finder",
+    "runtime": "setups.runtime",
+    "tpu": "setups.tpu",
+    "workers": "experiments.workers",
+}
+# What an exercise is given, and must leave as it is; `compiler` is a room of its own.
+NAMES = (*WORDS, *TOOLS, "compiler")
