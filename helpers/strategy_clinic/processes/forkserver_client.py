@@ -110,7 +110,7 @@ def private_folder() -> Path:
 
 def key_of(python: str, environment) -> str:
     """Changes with what the warm process has read at import, and then with its own source."""
-    own = [Path(__file__).with_name("zygote.py"), Path(__file__).with_name("isolation.py")]
+    own = [Path(__file__).with_name("forkserver.py"), Path(__file__).with_name("isolation.py")]
     return f"{early_key(python, environment)}-{digest([each.stat().st_mtime_ns for each in own])}"
 
 
