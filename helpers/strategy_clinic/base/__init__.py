@@ -1,1 +1,1 @@
-"""What every room may use: refusals, files, reports, the project's settings. It knows neither TensorFlow nor notebooks."""
+"""Errors, files, output, package versions and project settings; imports neither TensorFlow nor notebooks."""

@@ -1,15 +1,19 @@
-"""Refusals: one sentence that says what was asked, what was found and what to do."""
+"""Errors whose message is all that a reader needs: what was asked for, what was found, and what to do."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class UserError(ValueError):
-    """A mistake of the user's; its message is the whole story, so a notebook shows no traceback."""
+    """A mistake of the user's. A notebook shows its message and no traceback."""
 
-    # AutoGraph makes the errors of a traced function anew, and keeps the class of such only.
+    # AutoGraph raises the errors of a traced function again, and keeps only classes with this `__init__`.
     __init__ = Exception.__init__
 
-    def _render_traceback_(self):
+    def _render_traceback_(self) -> list[str]:
         return [str(self)]
 
 
@@ -17,15 +21,12 @@ class Unavailable(UserError):
     """This machine or this version cannot run the setup; the message is the reason."""
 
 
-def listed(values) -> str:
-    return ", ".join(repr(value) for value in values)
-
-
-def choose(what: str, found, valid):
-    """Returns `found` if it is one of `valid`; refuses with a sentence that lists them all."""
+def choose(what: str, value: T, valid: Iterable[T]) -> T:
+    """Returns `value` if it is one of `valid`; raises a UserError that lists them if not."""
     valid = list(valid)
-    if type(found) in {type(value) for value in valid} and found in valid:
-        return found
-    near = get_close_matches(str(found), map(str, valid), 1) if isinstance(found, str) else []
+    if type(value) in {type(other) for other in valid} and value in valid:
+        return value
+    near = get_close_matches(value, map(str, valid), 1) if isinstance(value, str) else []
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise UserError(f"{what} = {found!r} is not known here; valid: {listed(valid)}.{hint}")
+    names = ", ".join(map(repr, valid))
+    raise UserError(f"{what} = {value!r} is not known here; valid: {names}.{hint}")

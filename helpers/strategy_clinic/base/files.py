@@ -1,26 +1,28 @@
-"""Where things lie, and files that are written whole. Paths are asked for when they are needed, never kept."""
+"""Paths of the package and of the repository, and files that are never left half written.
+
+Paths are computed when they are asked for, since tests point ROOT at a copy of the repository.
+"""
 
 import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from .errors import UserError
 
 PACKAGE = Path(__file__).parents[1]
-SHIPPED = (
-    PACKAGE / "shipped"
-)  # in a wheel: the files of the repository that lie outside the package
+SHIPPED = PACKAGE / "shipped"  # in a wheel: the repository's files from outside of the package
 ROOT = SHIPPED if SHIPPED.exists() else PACKAGE.parents[1]
 
 
 def is_clone() -> bool:
-    """Whether this is the repository; a wheel has copies of it, which the next version replaces."""
+    """Returns whether this is the repository. A wheel holds copies, which the next version replaces."""
     return ROOT != SHIPPED
 
 
 def package() -> Path:
-    """Returns the folder of the package: below ROOT in a repository, which tests replace by a copy."""
+    """Returns the folder of the package: the one below ROOT in a repository."""
     return ROOT / "helpers" / "strategy_clinic" if is_clone() else PACKAGE
 
 
@@ -35,12 +37,12 @@ def notebooks() -> Path:
 
 def page_sources() -> list[Path]:
     """Returns the source of every notebook, in the order of the notebooks' names."""
-    found = [*(package() / "pages").glob("*.py"), *(package() / "modes").glob("fm*/page.py")]
-    return sorted(found, key=page_name)
+    paths = [*(package() / "pages").glob("*.py"), *(package() / "modes").glob("fm*/page.py")]
+    return sorted(paths, key=page_name)
 
 
 def page_name(source: Path) -> str:
-    """Returns the name that a page's source and its notebook share: of a mode, that of its folder."""
+    """Returns the name of a page's notebook: for a mode, that of its folder."""
     return source.parent.name if source.name == "page.py" else source.stem
 
 
@@ -54,20 +56,21 @@ def catalog_file() -> Path:
     return package() / "modes" / "catalog.json"
 
 
-def read_catalog() -> dict:
-    """What every mode declares, by its id, as plain values."""
-    return json.loads(catalog_file().read_text())
+def read_catalog() -> dict[str, Any]:
+    """Returns what every mode declares, by its id, as plain values."""
+    catalog: dict[str, Any] = json.loads(catalog_file().read_text())
+    return catalog
 
 
-def write_whole(path: Path, text: str):
-    """A file is there with all of its text, or as it was before."""
+def write_whole(path: Path, text: str) -> None:
+    """Writes a file by replacing it, so that nobody reads a part of the text."""
     part = path.with_name(f".{path.name}.part")
     part.write_text(text)
     part.replace(path)
 
 
 def writable(folder: Path) -> Path:
-    """The folder, made if need be; refused before anything runs if results could not be kept in it."""
+    """Returns the folder, made if it is missing; raises a UserError if it cannot be written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".{os.getpid()}"

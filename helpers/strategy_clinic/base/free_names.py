@@ -1,19 +1,18 @@
-"""Statements as Python's own compiler sees them: the names that each makes and uses, and what some names need."""
+"""Python statements: which names each binds and uses, and which statements some names need."""
 
 import ast
 import symtable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 
-def one_import_each(body: list) -> list:
-    """One name for each import, so that imports can be kept and compared one by one."""
-    parts = []
+def one_import_each(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Returns the statements with each import of several names split into imports of one."""
+    parts: list[ast.stmt] = []
     for statement in body:
         if isinstance(statement, ast.ImportFrom):
-            parts += [
-                ast.ImportFrom(statement.module, [alias], statement.level)
-                for alias in statement.names
-            ]
+            module, level = statement.module, statement.level
+            parts += [ast.ImportFrom(module, [alias], level) for alias in statement.names]
         elif isinstance(statement, ast.Import):
             parts += [ast.Import([alias]) for alias in statement.names]
         else:
@@ -22,39 +21,45 @@ def one_import_each(body: list) -> list:
 
 
 @cache
-def names_of(text: str) -> tuple[frozenset, frozenset]:
-    """The names that a statement makes at the top level, and those that it takes from there."""
-    top, *inner = all_tables(symtable.symtable(text, "statement", "exec"))
+def names_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the names that a statement binds in its module, and those that it reads from there."""
+    top, *inner = tables_in(symtable.symtable(text, "statement", "exec"))
     own = top.get_symbols()
-    far = [symbol for table in inner for symbol in table.get_symbols() if symbol.is_global()]
-    made = [each for each in own if each.is_assigned() or each.is_imported()]
-    made += [each for each in far if each.is_assigned()]
-    used = [each for each in own if each.is_referenced()] + far
-    return frozenset(each.get_name() for each in made), frozenset(each.get_name() for each in used)
+    outer = [symbol for table in inner for symbol in table.get_symbols() if symbol.is_global()]
+    bound = {symbol.get_name() for symbol in own if symbol.is_assigned() or symbol.is_imported()}
+    bound |= {symbol.get_name() for symbol in outer if symbol.is_assigned()}
+    read = {symbol.get_name() for symbol in own if symbol.is_referenced()}
+    return frozenset(bound), frozenset(read | {symbol.get_name() for symbol in outer})
 
 
-def all_tables(table) -> list:
-    return [table] + [each for child in table.get_children() for each in all_tables(child)]
+def tables_in(table: symtable.SymbolTable) -> list[symtable.SymbolTable]:
+    """Returns the symbol table of a block, and those of all blocks in it."""
+    return [table, *(inner for child in table.get_children() for inner in tables_in(child))]
 
 
-def binds(statement) -> frozenset:
+def binds(statement: ast.stmt) -> frozenset[str]:
     return names_of(ast.unparse(statement))[0]
 
 
-def uses(statement) -> frozenset:
+def uses(statement: ast.stmt) -> frozenset[str]:
     return names_of(ast.unparse(statement))[1]
 
 
-def union(function, listed) -> set:
-    return set().union(*map(function, listed))
+def union(names_in: Callable[[ast.stmt], frozenset[str]], body: Iterable[ast.stmt]) -> set[str]:
+    """Returns the names of all statements, where `names_in` is `binds` or `uses`."""
+    return set().union(*map(names_in, body))
 
 
-def needed(listed: list, wanted: set) -> list:
-    """The statements that make the wanted names, and all that those need in their turn."""
-    kept = [each for each in listed if binds(each) & wanted]
-    more = wanted | union(uses, kept)
-    return kept if more == wanted else needed(listed, more)
+def needed(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
+    """Returns the statements that bind these names, and all statements that those need."""
+    while True:
+        statements = [statement for statement in body if binds(statement) & names]
+        more = names | union(uses, statements)
+        if more == names:
+            return statements
+        names = more
 
 
-def unparsed(listed: list) -> str:
-    return "\n\n".join(ast.unparse(each) for each in listed)
+def unparsed(body: Iterable[ast.stmt]) -> str:
+    """Returns the source of the statements, with an empty line between two."""
+    return "\n\n".join(map(ast.unparse, body))

@@ -1,10 +1,10 @@
-"""What can come of a run, and how each outcome looks on every page that shows it."""
+"""The outcomes of a run, and how each looks on every page that shows it."""
 
 from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """One outcome: its icon, JupyterLab's variable for it, and its colour where there is none."""
+    """One outcome: its icon, JupyterLab's variable for its colour, and colours where there is none."""
 
     name: str
     icon: str
@@ -21,7 +21,7 @@ ROWS = (
     Row("crashes", "■", "--jp-error-color1", "#6750a4", "#cfbcff"),
     Row("unavailable", "○", "--jp-border-color0", "#5f5f5f", "#b0b0b0"),
 )
-# What a cell of the atlas shows in place of one outcome: that there are several, or none.
+# A cell of the atlas that stands for several outcomes, or for none.
 CELLS = (
     Row("differs", "≠", "--jp-info-color1", "#33618d", "#9ecbff"),
     Row("", "–", "--jp-border-color0", "#6e6e6e", "#b0b0b0"),

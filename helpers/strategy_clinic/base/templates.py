@@ -1,19 +1,21 @@
-"""Pages and parts of pages, made from the templates that lie in the rooms. Values are escaped on their way in."""
+"""HTML from the Jinja templates of the package's folders; values are escaped."""
 
 import re
 from functools import cache
+from typing import Any
 
 from .files import PACKAGE
 
 
-def from_template(name: str, /, **values) -> str:
-    """The template of that name, such as `panel/templates/card.html`, with these values in it."""
-    return environment().get_template(name).render(values)
+def from_template(name: str, /, **values: Any) -> str:
+    """Returns the template of that name, such as `panel/templates/card.html`, with these values in it."""
+    page: str = environment().get_template(name).render(values)
+    return page
 
 
 @cache
-def environment():
-    """One for all rooms, so that a template can include one of a room below."""
+def environment() -> Any:
+    """Returns the one environment, so that templates can include those of other folders."""
     import jinja2  # here, since most importers never draw a page
 
     made = jinja2.Environment(
@@ -23,10 +25,6 @@ def environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["cut_at_code"] = cut_at_code
+    # Cut at `backticks`, every second piece of a text is code.
+    made.filters["cut_at_code"] = lambda text: re.split(r"`([^`]+)`", text)
     return made
-
-
-def cut_at_code(text: str) -> list[str]:
-    """Text cut at its `backticks`: every second piece is code."""
-    return re.split(r"`([^`]+)`", text)
