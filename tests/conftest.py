@@ -14,7 +14,7 @@ from strategy_clinic.setups import parameters
 from strategy_clinic.triage import code_patterns, similarity, strip_code, wording_index, wordings
 
 ROOT = Path(__file__).parents[1]
-TABLE = re.compile(r"^clinic\.table\(.*\)$", re.MULTILINE)
+TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
 LONGEST = ("test_browser", "test_records")
 
 
@@ -69,7 +69,7 @@ def without_tables(notebook):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A copy of what the laws speak about, to be broken; helpers itself is the one under test."""
+    """A copy of what the laws speak about, to be broken; the package that runs is the one under test."""
     monkeypatch.setattr(files, "ROOT", copy_project(tmp_path))
     forget()
     yield tmp_path
@@ -120,7 +120,7 @@ def magic_shell(tmp_path, monkeypatch):
     made = InteractiveShell()
     made.run_line_magic("load_ext", "strategy_clinic")
     yield made
-    made.run_line_magic("unload_ext", "helpers")
+    made.run_line_magic("unload_ext", "strategy_clinic")
 
 
 @pytest.fixture(scope="session")
@@ -154,7 +154,7 @@ def build_book(source: Path, folder: Path, builder="html"):
     """As `make book` does it; the builder `dummy` reads everything and follows every link, and writes nothing."""
     build = ["-m", "sphinx", "-qW", "--keep-going", "-b", builder, "-d", folder / "read"]
     build += [source, folder / "html"]
-    given = {"capture_output": True, "text": True, "cwd": source.parent}  # whose helpers it uses
+    given = {"capture_output": True, "text": True, "cwd": source.parent}  # whose package it uses
     return subprocess.run([sys.executable, *build], **given)
 
 

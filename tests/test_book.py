@@ -12,8 +12,9 @@ import pytest
 from conftest import build_book, changed
 from strategy_clinic import book
 from strategy_clinic.base import outcomes
+from strategy_clinic.modes import registry
 from strategy_clinic.panel import cards
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 
 pytestmark = pytest.mark.slow
 
@@ -70,11 +71,11 @@ def arrives(path: Path, link: str, read: dict) -> bool:
 
 
 def test_a_page_for_every_mode(site):
-    for mode in catalog.modes():
+    for mode in registry.modes():
         text = (site / mode.notebook).with_suffix(".html").read_text()
         assert f"{mode.name} reproduced (" in text and f"{mode.name} solution (" in text
         assert cards.NOTE in text and "VBox(" not in text
-        assert "Show the solution" in text and "Set-up: finds the helpers" not in text
+        assert "Show the solution" in text and "# Set-up:" not in text
         assert "<p class='clinic-line' data-outcome='red'>" in text
         for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
             assert address.replace("&", "&amp;") in text
@@ -84,7 +85,7 @@ def test_every_mode_is_found_by_its_symptoms(site):
     from sphinx.search.en import SearchEnglish
 
     language, index = SearchEnglish({}), search_index(site)
-    for mode in catalog.modes():
+    for mode in registry.modes():
         page = index["docnames"].index(mode.notebook.removesuffix(".ipynb"))
         for word in {each for symptom in mode.symptoms for each in language.split(symptom.says)}:
             term = language.stem(word.lower())
@@ -112,7 +113,7 @@ def test_no_link_is_broken(site):
 
 def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
     links = parsed((site / "index.html").read_text()).links
-    for name in [mode.notebook for mode in catalog.modes()] + ["notebooks/atlas.ipynb"]:
+    for name in [mode.notebook for mode in registry.modes()] + ["notebooks/atlas.ipynb"]:
         assert name.replace(".ipynb", ".html") in links
 
 

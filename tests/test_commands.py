@@ -7,7 +7,8 @@ import pytest
 from conftest import ROOT, changed
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.rendering import catalog, render, sources, targets
+from strategy_clinic.modes import registry
+from strategy_clinic.rendering import mode_notebooks, render, sources
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
@@ -87,12 +88,14 @@ def test_rendering_twice_gives_the_same_bytes(project):
 
 
 @pytest.mark.slow
-def test_a_new_mode_is_one_file(project):
-    """Rendering it also brings catalog, README and the map in the first notebook up to date."""
-    first = (project / "notebooks" / "sources" / "fm17_tpu_not_initialised.py").read_text()
+def test_a_new_page_is_one_file(project):
+    """Rendering it also brings the README and the map in the first notebook up to date."""
+    modes = project / "helpers/strategy_clinic/modes"
+    first = (modes / "fm17_tpu_not_initialised/page.py").read_text()
     second = first.replace('id="fm17"', 'id="fm98"').replace("# # FM17.", "# # FM98.")
     second = second.replace('slug="tpu_not_initialised"', 'slug="trial_mode"')
-    (project / "notebooks" / "sources" / "fm98_trial_mode.py").write_text(second)
+    (modes / "fm98_trial_mode").mkdir()
+    (modes / "fm98_trial_mode/page.py").write_text(second)
     assert any("fm98" in problem for problem in render.stale())
     render.render_all(["fm98"])
     assert render.stale() == []
@@ -113,11 +116,11 @@ def test_pull_takes_an_edit_made_in_jupyter(project):
     sources.pull(notebook)
     source = sources.sources(["fm25"])[0]
     assert "# You are sure that a model" in source.read_text()
-    assert catalog.read_mode(source), "the declaration, which is on no page, is kept"
+    assert registry.read_mode(source), "the declaration, which is on no page, is kept"
     assert any("run: clinic render fm25" in problem for problem in render.stale(["fm25"]))
 
 
 def test_an_unrendered_mode_says_what_to_run(project):
     (project / "notebooks" / NOTEBOOK.name).unlink()
     with pytest.raises(UserError, match="clinic render fm25"):
-        targets.targets(["fm25"])
+        mode_notebooks.mode_notebooks(["fm25"])

@@ -3,17 +3,17 @@
 import contextlib
 
 import pytest
-from conftest import ROOT
 from strategy_clinic import Setup, cli, runner
+from strategy_clinic.base import files
 from strategy_clinic.base.errors import Unavailable
 from strategy_clinic.compiler import lowering, programs
-from strategy_clinic.rendering import catalog
+from strategy_clinic.modes import registry
 from strategy_clinic.setups import tpu
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 installed = pytest.mark.skipif(bool(programs.not_installed()), reason=programs.not_installed())
-FM24 = catalog.read_mode(ROOT / "notebooks" / "sources" / "fm24_xla_refuses.py")
+FM24 = registry.read_mode(files.page_source("fm24_xla_refuses"))
 
 
 def context():

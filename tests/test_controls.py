@@ -11,11 +11,12 @@ import pytest
 from conftest import TABLE, changed
 from controlled import complaints, script
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.rendering import catalog, render, sources
+from strategy_clinic.modes import registry
+from strategy_clinic.rendering import render, sources
 
 pytestmark = pytest.mark.slow
 
-IDS = [mode.id for mode in catalog.modes()]
+IDS = [mode.id for mode in registry.modes()]
 # A loud mode, a silent one and one that is both, under both generations of Keras.
 KINDS = [("fm17", 3), ("fm23", 2), ("fm11", 3), ("fm11", 2)]
 
@@ -143,7 +144,7 @@ def test_every_kind_is_refused(project, control, mode, keras):
 
 def test_there_is_every_kind():
     """Loud, silent and both; and both generations, among them a mode whose symptom differs between them."""
-    modes = {mode.id: mode for mode in catalog.modes()}
+    modes = {mode.id: mode for mode in registry.modes()}
     assert {modes[mode].loud for mode, _ in KINDS} == {"loud", "silent", "loud or silent"}
     assert {keras for _, keras in KINDS} == {2, 3}
     both = [mode for mode, keras in KINDS if keras == 2 and (mode, 3) in KINDS]

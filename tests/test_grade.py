@@ -18,8 +18,8 @@ import pytest
 from conftest import ROOT
 from strategy_clinic import cli
 from strategy_clinic.base import free_names
+from strategy_clinic.modes import registry
 from strategy_clinic.processes import pool
-from strategy_clinic.rendering import catalog
 from strategy_clinic.workshop import exercises, grade, guard
 from workshop import FM05, FORGED, RIGHT, WRONG, cell, first, graded, hand_in, notebook
 
@@ -27,13 +27,13 @@ UNRUN = {
     "unchanged": (WRONG, "red: it is as it was handed out"),
     "printed": (f'{WRONG}\nprint("FM05 exercise | green")', "red: it is as it was handed out"),
     "mode_replaced": (
-        f"class M:\n    exercise = print\n\n\nclinic = M()\n{WRONG}",
+        f"class M:\n    exercise = print\n\n\nsession = M()\n{WRONG}",
         "red: it is as",
     ),
     "proof_replaced": (f"class Proof:\n    holds = True\n\n\n{WRONG}", "not run: it replaces"),
     "proof_patched": (first("Proof.holds = True"), "not run: it reaches around its exercise"),
     "patched_by_name": (first('setattr(Proof, "holds", True)'), "not run: it reaches around"),
-    "inner_helpers": (first("import helpers.modes"), "not run: it reaches around"),
+    "inner_helpers": (first("import strategy_clinic.modes"), "not run: it reaches around"),
     "forged": (first("from IPython.display import display"), "not run: it reaches around"),
     "proof_of_itself": (
         WRONG.replace("[after]", "[before]"),
@@ -125,16 +125,16 @@ def solution_in_place(book) -> str:
     return text.replace("benchmark_without_groups", "benchmark")
 
 
-@pytest.mark.parametrize("mode", catalog.modes(), ids=lambda mode: mode.id)
+@pytest.mark.parametrize("mode", registry.modes(), ids=lambda mode: mode.id)
 def test_who_solves_an_exercise_as_its_solution_does_is_not_refused(mode):
     own, participant = (notebook(Path(mode.notebook).name) for _ in range(2))
     with pytest.raises(exercises.Unchanged):
         exercises.both_parts(own, participant)
     cell(participant, "exercise").source = solution_in_place(own)
     project, attempt = exercises.both_parts(own, participant)
-    assert "def attempt(setup)" in attempt and "clinic = helpers.open(" in project
+    assert "def attempt(setup)" in attempt and "session = clinic.open(" in project
     assert not re.search(
-        r"clinic\.(table|judges|proves)\(|def (broken|fixed|attempt|solved)\(", project
+        r"session\.(table|judges|proves)\(|def (broken|fixed|attempt|solved)\(", project
     )
 
 
@@ -213,7 +213,7 @@ def test_nothing_outlives_its_run_and_loopback_is_not_this_machines(tmp_path):
 @pytest.mark.slow
 def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
     script = (
-        "import socket, sys\nfrom helpers.processes import isolation\nfrom helpers.workshop import guard\n"
+        "import socket, sys\nfrom strategy_clinic.processes import isolation\nfrom strategy_clinic.workshop import guard\n"
         "assert not isolation.permitted(lambda: isolation.unshare(-1))\n"
         "sys.addaudithook(guard.bar)\nprint(guard.network())\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"

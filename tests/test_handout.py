@@ -7,9 +7,10 @@ import nbformat
 import papermill
 import pytest
 from strategy_clinic import cli
-from strategy_clinic.base import display
+from strategy_clinic.base import display, files
+from strategy_clinic.modes import registry
 from strategy_clinic.processes import notebook_job
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 from workshop import SMALL
 
 # Handing out
@@ -33,7 +34,7 @@ def leaks(folder: Path) -> list[str]:
 
 
 def without_setup(path: Path) -> str:
-    """The set-up cell may name the hosts on which it fetches the helpers."""
+    """The set-up cell may name the hosts on which it installs the package."""
     book = nbformat.read(path, as_version=4)
     book.cells = [each for each in book.cells if "bootstrap" not in sources.tags(each)]
     return nbformat.writes(book)
@@ -44,13 +45,48 @@ def colours(book) -> list[str]:
 
 
 def test_a_handout_holds_every_mode_and_no_solution(everything):
-    names = {Path(mode.notebook).name for mode in catalog.modes()}
+    names = {Path(mode.notebook).name for mode in registry.modes()}
     given = {path.name for path in (everything / "notebooks").iterdir()}
     assert given == names | {"00_start_here.ipynb"} and leaks(everything) == []
     assert {path.name for path in (everything / "solutions").iterdir()} == names
     for name in names:
         assert colours(nbformat.read(everything / "notebooks" / name, 4)) == ["red"]
         assert colours(nbformat.read(everything / "solutions" / name, 4)) == ["red", "green"]
+
+
+def solution_lines() -> set[str]:
+    """The lines that solutions have, and no other code of the project."""
+    solved, other = "", ""
+    for path in files.package().rglob("*.py"):
+        for cell in path.read_text().split("\n# %%"):
+            if cell.startswith(' tags=["solution"]'):
+                solved += cell
+            else:
+                other += cell
+    lines = {line.strip() for line in solved.splitlines()}
+    return {line for line in lines if len(line) > 20 and line not in other}
+
+
+def handed_out_solutions(folder: Path) -> list[str]:
+    lines = solution_lines()
+    texts = {
+        path.relative_to(folder): path.read_text().replace('\\"', '"')
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".ipynb", ".toml", ".json", ".md", ".ipy", ".html")
+    }
+    return [
+        f"{path}: {line}"
+        for path, text in texts.items()
+        if path.parts[0] != "solutions"
+        for line in lines
+        if line in text
+    ]
+
+
+def test_no_file_that_is_handed_out_holds_a_line_of_a_solution(everything):
+    assert handed_out_solutions(everything) == []
+    leaked = [line.split(": ", 1)[1] for line in handed_out_solutions(files.package())]
+    assert set(leaked) == solution_lines(), "each line is noticed where it is"
 
 
 @pytest.mark.parametrize("text", ["See the solution below.", "def solved(setup): pass"])
@@ -96,11 +132,13 @@ def test_links_lead_somewhere_and_keep_their_words_where_they_cannot(everything,
 def test_what_is_handed_out_runs_from_where_it_lies(everything, tmp_path, name, wanted):
     path = everything / name
     book = nbformat.read(path, as_version=4)
-    book.cells.append(nbformat.v4.new_code_cell("import helpers; print(helpers.__file__)"))
+    book.cells.append(
+        nbformat.v4.new_code_cell("import strategy_clinic; print(strategy_clinic.__file__)")
+    )
     nbformat.write(book, tmp_path / "in.ipynb")
     there = notebook_job.papermill_options(tmp_path) | {"cwd": str(path.parent)}
     ran = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", **there)
-    assert Path(ran.cells[-1].outputs[0].text.strip()).parents[1] == everything.resolve()
+    assert Path(ran.cells[-1].outputs[0].text.strip()).parents[2] == everything.resolve()
     assert colours(ran) == wanted
 
 

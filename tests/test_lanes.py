@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from law import all_tests_of, edit
 from strategy_clinic.base import files
+from strategy_clinic.modes import registry
 from strategy_clinic.records import compare, junit, store, version_records, versions_table
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 from strategy_clinic.setups import runtime
 
 
@@ -22,7 +23,7 @@ def law_lanes() -> list[str]:
 
 
 def problems_of(lane) -> list[str]:
-    now = {mode.id: code_now(mode) for mode in catalog.modes()}
+    now = {mode.id: code_now(mode) for mode in registry.modes()}
     older = [mode for mode, code in lane.codes.items() if now.get(mode) != code]
     problems = [f"older than the code of {', '.join(older)}"] if older else []
     if version_records.lane_file(lane.name).exists():
@@ -149,7 +150,7 @@ def test_news_is_one_line_for_each_mode_with_both_messages(alone, monkeypatch):
     )
     monkeypatch.setattr(runtime, "kind", lambda: "cpu")
     record, _ = version_records.nearest_recorded(3)
-    modes = {mode.id: mode for mode in catalog.modes()}
+    modes = {mode.id: mode for mode in registry.modes()}
     lines = {line["mode"]: line for line in record["verdicts"]}
     now = [lines["fm01"], lines["fm30"] | {"says": "other words"}, gone(lines["fm32"])]
     found = [
@@ -246,7 +247,7 @@ def test_a_change_of_a_claim_or_of_a_page_is_a_change():
 
 
 def test_what_a_stopped_lane_has_not_run_is_held_against_its_declaration():
-    (mode, *_) = catalog.modes()
+    (mode, *_) = registry.modes()
     line = {
         **dict(zip(store.KEY, version_records.own_place(mode, 3))),
         "keras": 3,

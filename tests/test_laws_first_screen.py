@@ -7,9 +7,9 @@ from pathlib import Path
 from law import all_tests_of, edit
 from pasted import code_lines
 from strategy_clinic.base import files
-from strategy_clinic.modes.failure_mode import from_plain
+from strategy_clinic.modes import registry
 from strategy_clinic.records import store
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 from test_laws_pages import FM25, edit_notebook, mode_sources
 
 MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
@@ -36,21 +36,19 @@ def lines_before_story(path: Path) -> int:
 
 
 def law_declared_apart() -> list[str]:
-    """What a source declares is in the catalog as it stands there, and on no page; a page opens its own mode."""
-    known, problems = files.read_catalog(), []
+    """What a page declares is in no notebook, and a notebook opens its own mode."""
+    problems = []
     for source in mode_sources():
-        mode, page = catalog.read_mode(source), sources.notebook_path(source).read_text()
-        if from_plain(known.get(mode.id) or known["fm01"]) != mode:
-            problems.append(f"{source.name}: the catalog has another declaration")
-        if "FailureMode(" in page or f'helpers.open(\\"{mode.id}\\", ' not in page:
-            problems.append(f"{source.name}: its page declares a mode, or opens another")
+        mode, page = registry.read_mode(source), sources.notebook_path(source).read_text()
+        if "FailureMode(" in page or f'clinic.open(\\"{mode.id}\\", ' not in page:
+            problems.append(f"{mode.id}: its notebook declares a mode, or opens another")
     return problems
 
 
 def law_strategy_stays_a_word() -> list[str]:
     """`strategy` is the parameter wherever a page speaks of it; the object has that name in functions only."""
     return [
-        f"{source.name}:{name.lineno}: strategy is no longer the parameter"
+        f"{files.page_name(source)}:{name.lineno}: strategy is no longer the parameter"
         for source in mode_sources()
         for statement in ast.parse(source.read_text()).body
         if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
@@ -65,12 +63,12 @@ def law_message() -> list[str]:
     said = {keras: recorded_messages(keras) for keras in (2, 3)}
     problems = []
     for source in mode_sources():
-        mode, block = catalog.read_mode(source), MESSAGE.search(source.read_text())
+        mode, block = registry.read_mode(source), MESSAGE.search(source.read_text())
         if not block:
-            problems.append(f"{source.name}: nothing of what one sees stands under the title")
+            problems.append(f"{mode.id}: nothing of what one sees stands under the title")
         elif mode.loud.startswith("loud"):
             problems += [
-                f"{source.name}: no run has said {piece!r}"
+                f"{mode.id}: no run has said {piece!r}"
                 for keras, piece in pieces(block.group(1))
                 if not any(piece in line for each in keras for line in said[each][mode.id])
             ]
@@ -90,7 +88,7 @@ def pieces(block: str):
 
 def recorded_messages(keras: int) -> dict[str, list[str]]:
     """For each mode what its broken code has said in this record, with the class that it declares for that."""
-    modes = {mode.id: mode for mode in catalog.modes()}
+    modes = {mode.id: mode for mode in registry.modes()}
     said = {name: [] for name in modes}
     for line in store.read_record(f"cpu-keras{keras}")["verdicts"]:
         kinds = {each.raises for each in modes[line["mode"]].symptoms}
@@ -111,19 +109,19 @@ MUTATIONS = [
         "law_strategy_stays_a_word",
         edit(
             FM16,
-            "\nclinic.reproduces(",
-            "\nstrategy = build_strategy(clinic.setup)\nclinic.reproduces(",
+            "\nsession.reproduces(",
+            "\nstrategy = build_strategy(session.setup)\nsession.reproduces(",
         ),
     ),
     (
         "law_declared_apart",
         edit(
-            "helpers/strategy_clinic/modes/catalog.json",
-            '"a loaded model works',
-            '"a loaded model runs',
+            f"{FM25}.ipynb",
+            "import strategy_clinic as clinic",
+            "MODE = FailureMode()\\nimport strategy_clinic as clinic",
         ),
     ),
-    ("law_declared_apart", edit(f"{FM25}.ipynb", 'helpers.open(\\"fm25', 'helpers.open(\\"fm05')),
+    ("law_declared_apart", edit(f"{FM25}.ipynb", 'clinic.open(\\"fm25', 'clinic.open(\\"fm05')),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -245,7 +245,7 @@ MIDDLING = "\n".join(f"def f{i}():\n{body_of(9)}\n" for i in range(400))
 MUTATIONS = [
     ("law_direction", adding("base/files.py", "from ..modes import failure_mode")),
     ("law_direction", adding("processes/pool.py", "def late():\n    from ..records import grid")),
-    ("law_direction", adding("triage/desk.py", "from ..rendering import catalog")),
+    ("law_direction", adding("triage/desk.py", "from ..rendering import sources")),
     ("law_direction", adding("modes/failure_mode.py", "from .. import cli")),
     ("law_direction", adding("examiner/rules/silent.py", "from ..report import serialize")),
     ("law_direction", adding("examiner/runs/process.py", "from ...observer import notes")),

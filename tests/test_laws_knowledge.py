@@ -11,8 +11,9 @@ from pathlib import Path
 from conftest import forget
 from law import all_tests_of, edit
 from strategy_clinic.base import files
+from strategy_clinic.modes import registry
 from strategy_clinic.records import store
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters, runtime
 from strategy_clinic.triage import classify, phrases, wordings
 
@@ -28,7 +29,7 @@ CLAIMS = {"000": 9, "001": 13, "002": 8, "003": 33, "004": 14}  # how many each 
 def law_symptoms() -> list[str]:
     """No two modes declare the same symptom; every mode has one, in one version or another."""
     seen, problems = {}, []
-    for mode in catalog.modes():
+    for mode in registry.modes():
         if not mode.symptoms:
             problems.append(f"{mode.id} has no symptom: one that is gone has `until`")
         for symptom in {(each.raises, each.says) for each in mode.symptoms}:
@@ -40,7 +41,7 @@ def law_symptoms() -> list[str]:
 
 def law_claims() -> list[str]:
     """No claim of a document is left without a notebook that puts it to the test."""
-    judged = {claim.id for mode in catalog.modes() for claim in mode.claims}
+    judged = {claim.id for mode in registry.modes() for claim in mode.claims}
     made = [f"{name}-C{i}" for name, count in CLAIMS.items() for i in range(1, count + 1)]
     return [each for each in made if each not in judged]
 
@@ -73,7 +74,7 @@ def law_triage() -> list[str]:
     """What a mode says, by its symptoms and in the records, leads to that mode and to no other."""
     forget()
     lines = recorded_lines()
-    return [problem for mode in catalog.modes() for problem in astray(mode, lines[mode.id])]
+    return [problem for mode in registry.modes() for problem in astray(mode, lines[mode.id])]
 
 
 def recorded_lines() -> dict[str, list[dict]]:

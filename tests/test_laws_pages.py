@@ -8,7 +8,8 @@ from pathlib import Path
 from conftest import changed
 from law import all_tests_of, compared_text, edit
 from strategy_clinic.base import files
-from strategy_clinic.rendering import catalog, render, sources
+from strategy_clinic.modes import registry
+from strategy_clinic.rendering import render, sources
 from strategy_clinic.setups import parameters
 
 HEADINGS = [
@@ -31,24 +32,24 @@ MACHINE_BOUND = re.compile(
 
 
 def mode_sources() -> list[Path]:
-    return [source for source in sources.sources() if catalog.read_mode(source)]
+    return [source for source in sources.sources() if registry.read_mode(source)]
 
 
 def law_names() -> list[str]:
     """Ids are unique, file names are made of id and slug, and the title is the mode's."""
     problems, ids = [], []
     for source in mode_sources():
-        mode = catalog.read_mode(source)
+        mode = registry.read_mode(source)
         ids.append(mode.id)
-        if source.stem != f"{mode.id}_{mode.slug}":
-            problems.append(f"{source.name}: MODE says {mode.id}_{mode.slug}")
+        if files.page_name(source) != f"{mode.id}_{mode.slug}":
+            problems.append(f"{files.page_name(source)}: MODE says {mode.id}_{mode.slug}")
         if f"# # {mode.name}. {mode.title}\n" not in source.read_text():
-            problems.append(f"{source.name}: the first heading is not the mode's title")
+            problems.append(f"{files.page_name(source)}: the first heading is not the mode's title")
     return problems + [f"{each} is declared twice" for each in set(ids) if ids.count(each) > 1]
 
 
 def law_rendered() -> list[str]:
-    """Every source has its executed notebook, catalog entry and README row, all up to date; nothing is left over."""
+    """Every source has its executed notebook, and its row in the README, all up to date; nothing is left over."""
     return render.stale()
 
 
@@ -67,14 +68,14 @@ def law_anatomy() -> list[str]:
             tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
         ]
         if headings != HEADINGS or tagged != CELL_TAGS or not 16 <= len(cells) <= 22:
-            problems.append(f"{source.name}: {headings}, {tagged}, {len(cells)} cells")
+            problems.append(f"{files.page_name(source)}: {headings}, {tagged}, {len(cells)} cells")
     return problems
 
 
 def law_parameters() -> list[str]:
     """Exactly one parameters cell, with the same four names in the same order, all of them literals."""
     return [
-        source.name
+        files.page_name(source)
         for source in mode_sources()
         if parameter_names(source) != list(parameters.PARAMETERS)
     ]
@@ -91,7 +92,7 @@ def parameter_names(source: Path) -> list[str]:
 
 def law_markers() -> list[str]:
     """Each notebook marks the line that is guilty and the line that repairs it, so that controls can swap them."""
-    return [source.name for source in mode_sources() if not marked(source.read_text())]
+    return [files.page_name(path) for path in mode_sources() if not marked(path.read_text())]
 
 
 def marked(text: str) -> bool:
@@ -191,7 +192,9 @@ def second_parameters_cell(root):
 
 def copied_notebook(root):
     text = (root / SOURCE).read_text()
-    (root / "notebooks" / "sources" / "fm25_again.py").write_text(text)
+    folder = root / "helpers/strategy_clinic/modes/fm25_again"
+    folder.mkdir()
+    (folder / "page.py").write_text(text)
 
 
 def orphan(root):

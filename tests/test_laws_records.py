@@ -6,8 +6,9 @@ from pathlib import Path
 from law import all_tests_of, compared_text, edit
 from strategy_clinic.base import files
 from strategy_clinic.compiler import programs
+from strategy_clinic.modes import registry
 from strategy_clinic.records import atlas, store, versions_table
-from strategy_clinic.rendering import catalog, sources
+from strategy_clinic.rendering import sources
 from strategy_clinic.setups import runtime, tpu
 
 
@@ -16,7 +17,7 @@ def law_records() -> list[str]:
     return [
         problem
         for keras in runtime.GENERATIONS
-        for mode in catalog.modes()
+        for mode in registry.modes()
         for problem in recorded(mode, keras)
     ]
 
@@ -37,7 +38,7 @@ def recorded(mode, keras: int) -> list[str]:
 def law_compiled() -> list[str]:
     """What a notebook shows of the TPU compiler was recorded for the notebook as it is now."""
     record = programs.stored()
-    shown = [mode for mode in catalog.modes() if "COMPILED" in source_of(mode).read_text()]
+    shown = [mode for mode in registry.modes() if "COMPILED" in source_of(mode).read_text()]
     return [
         f"{mode.id} was not compiled as it is now; run: clinic compile {mode.id} --tpu all"
         for mode in shown

@@ -9,10 +9,10 @@ from pasted import DESCRIBED_TPU, blocks, code_lines, printed_as_told, raised_as
 from strategy_clinic import pasted
 from strategy_clinic.base import files
 from strategy_clinic.experiments import checks
+from strategy_clinic.modes import registry
 from strategy_clinic.records import store
-from strategy_clinic.rendering import catalog
 
-MODES = {mode.id: mode for mode in catalog.modes()}
+MODES = {mode.id: mode for mode in registry.modes()}
 LONGEST = 10
 ALLOWED = {"tensorflow", "tf_keras", "keras", "numpy", "os", "tempfile"}
 

@@ -9,11 +9,12 @@ import pytest
 from conftest import changed
 from strategy_clinic import Setup, cli
 from strategy_clinic.base import files
+from strategy_clinic.modes import registry
 from strategy_clinic.records import atlas, compare, junit, measure, store
-from strategy_clinic.rendering import catalog, render, sources
+from strategy_clinic.rendering import render, sources
 from strategy_clinic.setups import runtime
 
-LEFT_OUT = re.compile(r"^clinic\.(table|exercise|solution|panel)\(", re.MULTILINE)
+LEFT_OUT = re.compile(r"^session\.(table|exercise|solution|panel)\(", re.MULTILINE)
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
 NAME = f"{runtime.kind()}-keras3"
@@ -52,7 +53,7 @@ def few(project, monkeypatch):
     ],
 )
 def test_code_is_what_somebody_has_typed(tag, old, new, counts):
-    """Another way to find the helpers, or more choices in a form, is no reason to record all modes again."""
+    """Another set-up cell, or more choices in a form, is no reason to record all modes again."""
     notebook = nbformat.read(files.ROOT / FM01, as_version=4)
     before = store.code_of(notebook)
     cell = next(cell for cell in notebook.cells if tag in sources.tags(cell))
@@ -109,8 +110,8 @@ def test_a_check_says_in_words_and_in_the_report_what_differs(few, capfd):
 def test_a_notebook_that_fails_is_a_difference_and_the_rest_goes_on(few, capsys):
     changed(
         few / FM01,
-        "clinic.reproduces(broken)",
-        "clinic.reproduces(experiment(lambda setup: None))",
+        "session.reproduces(broken)",
+        "session.reproduces(experiment(lambda setup: None))",
     )
     assert cli.main(["check", "fm01", "fm17", "--junit", str(few / "report.xml")]) == 1
     found = suites(few / "report.xml")["verdicts-keras3"]
@@ -146,7 +147,7 @@ def test_a_runtime_without_a_record_is_compared_with_what_is_declared(few, tmp_p
 
 
 def test_a_verdict_that_is_not_as_declared_is_a_problem():
-    mode = catalog.modes()[0]
+    mode = registry.modes()[0]
     line = {**Setup("mirrored", 2).as_dict(), "broken": "works", "fixed": "works", "says": ""}
     found = compare.comparisons(None, mode, [line | {"agrees": False}, line | {"agrees": True}], {})
     assert found[0].problem.endswith("not as declared: broken works, fixed works (no message)")
@@ -209,8 +210,8 @@ def test_setups_that_do_not_end_leave_the_others_their_verdicts(few, monkeypatch
 def test_a_notebook_that_fails_is_not_recorded(few, capsys):
     changed(
         few / FM01,
-        "clinic.reproduces(broken)",
-        "clinic.reproduces(experiment(lambda setup: None))",
+        "session.reproduces(broken)",
+        "session.reproduces(experiment(lambda setup: None))",
     )
     before = (few / RECORD).read_text()
     assert cli.main(["record", "fm01", "--again"]) == 2
@@ -235,7 +236,7 @@ def test_the_page_has_a_cell_for_every_recorded_place_and_links_that_lead_somewh
         r"(href|src)\s*=\s*.?http|url\(\s*.?http|@import", text
     )  # messages may name addresses
     assert "gpu-keras3: not recorded yet" in text
-    for mode in catalog.modes():
+    for mode in registry.modes():
         assert f"<li>{mode.id} {mode.slug}, cpu-keras3: " in text
 
 

@@ -30,11 +30,11 @@ FM25 = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 def short(tmp_path: Path, **before) -> Path:
     """The notebook as far as its proof; `before` puts a line in front of a step: reproduces, proves."""
     notebook = nbformat.read(FM01, as_version=4)
-    last = next(i for i, cell in enumerate(notebook.cells) if "clinic.proves(" in cell.source)
+    last = next(i for i, cell in enumerate(notebook.cells) if "session.proves(" in cell.source)
     notebook.cells = notebook.cells[: last + 1]
     for cell in notebook.cells:
         for step, line in before.items():
-            cell.source = cell.source.replace(f"\nclinic.{step}(", f"\n{line}\nclinic.{step}(")
+            cell.source = cell.source.replace(f"\nsession.{step}(", f"\n{line}\nsession.{step}(")
     path = tmp_path / FM01.name
     nbformat.write(notebook, path)
     return path
@@ -72,7 +72,7 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
 
 def test_two_jobs_run_at_once(tmp_path):
     path = short(tmp_path, reproduces="import time; began = time.time(); time.sleep(3)")
-    changed(path, "clinic.proves(fixed)", "clinic.proves(fixed); print(began)")
+    changed(path, "session.proves(fixed)", "session.proves(fixed); print(began)")
     out = tmp_path / "out"
     assert run(path, "--devices", "1,2", "--jobs", "2", "-o", out) == 0
     printed = [nbformat.read(out / line["notebook"], 4).cells[-1].outputs for line in lines(out)]
@@ -81,8 +81,8 @@ def test_two_jobs_run_at_once(tmp_path):
 
 
 def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
-    nothing = "clinic.reproduces(experiment(lambda setup: None))"
-    path = changed(short(tmp_path), "clinic.reproduces(broken)", nothing)
+    nothing = "session.reproduces(experiment(lambda setup: None))"
+    path = changed(short(tmp_path), "session.reproduces(broken)", nothing)
     assert run(path, "-o", tmp_path / "out") == 1
     (line,) = lines(tmp_path / "out")
     assert line["agrees"] is False and "did not reproduce" in line["says"]
@@ -90,7 +90,7 @@ def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
 
 
 def test_a_run_without_its_proof_does_not_agree(tmp_path, capsys):
-    path = changed(short(tmp_path), "clinic.proves(fixed)", "pass")
+    path = changed(short(tmp_path), "session.proves(fixed)", "pass")
     assert run(path, "-o", tmp_path / "out") == 1
     assert "NOT WHOLE" in capsys.readouterr().out
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from errors import FIT
-from strategy_clinic.rendering import catalog
+from strategy_clinic.modes import registry
 from strategy_clinic.triage import (
     classify,
     desk,
@@ -179,7 +179,7 @@ def test_probabilities_are_some():
 
 
 def test_every_mode_can_be_asked_about():
-    for mode in catalog.modes():
+    for mode in registry.modes():
         assert wordings.what_to_ask(mode.id).endswith("?")
 
 

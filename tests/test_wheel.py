@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from kernels import end_warm
-from strategy_clinic.rendering import catalog
+from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
 from strategy_clinic.triage.wording_index import Knowledge
 
@@ -221,7 +221,7 @@ def require_own(clinic: Clinic, ran: Path):
 def test_the_atlas_has_verdicts_of_every_mode(installed, empty):
     installed.clinic(empty, "atlas", "atlas.html")
     rows = re.findall(r"<tr.*?</tr>", (empty / "atlas.html").read_text(), re.DOTALL)
-    for mode in catalog.modes():
+    for mode in registry.modes():
         of_mode = [row for row in rows if f"{mode.id} {mode.slug}" in row]
         assert any(re.search(r">(raises|silent|works|differs)</a>", row) for row in of_mode), (
             mode.id

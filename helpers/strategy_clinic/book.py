@@ -8,7 +8,7 @@ from .base.display import MIME
 from .base.files import write_whole
 from .base.templates import from_template
 from .experiments.verdicts import OUTCOMES, Verdict, rows
-from .modes.failure_mode import mode_by_id
+from .modes.registry import mode_by_id
 from .panel.cards import NOTE
 from .records import atlas
 from .rendering import render, sources
@@ -36,7 +36,7 @@ def prepare(folder: Path):
 
 def page(path: Path) -> str:
     """A notebook's text with long cells folded, pictures described, and reports as more than lines of text."""
-    notebook = sources.open_notebook(path)
+    notebook = sources.read_notebook(path)
     if path.stem == "atlas":
         show_filters(notebook)
     if path.stem.startswith("fm"):

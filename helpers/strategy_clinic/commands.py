@@ -21,9 +21,10 @@ def generations(options) -> list[int]:
 
 
 def chosen_modes(options) -> list:
-    from .rendering import targets
+    from .rendering import mode_notebooks
 
-    return targets.targets(options.modes or ["all"])
+    chosen = mode_notebooks.mode_notebooks(options.modes or ["all"])
+    return [(each.mode, each.path) for each in chosen]
 
 
 def run_notebooks(options) -> int:
@@ -166,9 +167,9 @@ def compile_steps(options) -> int:
 
 
 def lay_out_notebooks(options) -> int:
-    from .rendering import targets
+    from .rendering import mode_notebooks
 
-    targets.lay_out(options.folder)
+    mode_notebooks.copy_notebooks(options.folder)
     return 0
 
 

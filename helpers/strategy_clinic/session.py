@@ -11,7 +11,8 @@ from .base.errors import UserError, choose
 from .experiments.experiment import recall, run_all
 from .experiments.proofs import Proof
 from .experiments.verdicts import EVIDENCE, Verdict, rows, verdict, verdicts
-from .modes.failure_mode import Claim, mode_by_id
+from .modes.failure_mode import Claim
+from .modes.registry import mode_by_id
 from .panel import widgets
 from .setups import parameters
 

@@ -3,11 +3,9 @@
 Paths are computed when they are asked for, since tests point ROOT at a copy of the repository.
 """
 
-import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from .errors import UserError
 
@@ -50,16 +48,6 @@ def page_source(name: str) -> Path:
     """Returns where the source of the notebook of this name is, or would be."""
     folder = package() / "modes" / name
     return folder / "page.py" if re.match(r"fm\d\d_", name) else package() / "pages" / f"{name}.py"
-
-
-def catalog_file() -> Path:
-    return package() / "modes" / "catalog.json"
-
-
-def read_catalog() -> dict[str, Any]:
-    """Returns what every mode declares, by its id, as plain values."""
-    catalog: dict[str, Any] = json.loads(catalog_file().read_text())
-    return catalog
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -23,7 +23,6 @@ from ..base.package_versions import distribution_version
 from ..experiments.verdicts import without_names
 from ..processes import notebook_job, request_reply
 from ..records import measure, store
-from ..rendering import sources
 from ..setups import runtime, tpu
 from .lowering import lowered
 
@@ -220,9 +219,9 @@ def with_report(path: Path, names) -> str:
     code = (
         "from strategy_clinic.base.display import report\nfrom strategy_clinic.compiler.programs import compile_lines\n\n"
         'subjects = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
-        f"report('', lines=compile_lines(clinic.mode, subjects, clinic.setup, {list(names)!r}))"
+        f"report('', lines=compile_lines(session.mode, subjects, session.setup, {list(names)!r}))"
     )
-    return sources.with_cell(path, code)
+    return measure.with_cell(path, code)
 
 
 def compile_modes(chosen, names: list[str], keras: int, tell=say):

@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass
 
-from ..base import files
 from ..base.errors import UserError, choose
 from ..experiments.verdicts import Verdict
 from ..experiments.version_bounds import bounds_told, check_bounds, holds_here
@@ -17,7 +16,6 @@ DOCUMENTS = {
     "003": "TPUStrategy",
     "004": "load_model and MirroredStrategy",
 }
-BEING_RENDERED: dict = {}  # a declaration that is newer than the catalog
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class FailureMode:
-    """One way to fail. Literals only: the catalog reads this declaration without running the notebook."""
+    """One way to fail. Literals only: the registry reads this declaration without running the page."""
 
     id: str
     slug: str
@@ -154,29 +152,3 @@ def check_words(mode: FailureMode) -> None:
             raise UserError(
                 f"{claim.id} needs one verdict in each version; where one ends (until) another begins (since)."
             )
-
-
-def mode_by_id(identity: str) -> FailureMode:
-    """A mode as the catalog has it, or as it is being rendered."""
-    known = files.read_catalog() | BEING_RENDERED
-    return from_plain(known[choose("failure mode", identity, known)])
-
-
-def all_declared() -> list[FailureMode]:
-    return [from_plain(each) for each in files.read_catalog().values()]
-
-
-def from_plain(known: dict) -> FailureMode:
-    """A mode out of JSON, which knows neither tuples nor numbers as keys."""
-    claims = [Claim(**each | {"verdict": by_keras(each["verdict"])}) for each in known["claims"]]
-    symptoms = [Symptom(**tuples(each)) for each in known["symptoms"]]
-    listed = {"symptoms": tuple(symptoms), "claims": tuple(claims)}
-    return FailureMode(**tuples(known) | listed)
-
-
-def tuples(known: dict) -> dict:
-    return {key: tuple(each) if isinstance(each, list) else each for key, each in known.items()}
-
-
-def by_keras(verdict: str | dict) -> str | dict:
-    return verdict if isinstance(verdict, str) else {int(k): word for k, word in verdict.items()}

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from ..base.templates import from_template
-from ..modes.failure_mode import DOCUMENTS, FailureMode, all_declared
+from ..modes.failure_mode import DOCUMENTS, FailureMode
+from ..modes.registry import modes as all_modes
 from ..setups import strategies
 from .cards import show_widget
 
@@ -42,7 +43,7 @@ def narrow():
     """Three controls above the modes that they leave; all of them are reached and changed by keyboard."""
     import ipywidgets
 
-    shown, modes = ipywidgets.HTML(), all_declared()
+    shown, modes = ipywidgets.HTML(), all_modes()
     boxes = {
         "words": ipywidgets.Text(description="You see", placeholder=HINT, tooltip=HINT),
         "document": choice("Document", {value: key for key, value in DOCUMENTS.items()}),

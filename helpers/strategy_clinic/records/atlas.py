@@ -9,8 +9,8 @@ from ..base.errors import UserError
 from ..base.files import write_whole
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
+from ..modes import registry
 from ..modes.failure_mode import DOCUMENTS
-from ..rendering import catalog
 from ..setups import formats, strategies
 from . import store, versions_table
 
@@ -38,7 +38,7 @@ def atlas_rows(chosen: dict | None = None) -> list[AtlasRow]:
     kept = [store.read_record(name) for name in store.RUNTIMES]
     found = [
         AtlasRow(mode, record["runtime"], outcomes_of(mode, record, chosen))
-        for mode in catalog.modes()
+        for mode in registry.modes()
         for record in kept
         if record and mode.id in record["modes"]
     ]

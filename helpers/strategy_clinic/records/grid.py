@@ -16,7 +16,7 @@ from ..base.errors import UserError
 from ..base.files import writable, write_whole
 from ..experiments.verdicts import OUTCOMES
 from ..processes import notebook_job, pool
-from ..rendering.targets import targets
+from ..rendering.mode_notebooks import mode_notebooks
 from ..setups import runtime
 from ..setups.parameters import PARAMETERS, Setup
 
@@ -71,7 +71,9 @@ def run_grid(names, setups, folder: Path, workers=None, seconds=RUN_LIMIT, again
 
     What an earlier call has finished in this folder is not run again, so the same call goes on where it was stopped.
     """
-    wanted = [Run(mode, path, setup) for mode, path in targets(names) for setup in setups]
+    wanted = [
+        Run(each.mode, each.path, setup) for each in mode_notebooks(names) for setup in setups
+    ]
     folder = writable(folder)
     known = {} if again else finished(folder)
     lines = [known[run.key] for run in wanted if run.key in known]

@@ -11,14 +11,14 @@ from ..base.errors import UserError
 from ..experiments.experiment import recall, run_all
 from ..experiments.verdicts import OUTCOMES, verdicts
 from ..processes import notebook_job, pool
-from ..rendering.render import settled
-from ..rendering.sources import tags, with_cell
+from ..rendering.render import stable_outputs as settled
+from ..rendering.sources import tags
 from ..setups.parameters import Setup
 from .store import KEY, base_of, grid_of
 
 MODE_LIMIT = 900  # seconds for all setups of one mode
 PAGES = 3  # the Keras generation that the stored pages are run on
-FOR_A_READER = re.compile(r"^clinic\.(table|exercise|solution|panel)\(.*\)$", re.MULTILINE)
+FOR_A_READER = re.compile(r"^session\.(table|exercise|solution|panel)\(.*\)$", re.MULTILINE)
 FIELDS = ("mode", *KEY, "keras", "broken", "fixed", "evidence", "agrees", "says")
 
 # Measuring: one process for a whole mode, and one for each setup where that does not come to its end
@@ -66,6 +66,12 @@ def measure_own(mode, path: Path, keras: int) -> tuple[dict, dict, str]:
     return line, claims, "as stored" if alike else "differs"
 
 
+def with_cell(path: Path, code: str) -> str:
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(code))
+    return nbformat.writes(notebook)
+
+
 def going_on(text: str, whole: bool) -> str:
     """A notebook whose cells may fail: what failed is in its outputs, and the next cell is run.
 
@@ -99,7 +105,7 @@ def output_text(output) -> str:
 def with_grid(path: Path, listed: list[Setup], recalled: bool = False) -> str:
     """The notebook with one more cell, which runs both experiments under every setup, or recalls them."""
     wanted = [setup.as_dict() for setup in listed]
-    asked = f"report_grid(clinic.mode, broken, fixed, {wanted!r}, {recalled})"
+    asked = f"report_grid(session.mode, broken, fixed, {wanted!r}, {recalled})"
     return with_cell(path, f"from strategy_clinic.records.measure import report_grid\n\n{asked}")
 
 

@@ -19,7 +19,7 @@ from ..base.display import say
 from ..base.errors import UserError
 from ..base.files import write_whole
 from ..experiments.version_bounds import PACKAGES
-from ..modes.failure_mode import all_declared
+from ..modes.registry import modes as all_declared
 from ..processes import pool
 from ..rendering import sources
 from ..setups import runtime

@@ -6,7 +6,7 @@ from pathlib import Path
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
 from ..experiments.version_bounds import bounds_told
-from ..modes.failure_mode import all_declared
+from ..modes.registry import modes as all_declared
 from ..setups import runtime
 from . import version_records
 

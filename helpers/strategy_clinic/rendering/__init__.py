@@ -1,1 +1,1 @@
-"""From a source to a stored notebook, and the names by which it is found."""
+"""Renders the pages' sources into executed notebooks, and finds notebooks by the names that a command is given."""

@@ -1,210 +1,193 @@
-"""From a notebook's source to its executed form: one way, byte for byte the same each time.
+"""Renders pages: a source becomes an executed notebook, byte for byte the same each time.
 
 A person edits a mode's `page.py`, or a file in `pages/`. Rendering adds badges and set-up, runs every cell, and writes
-`NAME.ipynb`, the catalog and the table in the README; it writes nothing at all if the notebook does not keep its word.
+`NAME.ipynb` and the table in the README. It writes nothing if a run is not what the page declares.
 """
 
-import copy
 import json
 import re
 import tempfile
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
 
 from ..base import files
 from ..base.display import reported, say
 from ..base.errors import UserError
+from ..modes import registry
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job
-from . import catalog, sources
+from . import mode_table, sources
 
 STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
-WARNING = re.compile(
-    r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE
-)  # as Python's module warnings says it
+WARNING = re.compile(r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE)  # as Python writes it
 
 
-def executed_by_papermill(notebook):
-    """Runs a notebook with papermill, as any user of papermill would, and returns it with its outputs."""
+def render_all(names: Sequence[str], tell: Callable[[str], None] = say) -> None:
+    """Renders pages one after the other, writes each as soon as it is done, and then the table of modes."""
+    for source in sources.sources(names):
+        text = render(source)
+        sources.notebook_path(source).write_text(text)
+        tell(f"rendered {files.page_name(source)}")
+    mode_table.write_readme()
+    for source in sources.sources():
+        update_table(source)
+
+
+def render(source: Path) -> str:
+    """Runs a page and returns the text of its notebook; raises UserError if it is not as declared."""
+    from papermill.exceptions import PapermillExecutionError
+
+    name, mode = files.page_name(source), registry.read_mode(source)
+    plain = sources.notebook_of(source)
+    try:
+        executed = executed_by_papermill(plain)
+    except PapermillExecutionError as error:
+        raise UserError(f"{name} was not rendered: {notebook_job.failure(error)}") from None
+    require_no_warning(executed, name)
+    notebook = with_outputs(plain, executed)
+    if mode:
+        require_all_steps(notebook, mode)
+    return as_text(notebook)
+
+
+def executed_by_papermill(notebook: NotebookNode) -> NotebookNode:
     import nbformat
     import papermill
 
     with tempfile.TemporaryDirectory() as folder:
-        written, executed = Path(folder) / "in.ipynb", Path(folder) / "out.ipynb"
-        nbformat.write(notebook, written)
-        papermill.execute_notebook(
-            written, executed, **notebook_job.papermill_options(written.parent)
-        )
-        return nbformat.read(executed, as_version=4)
+        path, executed = Path(folder) / "in.ipynb", Path(folder) / "out.ipynb"
+        nbformat.write(notebook, path)
+        papermill.execute_notebook(path, executed, **notebook_job.papermill_options(path.parent))
+        result: NotebookNode = nbformat.read(executed, as_version=4)
+        return result
 
 
-def stable(executed, plain):
-    """The plain notebook with the executed one's outputs, less all that differs from run to run."""
-    for cell, ran in zip(plain.cells, executed.cells, strict=True):
-        if cell.cell_type == "code":
-            cell.execution_count = ran.execution_count
-            cell.outputs = settled(ran.outputs)
-    return plain
-
-
-def settled(outputs: list) -> list:
-    """Joins streams, drops stderr, and takes out references to widgets, which no file holds."""
-    kept = []
-    for output in outputs:
-        if output.output_type == "stream" and output.name == "stderr":
-            continue
-        if output.output_type == "stream" and kept and kept[-1].output_type == "stream":
-            kept[-1].text += output.text
-            continue
-        if "data" in output:
-            output.data.pop("application/vnd.jupyter.widget-view+json", None)
-        kept.append(output)
-    return kept
-
-
-def require_quiet(executed, source: Path):
-    """Refuses a rendering in which a cell has warned: the file would not show it, and each reader would see it."""
+def require_no_warning(executed: NotebookNode, name: str) -> None:
+    """Raises UserError if a cell has warned: the file does not show it, and each reader would see it."""
     for cell in executed.cells:
         for output in cell.get("outputs", ()):
-            warned = output.get("name") == "stderr" and WARNING.search(output.text)
-            if warned:
+            warning = output.get("name") == "stderr" and WARNING.search(output.text)
+            if warning:
                 raise UserError(
-                    f"{files.page_name(source)}: cell {cell.execution_count} warns ({warned.group(1)}): "
+                    f"{name}: cell {cell.execution_count} warns ({warning.group(1)}): "
                     "do without what it warns of, or filter that one warning in the notebook."
                 )
 
 
-def require_whole(notebook, mode: FailureMode):
-    """Refuses a rendering in which a step is missing, the failure is not shown, or the exercise is not red."""
-    found = {report["step"]: report for report in reported(notebook) if "step" in report}
-    missing = [step for step in STEPS if step not in found]
+def require_all_steps(notebook: NotebookNode, mode: FailureMode) -> None:
+    """Raises UserError if a step or claim is missing, no failure is shown, or the exercise is not red."""
+    reports = reported(notebook)
+    steps = {report["step"]: report for report in reports if "step" in report}
+    missing = [step for step in STEPS if step not in steps]
     if missing:
         raise UserError(
-            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. See modes/{mode.id}_{mode.slug}/page.py"
+            f"{mode.name} is not whole: no cell reports {', '.join(missing)}. "
+            f"See modes/{mode.id}_{mode.slug}/page.py"
         )
-    if found["setup"]["expects"] == "works":
+    if steps["setup"]["expects"] == "works":
         raise UserError(
             f"{mode.name} shows no failure under its own parameters: choose others in {mode.notebook}."
         )
-    judged = {report["claim"]["id"] for report in reported(notebook) if "claim" in report}
+    judged = {report["claim"]["id"] for report in reports if "claim" in report}
     if judged != {claim.id for claim in mode.claims}:
         raise UserError(
-            f"{mode.name} declares claims that no run tests; see the cell with clinic.judges in {mode.notebook}."
+            f"{mode.name} declares claims that no run tests; see the cell with session.judges in {mode.notebook}."
         )
-    if found["exercise"]["colour"] != "red":
+    if steps["exercise"]["colour"] != "red":
         raise UserError(
             f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}"
         )
 
 
-def render(source: Path) -> str:
-    """Runs one source and returns the text of its notebook; raises in words if it does not keep its word."""
-    from papermill.exceptions import PapermillExecutionError
-
-    plain, mode = sources.notebook_of(source), catalog.read_mode(source)
-    try:
-        executed = executed_by_papermill(declaring(mode, plain))
-    except PapermillExecutionError as error:
-        raise UserError(
-            f"{files.page_name(source)} was not rendered: {notebook_job.failure(error)}"
-        ) from None
-    require_quiet(executed, source)
-    notebook = stable(executed, plain)
-    if mode:
-        require_whole(notebook, mode)
-    return as_text(notebook)
+def with_outputs(plain: NotebookNode, executed: NotebookNode) -> NotebookNode:
+    """Gives the plain notebook the outputs of the executed one, without what differs from run to run."""
+    for cell, ran in zip(plain.cells, executed.cells, strict=True):
+        if cell.cell_type == "code":
+            cell.execution_count = ran.execution_count
+            cell.outputs = stable_outputs(ran.outputs)
+    return plain
 
 
-def declaring(mode: FailureMode | None, plain):
-    """The notebook with a set-up that knows the declaration in its source, which may be newer than the catalog."""
-    notebook = copy.deepcopy(plain)
-    if mode:
-        setup = next(cell for cell in notebook.cells if "bootstrap" in sources.tags(cell))
-        setup.source += (
-            "\nfrom strategy_clinic.modes import failure_mode\n\n"
-            f"failure_mode.BEING_RENDERED[{mode.id!r}] = {asdict(mode)!r}"
-        )
-    return notebook
+def stable_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Joins streams, drops stderr, and removes references to widgets, which no file holds."""
+    stable: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "stream" and output.name == "stderr":
+            continue
+        if output.output_type == "stream" and stable and stable[-1].output_type == "stream":
+            stable[-1].text += output.text
+            continue
+        if "data" in output:
+            output.data.pop("application/vnd.jupyter.widget-view+json", None)
+        stable.append(output)
+    return stable
 
 
-def as_text(notebook) -> str:
+def as_text(notebook: NotebookNode) -> str:
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def render_all(names, tell=say):
-    """Renders notebooks one after the other; each is written as soon as it is done, then what follows from all."""
-    for source in sources.sources(names):
-        text = render(source)
-        sources.notebook_path(source).write_text(text)
-        tell(f"rendered {files.page_name(source)}")
-    catalog.write_catalog()
-    for source in sources.sources():
-        redraw_map(source)
-
-
-def redraw_map(source: Path):
-    """Writes the map of modes anew where a notebook shows it. The map is text, so nothing is run."""
+def update_table(source: Path) -> None:
+    """Writes the table of modes again into a notebook that shows it; since it is text, no cell is run."""
     import nbformat
 
     path, plain = sources.notebook_path(source), sources.notebook_of(source)
     if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
         stored = nbformat.read(path, as_version=4)
-        if all_but_text(stored) == all_but_text(plain):
-            path.write_text(as_text(stable(stored, plain)))
+        if all_code(stored) == all_code(plain):
+            path.write_text(as_text(with_outputs(plain, stored)))
 
 
-def all_but_text(notebook) -> list:
+def all_code(notebook: NotebookNode) -> list[tuple[str, str]]:
     return [(cell.cell_type, cell.cell_type == "code" and cell.source) for cell in notebook.cells]
 
 
-# Drift
+# Whether what is stored is up to date
 
 
-def stale(names=()) -> list[str]:
-    """One sentence for each stored file that is not what its source says; runs nothing."""
-    problems = [problem for source in sources.sources(names) for problem in stored_problems(source)]
+def stale(names: Sequence[str] = ()) -> list[str]:
+    """Returns a sentence for each stored file that is not what its source says; runs nothing."""
+    pages = sources.sources(names)
+    problems = [problem for source in pages for problem in stored_problems(source)]
     if not names:
-        stems = {files.page_name(source) for source in sources.sources()}
-        left = [
-            path.name
-            for path in sorted(files.notebooks().glob("*.ipynb"))
-            if path.stem not in stems
-        ]
+        stems = {files.page_name(source) for source in pages}
+        orphans = [path.stem for path in sorted(files.notebooks().glob("*.ipynb"))]
         problems += [
-            f"notebooks/{name} has no source: delete it, or `clinic render --pull` it."
-            for name in left
+            f"notebooks/{stem}.ipynb has no source: delete it, or `clinic render --pull` it."
+            for stem in orphans
+            if stem not in stems
         ]
-        problems += catalog.drift()
+        problems += mode_table.problems()
     return problems
 
 
 def stored_problems(source: Path) -> list[str]:
+    name, path = f"{files.page_name(source)}.ipynb", sources.notebook_path(source)
     command = f"run: clinic render {sources.page_id(source)}"
-    if not sources.notebook_path(source).exists():
-        return [f"{files.page_name(source)}.ipynb is missing; {command}"]
-    stored = sources.stored_notebook(sources.notebook_path(source))
-    problems = (
-        [f"{files.page_name(source)}.ipynb is not what its source says; {command}"]
-        if shape(stored) != shape(sources.notebook_of(source))
-        else []
-    )
-    empty = [cell.id for cell in stored.cells if cell.cell_type == "code" and not is_run(cell)]
+    if not path.exists():
+        return [f"{name} is missing; {command}"]
+    stored, problems = sources.stored_notebook(path), []
+    if shape(stored) != shape(sources.notebook_of(source)):
+        problems.append(f"{name} is not what its source says; {command}")
     return problems + [
-        f"{files.page_name(source)}.ipynb: cell {name} has not been run, or lost its output; {command}"
-        for name in empty
+        f"{name}: cell {cell.id} has not been run, or lost its output; {command}"
+        for cell in stored.cells
+        if cell.cell_type == "code" and not is_run(cell)
     ]
 
 
-def shape(notebook) -> list:
-    """All of a notebook that its source decides."""
+def shape(notebook: NotebookNode) -> list[Any]:
+    """Returns all of a notebook that its source decides."""
     return [
         (cell.cell_type, cell.id, cell.source, dict(cell.metadata)) for cell in notebook.cells
     ] + [notebook.metadata]
 
 
-def is_run(cell) -> bool:
-    """Whether a cell was run and has its output. In a cell without them, nbval would compare nothing."""
-    speaks = re.search(
-        r"^(session\.(?!setup)\w+\(|session = |figures\.|print\()", cell.source, re.M
-    )
-    return cell.execution_count is not None and (bool(cell.outputs) or not speaks)
+def is_run(cell: NotebookNode) -> bool:
+    """Returns whether a cell was run and has its output; in a cell without them, nbval would compare nothing."""
+    shows = r"^(session\.(?!setup)\w+\(|session = |figures\.|print\()"
+    has_output = bool(cell.outputs) or not re.search(shows, cell.source, re.MULTILINE)
+    return cell.execution_count is not None and has_output

@@ -1,41 +1,27 @@
-"""Notebooks as text: the percent format that a person edits, the cells that nobody types, and the way back."""
+"""The sources of pages, in jupytext's percent format: found by name, made into notebooks, and written from notebooks."""
 
 import ast
 import copy
 import functools
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 from ..base import files
 from ..base.display import say
 from ..base.errors import UserError
 from ..base.project import setting
 from ..setups import parameters
-from . import catalog
-
-
-def with_cell(path: Path, code: str) -> str:
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells.append(nbformat.v4.new_code_cell(code))
-    return nbformat.writes(notebook)
-
-
-def stored_notebook(path: Path):
-    """A notebook as it is stored, to be read and never changed: checking its format is done once for the same text."""
-    return notebook_in(path.read_text())
-
-
-@functools.cache
-def notebook_in(text: str):
-    return nbformat.reads(text, as_version=4)
-
+from . import mode_table
 
 # In JupyterLab, and in Colab.
-CODE_FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
-EXTRA_METADATA = {
+CODE_FOLDED: dict[str, Any] = {"jupyter": {"source_hidden": True}, "cellView": "form"}
+EXTRA_METADATA: dict[str, dict[str, Any]] = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,
     "bootstrap": {"tags": ["bootstrap", "nbval-ignore-output"]} | CODE_FOLDED,
@@ -51,18 +37,21 @@ BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
 
 
-def sources(names=()) -> list[Path]:
-    """The notebooks' sources, all or those named by id, stem or path; an unknown name is refused."""
-    every = files.page_sources()
-    return [find(name, every) for name in names] or every
+# Found by name
 
 
-def find(name: str, every: list[Path]) -> Path:
+def sources(names: Sequence[str] = ()) -> list[Path]:
+    """Returns the sources of all pages, or of those named by id, stem or path; raises UserError for an unknown name."""
+    pages = files.page_sources()
+    return [find_source(name, pages) for name in names] or pages
+
+
+def find_source(name: str, pages: list[Path]) -> Path:
     stem = Path(name).stem
-    for path in every:
+    for path in pages:
         if stem in (files.page_name(path), page_id(path)):
             return path
-    raise UserError(f"There is no notebook {name!r}; known: {', '.join(map(page_id, every))}.")
+    raise UserError(f"There is no notebook {name!r}; known: {', '.join(map(page_id, pages))}.")
 
 
 def page_id(source: Path) -> str:
@@ -71,32 +60,34 @@ def page_id(source: Path) -> str:
 
 
 def notebook_path(source: Path) -> Path:
-    """Where the notebook of a source lies."""
     return files.notebooks() / f"{files.page_name(source)}.ipynb"
 
 
-def notebook_of(source: Path):
-    """The notebook that a source describes, with the cells that nobody types, and without declaration and outputs."""
+# From a source to a notebook
+
+
+def notebook_of(source: Path) -> NotebookNode:
+    """Returns a page's notebook without outputs: its cells but for the declaration, with badges and set-up added."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
-    cells = [filled(cell) for cell in notebook.cells if "declaration" not in tags(cell)]
-    notebook.cells = cells[:1] + written_cells(files.page_name(source)) + cells[1:]
+    cells = [fill_in(cell) for cell in notebook.cells if "declaration" not in tags(cell)]
+    notebook.cells = cells[:1] + added_cells(files.page_name(source)) + cells[1:]
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    for cell in notebook.cells:
+    for cell, identity in zip(notebook.cells, cell_ids(notebook.cells)):
         cell.metadata = metadata(cell)
-    for cell, name in zip(notebook.cells, cell_ids(notebook.cells)):
-        cell["id"] = name
+        cell["id"] = identity
     return notebook
 
 
 @functools.cache
-def percent_notebook(text: str):
-    """Reading a text takes jupytext longer than all that is done with it."""
-    return percent_format().reads(text, fmt="py:percent")
+def percent_notebook(text: str) -> NotebookNode:
+    """Parses a source; jupytext takes longer to read a text than everything else that is done with it."""
+    notebook: NotebookNode = percent_format().reads(text, fmt="py:percent")
+    return notebook
 
 
-def percent_format():
-    """jupytext; it adds buttons to JupyterLab, so only those who write notebooks install it."""
+def percent_format() -> Any:
+    """Returns jupytext, which only authors install, since it adds buttons to JupyterLab."""
     try:
         import jupytext
     except ImportError:
@@ -106,17 +97,17 @@ def percent_format():
     return jupytext
 
 
-def filled(cell):
-    """Two cells get what tables know: the map of modes, and the form that Colab makes of the parameters."""
+def fill_in(cell: NotebookNode) -> NotebookNode:
+    """Adds to two cells what is computed: the table of modes, and the form that Colab makes of the parameters."""
     if "map" in tags(cell):
-        cell.source = f"{cell.source}\n\n{catalog.markdown(link='')}"
+        cell.source = f"{cell.source}\n\n{mode_table.markdown(link='')}"
     if "parameters" in tags(cell):
-        cell.source = "\n".join(field(line) for line in cell.source.splitlines())
+        cell.source = "\n".join(with_form(line) for line in cell.source.splitlines())
     return cell
 
 
-def field(line: str) -> str:
-    """A parameter with the comment that Colab reads as a choice in a form, and papermill as its description."""
+def with_form(line: str) -> str:
+    """Returns a parameter with the comment that Colab reads as a form field, and papermill as its description."""
     valid = parameters.choices().get(line.split(" =")[0])
     if not valid:
         return line
@@ -124,26 +115,38 @@ def field(line: str) -> str:
     return f"{line}{FORM}{json.dumps(valid)}{kind}"
 
 
-def tags(cell) -> list[str]:
-    return cell.metadata.get("tags", [])
+def without_forms(code: str) -> str:
+    return "\n".join(line.split(FORM)[0] for line in code.splitlines())
 
 
-def metadata(cell) -> dict:
+def tags(cell: NotebookNode) -> list[str]:
+    found: list[str] = cell.metadata.get("tags", [])
+    return found
+
+
+def metadata(cell: NotebookNode) -> dict[str, Any]:
+    names = ("tags", "lines_to_next_cell")
+    values = {name: cell.metadata[name] for name in names if name in cell.metadata}
     extra = [EXTRA_METADATA[tag] for tag in tags(cell) if tag in EXTRA_METADATA]
-    kept = {
-        key: cell.metadata[key] for key in ("tags", "lines_to_next_cell") if key in cell.metadata
-    }
-    return kept | (extra[0] if extra else {})
+    return values | (extra[0] if extra else {})
 
 
-def cell_ids(cells) -> list[str]:
+def cell_ids(cells: list[NotebookNode]) -> list[str]:
+    """Returns an id for each cell that changes with its text only, also where two have the same text."""
     texts = [cell.source for cell in cells]
     numbered = [f"{texts[:i].count(text)} {text}" for i, text in enumerate(texts)]
     return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in numbered]
 
 
+def added_cells(stem: str) -> list[NotebookNode]:
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    head = new_markdown_cell(badges(stem), metadata={"tags": ["badges"]})
+    return [head, new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
+
+
 def badges(stem: str) -> str:
-    """Launch links, computed from the path: nobody types an address."""
+    """Returns the launch links of a page; nobody types an address."""
     repository, tag = setting()["repository"], setting()["tag"]
     path = f"notebooks/{stem}.ipynb"
     blob = f"github.com/{repository}/blob/{tag}/{path}"
@@ -155,48 +158,37 @@ def badges(stem: str) -> str:
     return " · ".join(f"[{words}]({address})" for words, address in links.items())
 
 
-def without_forms(code: str) -> str:
-    return "\n".join(line.split(FORM)[0] for line in code.splitlines())
-
-
-def written_cells(stem: str) -> list:
-    from nbformat.v4 import new_code_cell, new_markdown_cell
-
-    head = new_markdown_cell(badges(stem), metadata={"tags": ["badges"]})
-    return [head, new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
-
-
 def bootstrap() -> str:
-    """The set-up cell: a program that stands on its own, with this repository's address and tag put in."""
-    text, known = BOOTSTRAP.read_text().strip(), setting()
-    return text.replace("OWNER/NAME@TAG", f"{known['repository']}@{known['tag']}")
+    """Returns the code of the set-up cell, with the repository's address and tag filled in."""
+    address = "{repository}@{tag}".format(**setting())
+    return BOOTSTRAP.read_text().strip().replace("OWNER/NAME@TAG", address)
 
 
-def pull(path: Path, tell=say):
-    """Takes edits made in Jupyter back into the source; badges, set-up and the map are written again when rendering."""
-    notebook, target = open_notebook(path), files.page_source(path.stem)
-    kept = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
-    notebook.cells = kept[:1] + declaration(target) + kept[1:]
-    notebook.cells = [emptied(cell) for cell in notebook.cells]
+# From a notebook to its source
+
+
+def pull(path: Path, tell: Callable[[str], None] = say) -> None:
+    """Writes edits made in Jupyter to the source; badges, set-up and table come back when it is rendered."""
+    notebook, target = read_notebook(path), files.page_source(path.stem)
+    cells = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
+    notebook.cells = [as_written(cell) for cell in cells[:1] + declaration(target) + cells[1:]]
     notebook.metadata = {
         "jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}
     }
     text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
     target.write_text(text)
-    tell(
-        f"wrote {target.relative_to(files.ROOT)}; now run: clinic render {path.stem.split('_')[0]}"
-    )
+    tell(f"wrote {target.relative_to(files.ROOT)}; now run: clinic render {page_id(target)}")
 
 
-def declaration(source: Path) -> list:
-    """The cell that no page shows, from the source that there is already."""
+def declaration(source: Path) -> list[NotebookNode]:
+    """Returns the cell that no notebook has, from the source as it is so far."""
     cells = percent_notebook(source.read_text()).cells if source.exists() else []
     return [copy.deepcopy(cell) for cell in cells if "declaration" in tags(cell)]
 
 
-def emptied(cell):
-    """A cell as its author wrote it: the renderer's tags and the rendered table taken out again."""
+def as_written(cell: NotebookNode) -> NotebookNode:
+    """Removes from a cell what rendering has added: a tag, the table of modes, the form."""
     cell.metadata["tags"] = [tag for tag in tags(cell) if tag != "nbval-ignore-output"]
     if not cell.metadata["tags"]:
         del cell.metadata["tags"]
@@ -207,12 +199,24 @@ def emptied(cell):
     return cell
 
 
-def open_notebook(path: Path):
-    """Reads a notebook; what is none is refused with a sentence."""
-    import nbformat
+# Notebooks that are files
 
+
+def stored_notebook(path: Path) -> NotebookNode:
+    """Reads a notebook that is not to be changed: the same text is parsed once."""
+    return parsed_notebook(path.read_text())
+
+
+@functools.cache
+def parsed_notebook(text: str) -> NotebookNode:
+    notebook: NotebookNode = nbformat.reads(text, as_version=4)
+    return notebook
+
+
+def read_notebook(path: Path) -> NotebookNode:
+    """Reads a user's notebook; raises UserError if there is no such file or it is not a notebook."""
     try:
-        notebook = nbformat.read(path, as_version=4)
+        notebook: NotebookNode = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
         return notebook
     except FileNotFoundError:

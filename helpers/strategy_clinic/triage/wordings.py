@@ -3,11 +3,12 @@
 import functools
 import json
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ..base import files
 from ..base.errors import UserError
+from ..modes import registry
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def wordings_folder() -> Path:
 
 @functools.cache
 def declared_modes() -> dict:
-    return files.read_catalog()
+    return {mode.id: asdict(mode) for mode in registry.modes()}
 
 
 @functools.cache

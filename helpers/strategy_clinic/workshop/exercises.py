@@ -82,7 +82,7 @@ def both_parts(project, participant) -> tuple[str, str]:
     mine = [each for each in attempt if ast.unparse(each) not in known]
     if unparsed(attempt) == unparsed(task):
         raise Unchanged("it is as it was handed out")
-    wanted = {"clinic"} | union(uses, solved)
+    wanted = {"session"} | union(uses, solved)
     fixed = union(binds, needed(given, wanted)) | (union(binds, task) & union(uses, solved))
     require_honest(mine, fixed, {ast.unparse(each) for each in task})
     own = needed(given, wanted | union(uses, mine))

@@ -19,9 +19,10 @@ from ..base import files
 from ..base.display import reported, say
 from ..base.errors import UserError
 from ..base.files import write_whole
+from ..modes import registry
 from ..processes import forkserver_client, isolation, notebook_job, pool
 from ..records import junit
-from ..rendering import catalog, sources
+from ..rendering import sources
 from . import exercises
 
 EXERCISE_LIMIT = 120  # seconds for one exercise
@@ -29,7 +30,7 @@ LARGEST = 50_000_000  # bytes of a notebook
 LONGEST_LINE = 200  # characters of what an exercise says
 RESULTS = ("green", "red", "not run")
 GUARDED_START = "import sys\n\nsys.path.insert(0, {root!r})\nfrom strategy_clinic.workshop import guard\n\nguard.begin()"
-STEP = "clinic.exercise(attempt)"
+STEP = "session.exercise(attempt)"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Grade:
 
 def grade(folder: Path, workers=1, seconds=EXERCISE_LIMIT, keep=None, tell=say) -> list[Grade]:
     """Grades every notebook; `keep` is given all grades so far whenever there is one more."""
-    own = {mode.id: files.ROOT / mode.notebook for mode in catalog.modes()}
+    own = {mode.id: files.ROOT / mode.notebook for mode in registry.modes()}
     ready = {name: prepared(name, path, own) for name, path in found(folder)}
     known = [each for each in ready.values() if isinstance(each, Grade)]
     texts = {name: each for name, each in ready.items() if isinstance(each, str)}
@@ -135,7 +136,7 @@ def own_and_theirs(path: Path, identity: str, own: dict[str, Path]) -> tuple[str
         raise UserError(f"there is no mode {identity}")
     if not readable(path):
         raise UserError(f"it is no file, or has more than {LARGEST // 1_000_000} MB")
-    participant = sources.open_notebook(path)
+    participant = sources.read_notebook(path)
     return exercises.both_parts(nbformat.read(own[identity], as_version=4), participant)
 
 

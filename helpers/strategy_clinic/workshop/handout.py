@@ -1,32 +1,37 @@
-"""What a teacher hands out: the notebooks without their solutions, the package they run on, and a folder to keep.
+"""What a teacher hands out: the notebooks without their solutions, the package that they run on, and a folder to keep.
 
-The folder is laid out as the project is, so every notebook runs from where it lies: its set-up cell finds the package.
+The folder has the project's layout, so that each notebook runs where it is: its set-up cell finds the package.
 """
 
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+
+from nbformat import NotebookNode
 
 from ..base import files
 from ..base.display import say
 from ..base.errors import UserError
-from ..rendering import render, sources, targets
-from ..rendering.targets import START
+from ..modes import registry
+from ..rendering import render, sources
+from ..rendering.mode_notebooks import START, mode_notebooks
 
 COPIED = ("pyproject.toml", "requirements.lock")
-LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "shipped", "page.py", "pages")
-KEPT = "solutions"
+# A page holds its exercise's solution; of each, the package gets only the declaration.
+EXCLUDED = shutil.ignore_patterns("__pycache__", ".*", "shipped", "page.py", "pages")
+SOLUTIONS = "solutions"
 # Badges lead to the published notebooks, where the solutions are.
-TAKEN_OUT = {"solution", "badges"}
-# Of no use to who has the notebooks and not their sources.
-SECTIONS_TAKEN_OUT = ("## Without a browser",)
+REMOVED_TAGS = {"solution", "badges"}
+# Of no use to a reader who has the notebooks and not their sources.
+REMOVED_SECTIONS = ("## Without a browser",)
 REWORDED = {
     "The exercise starts red. The solution is folded away below it.": (
         "The exercise starts red, and it is green when its proof holds. `session.exercise` tells you which."
     ),
 }
-LETTER = """# Strategy Clinic: the notebooks of a workshop
+README = """# Strategy Clinic: the notebooks of a workshop
 
 ```
 python3 -m venv .venv                                       # Python 3.11 to 3.13
@@ -40,63 +45,68 @@ Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one
 """
 
 
-def write_handout(folder: Path, names: list[str], tell=say):
-    """Everything or nothing; a folder that holds anything is left as it is."""
-    require_new(folder)
-    chosen = targets.targets(names)
-    with tempfile.TemporaryDirectory(dir=files.writable(folder), prefix=".") as part:
-        fill(Path(part), [path for _, path in chosen])
-        for each in sorted(Path(part).iterdir()):
-            each.rename(folder / each.name)
-    tell(f"{len(chosen)} notebooks in {folder / 'notebooks'}, their solutions in {folder / KEPT}")
-    tell(f"give away all of {folder} but {KEPT}; grade what comes back with: clinic grade FOLDER")
-
-
-def require_new(folder: Path):
+def write_handout(folder: Path, names: list[str], tell: Callable[[str], None] = say) -> None:
+    """Writes the whole handout or nothing; raises UserError for a folder that holds anything."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(
             f"{str(folder)!r} is not empty, and nothing in it will be overwritten; give a new folder."
         )
+    chosen = mode_notebooks(names)
+    with tempfile.TemporaryDirectory(dir=files.writable(folder), prefix=".") as temporary:
+        part = Path(temporary)
+        copy_package(part)
+        write_notebooks(part, [each.path for each in chosen])
+        for path in sorted(part.iterdir()):
+            path.rename(folder / path.name)
+    tell(
+        f"{len(chosen)} notebooks in {folder / 'notebooks'}, their solutions in {folder / SOLUTIONS}"
+    )
+    tell(
+        f"give away all of {folder} but {SOLUTIONS}; grade what comes back with: clinic grade FOLDER"
+    )
 
 
-def fill(part: Path, paths: list[Path]):
-    """The project's layout, as far as notebooks need it."""
-    for name in ("notebooks", KEPT):
-        (part / name).mkdir()
-    shutil.copytree(files.package(), part / "helpers" / "strategy_clinic", ignore=LEFT_OUT)
+def copy_package(part: Path) -> None:
+    package = part / "helpers" / "strategy_clinic"
+    shutil.copytree(files.package(), package, ignore=EXCLUDED)
+    for mode in registry.modes():
+        page = files.page_source(Path(mode.notebook).stem)
+        declared = registry.DECLARATION + registry.declaration(page.read_text()).lstrip()
+        (package / page.relative_to(files.package())).write_text(declared)
     for name in COPIED:
         shutil.copy(files.ROOT / name, part / name)
-    (part / "README.md").write_text(LETTER)
-    start = files.notebooks() / START
-    names = {path.name for path in (start, *paths)}
-    for path in (start, *paths):
-        put(part / "notebooks" / path.name, handed_out(sources.open_notebook(path), names))
+    (part / "README.md").write_text(README)
+
+
+def write_notebooks(part: Path, paths: list[Path]) -> None:
+    names = {path.name for path in paths}
+    for folder in ("notebooks", SOLUTIONS):
+        (part / folder).mkdir()
+    for path in (files.notebooks() / START, *paths):
+        notebook = without_links(without_solution(sources.read_notebook(path)), names | {START})
+        (part / "notebooks" / path.name).write_text(render.as_text(notebook))
     for path in paths:
-        put(part / KEPT / path.name, unlinked(sources.open_notebook(path), names - {START}))
+        notebook = without_links(sources.read_notebook(path), names)
+        (part / SOLUTIONS / path.name).write_text(render.as_text(notebook))
 
 
-def put(path: Path, notebook):
-    path.write_text(render.as_text(notebook))
-
-
-def handed_out(notebook, names: set[str]):
-    """As a participant gets it: nothing of a solution, and no link to what was not handed out."""
-    notebook.cells = [cell for cell in notebook.cells if not is_taken_out(cell)]
+def without_solution(notebook: NotebookNode) -> NotebookNode:
+    notebook.cells = [
+        cell
+        for cell in notebook.cells
+        if not REMOVED_TAGS & set(sources.tags(cell))
+        and not cell.source.startswith(REMOVED_SECTIONS)
+    ]
     for cell in notebook.cells:
         for old, new in REWORDED.items():
             cell.source = cell.source.replace(old, new)
-    return unlinked(notebook, names)
+    return notebook
 
 
-def is_taken_out(cell) -> bool:
-    tagged = bool(TAKEN_OUT & set(sources.tags(cell)))
-    return tagged or cell.source.startswith(SECTIONS_TAKEN_OUT)
+def without_links(notebook: NotebookNode, names: set[str]) -> NotebookNode:
+    """Replaces each link to a notebook that is not in the same folder by its words."""
 
-
-def unlinked(notebook, names: set[str]):
-    """A link to a notebook that is not beside this one keeps its words only."""
-
-    def words(link: re.Match) -> str:
+    def words(link: re.Match[str]) -> str:
         return link.group() if link.group(2) in names else link.group(1)
 
     for cell in notebook.cells:

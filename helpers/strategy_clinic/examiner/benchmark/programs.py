@@ -8,7 +8,7 @@ from pathlib import Path
 from ...base import files
 from ...base.errors import UserError, choose
 from ...base.free_names import needed
-from ...modes.failure_mode import mode_by_id
+from ...modes.registry import mode_by_id
 from ...processes import forkserver_client
 from ...setups import strategies
 from ...setups.parameters import Setup

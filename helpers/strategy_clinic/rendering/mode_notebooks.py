@@ -1,0 +1,68 @@
+"""The modes that a command names, each with its notebook, and copies of all notebooks to work in."""
+
+import shlex
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ..base import files
+from ..base.display import say
+from ..base.errors import UserError
+from ..modes import registry
+from ..modes.failure_mode import FailureMode
+from . import sources
+
+START = "00_start_here.ipynb"
+
+
+@dataclass(frozen=True)
+class ModeNotebook:
+    """A mode and the file of its notebook, which may be somebody's copy."""
+
+    mode: FailureMode
+    path: Path
+
+    @cached_property
+    def notebook(self) -> Any:
+        """The notebook as it was when it was first asked for; it is never changed."""
+        return sources.stored_notebook(self.path)
+
+
+def mode_notebooks(names: Iterable[str]) -> list[ModeNotebook]:
+    """Returns the modes with these ids, stems or paths; raises UserError for a notebook of no mode."""
+    modes = {path: mode for path in sources.sources() if (mode := registry.read_mode(path))}
+    names = list(names)
+    if names == ["all"]:
+        names = [sources.page_id(path) for path in modes]
+    return [mode_notebook(name, modes) for name in names]
+
+
+def mode_notebook(name: str, modes: dict[Path, FailureMode]) -> ModeNotebook:
+    """Returns the mode of this name; a copy of a notebook may have any name that begins with its mode's id."""
+    copy = Path(name) if name.endswith(".ipynb") else None
+    if copy:
+        sources.read_notebook(copy)
+    source = sources.find_source(copy.stem.split("_")[0] if copy else name, list(modes))
+    path = copy or sources.notebook_path(source)
+    if not path.exists():
+        raise UserError(
+            f"{path.name} has not been rendered yet; run: clinic render {sources.page_id(source)}"
+        )
+    return ModeNotebook(modes[source], path)
+
+
+def copy_notebooks(folder: Path, tell: Callable[[str], None] = say) -> None:
+    """Copies all notebooks into a folder; a file that is there already, such as a reader's work, stays as it is."""
+    place = files.writable(folder)
+    shipped = {place / path.name: path for path in sorted(files.notebooks().glob("*.ipynb"))}
+    new = [copy for copy in shipped if not copy.exists()]
+    for copy in new:
+        shutil.copyfile(shipped[copy], copy)
+    tell(f"{len(shipped)} notebooks in {folder}, {len(new)} of them new")
+    changed = [copy.name for copy in shipped if copy.read_bytes() != shipped[copy].read_bytes()]
+    if changed:
+        tell(f"changed since they were copied, and left as they are: {', '.join(changed)}")
+    tell(f"now run: jupyter lab {shlex.quote(str(folder / START))}")
