@@ -5,19 +5,35 @@ OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
 # A file is one worker's, and files are taken in their order: what takes long is not left for the end.
 SIDE_BY_SIDE := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+QUICK := -m "not slow" --durations 10 tests
+CODE := helpers tests tools
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
 lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
-test: .venv/test
-	$(BIN)/ruff check helpers tests
-	$(BIN)/ruff format --check helpers tests
+test: lint types
 	$(SIDE_BY_SIDE) --durations 10 --nbval tests notebooks
 
-# An answer in about a minute: the laws with their mutations, and all that needs no kernel and no TensorFlow.
-quick: .venv/test
-	$(SIDE_BY_SIDE) -m "not slow" --durations 10 tests
+# An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
+quick: lint types
+	$(SIDE_BY_SIDE) $(QUICK)
+
+lint: .venv/test
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: .venv/test
+	$(BIN)/mypy
+
+# The quick tests on another Python, such as quick-3.13, in an environment for that Python alone.
+quick-%: .venv-%/test
+	.venv-$*/bin/$(notdir $(SIDE_BY_SIDE)) $(QUICK)
+
+.venv-%/test: $(PINS)
+	test -x .venv-$*/bin/python || PYENV_VERSION=$* python$* -m venv .venv-$*
+	$(call install,.venv-$*,-c requirements.lock -e '.[test]')
+	touch $@
 
 # The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
 # since the list of pages stands beside each of them; only notebooks that changed are read again.
@@ -25,8 +41,9 @@ book: .venv/book
 	rm -rf site/html
 	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
 
-EXTRAS_book := [book]
-EXTRAS_test := [book,test]
+EXTRAS_lab := [notebooks]
+EXTRAS_book := [notebooks,book]
+EXTRAS_test := [test]
 
 # $(call install,ENVIRONMENT,WHAT): uv takes seconds where pip takes a minute and more; where only pip's own settings name an index,
 # pip does it. What is imported is byte-compiled by all cores: importing TensorFlow takes more than twice as long without.
@@ -46,8 +63,8 @@ install = $(1)/bin/pip install -q --no-compile uv \
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
 lock: .venv/test
-	$(COMPILE) --extra test --extra book --extra compile -o requirements.lock
-	$(COMPILE) -c requirements.lock -o binder/requirements.txt
+	$(COMPILE) --extra dev -o requirements.lock
+	$(COMPILE) --extra notebooks -c requirements.lock -o binder/requirements.txt
 	$(BIN)/python -m strategy_clinic.base.project
 
 # The oldest supported versions, in an environment of their own.
@@ -72,7 +89,7 @@ colab: .venv-colab/test
 
 # Other versions of TensorFlow and Keras, each in an environment of its own, and what each mode comes to there. One lane takes
 # ten minutes or more; a second call goes on where the first was stopped. LANES="2.19 2.18" names some.
-lanes: tests/lanes.toml
-	$(PYTHON) tests/make_lanes.py $(LANES)
+lanes: tools/lanes.toml
+	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test quick book lock oldest colab lanes
+.PHONY: lab test quick lint types book lock oldest colab lanes

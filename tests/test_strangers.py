@@ -1,6 +1,6 @@
 """The score of programs that nobody here wrote, on a folder with one small program: what fits, what is counted, and one real run.
 
-Other people's programs lie outside of this repository; `python tests/score_strangers.py FOLDER` runs them.
+Other people's programs lie outside of this repository; `python tools/score_strangers.py FOLDER` runs them.
 """
 
 import ast

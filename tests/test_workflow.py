@@ -123,7 +123,7 @@ def test_a_nightly_is_installed_by_the_table_of_lanes(tmp_path, workflow):
     stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "then $*"')
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
     done = run_step(workflow, "Install", tmp_path, PATH=path, NIGHTLY="true")
-    assert "python tests/make_lanes.py nightly --only-at .venv\n" in done.stdout
+    assert "python tools/make_lanes.py nightly --only-at .venv\n" in done.stdout
     assert done.returncode == 0
 
 

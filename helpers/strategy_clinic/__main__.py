@@ -1,3 +1,5 @@
+"""`python -m strategy_clinic` is the command `clinic`."""
+
 import sys
 
 from .cli import main

@@ -1,4 +1,4 @@
-"""Which version of a package is here, under whatever name it was installed."""
+"""The installed version of a package, whatever distribution it was installed from."""
 
 import sys
 from importlib import metadata
@@ -12,15 +12,12 @@ def distribution_version(distribution: str) -> str | None:
 
 
 def version_of(package: str) -> str | None:
-    """The version of what `import` finds, whatever distribution brought it: tf-nightly is TensorFlow, too."""
+    """Returns the version of what `import` finds, from any distribution: tf-nightly is TensorFlow, too."""
     from packaging.version import Version
 
-    loaded = getattr(sys.modules.get(package), "__version__", None)
-    found = loaded or distribution_version(package) or next(brought(package), None)
+    imported: str | None = getattr(sys.modules.get(package), "__version__", None)
+    providers = metadata.packages_distributions().get(package, ())
+    version = imported or distribution_version(package)
+    version = version or next(map(distribution_version, providers), None)
     # One spelling, since 2.23.0-dev20261026 and 2.23.0.dev20261026 are one version.
-    return found and str(Version(found))
-
-
-def brought(package: str):
-    """The versions of the distributions that have this package, looked up in what each has installed."""
-    return map(distribution_version, metadata.packages_distributions().get(package, ()))
+    return version and str(Version(version))

@@ -1,39 +1,56 @@
-"""What pyproject.toml says, read in this one place, and what is written from it: `python -m strategy_clinic.base.project`."""
+"""The settings in pyproject.toml, and the files that are written from them: `python -m strategy_clinic.base.project`."""
 
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from . import files
 
 
-def declared() -> dict:
+def declared() -> dict[str, Any]:
     return tomllib.loads((files.ROOT / "pyproject.toml").read_text())
 
 
-def project() -> dict:
-    return declared()["project"]
+def project() -> dict[str, Any]:
+    return dict(declared()["project"])
 
 
-def setting() -> dict:
-    """The repository and the tag that links and set-up cells name."""
-    return declared()["tool"]["clinic"]
+def setting() -> dict[str, str]:
+    """Returns the repository and the tag that links and set-up cells name."""
+    return dict(declared()["tool"]["clinic"])
 
 
 def python_version() -> str:
-    """The oldest Python that the project supports, which is the one that its fixed environments use."""
-    return re.search(r">=\s*([\d.]+)", project()["requires-python"]).group(1)
+    """Returns the oldest supported Python, which conda and Binder use."""
+    return str(project()["requires-python"]).removeprefix(">=").split(",")[0]
+
+
+def requirements() -> list[str]:
+    """Returns what the notebooks need, with the versions that are tested."""
+    return [*project()["dependencies"], *project()["optional-dependencies"]["notebooks"]]
+
+
+def distribution_name(requirement: str) -> str:
+    """Returns the name in `jupyter_client>=7` as registries spell it: jupyter-client."""
+    return re.split(r"[^\w-]", requirement)[0].replace("_", "-").lower()
+
+
+def extra_with(module: str) -> str | None:
+    """Returns the first extra that installs this module, or None."""
+    name = distribution_name(module)
+    extras: dict[str, list[str]] = project()["optional-dependencies"]
+    return next((extra for extra in extras if name in map(distribution_name, extras[extra])), None)
 
 
 def derived() -> dict[Path, str]:
-    """What each derived file must hold; the lock, as a constraint, decides the exact versions."""
-    requirements = project()["dependencies"] + project()["optional-dependencies"]["test"]
-    listed = "".join(f'      - "{requirement}"\n' for requirement in requirements)
+    """Returns the text of each derived file; the lock, as a constraint, decides the exact versions."""
+    lines = [f'"{requirement}"' for requirement in requirements()]
+    lines = ["-c requirements.lock", *lines, "-e .[test]"]
     environment = (
         "# Written by `make lock` from pyproject.toml; the exact versions are those of requirements.lock.\n"
         f"name: {project()['name']}\ndependencies:\n  - python={python_version()}\n  - pip\n  - pip:\n"
-        f"      - -c requirements.lock\n{listed}      - -e .\n"
-    )
+    ) + "".join(f"      - {line}\n" for line in lines)
     return {
         files.ROOT / "environment.yml": environment,
         files.ROOT / "binder" / "runtime.txt": f"python-{python_version()}\n",

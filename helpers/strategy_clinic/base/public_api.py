@@ -18,11 +18,11 @@ WORDS = {
     "text_table": "base.display",
     "watching": "examiner.frontends.in_process",
 }
-# What IPython asks a package for.
+# The functions that IPython calls when it loads and unloads an extension.
 EXTENSION = dict.fromkeys(
     ("load_ipython_extension", "unload_ipython_extension"), "examiner.frontends.ipython_magic"
 )
-# Modules that notebooks use by their last name, and where they lie: first those that exercises are made of.
+# Modules that notebooks use by their last name: first those that exercises are made of.
 TOOLS = {
     "checks": "experiments.checks",
     "figures": "panel.figures",
@@ -39,5 +39,5 @@ MODULES = TOOLS | {
     "tpu": "setups.tpu",
     "workers": "experiments.workers",
 }
-# What an exercise is given, and must leave as it is; `compiler` is a room of its own.
+# The names that an exercise may use and must not change; `compiler` is a folder.
 NAMES = (*WORDS, *TOOLS, "compiler")

@@ -34,7 +34,7 @@ def without_tensorflow() -> str:
 def about_packages() -> list[str]:
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(text) for text in project.project()["dependencies"]]
+    wanted = [Requirement(text) for text in project.requirements()]
     wanted.append(Requirement(f"Python{project.project()['requires-python']}"))
     said = [
         about_package(each.name, each.specifier)

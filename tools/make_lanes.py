@@ -1,7 +1,7 @@
 """Makes lanes, one at a time: an environment for each version in lanes.toml, and its record.
 
-python tests/make_lanes.py [NAME ...]                all of them, or these; a second call goes on where the first was stopped
-python tests/make_lanes.py nightly --only-at FOLDER  the environment and no record
+python tools/make_lanes.py [NAME ...]                all of them, or these; a second call goes on where the first was stopped
+python tools/make_lanes.py nightly --only-at FOLDER  the environment and no record
 """
 
 import argparse
@@ -18,7 +18,7 @@ UNUSED = {"jupyterlab"}  # what no run without a reader needs
 
 
 def described() -> dict:
-    return tomllib.loads((ROOT / "tests" / "lanes.toml").read_text())
+    return tomllib.loads((ROOT / "tools" / "lanes.toml").read_text())
 
 
 def others() -> list[str]:

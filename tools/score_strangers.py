@@ -1,4 +1,4 @@
-"""How the examiner does on programs that nobody here wrote: python tests/score_strangers.py FOLDER [--keras 2,3] [--only PATTERN]
+"""How the examiner does on programs that nobody here wrote: python tools/score_strangers.py FOLDER [--keras 2,3] [--only PATTERN]
 
 FOLDER holds other people's programs, and so lies outside of this repository: NAME.py, whose first lines say its source, its
 licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of

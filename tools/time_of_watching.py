@@ -1,4 +1,4 @@
-"""What watching costs: `python tests/time_of_watching.py [REPETITIONS]` prints a table, and nothing is asserted.
+"""What watching costs: `python tools/time_of_watching.py [REPETITIONS]` prints a table, and nothing is asserted.
 
 Each program runs plain and watched in turn, several times, and the least of each counts: seconds of its loop, processor
 seconds of its loop, which other work on the machine disturbs less, and seconds of the whole process. The last row is a whole
@@ -106,7 +106,7 @@ def examination() -> float:
     """Seconds from the command to the report, for the first program: two runs."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(textwrap.dedent(next(iter(PROGRAMS.values()))))
-        places = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+        places = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1] / "helpers")}
         began = time.perf_counter()
         command = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
         subprocess.run(command, cwd=folder, env=places, capture_output=True, check=True)
