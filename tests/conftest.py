@@ -13,6 +13,8 @@ from strategy_clinic.processes import forkserver, forkserver_client
 from strategy_clinic.setups import parameters
 from strategy_clinic.triage import code_patterns, similarity, strip_code, wording_index, wordings
 
+pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
+
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
 LONGEST = ("test_browser", "test_records")

@@ -50,6 +50,14 @@ def usual_counts(names: list[str]) -> list[int]:
     return sorted({2 if 2 in row.counts else row.counts[0] for row in rows})
 
 
+def new_mode(options) -> int:
+    from .rendering import new_mode
+
+    require_clone("A new mode")
+    new_mode.write_mode(options.id, options.slug)
+    return 0
+
+
 def render_notebooks(options) -> int:
     from .rendering import render, sources
 
@@ -151,7 +159,7 @@ def name_mode(options) -> int:
 def examine_program(options) -> int:
     from .examiner.frontends import command as desk
 
-    if options.patients:
+    if options.benchmark:
         return desk.examine_patients(options.program, options.keras or [3], options.strategy)
     words = ["-m", *options.module] if options.module is not None else options.program
     return desk.examine_words(tuple(words), options)
