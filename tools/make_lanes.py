@@ -22,10 +22,10 @@ def described() -> dict:
 
 
 def others() -> list[str]:
-    """What the project needs besides: its dependencies, less those that a lane chooses."""
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    name = re.compile(r"[\w-]+")
-    return ["ipykernel", *(each for each in needed if name.match(each)[0] not in OURS | UNUSED)]
+    """Returns what the notebooks need besides: all but the packages that a lane chooses."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = project["dependencies"] + project["optional-dependencies"]["notebooks"]
+    return [each for each in needed if re.match(r"[\w-]+", each)[0] not in OURS | UNUSED]
 
 
 def commands(lane: dict, folder: Path) -> list[list[str]]:
