@@ -78,7 +78,7 @@ oldest: tests/oldest.txt
 # What Colab has, in an environment of its own in which the clinic is not installed: notebooks fetch it themselves.
 # Every notebook is run whole: of each kind some in cold kernels, the others forked from one process that has TensorFlow.
 colab: .venv-colab/test
-	.venv-colab/bin/python -m pytest -n 2 --durations 10 --noconftest tests/test_colab.py tests/test_privates.py
+	.venv-colab/bin/python -m pytest -n 2 --durations 10 --noconftest tests/test_colab.py tests/test_tf_internals.py
 	.venv-colab/bin/python -m pytest -n 2 --dist loadfile --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
 
 .venv-colab/test: tests/colab.txt

@@ -41,8 +41,8 @@ def refusal(capsys, *words):
         (["--devices", "two", "train.py"], "whole numbers from 1 to 8"),
         (["--limit", "0", "train.py"], "--limit"),
         (["--json", "none/it.json", "train.py"], "no folder to write 'none/it.json' into"),
-        (["--patients", "fm99"], "mode = 'fm99' is not known here"),
-        (["--patients", "fm01", "--keras", "2"], "mode = '--keras' is not known here"),
+        (["--benchmark", "fm99"], "mode = 'fm99' is not known here"),
+        (["--benchmark", "fm01", "--keras", "2"], "mode = '--keras' is not known here"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -1,6 +1,6 @@
 """The clinic's own modes, examined as programs of their own: the score, which may rise and may not fall.
 
-The silent modes and a loud one run here, under one setup on Keras 3. `clinic examine --patients --keras 2,3` runs all, and keeps
+The silent modes and a loud one run here, under one setup on Keras 3. `clinic examine --benchmark --keras 2,3` runs all, and keeps
 the score in a file: what is kept is held to the goals here, and to the examiner as it is.
 """
 
@@ -54,7 +54,7 @@ def test_patients_are_programs_with_their_lines(mode):
 
 @pytest.mark.parametrize("keras", ["keras 2", "keras 3"])
 def test_the_score_is_that_of_the_examiner_as_it_is(keras):
-    mend = "clinic examine --keras 2,3 --patients"
+    mend = "clinic examine --keras 2,3 --benchmark"
     assert KEPT[keras]["examiner"] == score.examiner_now(), f"the examiner has changed: {mend}"
 
 

@@ -6,6 +6,7 @@ through as calls, and the compiler's own instructions are put in their place.
 
 import json
 
+from ..base import tf_internals
 from ..base.errors import Unavailable
 from ..setups.tpu_graph import WRITERS, Program, cut, join, write_plain
 
@@ -101,8 +102,7 @@ LOWERING_WRITERS = {
 
 def with_exchange(program: bytes) -> bytes:
     """Puts the compiler's own instructions for meeting in the place of those calls."""
-    from tensorflow.compiler.xla.service import hlo_pb2
-
+    hlo_pb2 = tf_internals.hlo_pb2
     module = hlo_pb2.HloModuleProto.FromString(program)
     calls = [
         each
@@ -129,8 +129,7 @@ def with_exchange(program: bytes) -> bytes:
 
 def adder(number: int, kind: int):
     """The computation that an all-reduce is made of: the sum of two numbers of one kind."""
-    from tensorflow.compiler.xla.service import hlo_pb2
-
+    hlo_pb2 = tf_internals.hlo_pb2
     made = hlo_pb2.HloComputationProto(name=f"sum_{kind}", id=number)
     ids = [number << 32 | i for i in (1, 2, 3)]
     for i in (0, 1):

@@ -1,6 +1,6 @@
 """The copies of a variable: on which devices they are, and which values they have."""
 
-from ..base import private_names
+from ..base import tf_internals
 from .checks import variable_of
 
 
@@ -16,7 +16,7 @@ def parts_of(weight) -> list:
         return list(variable.values)
     # Where a strategy keeps one copy for all devices, its variable is such a wrapper.
     wrapped = hasattr(kind, "distribute_strategy")
-    return [private_names.read(variable, "_v") if wrapped else variable]
+    return [tf_internals.read(variable, "_v") if wrapped else variable]
 
 
 def copies(weight) -> list[str]:

@@ -9,6 +9,8 @@ import sys
 import sysconfig
 import threading
 
+from ..base import tf_internals
+
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # all of the examiner
 while not os.path.isdir(HERE) and not os.path.isfile(HERE):
     HERE = os.path.dirname(HERE)  # up to the zip that this is in
@@ -125,9 +127,7 @@ def is_own(name: str) -> bool:
 
 def where() -> list:
     """The program's own lines that led here, the innermost first; lines of a copy that is traced are those of its source."""
-    from tensorflow.python.util import tf_stack
-
-    frames = [each for each in tf_stack.extract_stack() if is_own(each.filename)]
+    frames = [each for each in tf_internals.tf_stack.extract_stack() if is_own(each.filename)]
     found = [[os.path.abspath(f.filename), f.lineno, f.name] for f in frames[::-1]]
     in_replica = threading.current_thread() is not threading.main_thread()
     return [*found, *(RUN_FROM if in_replica else [])][:FRAMES]

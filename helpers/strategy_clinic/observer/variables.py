@@ -4,7 +4,7 @@ import contextlib
 import functools
 import weakref
 
-from ..base import private_names
+from ..base import tf_internals
 from .notes import SETTINGS, note, once, way, where
 from .patching import hook
 
@@ -35,7 +35,7 @@ class Record:
 def variable_in(weight):
     """The tf.Variable in a Keras 3 variable, or in one of mixed precision in Keras 2, or the variable itself."""
     if is_cast(type(weight)):
-        return private_names.read(weight, "_variable")
+        return tf_internals.read(weight, "_variable")
     value = getattr(weight, "value", None)
     return weight if value is None or callable(value) else value
 
@@ -87,11 +87,10 @@ def copies_of(variable) -> list:
 def outside_graphs():
     """And outside of scopes, which lie on graphs. In a replica's thread `tf.init_scope` knows of no way out of the graph."""
     import tensorflow as tf
-    from tensorflow.python.eager import context
 
     if not EMPTY:
         EMPTY.append(tf.Graph())
-    with EMPTY[0].as_default(), context.eager_mode():
+    with EMPTY[0].as_default(), tf_internals.context.eager_mode():
         yield
 
 
@@ -168,10 +167,8 @@ def begin_with(record):
 
 
 def watch_variables():
-    from tensorflow.python.distribute import ps_values, tpu_values
-    from tensorflow.python.distribute import values as distributed
-    from tensorflow.python.ops import resource_variable_ops as resources
-
+    ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
+    distributed, resources = tf_internals.values, tf_internals.resource_variables
     hook(resources.BaseResourceVariable, "__init__", None, made)
     hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
     for kind in (ps_values.AggregatingVariable, ps_values.CachingVariable):

@@ -212,7 +212,7 @@ def run_as_main(argv: list[str]) -> int:
         code = 0
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else int(left.code is not None)
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # noqa: SLF001 - a fork ends as an ordinary process would
     return code
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 from types import ModuleType
 
-from ..base import private_names
+from ..base import tf_internals
 from ..base.errors import UserError
 from ..base.package_versions import distribution_version, version_of
 
@@ -50,7 +50,7 @@ def generation() -> int | None:
 
 def _undecided(keras) -> bool:
     """Until its first use a loader stands in the module's place; whatever else it is asked for makes it decide."""
-    return type(keras) is not ModuleType and not private_names.read(keras, "_tfll_initialized")
+    return type(keras) is not ModuleType and not tf_internals.read(keras, "_tfll_initialized")
 
 
 def choose_keras(wanted: int):

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections import deque, namedtuple
 
-from ..base import private_names
+from ..base import tf_internals
 from ..base.errors import choose
 from . import runtime
 from .tpu_graph import emulate
@@ -138,7 +138,7 @@ def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False, repli
         experimental_spmd_xla_partitioning=spmd,
     )
     # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
-    private_names.replace(made, "_enable_packed_variable_in_eager_mode", False)
+    tf_internals.replace(made, "_enable_packed_variable_in_eager_mode", False)
     made.described, made.parts, made.spmd = name, parts, spmd
     return made
 

@@ -1,7 +1,7 @@
 """A traced TPU program, written out for all of its replicas."""
 
 from ..base.errors import Unavailable
-from ..base.private_names import Renamed
+from ..base.tf_internals import Renamed
 
 MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the program of one replica
 PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
@@ -150,7 +150,7 @@ def require_marks(metadata: list, inside: set):
     marks = {"TPUReplicateMetadata": metadata, MARK: inside}
     for name in [name for name, found in marks.items() if not found]:
         raise Renamed(
-            f"TPUStrategy traces no {name!r} any more; see helpers/strategy_clinic/base/private_names.py"
+            f"TPUStrategy traces no {name!r} any more; see helpers/strategy_clinic/base/tf_internals.py"
         )
 
 

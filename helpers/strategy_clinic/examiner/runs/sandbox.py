@@ -22,7 +22,7 @@ OBSERVER = "strategy_clinic_observer"  # what the observer is called in the prog
 # What comes along, as it lies in the clinic: the observer, and what describes a TPU.
 OBSERVER_MODULES = (
     "base/package_versions.py",
-    "base/private_names.py",
+    "base/tf_internals.py",
     "base/errors.py",
     "setups/runtime.py",
     "setups/tpu_graph.py",

@@ -1,0 +1,74 @@
+"""The modules and attributes of TensorFlow that nobody has promised to keep. Only this module imports `tensorflow.python`.
+
+`tf_internals.context` is the module `tensorflow.python.eager.context`, imported when it is first used. A name that a version of
+TensorFlow lacks raises Renamed, which says the name; tests/test_tf_internals.py looks all of them up on every supported version.
+"""
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+# The name here, the module, and what is used of it.
+MODULES = {
+    # Reads values eagerly while a graph is being made.
+    "context": ("tensorflow.python.eager.context", "eager_mode"),
+    # Maps the lines of a traced copy of a function to the lines of its source.
+    "tf_stack": ("tensorflow.python.util.tf_stack", "extract_stack"),
+    # The classes whose creation, reads and writes the observer reports.
+    "resource_variables": (
+        "tensorflow.python.ops.resource_variable_ops",
+        "ResourceVariable BaseResourceVariable BaseResourceVariable._read_variable_op",
+    ),
+    "values": ("tensorflow.python.distribute.values", "DistributedVariable"),
+    "ps_values": (
+        "tensorflow.python.distribute.ps_values",
+        "AggregatingVariable CachingVariable",
+    ),
+    "tpu_values": (
+        "tensorflow.python.distribute.tpu_values",
+        "TPUDistributedVariable TPUMirroredVariable",
+    ),
+    # The messages of which a compiler's program consists.
+    "hlo_pb2": (
+        "tensorflow.compiler.xla.service.hlo_pb2",
+        "HloModuleProto HloComputationProto HloInstructionProto",
+    ),
+}
+
+
+class Renamed(AttributeError):
+    """TensorFlow or Keras has no longer a name that the package uses; the message says which."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    path, used = MODULES[name]
+    try:
+        module = import_module(path)
+    except ImportError as error:
+        raise Renamed(
+            f"TensorFlow has no module {path!r} any more, of which {used} is used"
+        ) from error
+    globals()[name] = module
+    return module
+
+
+def read(owner: Any, name: str) -> Any:
+    """Returns an attribute, or raises Renamed. Some objects make up attributes when they are asked, so it is looked for first."""
+    require(owner, name)
+    return getattr(owner, name)
+
+
+def replace(owner: Any, name: str, value: Any) -> None:
+    """Sets an attribute that is there, or raises Renamed: nobody would read a new one."""
+    require(owner, name)
+    setattr(owner, name, value)
+
+
+def require(owner: Any, name: str) -> None:
+    try:
+        inspect.getattr_static(owner, name)
+    except AttributeError:
+        kind = owner if inspect.ismodule(owner) or inspect.isclass(owner) else type(owner)
+        raise Renamed(f"{kind.__name__} has no {name!r} any more") from None
