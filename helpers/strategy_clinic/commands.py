@@ -148,10 +148,10 @@ def draw_atlas(options) -> int:
 
 
 def name_mode(options) -> int:
-    from .triage import desk
+    from .triage import command
 
-    desk.answer_file(
-        options.file, "jsonl" if options.jsonl else "json" if options.json else "words"
+    command.print_answer(
+        options.file, "jsonl" if options.jsonl else "json" if options.json else "text"
     )
     return 0
 

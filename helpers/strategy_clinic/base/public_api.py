@@ -32,7 +32,7 @@ TOOLS = {
 MODULES = TOOLS | {
     "atlas": "records.atlas",
     "checkup": "records.runtime_check",
-    "desk": "triage.desk",
+    "desk": "triage.widget",
     "examiner": "examiner.frontends.widget",
     "finder": "panel.mode_finder",
     "runtime": "setups.runtime",

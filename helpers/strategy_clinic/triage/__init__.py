@@ -1,1 +1,1 @@
-"""From a pasted error to its failure mode. Another way in which an error is worded goes into `wordings/`."""
+"""Triage: from a pasted error, or a description in the reader's own words, to its failure mode."""

@@ -1,55 +1,50 @@
-"""All that is known, laid out so that a text is held only against the wordings of which it has a piece."""
+"""The wordings by the pieces that a text must have for them, so that a text is compared with few of them."""
 
 import functools
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import phrases, similarity, stored_index, wordings
+from . import phrases, similarity
+from .report_text import Flat
+from .wordings import Wording, wordings
 
 
 @dataclass(frozen=True, eq=False)
-class Knowledge:
-    entries: tuple[wordings.Wording, ...]
+class WordingIndex:
+    wordings: tuple[Wording, ...]
 
     @functools.cached_property
-    def index(self) -> similarity.Index:
-        return stored_index.index_for(self.entries)
+    def similarity(self) -> similarity.Index:
+        """The index of all texts; it is made where a text is first compared by its words, in 0.1 s."""
+        return similarity.index_of(self.wordings)
 
     @functools.cached_property
-    def pieces(self) -> dict[str, list[int]]:
-        """For each piece without which a wording does not stand, the wordings that need it."""
-        return self.by(lambda pieces: max(pieces, key=len))
+    def by_piece(self) -> dict[str, list[int]]:
+        return self.by(phrases.longest_piece)
 
     @functools.cached_property
-    def stubs(self) -> dict[str, list[int]]:
-        """The same for wordings that the end of a text may have cut off."""
+    def by_stub(self) -> dict[str, list[int]]:
+        """The wordings that the end of a text may have cut off."""
         return self.by(phrases.stub)
 
-    @functools.cached_property
-    def symptoms(self) -> list[int]:
-        return [number for number, each in enumerate(self.entries) if each.symptom]
+    def by(self, key: Callable[[phrases.Pieces], str]) -> dict[str, list[int]]:
+        numbers = defaultdict(list)
+        for number, wording in enumerate(self.wordings):
+            if not wording.symptom:
+                for pieces in phrases.readings(wording.says[0]):
+                    numbers[key(pieces)].append(number)
+        return dict(numbers)
 
-    def by(self, key) -> dict[str, list[int]]:
-        needed = defaultdict(list)
-        for number, each in enumerate(self.entries):
-            if not each.symptom:
-                for pieces in phrases.phrases(each.says[0]):
-                    needed[key(pieces)].append(number)
-        return dict(needed)
-
-    def near(self, text: str) -> list[wordings.Wording]:
-        """The wordings that may stand in a text, in their order."""
+    def candidates(self, text: Flat) -> list[Wording]:
+        """Returns the wordings that may stand in a text, in their order."""
         end = text[-phrases.END :]
-        there = set(self.symptoms)
-        for piece, numbers in self.pieces.items():
-            if piece in text:
-                there.update(numbers)
-        for stub, numbers in self.stubs.items():
-            if stub in end:
-                there.update(numbers)
-        return [self.entries[number] for number in sorted(there)]
+        numbers = {number for number, wording in enumerate(self.wordings) if wording.symptom}
+        for part, by in ((text, self.by_piece), (end, self.by_stub)):
+            numbers.update(*(found for piece, found in by.items() if piece in part))
+        return [self.wordings[number] for number in sorted(numbers)]
 
 
 @functools.cache
-def everything() -> Knowledge:
-    return Knowledge(wordings.wordings())
+def all_wordings() -> WordingIndex:
+    return WordingIndex(wordings())

@@ -1,20 +1,47 @@
-"""What is known: the symptoms of all modes, and other wordings of them."""
+"""The words by which triage knows the modes: `words.toml` in the folder of each mode, and `not_a_mode.toml` beside this module.
+
+`words.toml` holds a `question` that tells the mode from others, `descriptions` (what people say who quote no message, in our own
+words: what was done, in which context, and what was seen instead), and any number of the following two tables.
+
+A [[wording]] is one way in which the mode shows in a pasted text. A phrase is matched without case, quotes and line breaks, and
+as whole words; `...` stands for anything in between, `{a|b}` for one of several. An entry has
+
+    says     one phrase or several, all of which must be in the text; the first is the error's own
+    from     since when or in which version: "2.21" is checked against `file`; "words" are a reader's own, "MODE" is ours,
+             "seen" comes from nothing but the reports of the repositories in `seen`, "other" is another program's
+    unless   phrases that speak against it
+    proof    how much it proves: certain, sure (the default), likely, hint
+    alone    true for a warning, a frame or a reader's own words: it counts only where nothing is raised
+    frame    true for what a traceback names: it counts only where no message is known, as when the message is cut off
+    symptom  instead of the first phrase, a symptom of the mode's declaration that proves something only together with the rest
+    kind     only in not_a_mode.toml: what it is instead
+
+A [[code]] is a pattern in a report's code that speaks for the mode where nothing is raised. It is rare outside the mode: what
+half of all programs have, such as a batch normalisation under a strategy, proves nothing. An entry has
+
+    has      an expression for what the code has
+    words    plain words separated by `|`, of which the code must have one: what is cheap to check comes first
+    within   an expression for the line whose block has it: the lines below that are indented further. `RUN` stands
+             for the names of the functions that are passed to `strategy.run`; `@` takes the function that it decorates
+    beside   what else the code must have
+    unless   what speaks against it
+"""
 
 import functools
-import json
 import tomllib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..base import files
 from ..base.errors import UserError
+from ..modes import registry
+from ..modes.failure_mode import FailureMode
 from ..modes import registry
 
 
 @dataclass(frozen=True)
 class Wording:
-    """An entry: one way in which a mode shows."""
-
     mode: str | None
     says: tuple[str, ...]
     origin: str
@@ -29,101 +56,106 @@ class Wording:
     fixed: str = ""
 
 
-# What is known
+@dataclass(frozen=True)
+class CodePattern:
+    has: str
+    words: str
+    within: str = ""
+    beside: str = ""
+    unless: str = ""
 
 
-def wordings_folder() -> Path:
-    return files.package() / "triage" / "wordings"
+@dataclass(frozen=True)
+class ModeWords:
+    """The contents of one file; `mode` is None for what is not a mode."""
 
-
-@functools.cache
-def declared_modes() -> dict:
-    return {mode.id: asdict(mode) for mode in registry.modes()}
-
-
-@functools.cache
-def described() -> dict:
-    """How people describe each mode that is declared, and what is none: by mode, `tells` and `asks`."""
-    written = read_toml("described.toml")
-    return {
-        mode: facts for mode, facts in written.items() if mode in declared_modes() or mode == "none"
-    }
-
-
-@functools.cache
-def learned() -> dict[str, dict[str, float]]:
-    """What reports have taught: how much each trait of a text speaks for a mode, or for none, or against it."""
-    return json.loads((files.package() / "triage" / "learned.json").read_text())
-
-
-def what_to_ask(mode: str) -> str:
-    """What to ask a reader whose error may be this mode."""
-    asks = (
-        described().get(mode, {}).get("asks")
-        or f"is this what you see: {declared_modes()[mode]['sees']}?"
-    )
-    return asks[0].upper() + asks[1:]
+    mode: str | None
+    descriptions: tuple[str, ...]
+    wordings: tuple[Wording, ...]
+    question: str = ""
+    code: tuple[CodePattern, ...] = ()
 
 
 @functools.cache
-def read_vocabulary() -> dict:
-    return read_toml("vocabulary.toml")
+def declared_modes() -> dict[str, FailureMode]:
+    """Returns what every mode declares, by its id."""
+    return {mode.id: mode for mode in registry.modes()}
 
 
-def read_toml(name: str) -> dict:
+def words_files() -> dict[str | None, Path]:
+    """Returns the file of each mode that has one, and under None that of what is not a mode."""
+    paths = sorted((files.package() / "modes").glob("*/words.toml"))
+    by_mode: dict[str | None, Path] = {path.parent.name.split("_")[0]: path for path in paths}
+    return by_mode | {None: files.package() / "triage" / "not_a_mode.toml"}
+
+
+@functools.cache
+def mode_words() -> dict[str | None, ModeWords]:
+    """Returns the words of every declared mode that has a file, and last of what is not a mode.
+
+    Raises UserError if a file is not as the docstring of this module describes it.
+    """
+    known = {*declared_modes(), None}
+    return {mode: read_words(mode, path) for mode, path in words_files().items() if mode in known}
+
+
+def read_words(mode: str | None, path: Path) -> ModeWords:
     try:
-        return tomllib.loads((files.package() / "triage" / name).read_text())
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{name} is no TOML: {error}.") from None
+        content = tomllib.loads(path.read_text())
+        return ModeWords(
+            mode,
+            tuple(content.pop("descriptions", ())),
+            tuple(wording(mode, entry) for entry in content.pop("wording", ())),
+            code=tuple(CodePattern(**entry) for entry in content.pop("code", ())),
+            **content,
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise UserError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from None
+
+
+def wording(mode: str | None, entry: dict[str, Any]) -> Wording:
+    says = as_tuple(entry.pop("says", ()))
+    if "symptom" in entry:
+        says = (entry["symptom"], *says)
+    unless, seen = as_tuple(entry.pop("unless", ())), as_tuple(entry.pop("seen", ()))
+    read = Wording(mode, says, entry.pop("from"), unless, seen=seen, **entry)
+    return replace(read, fixed=fixed_in(mode, read.symptom))
+
+
+def as_tuple(value: str | list[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 @functools.cache
 def wordings() -> tuple[Wording, ...]:
-    """Those of all files, and the symptoms of all modes."""
-    written = [
-        each for path in sorted(wordings_folder().glob("*.toml")) for each in read_wordings(path)
-    ]
-    written = [replace(each, fixed=fixed_in(each.mode, each.symptom)) for each in written]
-    narrowed = {(each.mode, each.symptom) for each in written if each.symptom}
+    """Returns the wordings of all files, and the declared symptoms that no wording narrows."""
+    written = [entry for words in mode_words().values() for entry in words.wordings]
+    narrowed = {(entry.mode, entry.symptom) for entry in written if entry.symptom}
     declared = [
-        Wording(
-            mode,
-            (symptom["says"],),
-            "MODE",
-            symptom=symptom["says"],
-            fixed=fixed_in(mode, symptom["says"]),
-        )
-        for mode, facts in declared_modes().items()
-        for symptom in facts["symptoms"]
-        if (mode, symptom["says"]) not in narrowed
+        Wording(mode, (says,), "MODE", symptom=says, fixed=fixed_in(mode, says))
+        for mode, declaration in declared_modes().items()
+        for says in (symptom.says for symptom in declaration.symptoms)
+        if (mode, says) not in narrowed
     ]
     return tuple(written + declared)
 
 
 def fixed_in(mode: str | None, says: str) -> str:
-    """The release in which a symptom is gone, and not only in other words."""
-    declared = declared_modes().get(mode, {}).get("symptoms", ())
-    ends = {each["until"] for each in declared if each["says"] == says}
-    begins = {each["since"] for each in declared}
+    """Returns the release in which a symptom is gone, unless the mode has another symptom from then on."""
+    symptoms = declared_modes()[mode].symptoms if mode in declared_modes() else ()
+    ends = {symptom.until for symptom in symptoms if symptom.says == says}
+    begins = {symptom.since for symptom in symptoms}
     return min(ends) if ends and "" not in ends and not ends & begins else ""
 
 
-def read_wordings(path: Path) -> list[Wording]:
-    mode = None if path.stem == "none" else path.stem
-    try:
-        entries = tomllib.loads(path.read_text())["wording"]
-        return [wording(mode, dict(entry)) for entry in entries]
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
-        raise UserError(f"{path.name} is no list of wordings: {error}.") from None
+def question_of(mode: str) -> str:
+    """Returns what to ask a reader whose error may be this mode."""
+    words = mode_words().get(mode)
+    question = words.question if words else ""
+    question = question or f"is this what you see: {declared_modes()[mode].sees}?"
+    return question[0].upper() + question[1:]
 
 
-def wording(mode: str | None, entry: dict) -> Wording:
-    says = as_tuple(entry.pop("says", ()))
-    if "symptom" in entry:
-        says = (entry["symptom"], *says)
-    rest = {name: as_tuple(entry.pop(name, ())) for name in ("unless", "seen")}
-    return Wording(mode, says, entry.pop("from"), **rest, **entry)
-
-
-def as_tuple(value) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+@functools.cache
+def read_vocabulary() -> dict[str, Any]:
+    return tomllib.loads((files.package() / "triage" / "vocabulary.toml").read_text())

@@ -7,7 +7,7 @@ from pathlib import Path
 from IPython.core import magic_arguments
 
 from ...base.errors import UserError
-from ...triage import desk
+from ...triage import ipython_hook
 
 MAGIC = "examine"
 FAILED: set[int] = set()  # cells of this session that raised, by the number that stands beside them
@@ -15,14 +15,14 @@ LASTING = re.compile(r" after [\d.]+ s$")
 
 
 def load_ipython_extension(shell):
-    desk.name_errors(shell)
+    ipython_hook.register(shell)
     shell.events.register("post_run_cell", remember)
     of_shell = functools.update_wrapper(functools.partial(examine_cell, shell), examine_cell)
     shell.register_magic_function(of_shell, "cell", MAGIC)
 
 
 def unload_ipython_extension(shell):
-    desk.leave_errors(shell)
+    ipython_hook.unregister(shell)
     shell.events.unregister("post_run_cell", remember)
     shell.magics_manager.magics["cell"].pop(MAGIC, None)
 

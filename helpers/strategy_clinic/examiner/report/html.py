@@ -5,7 +5,7 @@ from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
-from ...triage import desk
+from ...triage import answer_text
 from ..cells import Line, Listing
 from ..recording import Examination, Finding
 from . import serialize
@@ -49,9 +49,9 @@ def card_of_program(found: Examination, listing: Listing, stuck: Line | None, li
         found=found,
         told=serialize.finding_as_dict,
         place=serialize.place_of,
-        notebook=desk.notebook_name,
+        notebook=answer_text.notebook_name,
         links=links,
-        name=desk.full_name,
+        name=answer_text.full_name,
     )
 
 

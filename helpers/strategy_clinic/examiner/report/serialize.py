@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from ...base import project
-from ...triage import desk, wordings
+from ...triage import answer_text, wordings
 from ..cells import line_in_file, place_in_file
 from ..recording import Examination, Finding
 from ..rules import blame
@@ -29,7 +29,7 @@ def finding_as_dict(found: Finding) -> dict:
         "proof": found.proof,
         "devices": list(found.devices),
         "fix": mode_facts(found.mode).get("fix", ""),
-        "notebook": f"notebooks/{desk.notebook_name(found.mode)}",
+        "notebook": f"notebooks/{answer_text.notebook_name(found.mode)}",
     }
 
 
@@ -132,7 +132,7 @@ def sarif_rule(mode: str) -> dict:
         "name": facts.get("slug", mode),
         "shortDescription": {"text": facts.get("title", mode)},
         "help": {"text": facts.get("fix", "")},
-        "helpUri": f"{published()}{desk.notebook_name(mode)}",
+        "helpUri": f"{published()}{answer_text.notebook_name(mode)}",
     }
 
 
