@@ -1,4 +1,4 @@
-"""Code as people paste it into a report: for each mode that code.toml knows, a piece of it that has what the mode is about."""
+"""Code as people paste it into a report: for each pattern in the words of a mode, a piece that has what the mode is about."""
 
 PIECES = [
     ("fm01", "def step(x):\n    y = model(x)\n    log.append(model.get_weights()[0])\n\nstrategy.run(step, args=(x,))"),

@@ -11,7 +11,7 @@ import pytest
 from strategy_clinic.base import files
 from strategy_clinic.processes import forkserver, forkserver_client
 from strategy_clinic.setups import parameters
-from strategy_clinic.triage import code_patterns, similarity, strip_code, wording_index, wordings
+from strategy_clinic.triage import report_text, similarity, wording_index, wordings
 
 pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
 
@@ -92,22 +92,10 @@ def copy_project(folder: Path) -> Path:
 
 def forget():
     """What triage has read before an edit."""
-    read = (
-        wordings.declared_modes,
-        wordings.wordings,
-        wordings.described,
-        wordings.read_vocabulary,
-    )
-    read += (wordings.learned, code_patterns.entries)
-    made = (
-        similarity.trouble,
-        similarity.vocabulary,
-        similarity.stem,
-        similarity.endings,
-        strip_code.form,
-    )
-    for each in (*read, *made, wording_index.everything):
-        each.cache_clear()
+    read = (wordings.declared_modes, wordings.mode_words, wordings.wordings)
+    read += (wordings.read_vocabulary, report_text.form_line, similarity.vocabulary)
+    for cached in (*read, wording_index.all_wordings):
+        cached.cache_clear()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Errors as people paste them: one of each mode, and strangers that look near."""
+"""Errors and descriptions as people paste them: of modes, and of what looks near and is not a mode."""
 
 # One message a line, as TensorFlow and Keras of that time word it; none is one of the recorded ones.
 ERRORS = [
@@ -74,6 +74,37 @@ STRANGERS = [
     "TypeError: Cannot convert a symbolic Keras input/output to a numpy array. The loss uses an Input.",
     "",
     "Hello, my code does not work, please help.",
+]  # fmt: skip
+DESCRIBED = [
+    ("fm37", "The loss is twice as large with two GPUs as with one."),
+    ("fm38", "evaluate differs after loading, only with BatchNormalization and MirroredStrategy"),
+    (
+        "fm29",
+        "the loss jumps when I continue training the loaded model, as if the optimizer began anew",
+    ),
+    ("fm14", "I cloned a layer, and the two copies have different weights after training"),
+    ("fm25", "after load_model only one of our four GPUs is busy"),
+    ("fm35", "the restored model gives garbage in a new session, and restore raised nothing"),
+]
+# What is left of a traceback where the message was not pasted.
+CUT = [
+    ("fm30", '    load_model("m.h5")\n  File "keras/utils/generic_utils.py", line 147, in deserialize_keras_object\n'),
+    ("fm34", '  File "tensorflow/python/keras/optimizer_v2/utils.py", line 73, in filter_empty_gradients\n    raise Val'),
+    ("fm12", "ValueError: in user code:\n\n    def_function.py:502 invalid_creator_scope\n        raise ValueError("),
+    ("fm13", '  clip(grads)\n  File "clip_ops.py", line 53, in clip_by_value\n\n  File "ops.py", line 6, in convert_to_tensor'),
+    ("fm28", '    bp.write_weights(path)\n  File "bp.py", line 475, in write_weights\n    np.savez(path, parts=parts)\n'),
+    ("fm31", 'RuntimeError: in user code:\n  File "distribute_lib.py", line 9, in require_replica_context'),
+    ("fm12", 'ValueError: in user code:\n  File "mine.py", line 6, in weighted  *\n    w = K.variable(rates)'),
+    ("fm13", '  File "towers.py", line 40, in average_gradients\n    wide = tf.expand_dims(each, 0)'),
+    ("fm15", '  File "keras/src/optimizers/loss_scale_optimizer.py", line 183, in apply\n    ops.cond(finite, on two replicas'),
+    ("fm40", '  File "optimizer_v2/utils.py", line 39, in all_reduce_sum_gradients\n    context.merge_call('),
+    ("fm42", 'OutOfRangeError  Traceback\nmine.py in fit(data)\n----> 1 model.fit(data, steps_per_epoch=9)'),
+    ("fm30", '  File "saving_api.py", line 1, in load_model\n  File "saving_lib.py", line 4, in f\n  deserialize_keras_object('),
+    ("fm17", '  File "tpu_context.py", line 442, in is_running_on_cpu\n    self._validate_tpu_configuration()'),
+    ("fm06", "Caused by op 'save/Assign_29', defined at:\n  File \"saver.py\", line 428, in _AddRestoreOps"),
+    ("fm15", '  File "mirrored_run.py", line 387, in run\n  File "td3.py", line 316, in _train\n    tf.cond('),
+    ("fm30", '    m = load_model(path, custom_objects=mine)\n  File "keras/models.py", line 388, in load_model'),
+    ("fm30", '    load_model(path)\n  File "models.py", line 274, in load_model\n    sample_weight_mode=sample_weight_mode)'),
 ]  # fmt: skip
 FIT = """Traceback (most recent call last):
   File "train.py", line 40, in <module>

@@ -8,21 +8,21 @@ from pathlib import Path
 
 KERAS = Path(importlib.util.find_spec("keras").origin).parent / "src"
 ROOMS = ("layers", "losses", "optimizers")
-EACH = 3  # of so many sentences one is taken, so that the law takes a second
+EACH = 3  # of so many sentences one is taken, so that a law takes a second
 CODE = re.compile(r"```.*?```|^>>>.*$|^\.\.\. .*$", re.DOTALL | re.MULTILINE)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
 @functools.cache
-def sentences(first: int = 0) -> tuple[str, ...]:
+def sentences() -> tuple[str, ...]:
     """Each once, of six words or more, without the code of examples."""
     found = {}
     for room in ROOMS:
         for path in sorted((KERAS / room).rglob("*.py")):
             if "test" not in path.stem.split("_"):
                 found |= dict.fromkeys(each for text in docstrings(path) for each in parts(text))
-    return tuple(found)[first::EACH]
+    return tuple(found)[::EACH]
 
 
 def docstrings(path: Path):

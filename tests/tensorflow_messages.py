@@ -28,14 +28,9 @@ FILLED = ("class", "2")  # what may stand where a message is filled in
 
 @functools.cache
 def none() -> tuple[str, ...]:
-    """What is judged to be none of the modes, from raised.toml."""
+    """What is judged to be none of the modes, from tensorflow_messages.toml."""
     by_reason = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
     return tuple(each for texts in by_reason.values() for each in texts.splitlines() if each)
-
-
-def filled(text: str) -> str:
-    """A text of the list with something for what varies."""
-    return text.replace("...", FILLED[0])
 
 
 @functools.cache

@@ -8,14 +8,14 @@ from collections import defaultdict
 from importlib import metadata
 from pathlib import Path
 
-from conftest import forget
+from conftest import changed, forget
 from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters, runtime
-from strategy_clinic.triage import classify, phrases, wordings
+from strategy_clinic.triage import classify, phrases, report_text, wordings
 
 WRONG = ("## What goes wrong", "## Why")
 
@@ -47,17 +47,14 @@ def law_claims() -> list[str]:
 
 
 def law_wordings() -> list[str]:
-    """Each file of wordings is that of a mode, narrows only symptoms that its MODE declares, and says what has a meaning."""
+    """Each wording narrows only symptoms that its MODE declares, and says what has a meaning."""
     forget()
     problems, told = [], {}
     for each in wordings.wordings():
-        name = f"{each.mode or 'none'}.toml: {each.says}"
-        declared = [
-            s["says"] for s in wordings.declared_modes().get(each.mode, {}).get("symptoms", ())
-        ]
-        if each.mode and each.mode not in wordings.declared_modes():
-            problems.append(f"{name}: there is no such mode")
-        if each.symptom and each.symptom not in declared:
+        name = f"{each.mode or 'not_a_mode'}: {each.says}"
+        declaration = wordings.declared_modes().get(each.mode)
+        symptoms = [symptom.says for symptom in declaration.symptoms] if declaration else []
+        if each.symptom and each.symptom not in symptoms:
             problems.append(f"{name}: MODE declares no such symptom")
         if not all((each.says, each.origin, each.proof in classify.PROOF, each.mode or each.kind)):
             problems.append(f"{name}: says, from, proof or kind is missing or unknown")
@@ -163,7 +160,8 @@ def is_in(file: str, words: str) -> bool:
     if ".so" in file:
         return in_library(PACKAGES / file, longest(words).encode())
     return any(
-        all(piece in source(file) for piece in pieces if piece) for pieces in phrases.phrases(words)
+        all(piece in source(file) for piece in pieces if piece)
+        for pieces in phrases.readings(words)
     )
 
 
@@ -175,8 +173,8 @@ def longest(words: str) -> str:
 @functools.cache
 def source(file: str) -> str:
     if file == "records":
-        return phrases.flat("\n".join(map(said_in, store.RUNTIMES)))
-    return phrases.flat(JOINED.sub("", (PACKAGES / file).read_text()))
+        return report_text.flat("\n".join(map(said_in, store.RUNTIMES)))
+    return report_text.flat(JOINED.sub("", (PACKAGES / file).read_text()))
 
 
 def said_in(name: str) -> str:
@@ -200,18 +198,14 @@ def library(path: Path):
 SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
-WORDS = "helpers/strategy_clinic/triage/wordings"
-
-
-def wordings_of_no_mode(root):
-    (root / WORDS / "fm99.toml").write_text('[[wording]]\nsays = "all is lost"\nfrom = "1.0"\n')
+MODES = "helpers/strategy_clinic/modes"
 
 
 def the_words_of_another(root):
     """One mode's own message, given to another with greater certainty."""
-    path = root / WORDS / "fm05.toml"
+    path = root / MODES / "fm05_untracked_variable" / "words.toml"
     entry = "[[wording]]\nsays = 'filename must end in'\nfrom = '1.0'\nproof = 'certain'\n\n"
-    path.write_text(entry + path.read_text())
+    changed(path, "[[wording]]", entry + "[[wording]]", 1)
 
 
 MUTATIONS = [
@@ -224,15 +218,55 @@ MUTATIONS = [
         ),
     ),
     ("law_claims", edit(SOURCE, '"004-C5"', '"004-C50"')),
-    ("law_wordings", edit(f"{WORDS}/fm04.toml", "[[wording]]", '[[wording]]\nsymptom = "x"')),
-    ("law_wordings", edit(f"{WORDS}/fm03.toml", "from = '2.21'", "from = 'seen'")),
-    ("law_wordings", edit(f"{WORDS}/fm07.toml", "proof = 'likely'", "proof = 'maybe'")),
-    ("law_wordings", wordings_of_no_mode),
-    ("law_triage", edit(f"{WORDS}/fm28.toml", "says = '{get_weights", "says = 'no {get_weights")),
+    (
+        "law_wordings",
+        edit(
+            f"{MODES}/fm04_weights_path_refused/words.toml",
+            "[[wording]]",
+            '[[wording]]\nsymptom = "x"',
+        ),
+    ),
+    (
+        "law_wordings",
+        edit(f"{MODES}/fm03_scope_mismatch/words.toml", "from = '2.21'", "from = 'seen'"),
+    ),
+    (
+        "law_wordings",
+        edit(
+            f"{MODES}/fm07_python_in_traced_step/words.toml", "proof = 'likely'", "proof = 'maybe'"
+        ),
+    ),
+    (
+        "law_triage",
+        edit(
+            f"{MODES}/fm28_ragged_weights_file/words.toml",
+            "says = '{get_weights",
+            "says = 'no {get_weights",
+        ),
+    ),
     ("law_triage", the_words_of_another),
-    ("law_drift", edit(f"{WORDS}/fm04.toml", "must end in `.weights.h5`", "must end in `.h5`")),
-    ("law_drift", edit(f"{WORDS}/fm06.toml", "Assign requires shapes", "Assign wants shapes")),
-    ("law_drift", edit(f"{WORDS}/fm36.toml", "joining a group", "leaving a group")),
+    (
+        "law_drift",
+        edit(
+            f"{MODES}/fm04_weights_path_refused/words.toml",
+            "must end in `.weights.h5`",
+            "must end in `.h5`",
+        ),
+    ),
+    (
+        "law_drift",
+        edit(
+            f"{MODES}/fm06_architecture_changed/words.toml",
+            "Assign requires shapes",
+            "Assign wants shapes",
+        ),
+    ),
+    (
+        "law_drift",
+        edit(
+            f"{MODES}/fm36_replica_group_resized/words.toml", "joining a group", "leaving a group"
+        ),
+    ),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

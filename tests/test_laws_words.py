@@ -1,56 +1,61 @@
-"""How triage reads words. Each law holds for the project, and each is broken on purpose below."""
+"""The words by which triage knows the modes. Each law holds for the project, and each is broken on purpose below."""
+
+import re
 
 import pytest
-from conftest import forget
+from code_samples import HEALTHY, PIECES
+from conftest import changed, forget
+from keras_prose import sentences
 from law import all_tests_of, edit
-from prose import sentences
-from strategy_clinic.base import files
 from strategy_clinic.triage import (
     classify,
+    code_patterns,
     phrases,
+    report_text,
     similarity,
-    stored_index,
     wording_index,
     wordings,
 )
 
 MANY = 500  # sentences, at least, by which the laws judge
-RARE = 200  # one of so many sentences may be likened to a mode
-DESCRIBED = "helpers/strategy_clinic/triage/described.toml"
-LEARNED_FILE = "helpers/strategy_clinic/triage/learned.json"
-LEARNED = 100_000  # bytes, at most
 
 
-def law_prose_fires_nothing() -> list[str]:
-    """No wording of a mode stands in ordinary prose about Keras, and of 200 sentences at most one is claimed for a mode."""
+def law_prose_has_no_wording() -> list[str]:
+    """No wording of a mode stands in ordinary prose about Keras."""
     forget()
     texts = sentences()
     problems = [f"only {len(texts)} sentences"] if len(texts) < MANY else []
-    for text in texts:
-        problems += [
-            f"{each.mode} says {each.says}: {text}" for each in standing(text) if each.mode
-        ]
-    claimed = [(classify.triage(text).mode, text) for text in texts if classify.triage(text).mode]
-    return problems + (claimed if len(claimed) > len(texts) // RARE else [])
+    return problems + [
+        f"{wording.mode} says {wording.says}: {text}"
+        for text in texts
+        for wording in wordings_in(report_text.flat(text))
+        if wording.mode
+    ]
 
 
-def standing(text: str) -> list:
-    flat = phrases.flat(text)
-    return [each for each in wording_index.everything().near(flat) if classify.said_in(each, flat)]
+def wordings_in(text: report_text.Flat) -> list[wordings.Wording]:
+    candidates = wording_index.all_wordings().candidates(text)
+    return [wording for wording in candidates if classify.matched(wording, text)]
 
 
-def law_described() -> list[str]:
-    """What described.toml tells is of a mode or of none, says so once, and leads to where it stands."""
+def law_descriptions() -> list[str]:
+    """A file of words is of a mode and asks a question; no other has its descriptions, each of which is nearest to the mode."""
     forget()
-    written, problems, seen = wordings.read_toml("described.toml"), [], {}
-    for mode, facts in written.items():
-        if mode != "none" and not facts.get("asks", "").endswith("?"):
+    problems, owners = [], {}
+    index = wording_index.all_wordings().similarity
+    for mode in wordings.words_files():
+        if mode and mode not in wordings.declared_modes():
+            problems.append(f"{mode} is not a mode")
+    for mode, words in wordings.mode_words().items():
+        if mode and not words.question.endswith("?"):
             problems.append(f"{mode} asks no question")
-        for tells in facts["tells"]:
-            if seen.setdefault(tells, mode) != mode:
-                problems.append(f"{mode} and {seen[tells]} tell the same: {tells}")
-            if (first := nearest_of(tells, mode == "none")) != (None if mode == "none" else mode):
-                problems.append(f"{tells!r} of {mode} leads to {first}")
+        for text in words.descriptions:
+            if owners.setdefault(text, mode) != mode:
+                problems.append(f"{mode} and {owners[text]} have the same description: {text}")
+            near = similarity.nearest_modes(text, index)
+            nearest = next(each.id for each in near if each.id or mode is None)
+            if nearest != mode:
+                problems.append(f"{text!r} of {mode} leads to {nearest}")
     return problems
 
 
@@ -62,54 +67,53 @@ def law_ideas() -> list[str]:
     return [f"{name} has an empty phrase" for name in empty]
 
 
-def law_learned() -> list[str]:
-    """What is learned is of declared modes or of none, is small enough to be read, and has no more than two words in a row."""
+def law_code() -> list[str]:
+    """Every pattern of code fits code of its mode, and neither healthy code nor prose; what is cheap to check comes first."""
     forget()
-    learned, modes = wordings.learned(), {*wordings.declared_modes(), similarity.NO_MODE}
-    of = {mode for speaks in learned.values() for mode in speaks}
-    problems = [f"{mode} is no mode" for mode in of - modes]
-    problems += [f"{mode} has learned nothing" for mode in modes - of]
-    problems += [f"{trait!r} is no trait" for trait in learned if len(trait.split()) > 2]
-    size = (files.package() / "triage" / "learned.json").stat().st_size
-    return problems + ([f"{size} bytes are learned"] if size > LEARNED else [])
+    problems = []
+    for mode, words in wordings.mode_words().items():
+        pieces = [piece for owner, piece in PIECES if owner == mode]
+        for pattern in words.code:
+            if not pattern.words or not re.compile(pattern.has):
+                problems.append(f"{pattern.has} of {mode} has no words")
+            if not any(code_patterns.match(pattern, piece) for piece in pieces):
+                problems.append(f"{pattern.has} fits no code of {mode}")
+            problems += [
+                f"{pattern.has} of {mode} fits {found}"
+                for text in (*HEALTHY, *sentences())
+                if (found := code_patterns.match(pattern, text))
+            ]
+    return problems
 
 
-def law_index() -> list[str]:
-    """The index that is kept is the one that the texts of all modes give."""
-    forget()
-    fresh = stored_index.index_file().read_text() == stored_index.index_text()
-    return (
-        []
-        if fresh
-        else ["index.json is of other texts; run: python -m strategy_clinic.triage.stored_index"]
-    )
+def words_of(mode: str):
+    return wordings.words_files()[mode]
 
 
-def nearest_of(text: str, none: bool):
-    """The nearest mode; or none of them, where that may be."""
-    near = similarity.likest(text, wording_index.everything().index)
-    return next(each.mode for each in near if each.mode or none)
+def in_words_of(mode: str, old: str, new: str):
+    """A mutation that changes one place in the words of a mode."""
+
+    def mutation(root):
+        changed(words_of(mode), old, new, 1)
+
+    mutation.__name__ = f"{mode}: {old.strip()[:30]} -> {new.strip()[:30]}"
+    return mutation
 
 
-def a_common_word(root):
-    """A wording that stands in ordinary prose."""
-    path = root / "helpers" / "strategy_clinic" / "triage" / "wordings" / "fm24.toml"
+def a_common_wording(root):
+    path = words_of("fm24")
     path.write_text(path.read_text() + "\n[[wording]]\nsays = 'of the layer'\nfrom = '1.0'\n")
 
 
-def words_of_another(root):
-    path = root / DESCRIBED
-    tells = wordings.described()["fm37"]["tells"][0]
-    path.write_text(
-        path.read_text()
-        .replace("[fm28]", f"[fm28]\ntells_ = '{tells}'", 1)
-        .replace('    "np.save of model', f'    "{tells}",\n    "np.save of model', 1)
-    )
+def a_description_of_another(root):
+    text = wordings.mode_words()["fm37"].descriptions[0]
+    changed(words_of("fm28"), "descriptions = [\n", f"descriptions = [\n    '{text}',\n", 1)
 
 
-def no_question(root):
-    path = root / DESCRIBED
-    path.write_text(path.read_text().replace("at once?", "at once", 1))
+def words_of_no_mode(root):
+    path = words_of("fm05").parents[1] / "fm99_all_is_lost" / "words.toml"
+    path.parent.mkdir()
+    path.write_text('[[wording]]\nsays = "all is lost"\nfrom = "1.0"\n')
 
 
 MUTATIONS = [
@@ -117,39 +121,26 @@ MUTATIONS = [
         "law_ideas",
         edit("helpers/strategy_clinic/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,'),
     ),
-    ("law_learned", edit(LEARNED_FILE, '"fm37"', '"fm98"')),
-    ("law_learned", edit(LEARNED_FILE, '"~devices"', '"words of a report"')),
-    (
-        "law_index",
-        edit("helpers/strategy_clinic/triage/index.json", '"~devices": [', '"~devices": [1, '),
-    ),
-    ("law_index", edit(DESCRIBED, "twice as large", "thrice as large")),
-    ("law_prose_fires_nothing", a_common_word),
-    ("law_described", words_of_another),
-    ("law_described", no_question),
+    ("law_prose_has_no_wording", a_common_wording),
+    ("law_descriptions", a_description_of_another),
+    ("law_descriptions", words_of_no_mode),
+    ("law_descriptions", in_words_of("fm37", '?"', '"')),
+    ("law_code", in_words_of("fm14", "'clone_model('", "'clone_modell('")),
+    ("law_code", in_words_of("fm14", r"has = '\bdeepcopy\b", r"has = '\bmodel\b")),
+    ("law_code", in_words_of("fm31", "unless = '\\.run\\(|experimental_run", "unless = 'nothing")),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
-def test_an_index_of_other_texts_is_worked_out():
-    """A description that was edited counts at once, whatever is kept."""
-    told = similarity.all_texts(wordings.wordings())
-    one = wordings.wordings()[:1]
-    assert len(stored_index.index_for(wordings.wordings()).weights) == len(told)
-    assert (
-        stored_index.index_for(one).holders
-        == similarity.index_of(similarity.all_texts(one)).holders
-    )
-    assert len(stored_index.index_for(one).weights) < len(told)
-
-
 def test_letters_within_words_would_stand(monkeypatch):
     """What keeps prose silent: `output` holds no `tpu`, and would if letters were enough."""
-    flat = [phrases.flat(each) for each in sentences() if "output" in each and "TPU" not in each]
-    assert flat and not any(phrases.stands("tpu", each) for each in flat)
+    flat = [
+        report_text.flat(each) for each in sentences() if "output" in each and "TPU" not in each
+    ]
+    assert flat and not any(phrases.matched("tpu", each) for each in flat)
     monkeypatch.setattr(phrases, "is_whole", lambda *_: True)
-    assert all(phrases.stands("tpu", each) for each in flat)
+    assert all(phrases.matched("tpu", each) for each in flat)
 
 
 @pytest.mark.parametrize(
@@ -172,4 +163,4 @@ def test_letters_within_words_would_stand(monkeypatch):
     ],
 )
 def test_a_phrase_is_matched_by_words(words, text, stands):
-    assert bool(phrases.stands(words, phrases.flat(text))) == stands
+    assert bool(phrases.matched(words, report_text.flat(text))) == stands

@@ -1,6 +1,6 @@
 """Where a version changes what a mode shows, its declaration says so, and the page tells the reader's side."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from strategy_clinic import Claim, FailureMode, Setup, Symptom
@@ -8,7 +8,7 @@ from strategy_clinic.base.errors import UserError
 from strategy_clinic.experiments import version_bounds
 from strategy_clinic.modes import failure_mode
 from strategy_clinic.triage import classify, wordings
-from strategy_clinic.triage.wording_index import Knowledge
+from strategy_clinic.triage.wording_index import WordingIndex
 
 SETUP = Setup("mirrored", 2)
 OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
@@ -89,19 +89,17 @@ def test_a_bound_is_a_package_and_a_release(bound):
 
 
 def test_triage_says_what_is_fixed_upstream(monkeypatch):
-    def facts(*symptoms):
-        return {"fm00": {"symptoms": [asdict(each) for each in symptoms]}}
-
     for symptoms, fixed in [
-        ([OLD], "keras 3.16"),
-        ([OLD, NEW], ""),
-        ([replace(OLD, until="")], ""),
+        ((OLD,), "keras 3.16"),
+        ((OLD, NEW), ""),
+        ((replace(OLD, until=""),), ""),
     ]:
-        monkeypatch.setattr(wordings, "declared_modes", lambda symptoms=symptoms: facts(*symptoms))
+        modes = {"fm00": declared(*symptoms)}
+        monkeypatch.setattr(wordings, "declared_modes", lambda modes=modes: modes)
         assert wordings.fixed_in("fm00", "old words") == fixed
     monkeypatch.undo()
     wording = wordings.Wording(
         "fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16"
     )
-    found = classify.triage("ValueError: old words", Knowledge((wording,)))
+    found = classify.triage("ValueError: old words", WordingIndex((wording,)))
     assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'

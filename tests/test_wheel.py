@@ -16,7 +16,7 @@ from conftest import ROOT
 from kernels import end_warm
 from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
-from strategy_clinic.triage.wording_index import Knowledge
+from strategy_clinic.triage.wording_index import WordingIndex
 
 pytestmark = pytest.mark.slow
 
@@ -153,19 +153,19 @@ def test_what_runs_is_what_was_installed(installed, empty):
 def require_all_wordings(clinic: Clinic, folder: Path):
     said = clinic.ask(folder, clinic.python, "-m", "strategy_clinic", "triage", text=ERROR)
     assert said.startswith("fm18 "), f"of an error in a file of wordings: {said}"
-    count = "from helpers.triage import known; print(len(known.wordings()))"
+    count = "from strategy_clinic.triage import wordings; print(len(wordings.wordings()))"
     assert int(clinic.ask(folder, clinic.python, "-c", count)) == len(wordings.wordings())
 
 
 def test_triage_knows_every_wording(installed, empty):
     symptoms = tuple(each for each in wordings.wordings() if each.origin == "MODE")
-    assert classify.triage(ERROR, Knowledge(symptoms)).mode is None
+    assert classify.triage(ERROR, WordingIndex(symptoms)).mode is None
     require_all_wordings(installed, empty)
 
 
 def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_path):
     """Unpacked, and found before what is installed; it works, which is why somebody has to look."""
-    names = [name for name in zipfile.ZipFile(wheel).namelist() if "/wordings/" not in name]
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if not name.endswith("/words.toml")]
     zipfile.ZipFile(wheel).extractall(tmp_path / "poor", names)
     found_first = {"PYTHONPATH": str(tmp_path / "poor")}
     poor = Clinic(installed.python, installed.environment | found_first)
@@ -173,7 +173,7 @@ def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_pa
         "fm15"
     )
     with pytest.raises(
-        AssertionError, match="of an error in a file of wordings: no wording that I know"
+        AssertionError, match="of an error in a file of wordings: no known wording"
     ):
         require_all_wordings(poor, empty)
 

@@ -8,7 +8,7 @@ from . import classify, wordings
 NONE = "none of the modes"
 NO_WORDING = "no known wording"
 SEVERAL = "wordings of several modes"
-ASKED = 0.05  # a mode is asked about from this score on
+ASKED = 0.1  # a mode is asked about from this score on
 RUNNER_UP = 0.15  # the second mode is named from this score on
 
 

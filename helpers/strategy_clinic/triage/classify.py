@@ -23,10 +23,10 @@ FIRST = (
 SURE = 0.8  # below this, similar modes are candidates too
 MOST = 3  # candidates
 
-# Likeness as odds of a mode: how fast they grow with it, and what a hint and a pattern in the code add; and the odds of none,
-# of a description and of an error. The values are rounded: tools/score_triage.py changes little over a wide range of them.
-SHARP, HINT, CODE = 10, 3, 4
-NONE_OF_DESCRIPTION, NONE_OF_ERROR = 2, 4.5
+# Similarity as odds of a mode: how fast they grow with it, and the odds of none, in a description and beside an error; and what
+# a hint and a pattern in the code add. The values are round: what tools/score_triage.py says changes little over a wide range.
+DESCRIPTION, ERROR = (10, 2), (4, 5)
+HINT, CODE = 2, 4
 
 
 @dataclass(frozen=True)
@@ -143,20 +143,22 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
 def ask(text: ReportText, index: WordingIndex, hints: set[str | None]) -> Answer:
     """Returns no mode, and those to ask about whose words, or whose code in a description, are nearest."""
     code = code_patterns.modes_by_code(text.code) if text.is_description else {}
+    sharpness, of_none = DESCRIPTION if text.is_description else ERROR
     near = similarity.nearest_modes(text.prose, index.similarity)
     odds = {
-        mode.id: math.exp(SHARP * mode.score + HINT * (mode.id in hints) + CODE * (mode.id in code))
+        mode.id: math.exp(
+            sharpness * mode.score + HINT * (mode.id in hints) + CODE * (mode.id in code)
+        )
         for mode in near
     }
-    odds[None] *= math.exp(NONE_OF_DESCRIPTION if text.is_description else NONE_OF_ERROR)
-    total = sum(odds.values())
-    candidates = [
+    none = odds[None] * math.exp(of_none)
+    modes = sorted((mode for mode in near if mode.id), key=lambda mode: -odds[mode.id])[:MOST]
+    total = none + sum(odds[mode.id] for mode in modes)
+    candidates = tuple(
         Candidate(mode.id, round(odds[mode.id] / total, 3), likeness(mode.words, code.get(mode.id)))
-        for mode in near
-        if mode.id
-    ]
-    candidates.sort(key=lambda candidate: -candidate.score)
-    return Answer(None, round(odds[None] / total, 3), tuple(candidates[:MOST]), known=False)
+        for mode in modes
+    )
+    return Answer(None, round(none / total, 3), candidates, known=False)
 
 
 def likeness(words: tuple[str, ...], code: str | None) -> str:

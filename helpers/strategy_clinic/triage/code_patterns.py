@@ -14,12 +14,12 @@ RUN = re.compile(
 )
 
 
-def modes_by_code(code: str) -> dict[str, str]:
+def modes_by_code(code: str) -> dict[str | None, str]:
     """Returns for each mode of which the code has a pattern what fits the first one."""
-    found = {}
+    found: dict[str | None, str] = {}
     for mode, words in mode_words().items():
         matches = filter(None, (match(pattern, code) for pattern in words.code))
-        if mode and (first := next(matches, "")):
+        if first := next(matches, ""):
             found[mode] = first
     return found
 

@@ -29,7 +29,7 @@ half of all programs have, such as a batch normalisation under a strategy, prove
 
 import functools
 import tomllib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ from ..base import files
 from ..base.errors import UserError
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
-from ..modes import registry
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def mode_facts(mode: str) -> dict:
-    return wordings.declared_modes().get(mode, {})
+    declared = wordings.declared_modes()
+    return vars(declared[mode]) if mode in declared else {}
 
 
 def finding_as_dict(found: Finding) -> dict:

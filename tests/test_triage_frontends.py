@@ -1,4 +1,4 @@
-"""Where a reader brings an error: the command, the box, and the line below an exception."""
+"""Where triage answers: the command, the field in a notebook, and the line below an exception."""
 
 import html
 import io
@@ -12,11 +12,11 @@ import traceback
 import pytest
 import strategy_clinic
 from conftest import ROOT
-from errors import ERRORS, STRANGERS
+from error_samples import ERRORS, STRANGERS
 from IPython.core.interactiveshell import InteractiveShell
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.triage import classify, desk, exception_text
+from strategy_clinic.triage import answer_text, classify, exception_text, widget
 
 # The command
 
@@ -68,7 +68,7 @@ def test_jsonl_answers_line_by_line():
 def test_what_is_no_report_is_refused(line, monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
     assert cli.main(["triage", "--jsonl"]) == 2
-    assert capsys.readouterr().err.startswith("clinic: Line 1 is no JSON object")
+    assert capsys.readouterr().err.startswith("clinic: Line 1 is not a JSON object")
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys):
@@ -92,14 +92,16 @@ def test_what_a_page_shows_is_escaped():
     evil = "<script>alert(1)</script>"
     text = f'  File "{evil}.py", line 3, in {evil}\nKey {evil}<img src=x onerror=alert(2)> not found in checkpoint'
     for each in (text, html.escape(text), html.escape(html.escape(text))):
-        page = desk.card(classify.triage(each))
+        page = answer_text.card(classify.triage(each))
         shown = page.split("</style>")[1]
         assert "data-clinic-mode='fm06'" in shown and "not found in checkpoint" in shown
         assert "<script" not in shown and "<img" not in shown
 
 
 def test_no_sign_that_steers_a_terminal_is_printed():
-    said = desk.words_of(classify.triage("Key \x07\x9b31m\x1b[2J\x00x not found in checkpoint"))
+    said = answer_text.lines_of(
+        classify.triage("Key \x07\x9b31m\x1b[2J\x00x not found in checkpoint")
+    )
     assert "fm06" in said[0] and all(line.isprintable() for line in said)
 
 
@@ -107,7 +109,7 @@ def test_no_sign_that_steers_a_terminal_is_printed():
 
 
 def test_the_box_shows_a_card_with_a_link(capsys):
-    field, button, shown = desk.box()
+    field, button, shown = widget.box()
     assert field.description and field.tooltip and button.tooltip and shown.value == ""
     field.value = ERRORS[6][1]
     button.click()
@@ -144,12 +146,14 @@ def test_an_uncaught_exception_ends_with_the_line_that_names_its_mode(shell, cap
     assert told(shell, capsys, "1 / 0") == told(shell, capsys, "1 / 0")
     assert "fm" not in told(shell, capsys, "1 / 0").split("ZeroDivisionError")[-1]
     assert told(shell, capsys, "print('well')") == "well\n"
-    shell.run_line_magic("unload_ext", "helpers")
+    shell.run_line_magic("unload_ext", "strategy_clinic")
     assert told(shell, capsys, LOUD) == before
 
 
 @pytest.mark.parametrize("broken", [RuntimeError("boom"), UserError("no"), RecursionError()])
-def test_a_crash_of_triage_never_hides_the_error(shell, capsys, monkeypatch, broken):
+def test_a_crash_of_triage_is_logged_and_never_hides_the_error(
+    shell, capsys, caplog, monkeypatch, broken
+):
     def crash(*_):
         raise broken
 
@@ -158,6 +162,15 @@ def test_a_crash_of_triage_never_hides_the_error(shell, capsys, monkeypatch, bro
     monkeypatch.setattr(classify, "triage", crash)
     after = told(shell, capsys, LOUD)
     assert after == before and "must end in" in after
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Triage cannot say which mode this error is of: {broken!r}"
+    ]
+
+
+def test_an_extension_that_is_loaded_twice_names_the_mode_once(shell, capsys):
+    for _ in range(2):
+        strategy_clinic.load_ipython_extension(shell)
+    assert told(shell, capsys, LOUD).count("fm04_weights_path_refused.ipynb") == 1
 
 
 def test_the_line_names_a_mode_of_an_error_that_was_caught_on_the_way(shell, capsys):
@@ -202,11 +215,11 @@ def test_reports_can_be_scored(tmp_path):
         {"id": 3, "label": "none", "text": ""},
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
-    score = ROOT / "tests" / "score_triage.py"
+    score = ROOT / "tools" / "score_triage.py"
     done = subprocess.run(
         [sys.executable, score, path],
         capture_output=True,
         text=True,
         env=os.environ | {"PYTHONPATH": ""},
     )
-    assert "right mode first: 1 of 1" in done.stdout and "one is claimed: 1 of 2" in done.stdout
+    assert "right mode named: 1 of 1" in done.stdout and "one is named: 1 of 2" in done.stdout
