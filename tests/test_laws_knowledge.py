@@ -257,14 +257,16 @@ MUTATIONS = [
         "law_drift",
         edit(
             f"{MODES}/fm06_architecture_changed/words.toml",
-            "Assign requires shapes",
-            "Assign wants shapes",
+            "says = 'Assign requires shapes",
+            "says = 'Assign wants shapes",
         ),
     ),
     (
         "law_drift",
         edit(
-            f"{MODES}/fm36_replica_group_resized/words.toml", "joining a group", "leaving a group"
+            f"{MODES}/fm36_replica_group_resized/words.toml",
+            "says = 'is joining a group",
+            "says = 'is leaving a group",
         ),
     ),
 ]

@@ -184,7 +184,7 @@ def a_folder_that_is_not_listed(root):
 MUTATIONS = [
     ("law_direction", adding("base/files.py", "from ..modes import failure_mode")),
     ("law_direction", adding("processes/pool.py", "def late():\n    from ..records import grid")),
-    ("law_direction", adding("triage/desk.py", "from ..rendering import sources")),
+    ("law_direction", adding("triage/widget.py", "from ..rendering import sources")),
     ("law_direction", adding("modes/failure_mode.py", "from .. import cli")),
     ("law_direction", adding("examiner/runs/process.py", "from ..report import serialize")),
     ("law_direction", adding("observer/main.py", "from ..examiner import recording")),

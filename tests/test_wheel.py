@@ -172,9 +172,7 @@ def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_pa
     assert poor.ask(empty, poor.python, "-m", "strategy_clinic", "triage", text=SYMPTOM).startswith(
         "fm15"
     )
-    with pytest.raises(
-        AssertionError, match="of an error in a file of wordings: no known wording"
-    ):
+    with pytest.raises(AssertionError, match="of an error in a file of wordings: no known wording"):
         require_all_wordings(poor, empty)
 
 

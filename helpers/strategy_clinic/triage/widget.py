@@ -10,7 +10,7 @@ PASTE = "Paste an error with its traceback, as much of it as you have, or say wh
 
 def box() -> tuple[Any, Any, Any]:
     """Shows a field for the error, a button, and the card of the answer, and returns these three widgets."""
-    import ipywidgets  # type: ignore[import-untyped]  # it has no types
+    import ipywidgets
 
     from ..panel.cards import show_widget
 
