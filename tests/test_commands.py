@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 
 import pytest
 from conftest import ROOT, changed
@@ -87,20 +88,94 @@ def test_rendering_twice_gives_the_same_bytes(project):
     assert rendered[0] == rendered[1]
 
 
+# A new mode
+
+
+def test_new_writes_the_folder_of_a_mode(project, capsys):
+    assert cli.main(["new", "fm98", "trial_mode"]) == 0
+    folder = project / "helpers" / "strategy_clinic" / "modes" / "fm98_trial_mode"
+    assert [path.name for path in sorted(folder.iterdir())] == ["page.py", "rule.py", "words.toml"]
+    assert "clinic render fm98" in capsys.readouterr().out
+    mode = registry.mode_by_id("fm98")
+    assert (mode.id, mode.slug) == ("fm98", "trial_mode")
+    assert tomllib.loads((folder / "words.toml").read_text())["wording"]
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (["new", "fm5", "trial_mode"], "'fm5' is not an id"),
+        (["new", "47", "trial_mode"], "'47' is not an id"),
+        (["new", "fm98", "Trial Mode"], "'Trial Mode' is not a slug"),
+        (["new", "fm98", "../trial"], "'../trial' is not a slug"),
+        (["new", "fm05", "trial_mode"], "there is 'fm05_untracked_variable'"),
+        (["new", "fm98", "untracked_variable"], "there is 'fm05_untracked_variable'"),
+    ],
+)
+def test_new_refuses_names_that_cannot_be_used(project, arguments, reason, capsys):
+    before = files_below(project / "helpers")
+    assert cli.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert reason in error and error.count("\n") == 1
+    assert files_below(project / "helpers") == before
+
+
+def files_below(folder) -> set:
+    return {path for path in folder.rglob("*") if "__pycache__" not in path.parts}
+
+
 @pytest.mark.slow
-def test_a_new_page_is_one_file(project):
-    """Rendering it also brings the README and the map in the first notebook up to date."""
-    modes = project / "helpers/strategy_clinic/modes"
-    first = (modes / "fm17_tpu_not_initialised/page.py").read_text()
-    second = first.replace('id="fm17"', 'id="fm98"').replace("# # FM17.", "# # FM98.")
-    second = second.replace('slug="tpu_not_initialised"', 'slug="trial_mode"')
-    (modes / "fm98_trial_mode").mkdir()
-    (modes / "fm98_trial_mode/page.py").write_text(second)
+def test_a_new_mode_is_one_folder_and_one_command(project):
+    """Rendering it also brings the table in the README and the map in the first notebook up to date."""
+    assert cli.main(["new", "fm98", "trial_mode"]) == 0
     assert any("fm98" in problem for problem in render.stale())
-    render.render_all(["fm98"])
+    assert cli.main(["render", "fm98"]) == 0
     assert render.stale() == []
     assert "fm98_trial_mode.ipynb" in (project / "README.md").read_text()
     assert "fm98_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
+
+
+# Errors and logging
+
+
+@pytest.mark.parametrize(
+    "error, sentence",
+    [
+        (TimeoutError(), "clinic: TimeoutError\n"),
+        (OSError("the socket is closed"), "clinic: the socket is closed\n"),
+        (ConnectionResetError(104, "Connection reset"), "clinic: Connection reset\n"),
+        (FileNotFoundError(2, "No such file", "a.txt"), "clinic: No such file: 'a.txt'\n"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_of_the_system_is_one_sentence(error, sentence, monkeypatch, capsys):
+    def fail(options):
+        raise error
+
+    monkeypatch.setitem(cli.COMMANDS, "atlas", ("fails", fail, cli.COMMANDS["atlas"][2]))
+    assert cli.main(["atlas", "page.html"]) == 2
+    assert capsys.readouterr().err == sentence
+
+
+def test_a_program_error_is_not_hidden(monkeypatch):
+    def fail(options):
+        raise ModuleNotFoundError("No module named 'nowhere'", name="nowhere")
+
+    monkeypatch.setitem(cli.COMMANDS, "atlas", ("fails", fail, cli.COMMANDS["atlas"][2]))
+    with pytest.raises(ModuleNotFoundError, match="nowhere"):
+        cli.main(["atlas", "page.html"])
+
+
+@pytest.mark.parametrize("option, logged", [([], False), (["-v"], True), (["--verbose"], True)])
+def test_nothing_is_logged_without_verbose(option, logged):
+    command = [sys.executable, "-m", "strategy_clinic", "triage", *option]
+    done = subprocess.run(command, input="no error", cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert ("strategy_clinic.cli: version " in done.stderr) is logged
+    assert logged or done.stderr == ""
+
+
+# Edits in Jupyter
 
 
 def test_pull_brings_back_what_was_rendered(project):

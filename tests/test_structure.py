@@ -10,6 +10,7 @@ from pathlib import Path
 from conftest import ROOT
 from law import all_tests_of
 from strategy_clinic.base import files
+from strategy_clinic.rendering import new_mode
 
 # A folder may import itself and the folders above it. Modules in no folder are entry points: they may import all folders.
 FOLDERS = [
@@ -151,6 +152,12 @@ def law_purpose() -> list[str]:
     return problems + [f"{path.name} does not say what it contains" for path in silent + without]
 
 
+def law_finished() -> list[str]:
+    """No folder of a mode has a TODO that `clinic new` wrote."""
+    paths = (files.package() / "modes").glob("fm*/*.*")
+    return [f"{path.parent.name}/{path.name}" for path in paths if "TODO" in path.read_text()]
+
+
 # Mutations
 
 
@@ -181,7 +188,12 @@ def a_folder_that_is_not_listed(root):
     (root / "helpers" / "strategy_clinic" / "misc" / "__init__.py").write_text('"""Whatever."""\n')
 
 
+def a_new_mode(root):
+    new_mode.write_mode("fm98", "trial_mode")
+
+
 MUTATIONS = [
+    ("law_finished", a_new_mode),
     ("law_direction", adding("base/files.py", "from ..modes import failure_mode")),
     ("law_direction", adding("processes/pool.py", "def late():\n    from ..records import grid")),
     ("law_direction", adding("triage/widget.py", "from ..rendering import sources")),

@@ -1,5 +1,6 @@
 """The names that a notebook imports. A module is imported when one of its names is first used, so this costs nothing."""
 
+import logging
 import sys
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,8 @@ if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Pyt
     raise UserError(
         f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
     )
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program asks
 
 __all__ = list(public_api.NAMES)
 

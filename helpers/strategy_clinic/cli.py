@@ -13,6 +13,8 @@ from .base import project
 from .base.errors import UserError
 from .setups import parameters, tpu
 
+logger = logging.getLogger(__name__)
+
 
 class Parser(argparse.ArgumentParser):
     """argparse without abbreviations and usage blocks: one sentence says what is wrong and what is valid."""
@@ -28,7 +30,7 @@ class Parser(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
-        names = [name for action in self._actions for name in action.option_strings]  # noqa: SLF001 - no public list
+        names = [name for action in self._actions for name in action.option_strings]
         options = ", ".join(name for name in names if name.startswith("--"))
         raise UserError(f"{message}; options of {self.prog!r}: {options}.")
 
@@ -209,6 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.verbose:
             logging.basicConfig(format="%(name)s: %(message)s")
             logging.getLogger(__package__).setLevel(logging.DEBUG)
+            logger.info("version %s, %s", project.project()["version"], sys.executable)
         return int(options.action(options))
     except UserError as error:
         return failed(str(error))

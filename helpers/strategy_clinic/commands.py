@@ -1,56 +1,59 @@
-"""What each command does. A room is entered when its command is given, so a quick one does not wait for a slow one's."""
+"""The functions of the commands; each imports its modules when it runs, so that quick commands start quickly."""
 
 import os
 import sys
 import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from .base import files, project
 from .base.errors import UserError, choose
 from .setups import parameters, strategies, tpu
 
 
-def every(given: list, valid) -> list:
-    """The word all stands for every value."""
+def expand(given: list[Any], valid: Iterable[Any]) -> list[Any]:
+    """Returns all valid values for the word `all`, and other values as they are."""
     return list(valid) if given == ["all"] else given
 
 
-def generations(options) -> list[int]:
+def generations(options: Namespace) -> list[int]:
     return [choose("keras", keras, parameters.choices()["keras"]) for keras in options.keras]
 
 
-def chosen_modes(options) -> list:
+def chosen_modes(options: Namespace) -> list[Any]:
     from .rendering import mode_notebooks
 
-    chosen = mode_notebooks.mode_notebooks(options.modes or ["all"])
-    return [(each.mode, each.path) for each in chosen]
+    notebooks = mode_notebooks.mode_notebooks(options.modes or ["all"])
+    return [(notebook.mode, notebook.path) for notebook in notebooks]
 
 
-def run_notebooks(options) -> int:
+def run_notebooks(options: Namespace) -> int:
     from .records import grid
 
     valid = parameters.choices()
-    names = every(options.strategy or ["mirrored"], valid["strategy"])
-    counts = every(options.devices or usual_counts(names), valid["devices"])
-    kept_as = every(options.save_format or ["keras"], valid["save_format"])
-    chosen, skipped = parameters.combinations(names, counts, kept_as, options.keras)
+    names = expand(options.strategy or ["mirrored"], valid["strategy"])
+    counts = expand(options.devices or usual_counts(names), valid["devices"])
+    formats = expand(options.save_format or ["keras"], valid["save_format"])
+    setups, skipped = parameters.combinations(names, counts, formats, options.keras)
     for reason in skipped:
         print(f"skipped: {reason}")
-    address, many = options.scheduler, options.jobs
-    pool = grid.cluster(address) if address else ThreadPoolExecutor(many)
+    address = options.scheduler
+    pool = grid.cluster(address) if address else ThreadPoolExecutor(options.jobs)
     seconds = options.limit or grid.RUN_LIMIT
-    agreed = grid.run_grid(options.modes, chosen, options.output, pool, seconds, options.again)
+    agreed = grid.run_grid(options.modes, setups, options.output, pool, seconds, options.again)
     return 0 if agreed else 1
 
 
 def usual_counts(names: list[str]) -> list[int]:
-    """Without --devices each strategy gets two devices, or the one count it has."""
+    """Returns two devices for each strategy, or the only number that it supports."""
     rows = [strategies.TABLE[choose("strategy", name, strategies.TABLE)] for name in names]
     return sorted({2 if 2 in row.counts else row.counts[0] for row in rows})
 
 
-def new_mode(options) -> int:
+def new_mode(options: Namespace) -> int:
     from .rendering import new_mode
 
     require_clone("A new mode")
@@ -58,7 +61,7 @@ def new_mode(options) -> int:
     return 0
 
 
-def render_notebooks(options) -> int:
+def render_notebooks(options: Namespace) -> int:
     from .rendering import render, sources
 
     require_clone("Rendering")
@@ -73,13 +76,13 @@ def render_notebooks(options) -> int:
     return 1 if problems else 0
 
 
-def require_clone(what: str):
+def require_clone(what: str) -> None:
     if not files.is_clone():
         address = f"https://github.com/{project.setting()['repository']}"
         raise UserError(f"{what} needs a clone of the repository; run: git clone {address}")
 
 
-def record_verdicts(options) -> int:
+def record_verdicts(options: Namespace) -> int:
     from .records import compare, version_records
 
     chosen = chosen_modes(options)
@@ -91,43 +94,46 @@ def record_verdicts(options) -> int:
     return 0
 
 
-def check_runtime(options) -> int:
-    """Every verdict against the nearest version that is recorded, and first of all what is news; then the stored outputs."""
+def check_runtime(options: Namespace) -> int:
+    """Compares every verdict with the nearest recorded version, prints what is new first, and then compares stored outputs."""
     from .records import compare, junit
 
-    chosen, wanted = chosen_modes(options), generations(options)
+    chosen = chosen_modes(options)
     junit.require_place(options.junit)
-    found = {
-        keras: compare.compare(chosen, keras, options.jobs, save=options.save) for keras in wanted
+    compared = {
+        keras: compare.compare(chosen, keras, options.jobs, save=options.save)
+        for keras in generations(options)
     }
-    every = [each for listed in found.values() for each in listed]
-    print("\n".join(compare.news(every) or ["no news: every verdict is as recorded"]), flush=True)
+    verdicts = [verdict for of_keras in compared.values() for verdict in of_keras]
+    news = compare.news(verdicts) or ["no news: every verdict is as recorded"]
+    print("\n".join(news), flush=True)
     outputs = nbval([path for _, path in chosen] if options.modes else [files.notebooks()])
-    as_stored = compare.without_known(outputs)
-    problems = [each.problem for each in every if each.problem]
-    problems += [] if as_stored else ["stored outputs differ: see above what nbval says"]
+    problems = [verdict.problem for verdict in verdicts if verdict.problem]
+    if not compare.without_known(outputs):
+        problems.append("stored outputs differ: see above what nbval says")
     if options.junit:
         suites = [
-            junit.suite(f"verdicts-keras{k}", [each.case() for each in found[k]]) for k in found
+            junit.suite(f"verdicts-keras{keras}", [verdict.case() for verdict in of_keras])
+            for keras, of_keras in compared.items()
         ]
         junit.write_suites(options.junit, [*outputs, *suites])
     print("\n".join(problems) or "every output and every verdict is as stored")
     return 1 if problems else 0
 
 
-def nbval(paths: list[Path]) -> list:
-    """Strict nbval as anybody would run it, except that pytest, too, starts from what is imported already."""
+def nbval(paths: list[Path]) -> list[Any]:
+    """Runs strict nbval on notebooks and returns the suites of its report."""
     from .records import junit
 
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "outputs.xml"
-        asked = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
-        asked += ["-p", "no:cacheprovider"]  # which would leave a folder where the notebooks are
-        pytest([*asked, *map(str, paths)])
+        options = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
+        options += ["-p", "no:cacheprovider"]  # its folder would lie beside the notebooks
+        pytest([*options, *map(str, paths)])
         return junit.read_suites(report)
 
 
-def pytest(arguments: list[str]):
+def pytest(arguments: list[str]) -> None:
     from .processes import forkserver_client, request_reply
 
     environment = dict(os.environ)
@@ -140,7 +146,7 @@ def pytest(arguments: list[str]):
         request_reply.put_down(process)
 
 
-def draw_atlas(options) -> int:
+def draw_atlas(options: Namespace) -> int:
     from .records import atlas
 
     atlas.write_atlas(options.page)
@@ -165,43 +171,45 @@ def examine_program(options) -> int:
     return desk.examine_words(tuple(words), options)
 
 
-def compile_steps(options) -> int:
+def compile_steps(options: Namespace) -> int:
     from .compiler import programs
 
-    names = every(options.tpu or [programs.USUAL], tpu.TPUS)
+    names = expand(options.tpu or [programs.USUAL], tpu.TPUS)
     for keras in generations(options):
         programs.compile_modes(chosen_modes(options), names, keras)
     return 0
 
 
-def lay_out_notebooks(options) -> int:
+def lay_out_notebooks(options: Namespace) -> int:
     from .rendering import mode_notebooks
 
     mode_notebooks.copy_notebooks(options.folder)
     return 0
 
 
-def hand_out(options) -> int:
+def hand_out(options: Namespace) -> int:
     from .workshop import handout
 
     handout.write_handout(options.folder, options.modes or ["all"])
     return 0
 
 
-def grade_folder(options) -> int:
-    """Reports are written anew with every grade, so whatever stops the command leaves those that were finished."""
+def grade_folder(options: Namespace) -> int:
+    """Grades exercises. Reports are rewritten after every grade, so a command that is stopped leaves the finished ones."""
     from .records import junit
     from .workshop import grade
 
     wanted = {grade.write_grades: options.json, grade.write_junit: options.junit}
-    places = {write: path for write, path in wanted.items() if path}
-    for path in places.values():
+    reports: dict[Callable[..., None], Path] = {
+        write: path for write, path in wanted.items() if path
+    }
+    for path in reports.values():
         junit.require_place(path)
 
-    def keep(grades):
-        for write, path in places.items():
+    def write_reports(grades: list[Any]) -> None:
+        for write, path in reports.items():
             write(path, grades)
 
     seconds = options.limit or grade.EXERCISE_LIMIT
-    grades = grade.grade(options.folder, options.jobs, seconds, keep)
-    return 0 if all(each.result == "green" for each in grades) else 1
+    grades = grade.grade(options.folder, options.jobs, seconds, write_reports)
+    return 0 if all(graded.result == "green" for graded in grades) else 1
