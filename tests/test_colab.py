@@ -79,13 +79,13 @@ sys.modules.update(dict.fromkeys({absent}))
 shell = InteractiveShell.instance()
 shell.colors = "NoColor"
 if shell.run_cell(sys.stdin.read()).success:
-    import helpers, helpers.panel, strategy_clinic.experiments.workers
-    print(os.path.dirname(helpers.__file__))
+    import strategy_clinic, strategy_clinic.panel, strategy_clinic.experiments.workers
+    print(os.path.dirname(strategy_clinic.__file__))
 """
 
 
 def run(environment, cwd, before="", absent=(*ABSENT, "jupyter_client.provisioning")) -> list[str]:
-    """What the set-up cell says, line by line; last, where the helpers came from, if they came."""
+    """Returns the lines that the set-up cell prints, and last the folder of the package, if it was imported."""
     script = SHELL.format(absent=list(absent), before=before)
     done = subprocess.run(
         [str(Path(environment["PATH"].split(":")[0]) / "python"), "-W", "ignore", "-c", script],
@@ -107,7 +107,7 @@ def run(environment, cwd, before="", absent=(*ABSENT, "jupyter_client.provisioni
 def test_a_fresh_runtime_gets_the_clinic_at_the_tag_and_nothing_else(fresh):
     environment, content, said = fresh
     site = site_of(content.parent)
-    assert said == [str(site / "helpers")]
+    assert said == [str(site / "strategy_clinic")]
     assert [each.name for each in metadata.distributions(path=[str(site)])] == ["strategy-clinic"]
     source = json.loads(next(site.glob("strategy_clinic-*/direct_url.json")).read_text())
     assert source["vcs_info"]["requested_revision"] == TAG and source["url"] == ADDRESS
@@ -121,7 +121,7 @@ def test_a_second_notebook_uses_what_the_first_has_installed(fresh):
 
 
 def test_in_a_clone_nothing_is_installed(bare, tmp_path):
-    assert run(bare, ROOT / "notebooks") == [str(ROOT / "helpers")]
+    assert run(bare, ROOT / "notebooks") == [str(ROOT / "helpers" / "strategy_clinic")]
     assert [each.name for each in site_of(tmp_path).iterdir()] == ["furnished.pth"]
 
 
@@ -167,7 +167,7 @@ m.version = lambda name: "2.15.1" if name == "tensorflow" else real(name)
 def test_an_old_image_is_told_so_and_goes_on(bare):
     lines = run(bare, ROOT / "notebooks", before=OLD)
     assert len(lines) == 2 and lines[0].startswith("Here is tensorflow 2.15.1, and tested is <2.22")
-    assert lines[1].endswith("helpers")
+    assert lines[1].endswith("strategy_clinic")
 
 
 def test_an_old_python(bare):
@@ -179,8 +179,9 @@ def test_an_old_python(bare):
     assert lines == [
         "Strategy Clinic needs Python 3.11 or newer, and this is 3.10.12: choose a newer one."
     ]
-    for name in ("__init__", "base/__init__", "base/words", "base/refusals"):
-        ast.parse((ROOT / "helpers" / f"{name}.py").read_text(), feature_version=(3, 8))
+    package = ROOT / "helpers" / "strategy_clinic"
+    for name in ("__init__", "base/__init__", "base/public_api", "base/errors"):
+        ast.parse((package / f"{name}.py").read_text(), feature_version=(3, 8))
 
 
 def test_a_tpu_without_tensorflow(bare):

@@ -1,4 +1,4 @@
-"""Versions are those of what is imported, whatever the distribution is called that brought it."""
+"""The version of a package is that of the module that is imported, whatever its distribution is called."""
 
 import subprocess
 import sys
@@ -15,9 +15,9 @@ ASKED = """
 import sys
 sys.path[:0] = {places!r}
 from strategy_clinic.base.package_versions import version_of
-from helpers.switches import hosts, runtime
+from strategy_clinic.setups import environment_check, runtime
 print(version_of("tensorflow"), runtime.versions()["tensorflow"], version_of("a_package_of_nobody"))
-print([each for each in hosts.about_packages() if each.split()[2] == "tensorflow"])
+print([each for each in environment_check.about_packages() if each.split()[2] == "tensorflow"])
 """
 
 
@@ -41,7 +41,7 @@ def test_any_build_of_tensorflow_has_its_version(tmp_path, distribution, version
     """An interpreter that sees the stand-in and the clinic, and none of this environment's packages."""
     stand_in(tmp_path, distribution, version)
     (tmp_path / "packaging").symlink_to(Path(packaging.__file__).parent)
-    asked = ASKED.format(places=[str(tmp_path), str(ROOT)])
+    asked = ASKED.format(places=[str(tmp_path), str(ROOT / "helpers")])
     ended = subprocess.run(
         [sys.executable, "-I", "-S", "-c", asked], capture_output=True, text=True
     )

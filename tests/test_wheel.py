@@ -20,12 +20,13 @@ from strategy_clinic.triage.wording_index import WordingIndex
 
 pytestmark = pytest.mark.slow
 
+PROJECT = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")
 # In no symptom that a MODE declares, so only a file of wordings leads from here to the mode.
 ERROR = "ValueError: `logical_core_id` to assign must be lower then total number of logical devices"
 # A symptom of a MODE, for what needs any error at all.
 SYMPTOM = 'RuntimeError("merge_call called while defining a new graph or a tf.function")'
-TELL = "import helpers, sys\n\nprint(sys.executable, helpers.__file__)"
+TELL = "import strategy_clinic, sys\n\nprint(sys.executable, strategy_clinic.__file__)"
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def link_packages(own: Path):
 
     Left out, too, is the grammar that `strategy_clinic.base.lean` spares our commands; papermill and pytest start sooner without.
     """
-    left = ("strategy_clinic", "helpers", "rfc3987_syntax")
+    left = ("strategy_clinic", "_strategy_clinic", "rfc3987_syntax")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         kept = path.suffix != ".pth" and not path.name.startswith(left)
         if kept and not (own / path.name).exists():
@@ -103,13 +104,6 @@ def empty(tmp_path) -> Path:
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture
-def strangers(empty) -> Path:
-    """A folder of somebody whose own module is called helpers."""
-    (empty / "helpers.py").write_text("print('a stranger')\n")
-    return empty
 
 
 # What lies in it
@@ -135,16 +129,23 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 def test_the_wheel_holds_the_package_and_the_notebooks_and_nothing_else(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    beside = kept_here("notebooks", "README.md", "pyproject.toml", "requirements.lock")
-    shipped = {f"helpers/shipped/{name}" for name in beside}
-    assert names == kept_here("helpers", "strategy_clinic.py") | shipped
+    beside = kept_here("notebooks", "README.md", *PROJECT)
+    shipped = {f"strategy_clinic/shipped/{name}" for name in beside}
+    assert names == {name.removeprefix("helpers/") for name in kept_here("helpers")} | shipped
+
+
+def test_an_editable_installation_copies_nothing(tmp_path):
+    """Else its copies would be older than the repository, in a folder that Python takes for the package."""
+    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", tmp_path]
+    subprocess.run([*install, "--editable", ROOT], check=True)
+    assert not (tmp_path / "strategy_clinic").exists()
+    assert (tmp_path / "_strategy_clinic.pth").read_text().strip() == str(ROOT / "helpers")
 
 
 def test_what_runs_is_what_was_installed(installed, empty):
-    told = "import helpers, strategy_clinic; print(helpers.__file__, *strategy_clinic.__path__)"
-    package, other = installed.ask(empty, installed.python, "-c", told).split()
+    code = "import strategy_clinic; print(strategy_clinic.__file__)"
+    package = installed.ask(empty, installed.python, "-c", code).strip()
     assert Path(package).is_relative_to(installed.python.parents[1])
-    assert Path(other) == Path(package).parent
 
 
 # Triage
@@ -232,17 +233,17 @@ def test_what_needs_a_clone_says_so(installed, empty):
     assert "needs a clone of the repository; run: git clone https://" in done.stderr
 
 
-def test_pytest_finds_the_fixture(installed, strangers):
-    """By its entry point, under the name that no module of theirs has."""
-    said = installed.ask(strangers, installed.python, "-m", "pytest", "-q", "--fixtures")
-    assert re.search(r"^examine .*\n +Examines a program", said, re.M)
+def test_pytest_finds_the_fixture(installed, empty):
+    """By its entry point, in every session: so no fixture of a project may have its name."""
+    said = installed.ask(empty, installed.python, "-m", "pytest", "-q", "--fixtures")
+    assert re.search(r"^clinic_examine .*\n +Examines a program", said, re.M)
 
 
 # Notebooks to work in
 
 
 def test_notebooks_are_laid_out_and_work_in_them_is_kept(wheel, installed, empty):
-    own = packed(wheel, "helpers/shipped/notebooks/")
+    own = packed(wheel, "strategy_clinic/shipped/notebooks/")
     own = {name: text for name, text in own.items() if name.endswith(".ipynb")}
     said = installed.clinic(empty, "notebooks", "here")
     assert f"{len(own)} notebooks in here, {len(own)} of them new" in said and "left" not in said
@@ -255,45 +256,30 @@ def test_notebooks_are_laid_out_and_work_in_them_is_kept(wheel, installed, empty
     assert f"left as they are: {edited.name}\n" in said and edited.read_text() == "mine"
 
 
+def without_pages(package: dict[str, bytes]) -> dict[str, bytes]:
+    """Leaves out the sources of the pages, of which a handout has the declarations only."""
+    pages = re.compile(r"pages/|modes/\w+/page\.py")
+    return {name: text for name, text in package.items() if not pages.match(name)}
+
+
 def test_a_handout_is_whole(wheel, installed, empty):
     """What lies in it needs neither the wheel nor the repository."""
     installed.clinic(empty, "handout", "OUT", "fm01")
-    own = packed(wheel, "helpers/")
+    own = packed(wheel, "strategy_clinic/")
     shipped = {name: own.pop(name) for name in list(own) if name.startswith("shipped/")}
-    assert files_in(empty / "OUT" / "helpers") == own
-    for name in ("pyproject.toml", "requirements.lock"):
+    handed_out = files_in(empty / "OUT" / "helpers" / "strategy_clinic")
+    assert without_pages(handed_out) == without_pages(own)
+    for name in PROJECT:
         assert (empty / "OUT" / name).read_bytes() == shipped[f"shipped/{name}"]
-    told = "import strategy_clinic; print(strategy_clinic.__file__)"
-    said = installed.ask(empty / "OUT", installed.python, "-c", told)
-    assert said.strip() == str(empty / "OUT" / "helpers" / "__init__.py")
-    require_all_wordings(installed, empty / "OUT")
+    environment = installed.environment | {"PYTHONPATH": str(empty / "OUT" / "helpers")}
+    copy = Clinic(installed.python, environment)
+    said = copy.ask(
+        empty, copy.python, "-c", "import strategy_clinic; print(strategy_clinic.__file__)"
+    )
+    assert Path(said.strip()).is_relative_to(empty / "OUT")
+    require_all_wordings(copy, empty / "OUT")
 
 
-# Beside a stranger of the same name
-
-
-def test_the_extension_has_two_names(installed, empty):
+def test_the_package_is_an_extension_of_ipython(installed, empty):
     said = installed.shell(empty, "%load_ext strategy_clinic", f"raise {SYMPTOM}")
     assert said.count("fm15 accumulation_under_strategy: ") == 1
-
-
-def test_the_extension_beside_a_stranger(installed, strangers):
-    """Theirs is found first by its name; ours has another one."""
-    raised = f"raise {SYMPTOM}"
-    said = installed.shell(strangers, "%load_ext strategy_clinic", raised, "import strategy_clinic")
-    assert said.count("fm15 accumulation_under_strategy: ") == 1 and "a stranger" in said
-    said = installed.shell(strangers, "%load_ext strategy_clinic", raised)
-    assert "is not an IPython extension" in said and "fm15" not in said
-
-
-def test_the_command_beside_a_stranger(installed, strangers):
-    path = telling(ROOT / "notebooks" / "fm01_host_read_in_replica.ipynb", strangers)
-    assert "as declared" in installed.clinic(strangers, "run", path.name, "-o", "out")
-    require_own(installed, next(strangers.glob("out/*.ipynb")))
-    assert installed.clinic(strangers, "triage", text=ERROR).startswith("fm18 ")
-
-
-def test_notebooks_are_not_laid_out_beside_a_stranger(installed, strangers):
-    done = installed.run(strangers, installed.python.with_name("clinic"), "notebooks", ".")
-    assert done.returncode == 2 and "'helpers.py' has the name" in done.stderr
-    assert [each.name for each in strangers.iterdir()] == ["helpers.py"]

@@ -18,7 +18,7 @@ from ..modes import registry
 from ..rendering import render, sources
 from ..rendering.mode_notebooks import START, mode_notebooks
 
-COPIED = ("pyproject.toml", "requirements.lock")
+COPIED = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 # A page holds its exercise's solution; of each, the package gets only the declaration.
 EXCLUDED = shutil.ignore_patterns("__pycache__", ".*", "shipped", "page.py", "pages")
 SOLUTIONS = "solutions"
@@ -35,7 +35,7 @@ README = """# Strategy Clinic: the notebooks of a workshop
 
 ```
 python3 -m venv .venv                                       # Python 3.11 to 3.13
-.venv/bin/pip install -c requirements.lock -e .
+.venv/bin/pip install -c requirements.lock -e '.[notebooks]'
 .venv/bin/python -m strategy_clinic.processes.kernels               # kernels that start in a fraction of a second
 .venv/bin/jupyter lab notebooks
 ```
