@@ -4,20 +4,20 @@ BIN := .venv/bin
 OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
 # A file is one worker's, and files are taken in their order: what takes long is not left for the end.
-SIDE_BY_SIDE := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK := -m "not slow" --durations 10 tests
-CODE := helpers tests tools
+CODE := helpers tests tools hatch_build.py
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
 lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
 test: lint types
-	$(SIDE_BY_SIDE) --durations 10 --nbval tests notebooks
+	$(BIN)/$(SIDE_BY_SIDE) --durations 10 --nbval tests notebooks
 
 # An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
 quick: lint types
-	$(SIDE_BY_SIDE) $(QUICK)
+	$(BIN)/$(SIDE_BY_SIDE) $(QUICK)
 
 lint: .venv/test
 	$(BIN)/ruff check $(CODE)
@@ -28,7 +28,7 @@ types: .venv/test
 
 # The quick tests on another Python, such as quick-3.13, in an environment for that Python alone.
 quick-%: .venv-%/test
-	.venv-$*/bin/$(notdir $(SIDE_BY_SIDE)) $(QUICK)
+	.venv-$*/bin/$(SIDE_BY_SIDE) $(QUICK)
 
 .venv-%/test: $(PINS)
 	test -x .venv-$*/bin/python || PYENV_VERSION=$* python$* -m venv .venv-$*
