@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="session")
 def started():
     """What the first cell of every notebook does: Keras 3, and the CPU split before TensorFlow is up."""
-    parameters.enter(parameters.Setup("default", 1))
+    parameters.prepare_kernel(parameters.Setup("default", 1))
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import tempfile
 
 import pytest
+from sessions import verdicts
 from strategy_clinic import Proof, Setup, experiment
-from strategy_clinic.experiments.verdicts import verdicts
-from strategy_clinic.setups import formats
+from strategy_clinic.setups import formats, runtime
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -94,7 +94,9 @@ def optimizer_returns_unbuilt(setup):
     return Proof("the optimizer has taken one step", [int(loaded.optimizer.iterations)], [1])
 
 
-SETUPS = [Setup("default", 1, row.name, keras) for row in formats.ROWS for keras in row.generations]
+SETUPS = [
+    Setup("default", 1, row.name, keras) for row in formats.ROWS for keras in runtime.GENERATIONS
+]
 
 
 def test_weights_return_in_every_format():

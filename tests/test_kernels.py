@@ -58,8 +58,9 @@ def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
 
 
 ENTER = """
-    from strategy_clinic.setups.parameters import Setup, enter
-    setup = enter(Setup("mirrored", {devices}, keras={keras}))
+    from strategy_clinic.setups.parameters import Setup, prepare_kernel
+    setup = Setup("mirrored", {devices}, keras={keras})
+    prepare_kernel(setup)
     from strategy_clinic import build_strategy
     import tensorflow as tf
     print(build_strategy(setup).num_replicas_in_sync, tf.keras.Model.__module__.split(".")[0])

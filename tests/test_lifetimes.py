@@ -60,16 +60,16 @@ SIDES = [
 def test_each_side_of_a_change(keras, version, symptoms, expects, side):
     keras(version)
     made = declared(*symptoms)
-    assert (made.expects(SETUP), made.side(SETUP)) == (expects, side)
+    assert (made.expects(SETUP), made.version_note(SETUP)) == (expects, side)
 
 
 def test_a_claim_has_one_verdict_in_each_version(keras):
     keras("3.15")
     (claim,) = declared().claims_here()
-    assert claim.told(3) == "half on Keras 3, true on Keras 2 until keras 3.16"
+    assert claim.in_words(3) == "half on Keras 3, true on Keras 2 until keras 3.16"
     keras("3.16")
     (claim,) = declared().claims_here()
-    assert claim.told(3) == "true since keras 3.16"
+    assert claim.in_words(3) == "true since keras 3.16"
     failure_mode.check_words(declared(OLD, NEW))
 
 

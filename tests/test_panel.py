@@ -2,9 +2,9 @@
 
 import jinja2
 import pytest
-from conftest import ROOT
+from sessions import MODE, Session
 from strategy_clinic import Setup
-from strategy_clinic.base import outcomes, templates
+from strategy_clinic.base import files, outcomes, templates
 from strategy_clinic.experiments.checks import SilentFailure
 from strategy_clinic.experiments.verdicts import Verdict
 from strategy_clinic.panel import cards, figures, widgets
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 @pytest.fixture(scope="module")
 def fm25():
     """The notebook's own experiments, from its source up to the panel, run outside Jupyter."""
-    path = ROOT / "notebooks" / "sources" / "fm25_load_outside_scope.py"
+    path = files.page_source("fm25_load_outside_scope")
     source = path.read_text().split("# ## Switch and run")[0]
     names = {"__name__": "fm25", "__file__": str(path)}
     exec(compile(source, str(path), "exec"), names)
@@ -25,7 +25,14 @@ def fm25():
 
 @pytest.fixture
 def made(fm25):
-    return widgets.Panel(fm25["MODE"], fm25["broken"], fm25["fixed"], Setup())
+    return panel_of(fm25["session"], fm25["broken"], fm25["fixed"])
+
+
+def panel_of(session, broken, fixed):
+    both = {"broken": broken, "fixed": fixed}
+    return widgets.Panel(
+        session.mode, Setup(), lambda setup: session.run(both, [setup], again=True)
+    )
 
 
 def click(made, **choices):
@@ -130,11 +137,11 @@ def brightness(colour: str) -> float:
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear))
 
 
-def test_a_failing_experiment_ends_in_a_card(fm25):
+def test_a_failing_experiment_ends_in_a_card():
     def unlucky(setup):
         raise SilentFailure("boom")
 
     unlucky.body, unlucky.__name__ = unlucky, "unlucky"
-    made = widgets.Panel(fm25["MODE"], unlucky, unlucky, Setup())
+    made = panel_of(Session(MODE, Setup()), unlucky, unlucky)
     made.button.click()
     assert "boom" in made.card.value and not made.button.disabled

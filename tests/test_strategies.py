@@ -12,16 +12,17 @@ import time
 from pathlib import Path
 
 import pytest
+from sessions import verdicts
 from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
 from strategy_clinic.base.errors import Unavailable
-from strategy_clinic.experiments import verdicts, workers
+from strategy_clinic.experiments import workers
 from strategy_clinic.experiments.extract_source import cells_like
 from strategy_clinic.processes import forkserver_client
 from strategy_clinic.setups import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
-ROOT = Path(workers.__file__).parents[1]
+ROOT = Path(workers.__file__).parents[2]
 HERE = [row for row in strategies.ROWS if not row.tasks and not row.missing()]
 CLUSTERS = [row for row in strategies.ROWS if row.tasks]
 
@@ -151,7 +152,7 @@ def test_where_tasks_listen_is_given_to_nobody_else(monkeypatch):
 @pytest.mark.parametrize("row", CLUSTERS, ids=lambda row: row.name)
 def test_rows_with_processes_of_their_own(row):
     setup = Setup(row.name, 2)
-    assert workers.place(setup) == (row.name, 2, 3)
+    assert workers.place_of(setup) == (row.name, 2, 3)
     assert trains(setup).holds
 
 
@@ -161,7 +162,7 @@ def test_two_workers_are_two_replicas():
 
 def test_the_other_keras_runs_beside_this_one():
     setups = [Setup("default", 1, keras=keras) for keras in (2, 3)]
-    found = verdicts.verdicts({"generation": names_keras}, setups)
+    found = verdicts({"generation": names_keras}, setups)
     assert [each.outcome for each in found] == ["works", "works"]
 
 
@@ -171,13 +172,13 @@ def test_an_error_comes_back_by_name_and_words():
 
 
 def test_a_dying_worker_is_a_verdict(monkeypatch):
-    found = verdicts.verdicts({"broken": dies}, [Setup("multi_worker", 2)])
+    found = verdicts({"broken": dies}, [Setup("multi_worker", 2)])
     assert found[0].outcome == "crashes" and "status 7" in found[0].says
 
 
 def test_a_hanging_worker_is_a_verdict_and_leaves_nothing_behind(monkeypatch):
     monkeypatch.setattr(workers, "SECONDS", 8)
-    found = verdicts.verdicts({"broken": sleeps}, [Setup("multi_worker", 2)])
+    found = verdicts({"broken": sleeps}, [Setup("multi_worker", 2)])
     assert found[0].outcome == "hangs" and "8 seconds" in found[0].says
     assert children_of(os.getpid()) == []
 
@@ -233,15 +234,18 @@ def test_what_is_unavailable_has_a_reason_and_needs_it(row):
     with pytest.raises(Unavailable, match=row.name):
         build_strategy(setup)
     assert len(row.missing().split()) > 5
-    script = f"from helpers.switches import runtime, strategies; runtime.start_tensorflow(); strategies.{row.build.__name__}(8)"
-    built = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, timeout=120
+    script = (
+        "from strategy_clinic.setups import runtime, strategies; runtime.start_tensorflow(); "
+        f"print('ready'); strategies.{row.build.__name__}(8)"
     )
-    assert built.returncode != 0
+    built = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert built.stdout == "ready\n" and built.returncode != 0
 
 
 def test_an_unavailable_verdict_carries_its_reason():
-    found = verdicts.verdicts({"broken": sums_over_replicas}, [Setup("tpu", 8)])
+    found = verdicts({"broken": sums_over_replicas}, [Setup("tpu", 8)])
     assert found[0].outcome == "unavailable" and "tpu is unavailable" in found[0].says
 
 
@@ -257,7 +261,7 @@ cell(first.replace("x * FACTOR", "x + x"))
 cell("unrelated = open")
 cell(first)
 cell("FACTOR = 3")
-cell("from strategy_clinic.experiments.extract_source import definitions; print(definitions([run]))")
+cell("from strategy_clinic.experiments.extract_source import source_of; print(source_of([run]))")
 """
 
 

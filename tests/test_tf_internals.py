@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.fixture(scope="module")
 def started():
     """What the first cell of every notebook does."""
-    parameters.enter(parameters.Setup("default", 1))
+    parameters.prepare_kernel(parameters.Setup("default", 1))
 
 
 def with_tensorflow(test):

@@ -1,9 +1,9 @@
 """TPUStrategy without a TPU: what its own class traces gives, run on CPU devices, the numbers that other strategies give."""
 
 import pytest
+from sessions import verdicts
 from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
 from strategy_clinic.base.errors import Unavailable, UserError
-from strategy_clinic.experiments import verdicts
 from strategy_clinic.experiments.checks import variable_of
 from strategy_clinic.setups import tpu
 
@@ -80,7 +80,7 @@ def trains_as_one_device(setup):
 def test_five_steps_are_those_of_one_device_and_of_mirrored(keras):
     """Sums of gradients (CrossReplicaSum) and, on Keras 3, of an integer counter (AllToAll) pass between the replicas."""
     setups = [MIRRORED.but(keras=keras), EMULATED.but(keras=keras)]
-    found = verdicts.verdicts({"trains": trains_as_one_device}, setups)
+    found = verdicts({"trains": trains_as_one_device}, setups)
     assert [(each.outcome, each.evidence, each.error) for each in found] == [
         ("works", "executed", ""),
         ("works", "emulated", ""),
@@ -155,7 +155,7 @@ def test_what_the_class_refuses_is_refused_and_called_traced():
     def eager(setup):
         build_strategy(setup).run(lambda: 1.0)
 
-    found = verdicts.verdicts({"broken": eager}, [EMULATED])[0]
+    found = verdicts({"broken": eager}, [EMULATED])[0]
     assert (found.outcome, found.error) == ("raises", "NotImplementedError")
     assert found.evidence == "traced" and "pure eager execution" in found.says
 

@@ -1,28 +1,16 @@
 """What a mode accepts and what it refuses, on experiments of three lines."""
 
 import pytest
-from strategy_clinic import Claim, FailureMode, Proof, Setup, SilentFailure, Symptom, experiment
+from sessions import MODE, verdicts
+from strategy_clinic import Proof, Setup, SilentFailure, experiment
 from strategy_clinic.base.errors import Unavailable, UserError
+from strategy_clinic.experiments.error_text import last_line
 from strategy_clinic.experiments.proofs import Result
-from strategy_clinic.experiments.verdicts import Verdict, last_line, verdict, verdicts
+from strategy_clinic.experiments.verdicts import Verdict, classify
 from strategy_clinic.session import Disagreement, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
-MODE = FailureMode(
-    id="fm00",
-    slug="example",
-    title="An example",
-    sees="",
-    fix="",
-    document="000",
-    switches=(),
-    symptoms=(
-        Symptom("ValueError", "wrong shape", devices=(2,)),
-        Symptom("SilentFailure", "", devices=(4,)),
-    ),
-    claims=(Claim("000-C1", "one", "false"), Claim("000-C2", "two", {2: "true", 3: "half"})),
-)
 ONE, TWO, FOUR = (Setup("mirrored", count) for count in (1, 2, 4))
 
 
@@ -188,7 +176,7 @@ def test_a_verdict_without_honest_evidence_is_refused(outcome, evidence, says):
     ],
 )
 def test_outcomes_by_kind_of_error(error, outcome):
-    assert verdict("broken", TWO, Result(error=error)).outcome == outcome
+    assert classify("broken", TWO, Result(error=error)).outcome == outcome
 
 
 def test_the_useful_line_is_the_last_one():
@@ -237,7 +225,7 @@ def test_an_error_of_a_running_graph_was_not_found_by_tracing():
 
     traced = Setup("tpu_traced", 8)
     ran = tf.errors.InvalidArgumentError(None, None, "refused")
-    found = [verdict("broken", traced, Result(error=each)) for each in (ran, ValueError("no"))]
+    found = [classify("broken", traced, Result(error=each)) for each in (ran, ValueError("no"))]
     assert [each.evidence for each in found] == ["emulated", "traced"]
 
 

@@ -15,8 +15,8 @@ class Running:
 
 def answered(folder, task, name=""):
     error = {"name": name, "message": "as it says"} if name else None
-    said = [{"error": error, "proof": None, "seen": {}}]
-    workers.answer_place(folder, task).write_text(json.dumps(said))
+    said = [{"error": error, "proof": None, "observations": {}}]
+    workers.answer_file(folder, task).write_text(json.dumps(said))
 
 
 def collected(folder):

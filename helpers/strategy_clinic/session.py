@@ -1,107 +1,144 @@
-"""The clinic as a notebook opens it: one failure mode under one setup, and the steps that hold the page to its word.
+"""The session of a page: one failure mode under one setup, and the steps that compare its runs with its declaration.
 
-Every step prints one line that is the same on every machine, with the same facts as JSON beside it for whoever
-runs many notebooks. A step that does not find what the mode declares raises Disagreement, and the notebook fails.
+Every step shows one line, the same on every machine, with its facts as JSON. A step whose run is not as declared raises
+Disagreement, and the notebook fails.
 """
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .base.display import report, text_table
 from .base.errors import UserError, choose
-from .experiments.experiment import recall, run_all
-from .experiments.proofs import Proof
-from .experiments.verdicts import EVIDENCE, Verdict, rows, verdict, verdicts
-from .modes.failure_mode import Claim
+from .experiments.experiment import run_all
+from .experiments.extract_source import source_of
+from .experiments.proofs import Experiment, Proof, Result
+from .experiments.verdicts import EVIDENCE, Verdict, classify, rows
+from .modes.failure_mode import Claim, FailureMode
 from .modes.registry import mode_by_id
 from .panel import widgets
 from .setups import parameters
+from .setups.parameters import Setup
 
 
 class Disagreement(AssertionError):
-    """A run and the declaration of its mode say different things."""
+    """A run is not as its mode declares."""
 
-    def _render_traceback_(self):
+    def _render_traceback_(self) -> list[str]:
         return [str(self)]
 
 
-def open(mode, strategy, devices, save_format, keras):  # noqa: A001 - clinic.open is what a notebook calls
-    """Opens the clinic on a page: the four parameters are checked, and this kernel is made ready for them."""
-    setup = parameters.enter(parameters.Setup(strategy, devices, save_format, keras))
+def open(  # noqa: A001 - clinic.open is what a notebook calls
+    mode: str, strategy: str, devices: int, save_format: str, keras: int
+) -> "Session":
+    """Checks the four parameters, prepares this kernel for them, and returns the session of a page."""
+    setup = Setup(strategy, devices, save_format, keras)
+    parameters.prepare_kernel(setup)
     return Session(mode_by_id(mode), setup)
 
 
 class Session:
-    """A mode, a setup, and the two experiments as soon as they are shown."""
+    """A mode, a setup, the page's two experiments, and the results of their runs."""
 
-    def __init__(self, mode, setup):
-        self.mode, self.setup, self.experiments = mode, setup, {}
+    def __init__(self, mode: FailureMode, setup: Setup) -> None:
+        self.mode, self.setup = mode, setup
+        self.experiments: dict[str, Experiment] = {}
+        self.results: dict[tuple[str, str, Setup], Result] = {}
         expects = mode.expects(setup)
-        self._say("setup", str(setup), parameters=setup.as_dict(), expects=expects)
+        self._report("setup", str(setup), parameters=setup.as_dict(), expects=expects)
 
-    def reproduces(self, broken) -> None:
-        """The experiment must fail as the mode declares for this setup, or work where it declares no symptom."""
-        self.experiments["broken"] = broken
-        result = run_all([(broken, self.setup)])[0]
-        found = verdict("broken", self.setup, result)
-        self._say("reproduced", self._agree(found) + in_numbers(result.value), found)
-        if side := self.mode.side(self.setup):
-            report(f"{self.mode.name} versions | {side}", mode=self.mode.id, side=side)
+    def run(
+        self, experiments: Mapping[str, Experiment], setups: list[Setup], again: bool = False
+    ) -> list[Verdict]:
+        """Returns the verdict on each experiment under each setup, in that order.
 
-    def proves(self, fixed) -> None:
+        A result is used again as long as the source of the experiment, and of all that it uses, is the same.
+        """
+        sources = {subject: source_of([run]) for subject, run in experiments.items()}
+        pairs = [(subject, setup) for setup in setups for subject in experiments]
+        keys = [(experiments[name].__name__, sources[name], setup) for name, setup in pairs]
+        missing = {
+            key: (experiments[subject], setup)
+            for key, (subject, setup) in zip(keys, pairs)
+            if again or key not in self.results
+        }
+        self.results |= zip(missing, run_all(list(missing.values())))
+        return [classify(*pair, self.results[key]) for pair, key in zip(pairs, keys)]
+
+    def reproduces(self, broken: Experiment) -> None:
+        """Runs the experiment: it must fail as the mode declares for this setup, or work where no symptom is declared."""
+        verdict = self._run_step("broken", broken)
+        self._report("reproduced", self._as_declared(verdict) + wrong_numbers(verdict), verdict)
+        if note := self.mode.version_note(self.setup):
+            report(f"{self.mode.name} versions | {note}", mode=self.mode.id, side=note)
+
+    def proves(self, fixed: Experiment) -> None:
         """Runs the repaired experiment; the values in its proof must be equal."""
-        self.experiments["fixed"] = fixed
-        found = self._proven("fixed", fixed)
-        self._say("fixed", found.says, found)
+        verdict = self._run_step("fixed", fixed)
+        self._require_proof(verdict)
+        self._report("fixed", verdict.says, verdict)
 
-    def table(self, listed: list) -> None:
+    def table(self, setups: list[Setup]) -> None:
         """Shows the verdicts of both experiments under each setup; each must be what the mode declares."""
-        found = verdicts(self._both(), listed, recall)
-        for each in found:
-            if not self.mode.agrees(each):
-                step = f"{each.subject} ({each.setup})"
-                raise self._disagreement(step, self.mode.expected_of(each), in_short(each))
-        report(
-            text_table(rows(found)),
-            table=[each.as_dict() | {"setup": each.setup.as_dict()} for each in found],
-        )
+        verdicts = self.run(self._both(), setups)
+        for verdict in verdicts:
+            if not self.mode.agrees(verdict):
+                step = f"{verdict.subject} ({verdict.setup})"
+                raise self._disagreement(
+                    step, self.mode.expected_outcome(verdict), summary(verdict)
+                )
+        facts = [verdict.as_dict() | {"setup": verdict.setup.as_dict()} for verdict in verdicts]
+        report(text_table(rows(verdicts)), table=facts)
 
     def panel(self) -> None:
-        """The verdict of this setup as card and picture, and controls for every other setup."""
-        widgets.panel(self.mode, **self._both(), setup=self.setup)
+        """Shows the verdicts of this setup as a card and a picture, and controls for every other setup."""
+        both = self._both()
+        verdicts = self.run(both, [self.setup])
+        widgets.show_panel(self.mode, verdicts, lambda setup: self.run(both, [setup], again=True))
 
-    def judges(self, found: dict, evidence: str = "executed") -> None:
-        """Compares each claim's observations with its declared verdict: all hold, none holds, or some do.
+    def judges(self, found: dict[str, Iterable[object]], evidence: str = "executed") -> None:
+        """Compares what was found for each claim with its declared verdict: all hold, none holds, or some do.
 
         Every claim is reported before one that is not as declared fails the page.
         """
         choose("evidence", evidence, EVIDENCE)
-        wrong = []
+        untested, wrong = dict(found), []
         for claim in self.mode.claims_here():
-            word, expected = judge(claim, found.pop(claim.id, ())), claim.expected(self.setup.keras)
-            told = claim.told(self.setup.keras) if word == expected else word
-            facts = {"id": claim.id, "verdict": word, "evidence": evidence}
-            report(f"{claim.id} is {told} ({evidence}): {claim.says}", claim=facts)
-            wrong += [(claim.id, expected, word)] if word != expected else []
-        for each in wrong:
-            raise self._disagreement(*each)
-        if found:
-            raise self._disagreement("claims", "only declared claims", ", ".join(found))
+            truth = truth_of(claim, untested.pop(claim.id, ()))
+            expected = claim.expected(self.setup.keras)
+            words = claim.in_words(self.setup.keras) if truth == expected else truth
+            facts = {"id": claim.id, "verdict": truth, "evidence": evidence}
+            report(f"{claim.id} is {words} ({evidence}): {claim.says}", claim=facts)
+            if truth != expected:
+                wrong.append((claim.id, expected, truth))
+        if wrong:
+            raise self._disagreement(*wrong[0])
+        if untested:
+            raise self._disagreement("claims", "only declared claims", ", ".join(untested))
 
-    def exercise(self, attempt) -> None:
-        """Says red or green, and why; a red exercise is where the reader starts, so it does not fail the notebook."""
-        found = verdict("exercise", self.setup, run_all([(attempt, self.setup)])[0])
-        colour = "green" if found.outcome == "works" and found.says else "red"
-        says = found.says or "it returns no Proof"
-        self._say("exercise", f"{colour}: {says}", found, colour=colour)
+    def exercise(self, attempt: Experiment) -> None:
+        """Reports an attempt as red or green, and why; a red one does not fail the notebook, which begins with it."""
+        verdict = self._run_step("exercise", attempt)
+        colour = "green" if verdict.outcome == "works" and verdict.says else "red"
+        says = verdict.says or "it returns no Proof"
+        self._report("exercise", f"{colour}: {says}", verdict, colour=colour)
 
-    def solution(self, solved) -> None:
-        """The solution must turn the exercise green."""
-        found = self._proven("solution", solved)
-        self._say("solution", f"green: {found.says}", found, colour="green")
+    def solution(self, solved: Experiment) -> None:
+        """Runs the solution, which must turn the exercise green."""
+        verdict = self._run_step("solution", solved)
+        self._require_proof(verdict)
+        self._report("solution", f"green: {verdict.says}", verdict, colour="green")
 
     # What the steps share
 
-    def _both(self) -> dict:
+    def _run_step(self, subject: str, experiment: Experiment) -> Verdict:
+        """Runs an experiment under this setup; only results of the page's two experiments are used again."""
+        if subject in ("broken", "fixed"):
+            self.experiments[subject] = experiment
+            return self.run({subject: experiment}, [self.setup], again=True)[0]
+        return classify(subject, self.setup, run_all([(experiment, self.setup)])[0])
+
+    def _both(self) -> dict[str, Experiment]:
         missing = [name for name in ("broken", "fixed") if name not in self.experiments]
         if missing:
             raise UserError(
@@ -110,59 +147,65 @@ class Session:
             )
         return self.experiments
 
-    def _proven(self, step: str, experiment) -> Verdict:
-        found = verdict(step, self.setup, run_all([(experiment, self.setup)])[0])
-        if found.outcome != "unavailable" and not (found.outcome == "works" and found.says):
-            raise self._disagreement(step, "values that are equal", in_short(found))
-        return found
+    def _require_proof(self, verdict: Verdict) -> None:
+        proven = verdict.outcome == "works" and verdict.says
+        if verdict.outcome != "unavailable" and not proven:
+            raise self._disagreement(verdict.subject, "values that are equal", summary(verdict))
 
-    def _agree(self, found: Verdict) -> str:
-        symptom = self.mode.symptom(found.setup)
-        if found.outcome == "unavailable":
-            return f"not run: {found.says}"
-        if symptom is None and found.outcome == "works":
-            return f"works under {found.setup}, as declared"
-        if symptom is not None and symptom.matches(found):
-            return f"{symptom.raises}: {re.search(symptom.says, found.whole).group(0)}"
-        raise self._disagreement("reproduce", self.mode.expected_of(found), in_short(found))
+    def _as_declared(self, verdict: Verdict) -> str:
+        """Returns the outcome in words; raises Disagreement if the mode declares another."""
+        if verdict.outcome == "unavailable":
+            return f"not run: {verdict.says}"
+        if not self.mode.agrees(verdict):
+            expected = self.mode.expected_outcome(verdict)
+            raise self._disagreement("reproduce", expected, summary(verdict))
+        symptom = self.mode.symptom(verdict.setup)
+        words = symptom and re.search(symptom.says, verdict.message)
+        if not symptom or not words:
+            return f"works under {verdict.setup}, as declared"
+        return f"{symptom.raises}: {words.group()}"
 
-    def _disagreement(self, step: str, wanted: str, got: str) -> Disagreement:
+    def _disagreement(self, step: str, declared: str, run: str) -> Disagreement:
         verb = "did not reproduce" if step == "reproduce" else f"disagrees with its run at {step!r}"
         return Disagreement(
-            f"{self.mode.name} {verb}: declared {wanted}; the run gave {got}. See {self.mode.notebook}"
+            f"{self.mode.name} {verb}: declared {declared}; the run gave {run}. See {self.mode.notebook}"
         )
 
-    def _say(self, step: str, words: str, found: Verdict | None = None, **facts) -> None:
-        """One line; a verdict never stands without the word that says how it was obtained."""
-        how = f" ({found.evidence})" if found else ""
-        facts |= {"verdict": found.as_dict()} if found else {}
-        report(f"{self.mode.name} {step}{how} | {words}", mode=self.mode.id, step=step, **facts)
+    def _report(self, step: str, words: str, verdict: Verdict | None = None, **facts: Any) -> None:
+        """Shows one line, in which the evidence stands beside a verdict."""
+        evidence = f" ({verdict.evidence})" if verdict else ""
+        facts |= {"verdict": verdict.as_dict()} if verdict else {}
+        line = f"{self.mode.name} {step}{evidence} | {words}"
+        report(line, mode=self.mode.id, step=step, **facts)
 
 
-def judge(claim: Claim, observations) -> str:
-    held = [bool(each) for each in observations]
+def truth_of(claim: Claim, found: Iterable[object]) -> str:
+    """Returns whether a claim holds in all runs, in some, or in none; raises a UserError if there is no run."""
+    held = list(map(bool, found))
     if not held:
         raise UserError(f"Claim {claim.id} was declared, but no run in this notebook tests it.")
     return "true" if all(held) else "half" if any(held) else "false"
 
 
-def in_short(found: Verdict) -> str:
-    """A verdict in words, for a sentence about what came instead."""
-    if found.outcome == "works":
-        return "no failure" if found.subject == "broken" else "no proof by values"
-    return f"{found.outcome} ({found.error}: {found.says})"
+def summary(verdict: Verdict) -> str:
+    """Returns an outcome in words, for a sentence that says what was declared instead."""
+    if verdict.outcome == "works":
+        return "no failure" if verdict.subject == "broken" else "no proof by values"
+    return f"{verdict.outcome} ({verdict.error}: {verdict.says})"
 
 
-def in_numbers(proof) -> str:
-    """The first value of a broken proof that is wrong, beside the right one; three digits, which all machines share."""
-    if not isinstance(proof, Proof) or proof.holds:
-        return ""
-    pairs = zip(in_a_row(proof.got), in_a_row(proof.want), strict=False)
-    wrong = [(a, b) for a, b in pairs if abs(a - b) > proof.tolerance * (1 + abs(b))]
-    return f" (got {wrong[0][0]:.3g}, expected {wrong[0][1]:.3g})" if wrong else ""
-
-
-def in_a_row(values) -> list[float]:
+def wrong_numbers(verdict: Verdict) -> str:
+    """Returns the first wrong value of a proof beside the right one, in three digits, which all machines share."""
     import numpy as np
 
-    return [float(each) for value in values for each in np.ravel(value)]
+    proof = verdict.result.value
+    if not isinstance(proof, Proof) or proof.holds:
+        return ""
+    got, want = (
+        [float(x) for value in values for x in np.ravel(value)]
+        for values in (proof.got, proof.want)
+    )
+    for a, b in zip(got, want, strict=False):
+        if abs(a - b) > proof.tolerance * (1 + abs(b)):
+            return f" (got {a:.3g}, expected {b:.3g})"
+    return ""

@@ -12,7 +12,7 @@ def report(line: str, **facts: Any) -> None:
         return print(line)
     from IPython.display import display
 
-    display({"text/plain": line, MIME: facts}, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
+    display({"text/plain": line, MIME: facts}, raw=True)
 
 
 def running_shell() -> Any:

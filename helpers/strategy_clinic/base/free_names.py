@@ -1,9 +1,10 @@
-"""Python statements: which names each binds and uses, and which statements some names need."""
+"""Python statements: which names each binds and uses, and what has to be there for some names."""
 
 import ast
 import symtable
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import Any
 
 
 def one_import_each(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -63,3 +64,22 @@ def needed(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
 def unparsed(body: Iterable[ast.stmt]) -> str:
     """Returns the source of the statements, with an empty line between two."""
     return "\n\n".join(map(ast.unparse, body))
+
+
+def self_contained(body: list[ast.stmt], names: set[str], values: dict[str, Any]) -> str:
+    """Returns the source of what these names need: assignments of plain `values`, then the statements."""
+    statements = needed(body, names)
+    names = names | union(uses, statements)
+    constants = [f"{name} = {values[name]!r}" for name in sorted(names) if is_literal(values, name)]
+    return "\n".join([*constants, *map(ast.unparse, statements)])
+
+
+def is_literal(values: dict[str, Any], name: str) -> bool:
+    """Returns whether a name stands for a plain value, which an assignment of its repr gives again."""
+    value = values.get(name)
+    if not isinstance(value, (int, float, str, tuple, list, dict, bool)):
+        return False
+    try:
+        return bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError, TypeError):
+        return False

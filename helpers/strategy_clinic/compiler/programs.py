@@ -20,7 +20,7 @@ from ..base.display import report, reported, say
 from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
 from ..base.package_versions import distribution_version
-from ..experiments.verdicts import without_names
+from ..experiments.error_text import without_names
 from ..processes import notebook_job, request_reply
 from ..records import measure, store
 from ..setups import runtime, tpu

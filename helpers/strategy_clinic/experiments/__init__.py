@@ -1,1 +1,1 @@
-"""Failure modes: what goes wrong, how it is run, and what the run is held to."""
+"""Experiments: functions that run under a setup, here or in other processes, what they prove, and the verdicts."""

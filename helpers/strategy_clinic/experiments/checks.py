@@ -1,22 +1,24 @@
-"""Health checks that make silent failures raise. Each can be pasted into a project that has nothing but TensorFlow."""
+"""Health checks that raise where a failure is silent. Each can be pasted into a project that has only TensorFlow."""
+
+from typing import Any
 
 
 class SilentFailure(AssertionError):
-    """Something went wrong without an exception of its own."""
+    """Something went wrong, and TensorFlow has raised nothing."""
 
 
-def variable_of(weight):
-    """The tf.Variable itself, or the one inside a Keras 3 variable."""
+def variable_of(weight: Any) -> Any:
+    """Returns the tf.Variable itself, or the one inside a Keras 3 variable."""
     return weight if callable(weight.value) else weight.value
 
 
-def assert_distributed(strategy, variables):
+def assert_distributed(strategy: Any, variables: Any) -> None:
     """Raises if a strategy with several devices does not know some of these variables.
 
-    `variables` are `model.variables`; call it right after the model was made or loaded.
+    `variables` are `model.variables`; call it right after the model was created or loaded.
     """
-    known = strategy.extended.variable_created_in_scope
-    outside = [weight for weight in variables if not known(variable_of(weight))]
+    in_scope = strategy.extended.variable_created_in_scope
+    outside = [weight for weight in variables if not in_scope(variable_of(weight))]
     if outside and devices_of(strategy) > 1:
         raise SilentFailure(
             f"{len(outside)} of {len(variables)} variables live outside the scope of "
@@ -24,36 +26,28 @@ def assert_distributed(strategy, variables):
         )
 
 
-def devices_of(strategy) -> int:
-    """How many devices compute or keep variables, in this process and in those that it works with."""
+def devices_of(strategy: Any) -> int:
+    """Returns the number of devices that compute or hold variables, in all processes of the strategy."""
     import tensorflow as tf
 
-    here = tf.DeviceSpec.from_string(
-        "/job:localhost/replica:0/task:0"
-    )  # which some names leave out
+    # Some names leave out the job.
+    here = tf.DeviceSpec.from_string("/job:localhost/replica:0/task:0")
     names = [*strategy.extended.worker_devices, *strategy.extended.parameter_devices]
-    own = {here.make_merged_spec(tf.DeviceSpec.from_string(name)) for name in names}
-    return max(strategy.num_replicas_in_sync, len(own))
+    devices = {here.make_merged_spec(tf.DeviceSpec.from_string(name)) for name in names}
+    return max(int(strategy.num_replicas_in_sync), len(devices))
 
 
-def assert_tracked(saved, variables):
+def assert_tracked(saved: Any, variables: Any) -> None:
     """Raises if saving `saved` (a Keras model, or a tf.train.Checkpoint) would leave out one of these variables.
 
-    `variables` are those that a restart must find again; `tape.watched_variables()` names the trained ones.
+    `variables` are those that a restart needs; `tape.watched_variables()` returns the trained ones.
     """
     import tensorflow as tf
 
-    owned = (
-        saved.variables
-        if hasattr(saved, "variables")
-        else tf.train.TrackableView(saved).descendants()
-    )
-    kept = {id(item) for item in owned} | {id(variable_of(v)) for v in owned if hasattr(v, "value")}
-    lost = [
-        variable
-        for variable in variables
-        if id(variable) not in kept and id(variable_of(variable)) not in kept
-    ]
+    is_model = hasattr(saved, "variables")
+    objects = saved.variables if is_model else tf.train.TrackableView(saved).descendants()
+    tracked = {id(variable_of(each) if hasattr(each, "value") else each) for each in objects}
+    lost = [variable for variable in variables if id(variable_of(variable)) not in tracked]
     if lost:
         names = ", ".join(variable.name.split(":")[0] for variable in lost)
         raise SilentFailure(
@@ -61,10 +55,10 @@ def assert_tracked(saved, variables):
         )
 
 
-def assert_restored(status):
-    """Raises if `restore` left a variable as it was; `status` is what `tf.train.Checkpoint.restore` returned.
+def assert_restored(status: Any) -> None:
+    """Raises if `restore` has not changed a variable; `status` is what `tf.train.Checkpoint.restore` returned.
 
-    Call it once everything that shall be restored exists: built model, built optimizer.
+    Call it when everything that should be restored exists: the built model and the built optimizer.
     """
     try:
         status.assert_existing_objects_matched()
@@ -74,7 +68,7 @@ def assert_restored(status):
         ) from reason
 
 
-def assert_gradients_fit(gradients, variables):
+def assert_gradients_fit(gradients: Any, variables: Any) -> None:
     """Raises unless there is one gradient, of the right shape, for each variable.
 
     Call it right before `apply_gradients(zip(gradients, variables))`: `zip` stops at the shorter list, an optimizer
@@ -94,10 +88,10 @@ def assert_gradients_fit(gradients, variables):
             )
 
 
-def assert_same_global_batch(strategy, per_replica, before):
-    """Raises if one step takes in another number of examples than it did before a restart.
+def assert_same_global_batch(strategy: Any, per_replica: Any, before: Any) -> None:
+    """Raises if one step takes in more or fewer examples than before a restart.
 
-    `per_replica` is the size of the batch that each replica gets; `before` counts the examples of all replicas together.
+    `per_replica` is the batch size of each replica; `before` is the number of examples of all replicas together.
     """
     now = per_replica * strategy.num_replicas_in_sync
     if now != before:
@@ -107,17 +101,17 @@ def assert_same_global_batch(strategy, per_replica, before):
         )
 
 
-def assert_optimizer_resumed(model, steps):
-    """Raises if the optimizer of a loaded model does not go on where it was after that many steps.
+def assert_optimizer_resumed(model: Any, steps: Any) -> None:
+    """Raises if the optimizer of a loaded model does not continue after that many steps.
 
-    Call it in the scope of the strategy, before training: it makes the optimizer's variables if they do not exist yet.
+    Call it in the scope of the strategy, before training: it creates the optimizer's variables if they do not exist yet.
     """
     import tensorflow as tf
 
     optimizer = model.optimizer
     fresh = type(optimizer).from_config(optimizer.get_config())
-    for each in (optimizer, fresh):
-        each.build(model.trainable_variables)
+    optimizer.build(model.trainable_variables)
+    fresh.build(model.trainable_variables)
     at = int(tf.convert_to_tensor(variable_of(optimizer.iterations)))
     has, needs = len(optimizer.variables), len(fresh.variables)
     if at != steps or has != needs:
@@ -127,23 +121,23 @@ def assert_optimizer_resumed(model, steps):
         )
 
 
-def assert_shared(first, second):
-    """Raises if two layers or models that are meant to share their weights have variables of their own.
+def assert_shared(first: Any, second: Any) -> None:
+    """Raises if two layers or models that should share their weights have separate variables.
 
     Call it once both are built.
     """
-    theirs = {id(variable_of(variable)) for variable in first.variables}
-    own = [weight for weight in second.variables if id(variable_of(weight)) not in theirs]
-    if own or not second.variables:
+    shared = {id(variable_of(weight)) for weight in first.variables}
+    copies = [weight for weight in second.variables if id(variable_of(weight)) not in shared]
+    if copies or not second.variables:
         raise SilentFailure(
-            f"{len(own)} of {len(second.variables)} variables are not shared: they are copies that train apart."
+            f"{len(copies)} of {len(second.variables)} variables are not shared: they are copies that train apart."
         )
 
 
-def assert_loss_of_whole_batch(strategy, losses, whole):
+def assert_loss_of_whole_batch(strategy: Any, losses: Any, whole: Any) -> None:
     """Raises unless the losses of all replicas add up to the loss of the whole batch, as their gradients do.
 
-    `losses` is what `strategy.run` has returned for the loss, `whole` that of the whole batch by the same weights.
+    `losses` is what `strategy.run` has returned; `whole` is the loss of the whole batch by the same weights.
     """
     import tensorflow as tf
 
@@ -155,24 +149,24 @@ def assert_loss_of_whole_batch(strategy, losses, whole):
         )
 
 
-def assert_replicas_agree(strategy, variables):
-    """Raises if a variable, which is one for whoever reads or saves it, has another value on each replica.
+def assert_replicas_agree(strategy: Any, variables: Any) -> None:
+    """Raises if a variable, of which one value is read and saved, has different values on the replicas.
 
-    `variables` are `model.variables`. One that is made to differ, and is put together when read (`ON_READ`), may.
+    `variables` are `model.variables`. Those that TensorFlow combines when they are read (`ON_READ`) may differ.
     """
     import tensorflow as tf
 
     on_read = tf.VariableSynchronization.ON_READ
     chosen = [each for each in map(variable_of, variables) if each.synchronization is not on_read]
 
-    @tf.function
-    def spreads():
-        copies = strategy.run(lambda: [tf.cast(each, tf.float32) for each in chosen])
-        means = [strategy.reduce("MEAN", each, axis=None) for each in copies]
-        mine = [strategy.experimental_local_results(each)[0] for each in copies]
-        return [tf.reduce_max(tf.abs(a - b) / (1 + tf.abs(b))) for a, b in zip(mine, means)]
+    @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types
+    def distances() -> Any:
+        copies = strategy.run(lambda: [tf.cast(variable, tf.float32) for variable in chosen])
+        means = [strategy.reduce("MEAN", copy, axis=None) for copy in copies]
+        first = [strategy.experimental_local_results(copy)[0] for copy in copies]
+        return [tf.reduce_max(tf.abs(a - b) / (1 + tf.abs(b))) for a, b in zip(first, means)]
 
-    apart = [each for each, distance in zip(chosen, spreads()) if float(distance) > 1e-5]
+    apart = [variable for variable, far in zip(chosen, distances()) if float(far) > 1e-5]
     if apart:
         names = ", ".join(variable.name.split(":")[0] for variable in apart)
         raise SilentFailure(
@@ -181,10 +175,10 @@ def assert_replicas_agree(strategy, variables):
         )
 
 
-def assert_scope_of_writers(strategy, variables):
-    """Raises if a variable was made outside the scope of the strategy whose replicas are going to write to it."""
-    known, replicas = strategy.extended.variable_created_in_scope, strategy.num_replicas_in_sync
-    outside = [variable_of(each) for each in variables if not known(variable_of(each))]
+def assert_scope_of_writers(strategy: Any, variables: Any) -> None:
+    """Raises if a variable that the replicas write to was created outside of the strategy's scope."""
+    in_scope, replicas = strategy.extended.variable_created_in_scope, strategy.num_replicas_in_sync
+    outside = [variable for variable in map(variable_of, variables) if not in_scope(variable)]
     if outside and replicas > 1:
         raise SilentFailure(
             f"{replicas} replicas write to {outside[0].name.split(':')[0]}, which was made outside their scope: "
@@ -192,7 +186,7 @@ def assert_scope_of_writers(strategy, variables):
         )
 
 
-def assert_mean_of_all(strategy, mean, values):
+def assert_mean_of_all(strategy: Any, mean: Any, values: Any) -> None:
     """Raises if `mean` is not the mean over all examples of all replicas.
 
     `values` is what `strategy.run` returned: a tensor with one value per example, on each replica.
@@ -208,10 +202,10 @@ def assert_mean_of_all(strategy, mean, values):
         )
 
 
-def assert_global_batch(strategy, batch, size):
-    """Raises if the parts that all replicas get of one step are not `size` examples together.
+def assert_global_batch(strategy: Any, batch: Any, size: Any) -> None:
+    """Raises if the replicas do not get `size` examples together in one step.
 
-    `batch` is what a distributed dataset gives: a tensor, or a tuple or dictionary of them.
+    `batch` is an element of a distributed dataset: a tensor, or a tuple or dictionary of tensors.
     """
     import tensorflow as tf
 
@@ -220,10 +214,10 @@ def assert_global_batch(strategy, batch, size):
         raise SilentFailure(f"a step takes in {found} examples, and a global batch is {size}.")
 
 
-def assert_learning_rate(optimizer, wanted):
-    """Raises if the optimizer would take its next step at another learning rate, such as one that a restore has brought.
+def assert_learning_rate(optimizer: Any, wanted: Any) -> None:
+    """Raises if the optimizer's next step has another learning rate, such as one from a restored file.
 
-    Call it right before training; it is for a constant rate, and for the present one of a schedule of Keras 3.
+    Call it right before training, for a constant rate, or for the current rate of a Keras 3 schedule.
     """
     import tensorflow as tf
 

@@ -1,57 +1,40 @@
-"""Experiments: functions of a setup that run where the setup needs them, here or in processes of their own."""
+"""Runs of experiments, each in the process that its setup needs."""
 
+from collections.abc import Callable
 from functools import wraps
+from typing import Any, cast
 
+from ..setups.parameters import Setup
 from . import workers
-from .extract_source import definitions
-from .proofs import Result
+from .proofs import Experiment, Result
 from .run_in_process import run_here
 
-FOUND: dict = {}  # what this kernel has found, by the experiment's source and setup
 
-
-def run_all(jobs: list) -> list[Result]:
-    """Runs (experiment, setup) pairs; those that can share processes are sent to them together."""
-    results = {}
-    for (place, _), chosen in grouped(jobs).items():
-        pairs = [jobs[i] for i in chosen]
-        here = place is None
-        done = [run_here(f.body, s) for f, s in pairs] if here else workers.launch(place, pairs)
-        results |= dict(zip(chosen, done))
-    listed = [results[i] for i in range(len(jobs))]
-    FOUND.update(zip(keys(jobs), listed))
-    return listed
-
-
-def grouped(jobs: list) -> dict[tuple, list[int]]:
-    """Which jobs run together: those of one place, but in a cluster each by itself."""
-    groups = {}
-    for i, (_, setup) in enumerate(jobs):
-        place = workers.place(setup)
-        # A second strategy in a cluster's processes may meet what the first has left behind, and stall.
-        groups.setdefault((place, i if place and place[0] else None), []).append(i)
-    return groups
-
-
-def recall(jobs: list) -> list[Result]:
-    """As run_all, but what this kernel has found for the same source and setup is not run again."""
-    wanted = keys(jobs)
-    run_all([job for job, key in zip(jobs, wanted) if key not in FOUND])
-    return [FOUND[key] for key in wanted]
-
-
-def keys(jobs: list) -> list[tuple]:
-    """What a result is kept under: the experiment's name, the source of all that it uses, and the setup."""
-    sources = {run: definitions([run]) for run in dict.fromkeys(run for run, _ in jobs)}
-    return [(run.__name__, sources[run], setup) for run, setup in jobs]
-
-
-def experiment(function):
-    """Marks a function of a setup as an experiment: calling it runs it where the setup needs it to run."""
+def experiment(function: Callable[[Setup], Any]) -> Experiment:
+    """Makes an experiment of a function of a setup: a call of it runs it where the setup needs it to run."""
 
     @wraps(function)
-    def run(setup):
-        return run_all([(run, setup)])[0].unwrap()
+    def run(setup: Setup) -> Any:
+        return run_all([(marked, setup)])[0].unwrap()
 
-    run.body = function
-    return run
+    marked = cast(Experiment, run)
+    marked.body = function
+    return marked
+
+
+def run_all(jobs: list[tuple[Experiment, Setup]]) -> list[Result]:
+    """Runs each experiment under its setup, together those that can share processes; returns a result for each."""
+    groups: dict[tuple[workers.Place | None, int | None], list[int]] = {}
+    for number, (_, setup) in enumerate(jobs):
+        place = workers.place_of(setup)
+        # A second strategy in a cluster's processes may meet what the first has left behind, and stall.
+        alone = number if place and place.strategy else None
+        groups.setdefault((place, alone), []).append(number)
+    results: dict[int, Result] = {}
+    for (place, _), numbers in groups.items():
+        group = [jobs[number] for number in numbers]
+        done = (
+            workers.launch(place, group) if place else [run_here(run.body, s) for run, s in group]
+        )
+        results |= zip(numbers, done)
+    return [results[number] for number in range(len(jobs))]

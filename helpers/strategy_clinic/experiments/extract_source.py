@@ -1,81 +1,61 @@
-"""What an experiment needs in another process, as source text: nothing is pickled."""
+"""The source that an experiment needs in another process: nothing is pickled."""
 
 import ast
 import linecache
 import os
 from pathlib import Path
+from typing import Any
 
-from ..base.free_names import needed, one_import_each, union, uses
+from ..base.free_names import one_import_each, self_contained
+from .proofs import Experiment
 
 
-def definitions(runs: list) -> str:
-    """The source of these experiments and of all that they use: constants, imports, functions and classes."""
-    names, own = runs[0].body.__globals__, runs[0].body.__code__.co_filename
-    found = [
+def source_of(experiments: list[Experiment]) -> str:
+    """Returns the source of experiments and of all that they use: constants, imports, functions and classes."""
+    code = experiments[0].body.__code__
+    values = experiments[0].body.__globals__
+    body = [
         statement
-        for file, text in cells_like(own).items()
+        for file, text in cells_like(code.co_filename).items()
         for statement in statements_in(text)
-        if travels(statement, file, names)
+        if is_current(statement, file, values)
     ]
-    wanted = {run.__name__ for run in runs}
-    kept = needed(found, wanted)
-    return "\n".join([*constants(names, wanted | union(uses, kept)), *map(ast.unparse, kept)])
+    names = {experiment.__name__ for experiment in experiments}
+    return self_contained(one_import_each(body), names, values)
 
 
-def cells_like(own: str) -> dict[str, str]:
-    """Every cell that this kernel has run, by the file name that IPython gave it; or the module's one file."""
-    if Path(own).exists():
-        return {own: Path(own).read_text()}
-    folder = os.path.dirname(own)
-    alike = [
+def cells_like(file: str) -> dict[str, str]:
+    """Returns the cells that this kernel has run, in their order, by the names IPython gives them; or the one file."""
+    if Path(file).exists():
+        return {file: Path(file).read_text()}
+    folder = os.path.dirname(file)
+    cells = [
         name
         for name in linecache.cache
         if os.path.dirname(name) == folder and (folder or name.startswith("<ipython"))
     ]
-    return {name: "".join(linecache.getlines(name)) for name in sorted(alike, key=when_run)}
+    return {name: "".join(linecache.getlines(name)) for name in sorted(cells, key=time_of)}
 
 
-def when_run(cell: str) -> float:
-    """When a cell was run. IPython 7 notes it, and moves cells of a traceback to the end; later versions keep the order."""
-    return linecache.cache[cell][1] or 0
+def time_of(cell: str) -> float:
+    """Returns when a cell was run. IPython 7 stores it, and moves cells of a traceback to the end; later versions do not."""
+    entry: Any = linecache.cache[cell]
+    return entry[1] or 0
 
 
-def statements_in(cell: str) -> list:
+def statements_in(cell: str) -> list[ast.stmt]:
     try:
-        return one_import_each(ast.parse(cell).body)
+        return ast.parse(cell).body
     except SyntaxError:  # a cell with magics defines nothing that an experiment could need
         return []
 
 
-def travels(statement, file: str, names: dict) -> bool:
-    """Imports do, and so do definitions, unless a later cell has replaced them."""
+def is_current(statement: ast.stmt, file: str, values: dict[str, Any]) -> bool:
+    """Returns whether a statement imports, or makes a definition that no later cell has replaced."""
     if isinstance(statement, ast.ClassDef):
-        return statement.name in names
+        return statement.name in values
     if isinstance(statement, ast.FunctionDef):
-        function = names.get(statement.name)
-        return getattr(
-            getattr(function, "body", function), "__code__", None
-        ) is not None and file == where_defined(function)
+        function = values.get(statement.name)
+        code = getattr(getattr(function, "body", function), "__code__", None)
+        return code is not None and code.co_filename == file
     return isinstance(statement, (ast.Import, ast.ImportFrom))
-
-
-def where_defined(function) -> str:
-    return getattr(function, "body", function).__code__.co_filename
-
-
-def constants(names: dict, wanted: set[str]) -> list[str]:
-    """Assignments of the plain values that the wanted names stand for now."""
-    return [
-        f"{name} = {names[name]!r}"
-        for name in sorted(wanted & set(names))
-        if is_literal(names[name])
-    ]
-
-
-def is_literal(value) -> bool:
-    if not isinstance(value, (int, float, str, tuple, list, dict, bool)):
-        return False
-    try:
-        return ast.literal_eval(repr(value)) == value
-    except (ValueError, SyntaxError, TypeError):
-        return False

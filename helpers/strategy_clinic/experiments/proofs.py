@@ -1,21 +1,36 @@
-"""What a run came to: a proof by values, or an error."""
+"""Experiments, and what one run of an experiment ends in: a proof by values, or an error."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ..base.errors import UserError
+from ..setups.parameters import Setup
 from .checks import SilentFailure
+
+# By label and variable, the devices on which an experiment has found copies of it.
+Observations = dict[str, dict[str, list[str]]]
+
+
+class Experiment(Protocol):
+    """A function of a setup; a call runs its body in the process that the setup needs."""
+
+    __name__: str
+    body: Callable[[Setup], Any]
+
+    def __call__(self, setup: Setup) -> Any: ...
 
 
 @dataclass
 class Proof:
-    """Two things that must be equal once a failure is repaired. Values decide, not the absence of an exception."""
+    """Two lists of values that must be equal once a failure is repaired."""
 
     what: str
-    got: list
-    want: list
+    got: list[Any]
+    want: list[Any]
     tolerance: float = 1e-6
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.got, self.want = as_lists(self.got), as_lists(self.want)
         if not self.want:
             raise UserError(f"The proof that {self.what} compares no values: give it at least one.")
@@ -24,16 +39,17 @@ class Proof:
     def holds(self) -> bool:
         import numpy as np
 
-        pairs = [(np.asarray(got), np.asarray(want)) for got, want in zip(self.got, self.want)]
-        same = [
-            g.shape == w.shape and np.allclose(g, w, rtol=self.tolerance, atol=self.tolerance)
-            for g, w in pairs
-        ]
-        return len(self.got) == len(self.want) and all(same)
+        def equal(got: Any, want: Any) -> bool:
+            got, want = np.asarray(got), np.asarray(want)
+            return got.shape == want.shape and np.allclose(
+                got, want, self.tolerance, self.tolerance
+            )
+
+        return len(self.got) == len(self.want) and all(map(equal, self.got, self.want))
 
 
-def as_lists(values) -> list:
-    """Nested lists of numbers, so that a proof can travel between processes as JSON."""
+def as_lists(values: Iterable[Any]) -> list[Any]:
+    """Returns tensors and arrays as nested lists of numbers, which JSON can hold."""
     import numpy as np
 
     return [np.asarray(value).tolist() for value in values]
@@ -41,20 +57,18 @@ def as_lists(values) -> list:
 
 @dataclass
 class Result:
-    """What one run of an experiment came to: a value or an error, and what it showed on the way.
+    """The value or the error of one run; a proof that does not hold is a SilentFailure."""
 
-    A proof that does not hold is a silent failure, whether or not a check has said so.
-    """
-
-    value: object = None
+    value: Any = None
     error: Exception | None = None
-    seen: dict = field(default_factory=dict)
+    observations: Observations = field(default_factory=dict)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if isinstance(self.value, Proof) and not self.value.holds:
             self.error = SilentFailure(f"not so: {self.value.what}")
 
-    def unwrap(self):
+    def unwrap(self) -> Any:
+        """Returns the value; raises the error if there is one."""
         if self.error is not None:
             raise self.error
         return self.value

@@ -1,27 +1,33 @@
-"""One experiment in this process, and what it shows."""
+"""One run of an experiment in this process, and what the experiment observes meanwhile."""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
 
 from ..setups import runtime, strategies
-from .proofs import Result
+from ..setups.parameters import Setup
+from .proofs import Observations, Result
 from .variable_copies import copies, short_name
 
-SEEN: dict = {}  # what the experiment under way has shown to the figures
+RECORDER: ContextVar[Observations] = ContextVar("observations of the run that is going on")
 
 
-def observe(**variables):
-    """Notes for the figure on which devices each variable has a copy: observe(loaded=model.variables)."""
-    for label, listed in variables.items():
-        SEEN[label] = {
-            short_name(variable, i): copies(variable) for i, variable in enumerate(listed)
-        }
+def observe(**variables: Any) -> None:
+    """Records for the figure on which devices each variable has a copy: observe(loaded=model.variables)."""
+    for label, group in variables.items():
+        named = {short_name(variable, i): copies(variable) for i, variable in enumerate(group)}
+        RECORDER.get({})[label] = named
 
 
-def run_here(function, setup) -> Result:
-    SEEN.clear()
+def run_here(function: Callable[[Setup], Any], setup: Setup) -> Result:
+    """Returns what a function returns or raises under a setup, from a fixed random state."""
+    observations: Observations = {}
+    token = RECORDER.set(observations)
     try:
         strategies.require(setup)
         runtime.seed()
-        result = Result(function(setup))
+        return Result(function(setup), None, observations)
     except Exception as error:
-        result = Result(error=error)
-    result.seen = dict(SEEN)
-    return result
+        return Result(None, error, observations)
+    finally:
+        RECORDER.reset(token)

@@ -1,6 +1,7 @@
-"""Lifetimes: from which version on something holds, and until which. A bound is a package and a version: "keras 3.16"."""
+"""Bounds of versions: a bound is a package and a release, such as "keras 3.16"."""
 
 import re
+from typing import Protocol
 
 from packaging.version import Version
 
@@ -10,31 +11,41 @@ from ..base.package_versions import version_of
 PACKAGES = ("tensorflow", "keras", "tf_keras")
 
 
-def holds_here(what) -> bool:
-    """Whether the versions here lie between `since`, which belongs to it, and `until`, which no longer does."""
-    return (not what.since or is_reached(what.since)) and not (
-        what.until and is_reached(what.until)
+class Bounded(Protocol):
+    """A declaration for the versions from `since` on and before `until`; an empty bound is none."""
+
+    @property
+    def since(self) -> str: ...
+    @property
+    def until(self) -> str: ...
+
+
+def holds_here(declared: Bounded) -> bool:
+    """Returns whether the versions of this environment are within the bounds."""
+    return (not declared.since or is_reached(declared.since)) and not (
+        declared.until and is_reached(declared.until)
     )
 
 
 def is_reached(bound: str) -> bool:
-    """Whether the version here is at least this one; a nightly counts as the release that it is to become."""
+    """Returns whether the version here is at least this one; a nightly counts as the release that it becomes."""
     package, version = bound.split()
     here = version_of(package)
     return here is not None and Version(Version(here).base_version) >= Version(version)
 
 
-def bounds_told(what) -> str:
-    """'since keras 3.14, until keras 3.16', as far as there are bounds."""
-    bounds = {"since": what.since, "until": what.until}
+def bounds_told(declared: Bounded) -> str:
+    """Returns the bounds that there are in words: 'since keras 3.14, until keras 3.16'."""
+    bounds = {"since": declared.since, "until": declared.until}
     return ", ".join(f"{word} {bound}" for word, bound in bounds.items() if bound)
 
 
-def check_bounds(name: str, what):
-    for bound in filter(None, (what.since, what.until)):
+def check_bounds(mode: str, declared: Bounded) -> None:
+    """Raises a UserError unless each bound is a known package and a release."""
+    for bound in filter(None, (declared.since, declared.until)):
         package, _, version = bound.partition(" ")
-        choose(f"package in a bound of {name}", package, PACKAGES)
+        choose(f"package in a bound of {mode}", package, PACKAGES)
         if not re.fullmatch(r"\d+(\.\d+)+", version):
             raise UserError(
-                f"{name} has the bound {bound!r}; write a release, such as 'keras 3.16'."
+                f"{mode} has the bound {bound!r}; write a release, such as 'keras 3.16'."
             )

@@ -1,6 +1,6 @@
-"""Processes of their own: workers and servers on loopback, or one process that holds the other Keras generation.
+"""Experiments in other processes: the workers and servers of a cluster on loopback, or one with the other Keras.
 
-What travels is source text, one JSON request on standard input and one JSON file back; nothing is pickled.
+Each process gets one JSON request on standard input, which names the notebook's source, and answers in one JSON file.
 """
 
 import builtins
@@ -14,201 +14,214 @@ import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ..base import errors
 from ..processes import forkserver_client, request_reply
 from ..setups import runtime, strategies, tensorflow_patches
 from ..setups.parameters import Setup
 from . import checks
-from .extract_source import definitions
-from .proofs import Proof, Result
+from .extract_source import source_of
+from .proofs import Experiment, Observations, Proof, Result
 from .run_in_process import run_here
 
 WORKER = "strategy_clinic.experiments.workers"
 SECONDS = 180
 PORTS = range(20_000, 32_000)  # below those that a system gives to whoever asks for any
 AFTER_FAILURE = 5  # seconds that the others get once one task has failed
+Task = tuple[str, int]  # a job of a cluster, and the index of the process in it
 
 
-def place(setup):
-    """None if the setup runs in this process; otherwise what the processes must share: strategy, devices, Keras."""
+class Place(NamedTuple):
+    """The processes that runs can share: a cluster's for a strategy, or, without one, a single process."""
+
+    strategy: str
+    devices: int
+    keras: int
+
+    @property
+    def tasks(self) -> dict[str, int]:
+        """How many processes each job of the cluster has."""
+        tasks = strategies.TABLE[self.strategy].tasks if self.strategy else None
+        return tasks or {"alone": 1}
+
+    def __str__(self) -> str:
+        return "in worker processes" if self.strategy else "in a process of its own"
+
+
+def place_of(setup: Setup) -> Place | None:
+    """Returns the processes that a setup needs, or None if it runs in this one."""
     row = strategies.TABLE[setup.strategy]
     if row.tasks and not row.missing():
-        return (setup.strategy, setup.devices, setup.keras)
-    return ("", 1, setup.keras) if runtime.generation() not in (None, setup.keras) else None
+        return Place(setup.strategy, setup.devices, setup.keras)
+    return Place("", 1, setup.keras) if runtime.generation() not in (None, setup.keras) else None
 
 
 # The notebook's side
 
 
-def launch(where, jobs) -> list[Result]:
-    """Starts the processes, hands each the notebook's definitions and the jobs, and puts their answers together."""
-    strategy, _, keras = where
-    tasks = (strategies.TABLE[strategy].tasks if strategy else None) or {"alone": 1}
-    request = {"jobs": [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]}
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+def launch(place: tuple[str, int, int], jobs: list[tuple[Experiment, Setup]]) -> list[Result]:
+    """Runs experiments under their setups in the processes of a place, and returns a result for each."""
+    place = Place(*place)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
         # A file, since AutoGraph reads the source of what it traces.
-        source = Path(folder) / "notebook.py"
-        source.write_text(definitions([run for run, _ in jobs]))
-        request["source"] = str(source)
-        started = start_tasks(tasks, keras, request, Path(folder))
+        source = folder / "notebook.py"
+        source.write_text(source_of([experiment for experiment, _ in jobs]))
+        named = [
+            {"name": experiment.__name__, "setup": asdict(setup)} for experiment, setup in jobs
+        ]
+        cluster = addresses_for(place.tasks)
+        processes = {
+            task: start_task(
+                task, cluster, place.keras, {"jobs": named, "source": str(source)}, folder
+            )
+            for task in ((job, index) for job in cluster for index in range(len(cluster[job])))
+        }
         try:
-            return collect(started, len(jobs), Path(folder))
+            return collect(processes, len(jobs), folder)
         except ChildProcessError as error:
             return [Result(error=error) for _ in jobs]
-        except TimeoutError as late:
-            words = f"{late} did not finish within {SECONDS} seconds."
-            return [Result(error=TimeoutError(words)) for _ in jobs]
+        except TimeoutError as error:
+            late = TimeoutError(f"{error} did not finish within {SECONDS} seconds.")
+            return [Result(error=late) for _ in jobs]
         finally:
-            for process in started.values():
+            for process in processes.values():
                 request_reply.put_down(process)
 
 
-def start_tasks(tasks: dict, keras: int, request: dict, folder: Path) -> dict:
-    cluster = addresses_for(tasks)
-    return {
-        (job, index): start_one((job, index), cluster, keras, request, folder)
-        for job, count in tasks.items()
-        for index in range(count)
-    }
-
-
-def start_one(task, cluster: dict, keras: int, request: dict, folder: Path):
+def start_task(
+    task: Task, cluster: dict[str, list[str]], keras: int, request: dict[str, Any], folder: Path
+) -> Any:
     """Starts one process. Its temporary files go into the folder, which is deleted at the end."""
-    described = {"cluster": cluster, "task": {"type": task[0], "index": task[1]}}
+    job, index = task
     environment = os.environ | {
         "TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0",
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TMPDIR": str(folder),
     }
-    if task[0] != "alone":
-        environment |= {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
-    serves = "chief" in cluster and task[0] != "chief"
-    message = request | {"answer": str(answer_place(folder, task)), "serve": serves}
-    log = answer_place(folder, task).with_suffix(".log")
-    return request_reply.asked(
-        WORKER, message, environment, log, os.environ.get(forkserver_client.ZYGOTE)
-    )
+    if job != "alone":
+        config = {"cluster": cluster, "task": {"type": job, "index": index}}
+        environment |= {"TF_CONFIG": json.dumps(config), "GRPC_VERBOSITY": "ERROR"}
+    answer = answer_file(folder, task)
+    request |= {"answer": str(answer), "serve": "chief" in cluster and job != "chief"}
+    forkserver = os.environ.get(forkserver_client.ZYGOTE)
+    return request_reply.asked(WORKER, request, environment, answer.with_suffix(".log"), forkserver)
 
 
 def addresses_for(tasks: dict[str, int]) -> dict[str, list[str]]:
-    """Where each task of a cluster listens on loopback."""
+    """Returns the addresses on loopback at which the tasks of each job listen."""
     ports = iter(free_ports(sum(tasks.values())))
     return {job: [f"127.0.0.1:{next(ports)}" for _ in range(count)] for job, count in tasks.items()}
 
 
 def free_ports(count: int) -> list[int]:
-    """Tasks open them a second and more later: until then nobody else may be given one, as any kernel that starts would be
-    from the system's own range. A notebook has seeded Python's usual dice, so that two of them would take the same."""
-    found, dice = [], random.SystemRandom()
+    """Returns ports that nobody listens at.
+
+    Tasks open them a second and more later. Until then any program that starts could be given one from the system's
+    own range, and a notebook with the same seed of Python's `random` would choose the same ones.
+    """
+    ports: list[int] = []
+    generator = random.SystemRandom()
     with contextlib.ExitStack() as stack:
-        while len(found) < count:
-            port, listener = dice.choice(PORTS), stack.enter_context(socket.socket())
+        while len(ports) < count:
+            port, listener = generator.choice(PORTS), stack.enter_context(socket.socket())
             with contextlib.suppress(OSError):  # it is taken
                 listener.bind(("127.0.0.1", port))
-                found.append(port)
-    return found
+                ports.append(port)
+    return ports
 
 
-def answer_place(folder: Path, task) -> Path:
+def answer_file(folder: Path, task: Task) -> Path:
     return folder / f"answer-{task[0]}-{task[1]}.json"
 
 
-def collect(started: dict, jobs: int, folder: Path) -> list[Result]:
-    """Waits for the tasks that answer and puts their answers together."""
-    tasks = [task for task in started if ("chief", 0) not in started or task[0] == "chief"]
-    answers, deadline = {}, time.monotonic() + SECONDS
-    while len(answers) < len(tasks):
-        waiting = [task for task in tasks if task not in answers]
-        answers |= {
-            task: said for task in waiting if (said := heard_from(started[task], task, folder))
-        }
-        if failed(answers):  # then others may wait for it for ever
+def collect(processes: dict[Task, Any], jobs: int, folder: Path) -> list[Result]:
+    """Waits for the answers: the chief's, or all where there is none. Returns a result for each job.
+
+    Raises TimeoutError with the name of a process that does not answer, and ChildProcessError for one that dies.
+    """
+    tasks = [task for task in processes if ("chief", 0) not in processes or task[0] == "chief"]
+    answers: dict[Task, list[dict[str, Any]]] = {}
+    deadline = time.monotonic() + SECONDS
+    while len(answers) < len(tasks) and time.monotonic() <= deadline:
+        for task in [task for task in tasks if task not in answers]:
+            file, name = answer_file(folder, task), "worker process {} {}".format(*task)
+            with contextlib.suppress(TimeoutError):  # no answer yet
+                log = file.with_suffix(".log")
+                answers[task] = request_reply.answer_of(processes[task], file, 0, log, name)
+        if has_failed(answers):  # then others may wait for that task for ever
             deadline = min(deadline, time.monotonic() + AFTER_FAILURE)
-        if time.monotonic() > deadline:
-            break
         time.sleep(request_reply.PAUSE)
     missing = [task for task in tasks if task not in answers]
-    if missing and not failed(answers):
+    if missing and not has_failed(answers):
         raise TimeoutError("worker process {} {}".format(*missing[0]))
-    heard = [answers[task] for task in tasks if task in answers]
-    return [revive([answer[i] for answer in heard]) for i in range(jobs)]
+    in_order = [answers[task] for task in tasks if task in answers]
+    return [merged([answer[job] for answer in in_order]) for job in range(jobs)]
 
 
-def heard_from(process, task, folder: Path) -> list[dict] | None:
-    """What a task has answered by now."""
-    file, name = answer_place(folder, task), f"worker process {task[0]} {task[1]}"
-    with contextlib.suppress(TimeoutError):
-        return request_reply.answer_of(process, file, 0, file.with_suffix(".log"), name)
+def has_failed(answers: dict[Task, list[dict[str, Any]]]) -> bool:
+    """Returns whether a task has an error; a proof that does not hold is none, since all tasks end with that."""
+    failures = [run["error"] for answer in answers.values() for run in answer if run["error"]]
+    return any(error["name"] != "SilentFailure" for error in failures)
 
 
-def failed(answers: dict) -> bool:
-    """Whether one has an error, and not merely a proof that does not hold: all tasks end with that."""
-    failures = [each["error"] for answer in answers.values() for each in answer if each["error"]]
-    return any(each["name"] != "SilentFailure" for each in failures)
-
-
-def revive(answers: list[dict]) -> Result:
-    """One result from what every process answered: the first error, else the first proof that does not hold."""
-    seen = merged([answer["seen"] for answer in answers])
-    failures = [named_error(**answer["error"]) for answer in answers if answer["error"]]
+def merged(runs: list[dict[str, Any]]) -> Result:
+    """Returns the result of one job in several processes: the first error, else the first proof that does not hold."""
+    observations: Observations = {}  # each process knows its own copies only
+    for label, group in (item for run in runs for item in run["observations"].items()):
+        for name, devices in group.items():
+            known = observations.setdefault(label, {}).setdefault(name, [])
+            known += [device for device in devices if device not in known]
+    failures = [exception_named(**run["error"]) for run in runs if run["error"]]
     if failures:
-        return Result(error=failures[0], seen=seen)
-    proofs = [Proof(**answer["proof"]) for answer in answers if answer["proof"]]
-    return Result(min(proofs, key=lambda proof: proof.holds, default=None), seen=seen)
+        return Result(None, failures[0], observations)
+    proofs = [Proof(**run["proof"]) for run in runs if run["proof"]]
+    value = min(proofs, key=lambda proof: proof.holds, default=None)
+    return Result(value, None, observations)
 
 
-def merged(parts: list[dict]) -> dict:
-    """Each process knows its own copies only; together they are all copies, without repeats and in order."""
-    whole = {}
-    for label, name, where in (
-        (k, n, w) for part in parts for k, v in part.items() for n, w in v.items()
-    ):
-        places = whole.setdefault(label, {}).setdefault(name, [])
-        places.extend(device for device in where if device not in places)
-    return whole
-
-
-def named_error(name: str, message: str) -> Exception:
-    """An exception of the same name and message; a class that this process does not know is made for it."""
-    known = [getattr(module, name, None) for module in (builtins, checks, errors)]
-    made = type(name, (Exception,), {})
-    return next((kind for kind in known if kind), made)(message)
+def exception_named(name: str, message: str) -> Exception:
+    """Returns an exception of this class; of a new one where this process has none of that name."""
+    kinds = [getattr(module, name, None) for module in (builtins, checks, errors)]
+    kind = next(filter(None, kinds), type(name, (Exception,), {}))
+    error: Exception = kind(message)
+    return error
 
 
 # The process's side
 
 
-def main():
+def main() -> None:
     request = request_reply.question()
     runtime.start_tensorflow()
     tensorflow_patches.cut_short()
     if request["serve"]:
         serve()
-    namespace = {"__name__": "__main__"}
-    exec(compile(Path(request["source"]).read_text(), request["source"], "exec"), namespace)
-    results = [
-        run_here(namespace[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]
-    ]
-    request_reply.reply(request["answer"], [as_plain(result) for result in results])
+    values: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(Path(request["source"]).read_text(), request["source"], "exec"), values)
+    results = [run_here(values[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]]
+    request_reply.reply(request["answer"], list(map(as_json, results)))
     # Stays until it is killed: another worker may still be fetching this one's part of their last all-reduce.
     threading.Event().wait()
 
 
-def serve():
+def serve() -> None:
+    """Runs this task's server of the cluster in TF_CONFIG, for good."""
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    task = (resolver.task_type, resolver.task_id)
-    tf.distribute.Server(
-        resolver.cluster_spec(), job_name=task[0], task_index=task[1], protocol="grpc"
-    ).join()
+    name, index = resolver.task_type, resolver.task_id
+    server = tf.distribute.Server(
+        resolver.cluster_spec(), job_name=name, task_index=index, protocol="grpc"
+    )
+    server.join()
 
 
-def as_plain(result: Result) -> dict:
+def as_json(result: Result) -> dict[str, Any]:
     error = result.error and {"name": type(result.error).__name__, "message": str(result.error)}
     proof = asdict(result.value) if isinstance(result.value, Proof) else None
-    return {"error": error, "proof": proof, "seen": result.seen}
+    return {"error": error, "proof": proof, "observations": result.observations}
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Failure modes: what a notebook's source declares."""
+"""The declaration of a failure mode: its symptoms under each setup and version, and the claims that it tests."""
 
 import re
 from dataclasses import dataclass
 
 from ..base.errors import UserError, choose
 from ..experiments.verdicts import Verdict
-from ..experiments.version_bounds import bounds_told, check_bounds, holds_here
+from ..experiments.version_bounds import Bounded, bounds_told, check_bounds, holds_here
+from ..setups.parameters import Setup
 
 TRUTHS = ("true", "half", "false")
 # The five documents whose advice is put to the test, by what each is about.
@@ -20,52 +21,52 @@ DOCUMENTS = {
 
 @dataclass(frozen=True)
 class Symptom:
-    """What a mode shows, and when: an empty tuple means under every value of that parameter, no bound in every version."""
+    """What a mode shows, and when: an empty tuple stands for every value, an empty bound for every version."""
 
     raises: str
     says: str
-    strategies: tuple = ()
-    devices: tuple = ()
-    formats: tuple = ()
-    keras: tuple = ()
+    strategies: tuple[str, ...] = ()
+    devices: tuple[int, ...] = ()
+    formats: tuple[str, ...] = ()
+    keras: tuple[int, ...] = ()
     since: str = ""
     until: str = ""
 
-    def appears(self, setup) -> bool:
-        return self.under(setup) and holds_here(self)
-
-    def under(self, setup) -> bool:
-        """Whether it shows under this setup in one version or another."""
-        limits = [(self.strategies, setup.strategy), (self.devices, setup.devices)]
-        limits += [(self.formats, setup.save_format), (self.keras, setup.keras)]
-        return all(not allowed or value in allowed for allowed, value in limits)
+    def under(self, setup: Setup) -> bool:
+        """Returns whether it shows under this setup in one version or another."""
+        return (
+            (not self.strategies or setup.strategy in self.strategies)
+            and (not self.devices or setup.devices in self.devices)
+            and (not self.formats or setup.save_format in self.formats)
+            and (not self.keras or setup.keras in self.keras)
+        )
 
     @property
     def outcome(self) -> str:
         return "silent" if self.raises == "SilentFailure" else "raises"
 
-    def matches(self, found: Verdict) -> bool:
-        return found.error == self.raises and re.search(self.says, found.whole) is not None
+    def matches(self, verdict: Verdict) -> bool:
+        return verdict.error == self.raises and bool(re.search(self.says, verdict.message))
 
 
 @dataclass(frozen=True)
 class Claim:
     """A sentence of a document and the verdict that a run must give it: a word, or one word per Keras generation.
 
-    Where a version has changed the verdict there are two of the same id: one `until` it, the other `since`.
+    Where a version has changed the verdict there are two claims of one id: one `until` it, the other `since`.
     """
 
     id: str
     says: str
-    verdict: str | dict
+    verdict: str | dict[int, str]
     since: str = ""
     until: str = ""
 
     def expected(self, keras: int) -> str:
         return self.verdict[keras] if isinstance(self.verdict, dict) else self.verdict
 
-    def told(self, keras: int) -> str:
-        """The verdict of this run, the other Keras generation's where it differs, and in which versions."""
+    def in_words(self, keras: int) -> str:
+        """Returns the verdict, that of the other Keras generation where it differs, and the versions it holds in."""
         words = self.expected(keras)
         if isinstance(self.verdict, dict):
             words = f"{words} on Keras {keras}, {self.verdict[5 - keras]} on Keras {5 - keras}"
@@ -96,58 +97,64 @@ class FailureMode:
 
     @property
     def loud(self) -> str:
+        """Whether it raises: 'loud', 'silent', or both in the order of its symptoms."""
         words = ["silent" if each.outcome == "silent" else "loud" for each in self.symptoms]
         return " or ".join(dict.fromkeys(words))
 
-    def symptom(self, setup) -> Symptom | None:
-        """The symptom that must show under a setup; None means that it must work."""
-        return next((symptom for symptom in self.symptoms if symptom.appears(setup)), None)
+    def symptom(self, setup: Setup) -> Symptom | None:
+        """Returns the symptom that must show under a setup here, or None if it must work."""
+        here = (symptom for symptom in self.symptoms if holds_here(symptom))
+        return next((symptom for symptom in here if symptom.under(setup)), None)
 
-    def side(self, setup) -> str:
-        """On which side of a change the versions here are; nothing where no version has changed this setup."""
-        known = [each for each in self.symptoms if each.under(setup)]
-        now = next((each for each in known if holds_here(each)), None)
+    def version_note(self, setup: Setup) -> str:
+        """Returns which side of a version's change this environment is on, or "" if no version changes this setup."""
+        symptoms = [symptom for symptom in self.symptoms if symptom.under(setup)]
+        now = next(filter(holds_here, symptoms), None)
         if now is None:
-            return "".join(f"works here; it fails {bounds_told(each)}" for each in known[:1])
+            return f"works here; it fails {bounds_told(symptoms[0])}" if symptoms else ""
         if now.until:
-            reworded = any(each.since == now.until for each in known)
-            how = "it fails in other words from" if reworded else "fails here; fixed upstream in"
-            return f"{how} {now.until}{' on' if reworded else ''}"
-        reworded = any(each.until == now.since for each in known if now.since)
-        how = "it failed in other words before" if reworded else "it fails since"
-        return f"{how} {now.since}" if now.since else ""
+            if any(symptom.since == now.until for symptom in symptoms):
+                return f"it fails in other words from {now.until} on"
+            return f"fails here; fixed upstream in {now.until}"
+        if now.since:
+            reworded = any(symptom.until == now.since for symptom in symptoms)
+            return (
+                f"{'it failed in other words before' if reworded else 'it fails since'} {now.since}"
+            )
+        return ""
 
     def claims_here(self) -> list[Claim]:
-        return [claim for claim in self.claims if holds_here(claim)]
+        return list(filter(holds_here, self.claims))
 
-    def expects(self, setup) -> str:
+    def expects(self, setup: Setup) -> str:
         symptom = self.symptom(setup)
         return symptom.outcome if symptom else "works"
 
-    def agrees(self, found: Verdict) -> bool:
-        """Whether a verdict is what the mode declares; what cannot run here is neither right nor wrong."""
-        symptom = self.symptom(found.setup) if found.subject == "broken" else None
-        if found.outcome == "unavailable":
-            return True
-        return symptom.matches(found) if symptom else found.outcome == "works"
+    def expected_symptom(self, verdict: Verdict) -> Symptom | None:
+        return self.symptom(verdict.setup) if verdict.subject == "broken" else None
 
-    def expected_of(self, found: Verdict) -> str:
-        """In words, what a verdict should have been."""
-        symptom = self.symptom(found.setup) if found.subject == "broken" else None
+    def agrees(self, verdict: Verdict) -> bool:
+        """Returns whether a verdict is as declared; one of a run that is unavailable here always is."""
+        symptom = self.expected_symptom(verdict)
+        matches = symptom.matches(verdict) if symptom else verdict.outcome == "works"
+        return matches or verdict.outcome == "unavailable"
+
+    def expected_outcome(self, verdict: Verdict) -> str:
+        """Returns in words what the verdict should be."""
+        symptom = self.expected_symptom(verdict)
         return f"{symptom.raises} saying {symptom.says!r}" if symptom else "no failure"
 
 
 def check_words(mode: FailureMode) -> None:
-    """A claim's verdict is one of three words, or one of them per Keras generation; one holds in each version."""
-    for each in mode.symptoms + mode.claims:
-        check_bounds(mode.id, each)
+    """Raises a UserError unless each bound is a release, and each claim has one known verdict in each version."""
+    parts: list[Bounded] = [*mode.symptoms, *mode.claims]
+    for declared in parts:
+        check_bounds(mode.id, declared)
     for claim in mode.claims:
-        for word in [claim.expected(2), claim.expected(3)]:
-            choose(f"verdict of {claim.id}", word, TRUTHS)
-        parts = [each for each in mode.claims if each.id == claim.id]
-        since, until = (
-            sorted(getattr(each, name) for each in parts) for name in ("since", "until")
-        )
+        for keras in (2, 3):
+            choose(f"verdict of {claim.id}", claim.expected(keras), TRUTHS)
+        same = [other for other in mode.claims if other.id == claim.id]
+        since, until = sorted(c.since for c in same), sorted(c.until for c in same)
         if since != until or since.count("") != 1:
             raise UserError(
                 f"{claim.id} needs one verdict in each version; where one ends (until) another begins (since)."

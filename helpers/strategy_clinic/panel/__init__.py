@@ -1,5 +1,1 @@
-"""What a reader looks at and clicks: figures, verdict cards, widgets."""
-
-from .widgets import panel
-
-__all__ = ["panel"]
+"""Output of a page for readers: figures, verdict cards and widgets."""

@@ -1,66 +1,61 @@
-"""Verdicts as cards of text and HTML."""
+"""Verdicts as cards of text and HTML, and widgets with a sentence for viewers without a kernel."""
+
+import sys
+from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
+from ..experiments.proofs import Observations
 from ..experiments.verdicts import Verdict
+from ..modes.failure_mode import FailureMode
 from ..setups.parameters import Setup
 
 HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
 NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Colab or Binder and run all cells."
 
 
-def card_text(mode, found: list[Verdict]) -> str:
-    lines = [f"{mode.name} under {found[0].setup}: {headline(mode, found)}"]
-    return "\n".join(
-        lines
-        + [
-            f"  {each.subject}: {each.outcome} ({each.evidence}). {each.says}".rstrip()
-            for each in found
-        ]
-    )
+def card_text(mode: FailureMode, verdicts: list[Verdict]) -> str:
+    lines = [f"{mode.name} under {verdicts[0].setup}: {headline(mode, verdicts)}"]
+    for verdict in verdicts:
+        line = f"  {verdict.subject}: {verdict.outcome} ({verdict.evidence}). {verdict.says}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
 
 
-def headline(mode, found: list[Verdict]) -> str:
-    if any(each.outcome == "unavailable" for each in found):
+def headline(mode: FailureMode, verdicts: list[Verdict]) -> str:
+    if any(verdict.outcome == "unavailable" for verdict in verdicts):
         return "cannot run here"
-    if not all(mode.agrees(each) for each in found):
+    if not all(map(mode.agrees, verdicts)):
         return "not as declared"
-    return (
-        "the failure shows, the fix works"
-        if found[0].outcome != "works"
-        else "no failure under this setup"
-    )
+    fails = verdicts[0].outcome != "works"
+    return "the failure shows, the fix works" if fails else "no failure under this setup"
 
 
-def card_html(mode, found: list[Verdict], live: bool = False) -> str:
-    """The verdict as a card. Where a viewer drops its style, headings and paragraphs are left."""
+def card_html(mode: FailureMode, verdicts: list[Verdict], live: bool = False) -> str:
+    """Returns the card as HTML. A viewer that drops its style still shows headings and paragraphs."""
     return from_template(
         "panel/templates/card.html",
-        look=LOOKS[found[0].outcome],
-        headline=headline(mode, found),
-        setup=found[0].setup,
-        found=found,
+        look=LOOKS[verdicts[0].outcome],
+        headline=headline(mode, verdicts),
+        setup=verdicts[0].setup,
+        found=verdicts,
         fix=mode.fix,
         live=live,
     )
 
 
 def history_html(runs: list[list[Verdict]]) -> str:
-    """A small table of this session's runs, the latest first."""
-    if not runs:
-        return ""
-    rows = [history_row(number, found) for number, found in enumerate(runs, 1)]
-    return from_template("panel/templates/history.html", names=HISTORY, rows=rows[::-1])
-
-
-def history_row(number: int, found: list[Verdict]) -> list:
-    setup = found[0].setup
-    cells = [number, f"{setup.strategy} x{setup.devices}", setup.save_format, setup.keras]
-    return cells + [each.outcome for each in found] + [found[0].evidence]
+    """Returns a table of this session's runs, the latest first."""
+    rows: list[list[Any]] = []
+    for number, verdicts in enumerate(runs, 1):
+        setup, outcomes = verdicts[0].setup, [verdict.outcome for verdict in verdicts]
+        place = [f"{setup.strategy} x{setup.devices}", setup.save_format, setup.keras]
+        rows.insert(0, [number, *place, *outcomes, verdicts[0].evidence])
+    return from_template("panel/templates/history.html", names=HISTORY, rows=rows) if rows else ""
 
 
 def keras_note(setup: Setup) -> str:
-    """Which Keras this kernel holds, and how to change it for the whole notebook."""
+    """Returns which Keras this kernel holds, and how to change it for the whole notebook."""
     other = setup.other_keras
     return (
         f"This kernel holds Keras {setup.keras}. Keras {other} runs in a process of its own; to switch the whole "
@@ -68,28 +63,27 @@ def keras_note(setup: Setup) -> str:
     )
 
 
-def seen_by(found: list[Verdict]) -> dict:
-    """What the experiments observed; what all of them saw alike is shown once."""
-    groups = {}
-    for label in dict.fromkeys(label for each in found for label in each.seen):
-        seen = {each.subject: each.seen[label] for each in found if label in each.seen}
-        same = all(group == next(iter(seen.values())) for group in seen.values())
-        groups |= (
-            {label: next(iter(seen.values()))}
-            if same
-            else {f"{label}, {who}": group for who, group in seen.items()}
-        )
+def observations_of(verdicts: list[Verdict]) -> Observations:
+    """Returns the observations of all runs under one label, with the experiment's name where they differ."""
+    groups: Observations = {}
+    runs = {verdict.subject: verdict.result.observations for verdict in verdicts}
+    for label in dict.fromkeys(label for observations in runs.values() for label in observations):
+        seen = {subject: runs[subject][label] for subject in runs if label in runs[subject]}
+        first, *others = seen.values()
+        if all(group == first for group in others):
+            groups[label] = first
+        else:
+            groups |= {f"{label}, {subject}": group for subject, group in seen.items()}
     return groups
 
 
-def show_widget(root):
-    """Shows the widget, and a sentence where there is no kernel; ipywidgets itself would show its repr there."""
-    import sys
-
+def show_widget(root: Any) -> None:
+    """Shows a widget, and a sentence where no kernel runs, in place of ipywidgets' repr."""
     from IPython.display import display
 
     if "google.colab" in sys.modules:
-        return display(root)
+        display(root)
+        return
     view = {"version_major": 2, "version_minor": 0, "model_id": root.model_id}
     fallback = from_template("panel/templates/without_kernel.html", note=NOTE)
     words = {"text/plain": NOTE, "text/html": fallback}

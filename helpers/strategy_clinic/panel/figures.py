@@ -1,12 +1,20 @@
-"""Pictures of what a run showed. Each carries its content as text, for those who cannot or need not look."""
+"""Pictures of what runs have shown, each with its content as text for readers who do not see it."""
 
 import base64
 import io
+from collections.abc import Container
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..base.templates import from_template
-from ..experiments.experiment import recall
+from ..experiments.experiment import run_all
+from ..experiments.proofs import Experiment, Observations
 from ..experiments.variable_copies import copies, values_of
+from ..setups.parameters import Setup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = [
     "copies",
@@ -28,18 +36,20 @@ class Picture:
     png: bytes
     alt: str
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return {"image/png": base64.b64encode(self.png).decode(), "text/plain": self.alt}, {
-            "image/png": {"alt": self.alt}
-        }
+    @property
+    def base64(self) -> str:
+        return base64.b64encode(self.png).decode()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
+        data = {"image/png": self.base64, "text/plain": self.alt}
+        return data, {"image/png": {"alt": self.alt}}
 
     def as_html(self) -> str:
-        png = base64.b64encode(self.png).decode()
-        return from_template("panel/templates/picture.html", alt=self.alt, png=png)
+        return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)
 
 
-def canvas(width: float, height: float):
-    """A bare figure made without pyplot: no global state, no backend, legible on any background."""
+def canvas(width: float, height: float) -> "tuple[Figure, Axes]":
+    """Returns a figure and its axes, made without pyplot, whose state and backend are global."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -50,50 +60,65 @@ def canvas(width: float, height: float):
     return figure, axes
 
 
-def as_picture(figure, alt: str) -> Picture:
+def as_picture(figure: "Figure", alt: str) -> Picture:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
     return Picture(buffer.getvalue(), alt)
 
 
-def grid(cells: dict, columns: list[str], good: str, bad: str, title: str = "") -> Picture:
-    """A heat map of yes and no: `cells` maps each row's name to one truth value per column."""
-    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
-    for y, values in enumerate(cells.values()):
-        for x, value in enumerate(values):
-            draw_cell(axes, x, y, value, good, bad)
-    name_axes(axes, list(cells), columns, title)
-    return as_picture(figure, grid_text(cells, columns, good, bad))
+def grid(
+    cells: dict[str, list[Any]], columns: list[str], good: str, bad: str, title: str = ""
+) -> Picture:
+    """Draws a table of yes and no: `cells` has, for each row, one truth value per column."""
+    marked = {
+        row: [(bool(value), good if value else bad) for value in values]
+        for row, values in cells.items()
+    }
+    return heat_map(marked, columns, title, [f"{column} " for column in columns])
 
 
-def words(cells: dict, columns: list[str], bad, title: str = "") -> Picture:
-    """A heat map of words: `cells` maps each row's name to one word per column; `bad` is a word, or several."""
-    bad = [bad] if isinstance(bad, str) else bad
+def words(
+    cells: dict[str, list[str]], columns: list[str], bad: str | Container[str], title: str = ""
+) -> Picture:
+    """Draws a table of words: `cells` has, for each row, one word per column; `bad` is a word, or several."""
+    wrong = [bad] if isinstance(bad, str) else bad
+    marked = {row: [(word not in wrong, word) for word in values] for row, values in cells.items()}
+    return heat_map(marked, columns, title, [f"{in_one_line(column)}: " for column in columns])
+
+
+def numbers(
+    cells: dict[str, list[float]], columns: list[str], right: list[float], title: str = ""
+) -> Picture:
+    """Draws a table of numbers: those that `right` has for their column get the quiet colour."""
+    marked = {
+        row: [(abs(value - want) < 0.005, f"{value:.2f}") for value, want in zip(values, right)]
+        for row, values in cells.items()
+    }
+    return heat_map(marked, columns, title, [f"{in_one_line(column)} " for column in columns])
+
+
+def in_one_line(column: str) -> str:
+    return column.replace("\n", " ")
+
+
+def heat_map(
+    cells: dict[str, list[tuple[bool, str]]], columns: list[str], title: str, labels: list[str]
+) -> Picture:
+    """Draws a word in each cell, in a full box where it is right; `labels` name the columns in the text."""
     figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
     for y, row in enumerate(cells.values()):
-        for x, word in enumerate(row):
-            draw_cell(axes, x, y, word not in bad, word, word)
+        for x, (good, word) in enumerate(row):
+            draw_cell(axes, x, y, word, good)
     name_axes(axes, list(cells), columns, title)
-    names = [column.replace("\n", " ") for column in columns]
-    told = {row: ", ".join(f"{n}: {w}" for n, w in zip(names, row_)) for row, row_ in cells.items()}
-    return as_picture(figure, "\n".join(f"{row}: {text}" for row, text in told.items()))
+    text = {
+        row: ", ".join(f"{label}{word}" for label, (_, word) in zip(labels, values))
+        for row, values in cells.items()
+    }
+    return as_picture(figure, "\n".join(f"{row}: {line}" for row, line in text.items()))
 
 
-def numbers(cells: dict, columns: list[str], right: list[float], title: str = "") -> Picture:
-    """A heat map of numbers: one that is what `right` says for its column has the quiet colour."""
-    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
-    told = {row: [f"{value:.2f}" for value in values] for row, values in cells.items()}
-    for y, row in enumerate(cells):
-        for x, (value, want) in enumerate(zip(cells[row], right)):
-            draw_cell(axes, x, y, abs(value - want) < 0.005, told[row][x], told[row][x])
-    name_axes(axes, list(cells), columns, title)
-    names = [column.replace("\n", " ") for column in columns]
-    lines = {row: ", ".join(f"{n} {v}" for n, v in zip(names, told[row])) for row in cells}
-    return as_picture(figure, "\n".join(f"{row}: {text}" for row, text in lines.items()))
-
-
-def name_axes(axes, rows: list[str], columns: list[str], title: str):
-    """Names of columns above, names of rows at the side, the first row on top."""
+def name_axes(axes: "Axes", rows: list[str], columns: list[str], title: str) -> None:
+    """Writes the names of columns above and those of rows at the side, the first row on top."""
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.xaxis.tick_top()
@@ -102,66 +127,49 @@ def name_axes(axes, rows: list[str], columns: list[str], title: str):
     axes.set_title(title, color=INK, fontsize=10, loc="left")
 
 
-def draw_cell(axes, x: int, y: int, value, good: str, bad: str):
-    """A full box, or an empty one with a frame: whoever sees no colours sees the difference."""
-    colour, word = (HAVE, good) if value else (LACK, bad)
-    axes.add_patch(_box(x - 0.46, y - 0.4, colour, filled=bool(value)))
-    ink = "white" if value else colour
+def draw_cell(axes: "Axes", x: int, y: int, word: str, good: bool) -> None:
+    """Draws a full box, or an empty one with a frame: the difference shows without colours."""
+    from matplotlib.patches import FancyBboxPatch
+
+    colour = HAVE if good else LACK
+    box = FancyBboxPatch(
+        (x - 0.42, y - 0.36),
+        0.84,
+        0.72,
+        boxstyle="round,pad=0.04",
+        edgecolor=colour,
+        facecolor=colour if good else "none",
+        linewidth=1.5,
+    )
+    axes.add_patch(box)
+    ink = "white" if good else colour
     axes.text(x, y, word, ha="center", va="center", color=ink, fontsize=9)
 
 
-def _box(x: float, y: float, colour: str, filled: bool):
-    from matplotlib.patches import FancyBboxPatch
-
-    place, look = (x + 0.04, y + 0.04), {"boxstyle": "round,pad=0.04", "edgecolor": colour}
-    inside = colour if filled else "none"
-    return FancyBboxPatch(place, 0.84, 0.72, facecolor=inside, linewidth=1.5, **look)
-
-
-def grid_text(cells: dict, columns: list[str], good: str, bad: str) -> str:
-    words = {
-        name: ", ".join(f"{c} {good if v else bad}" for c, v in zip(columns, values))
-        for name, values in cells.items()
-    }
-    return "\n".join(f"{name}: {told}" for name, told in words.items())
-
-
-def placement(seen: dict) -> Picture:
-    """Which device holds a copy of which variable, for every group of variables that an experiment observed."""
-    rows = alike(seen)
-    columns = list(dict.fromkeys(place for where in rows.values() for place in where))
-    cells = {row: [column in where for column in columns] for row, where in rows.items()}
+def placement(observations: Observations) -> Picture:
+    """Draws which device holds a copy of which variable, for every group that an experiment has observed."""
+    rows: dict[str, list[str]] = {}
+    for label, group in observations.items():
+        for devices in dict.fromkeys(map(tuple, group.values())):
+            names = [name for name, places in group.items() if tuple(places) == devices]
+            row = ", ".join(names) if len(names) < 4 else f"{len(names)} variables"
+            rows[f"{label}: {row}"] = list(devices)
+    columns = list(dict.fromkeys(device for devices in rows.values() for device in devices))
+    cells = {row: [column in devices for column in columns] for row, devices in rows.items()}
     drawn = grid(cells, [column.replace(" ", "\n", 1) for column in columns], "copy", "none")
-    return Picture(drawn.png, placement_text(rows))
+    # Counts, not names of devices: the same sentence on CPUs, GPUs and TPUs.
+    counts = {row: len(devices) for row, devices in rows.items()}
+    text = [f"{row}: {n} {'copy' if n == 1 else 'copies'}" for row, n in counts.items()]
+    return Picture(drawn.png, "\n".join(text))
 
 
-def alike(seen: dict) -> dict[str, list[str]]:
-    """One row for all variables of a group that are in the same places: 'loaded: 4 variables'."""
-    rows = {}
-    for label, group in seen.items():
-        for where in dict.fromkeys(map(tuple, group.values())):
-            names = [name for name, places in group.items() if tuple(places) == where]
-            rows[
-                f"{label}: {', '.join(names) if len(names) < 4 else f'{len(names)} variables'}"
-            ] = list(where)
-    return rows
-
-
-def placement_text(rows: dict[str, list[str]]) -> str:
-    """Counts, not device names: the same sentence on CPUs, GPUs and TPUs."""
-    return "\n".join(
-        f"{row}: {len(where)} {'copy' if len(where) == 1 else 'copies'}"
-        for row, where in rows.items()
-    )
-
-
-def where_variables_live(experiment, setup) -> Picture:
-    """Draws where the variables live that an experiment observed, whatever else came of it."""
-    return placement(recall([(experiment, setup)])[0].seen)
+def where_variables_live(experiment: Experiment, setup: Setup) -> Picture:
+    """Runs an experiment and draws where the variables are that it has observed, whatever it ends in."""
+    return placement(run_all([(experiment, setup)])[0].observations)
 
 
 def timeline(lines: dict[str, list[float]], event: int, event_name: str, axis: str) -> Picture:
-    """Values over steps, with one moment marked, for what a restart keeps and what it forgets."""
+    """Draws values over steps, with one event marked, such as a restart."""
     figure, axes = canvas(5.6, 2.6)
     for (name, values), (colour, style) in zip(lines.items(), [(HAVE, "-"), (LACK, "--")]):
         steps = range(len(values))
@@ -173,11 +181,6 @@ def timeline(lines: dict[str, list[float]], event: int, event_name: str, axis: s
     axes.set_xlabel("training step", color=INK)
     axes.set_ylabel(axis, color=INK)
     axes.legend(frameon=False, labelcolor=INK, fontsize=9, loc="upper left")
-    return as_picture(figure, timeline_text(lines, event, event_name))
-
-
-def timeline_text(lines: dict, event: int, event_name: str) -> str:
-    told = {name: (values[event - 1], values[event]) for name, values in lines.items()}
-    return "\n".join(
-        f"{name}: {a:.2f} before {event_name}, {b:.2f} after" for name, (a, b) in told.items()
-    )
+    ends = {name: (values[event - 1], values[event]) for name, values in lines.items()}
+    text = [f"{name}: {a:.2f} before {event_name}, {b:.2f} after" for name, (a, b) in ends.items()]
+    return as_picture(figure, "\n".join(text))

@@ -1,6 +1,7 @@
-"""The map of failure modes, narrowed to what a reader sees, to a document, or to a strategy."""
+"""The map of failure modes, narrowed to words of a reader, to a document, or to a strategy."""
 
 from pathlib import Path
+from typing import Any
 
 from ..base.templates import from_template
 from ..modes.failure_mode import DOCUMENTS, FailureMode
@@ -14,33 +15,27 @@ HINT = "words of what you see, such as: restored predictions differ"
 def matching(
     modes: list[FailureMode], words: str = "", document: str = "", strategy: str = ""
 ) -> list[FailureMode]:
-    """Those that all the given words occur in, from this document, and with a symptom under this strategy."""
+    """Returns the modes with all these words, from this document, and with a symptom under this strategy."""
     return [
         mode
         for mode in modes
-        if all(word in all_it_says(mode) for word in words.casefold().split())
+        if all(word in text_of(mode) for word in words.casefold().split())
         and document in ("", mode.document)
-        and any(not strategy or shows(symptom, strategy) for symptom in mode.symptoms)
+        and any(
+            not strategy or not symptom.strategies or strategy in symptom.strategies
+            for symptom in mode.symptoms
+        )
     ]
 
 
-def all_it_says(mode: FailureMode) -> str:
-    """All that a mode says of itself."""
-    said = [f"{each.raises} {each.says}" for each in mode.symptoms]
-    return " ".join([mode.name, mode.slug, mode.title, mode.sees, *said]).casefold()
+def text_of(mode: FailureMode) -> str:
+    """Returns all words of a mode's declaration that a reader may look for."""
+    symptoms = [f"{symptom.raises} {symptom.says}" for symptom in mode.symptoms]
+    return " ".join([mode.name, mode.slug, mode.title, mode.sees, *symptoms]).casefold()
 
 
-def shows(symptom, strategy: str) -> bool:
-    return not symptom.strategies or strategy in symptom.strategies
-
-
-def as_table(found: list[FailureMode], every: int) -> str:
-    rows = [(mode, Path(mode.notebook).name) for mode in found]
-    return from_template("panel/templates/map.html", rows=rows, every=every)
-
-
-def narrow():
-    """Three controls above the modes that they leave; all of them are reached and changed by keyboard."""
+def narrow() -> tuple[dict[str, Any], Any]:
+    """Shows three controls above the modes that match them; returns the controls and the table."""
     import ipywidgets
 
     shown, modes = ipywidgets.HTML(), all_modes()
@@ -50,9 +45,10 @@ def narrow():
         "strategy": choice("Strategy", {name: name for name in strategies.TABLE}),
     }
 
-    def draw(_=None):
-        chosen = {name: box.value for name, box in boxes.items()}
-        shown.value = as_table(matching(modes, **chosen), len(modes))
+    def draw(_: Any = None) -> None:
+        found = matching(modes, **{name: box.value for name, box in boxes.items()})
+        rows = [(mode, Path(mode.notebook).name) for mode in found]
+        shown.value = from_template("panel/templates/map.html", rows=rows, every=len(modes))
 
     for name, box in boxes.items():
         box.observe(draw, "value")
@@ -63,7 +59,7 @@ def narrow():
     return boxes, shown
 
 
-def choice(name: str, values: dict[str, str]):
+def choice(name: str, values: dict[str, str]) -> Any:
     import ipywidgets
 
     options = [("all", ""), *values.items()]

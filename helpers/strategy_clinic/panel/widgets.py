@@ -3,29 +3,31 @@
 Core widgets only, so that it works in JupyterLab, Notebook 7, Voila and Colab, under ipywidgets 7.7 and 8.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 from ..base.errors import UserError
 from ..base.templates import from_template
 from ..experiments import workers
-from ..experiments.experiment import recall
-from ..experiments.verdicts import Verdict, verdicts
+from ..experiments.verdicts import Verdict
+from ..modes.failure_mode import FailureMode
 from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
 from . import figures
-from .cards import card_html, card_text, history_html, keras_note, seen_by, show_widget
+from .cards import card_html, card_text, history_html, keras_note, observations_of, show_widget
 
-LABELS = {
-    "strategy": "Strategy",
-    "devices": "Devices",
-    "save_format": "Save format",
-    "keras": "Keras",
-}
+LABELS = dict(zip(PARAMETERS, ("Strategy", "Devices", "Save format", "Keras")))
 
 
 class Panel:
-    """Controls on the left, what came of them on the right; `click` is the whole of what the button does."""
+    """Controls on the left, the latest verdicts on the right; the button calls `click`."""
 
-    def __init__(self, mode, broken, fixed, setup):
-        self.mode, self.experiments, self.runs = mode, {"broken": broken, "fixed": fixed}, []
+    def __init__(
+        self, mode: FailureMode, setup: Setup, run: Callable[[Setup], list[Verdict]]
+    ) -> None:
+        """`run` returns the verdicts on both experiments under a setup."""
+        self.mode, self.run = mode, run
+        self.runs: list[list[Verdict]] = []
         self.controls = make_controls(setup)
         self.button, self.status, self.card, self.figure, self.history = make_displays()
         self.controls["strategy"].observe(self.offer_devices, "value")
@@ -33,102 +35,96 @@ class Panel:
         self.say("Choose a setup and press Run.", "ready")
         self.root = arrange(self, keras_note(setup))
 
-    def offer_devices(self, change):
-        """A strategy offers its own device counts; the chosen one is kept where it can be."""
+    def offer_devices(self, change: Any) -> None:
+        """Offers the device counts of the chosen strategy, and keeps the current count where it has it."""
         counts = strategies.TABLE[change["new"]].counts
-        kept = self.controls["devices"].value
-        self.controls["devices"].options = counts
-        self.controls["devices"].value = kept if kept in counts else counts[0]
+        control = self.controls["devices"]
+        count = control.value
+        control.options = counts
+        control.value = count if count in counts else counts[0]
 
-    def say(self, words: str, state: str):
+    def say(self, words: str, state: str) -> None:
         self.status.value = from_template(
             "panel/templates/status.html", words=words, state=state, runs=len(self.runs)
         )
 
-    def click(self, _=None):
+    def click(self, _: Any = None) -> None:
+        """Runs both experiments under the chosen setup and shows the verdicts."""
         self.button.disabled = True
         try:
             setup = Setup(**{name: self.controls[name].value for name in PARAMETERS})
-            self.say(f"Running {setup}{where_it_runs(setup)} …", "running")
-            self.show(verdicts(self.experiments, [setup]))
+            place = workers.place_of(setup)
+            self.say(f"Running {setup}{f' {place}' if place else ''} …", "running")
+            self.show(self.run(setup))
         except UserError as reason:
             self.say(str(reason), "refused")
         finally:
             self.button.disabled = False
 
-    def show(self, found: list[Verdict]):
-        self.runs.append(found)
-        self.card.value = card_html(self.mode, found, live=True)
-        self.figure.value = figures.placement(seen_by(found)).as_html() if seen_by(found) else ""
+    def show(self, verdicts: list[Verdict]) -> None:
+        self.runs.append(verdicts)
+        self.card.value = card_html(self.mode, verdicts, live=True)
+        observations = observations_of(verdicts)
+        self.figure.value = figures.placement(observations).as_html() if observations else ""
         self.history.value = history_html(self.runs)
-        self.say(f"Done: {found[0].setup}.", "done")
+        self.say(f"Done: {verdicts[0].setup}.", "done")
 
 
-def where_it_runs(setup: Setup) -> str:
-    place = workers.place(setup)
-    if place is None:
-        return ""
-    return " in worker processes" if place[0] else " in a process of its own"
-
-
-def make_controls(setup: Setup) -> dict:
+def make_controls(setup: Setup) -> dict[str, Any]:
     import ipywidgets
 
-    options = parameters.choices() | {"devices": strategies.TABLE[setup.strategy].counts}
-    made = {}
+    options = parameters.choices() | {"devices": list(strategies.TABLE[setup.strategy].counts)}
+    controls = {}
     for name, values in options.items():
-        made[name] = ipywidgets.Dropdown(
+        controls[name] = ipywidgets.Dropdown(
             options=values, value=getattr(setup, name), description=LABELS[name]
         )
-        made[name].style.description_width = "7em"
-        made[name].layout.width = "auto"
-        made[name].add_class(f"clinic-{name}")
-    return made
+        controls[name].style.description_width = "7em"
+        controls[name].layout.width = "auto"
+        controls[name].add_class(f"clinic-{name}")
+    return controls
 
 
-def make_displays() -> list:
+def make_displays() -> list[Any]:
+    """Returns the button, and the places for status, verdict, figure and history."""
     import ipywidgets
 
     button = ipywidgets.Button(
         description="Run", button_style="primary", tooltip="Run the experiment"
     )
-    named = {"clinic-run": button}
-    named |= {
-        f"clinic-{name}": ipywidgets.HTML() for name in ("status", "verdict", "figure", "history")
-    }
-    for name, widget in named.items():
-        widget.add_class(name)
-    return list(named.values())
+    displays = {"run": button}
+    displays |= {name: ipywidgets.HTML() for name in ("status", "verdict", "figure", "history")}
+    for name, widget in displays.items():
+        widget.add_class(f"clinic-{name}")
+    return list(displays.values())
 
 
-def arrange(panel: Panel, note: str):
-    """Two columns that fold into one when the window is narrow."""
+def arrange(panel: Panel, note: str) -> Any:
+    """Returns the panel in two columns, which become one when the window is narrow."""
     import ipywidgets
 
     about = ipywidgets.HTML(from_template("panel/templates/note.html", note=note))
-    left = ipywidgets.VBox(
-        [*panel.controls.values(), panel.button, panel.status, about, panel.history]
-    )
-    right = ipywidgets.VBox([panel.card, panel.figure])
+    controls = [*panel.controls.values(), panel.button, panel.status, about, panel.history]
     columns = ipywidgets.Layout(
         grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
-    root = ipywidgets.GridBox([left, right], layout=columns)
+    right = ipywidgets.VBox([panel.card, panel.figure])
+    root = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
     root.add_class("clinic-panel")
     return root
 
 
-def panel(mode, broken, fixed, setup) -> Panel:
-    """Shows the verdict of this notebook's setup as card and picture of their own, then the live controls.
+def show_panel(
+    mode: FailureMode, verdicts: list[Verdict], run: Callable[[Setup], list[Verdict]]
+) -> None:
+    """Shows the verdicts of this notebook's setup as a card and a picture, and then the live controls.
 
-    The first two can be read where no kernel runs; viewers that know no widgets show a sentence instead of the third.
+    The first two need no kernel. Viewers without widgets show a sentence in place of the controls.
     """
     from IPython.display import display
 
-    found = verdicts({"broken": broken, "fixed": fixed}, [setup], recall)
-    display({"text/plain": card_text(mode, found), "text/html": card_html(mode, found)}, raw=True)
-    if seen_by(found):
-        display(figures.placement(seen_by(found)))
-    made = Panel(mode, broken, fixed, setup)
-    show_widget(made.root)
-    return made
+    card = {"text/plain": card_text(mode, verdicts), "text/html": card_html(mode, verdicts)}
+    display(card, raw=True)
+    if observations := observations_of(verdicts):
+        display(figures.placement(observations))
+    show_widget(Panel(mode, verdicts[0].setup, run).root)

@@ -8,8 +8,7 @@ import nbformat
 
 from ..base.display import report, reported
 from ..base.errors import UserError
-from ..experiments.experiment import recall, run_all
-from ..experiments.verdicts import OUTCOMES, verdicts
+from ..experiments.verdicts import OUTCOMES
 from ..processes import notebook_job, pool
 from ..rendering.render import stable_outputs as settled
 from ..rendering.sources import tags
@@ -105,14 +104,14 @@ def output_text(output) -> str:
 def with_grid(path: Path, listed: list[Setup], recalled: bool = False) -> str:
     """The notebook with one more cell, which runs both experiments under every setup, or recalls them."""
     wanted = [setup.as_dict() for setup in listed]
-    asked = f"report_grid(session.mode, broken, fixed, {wanted!r}, {recalled})"
+    asked = f"report_grid(session, broken, fixed, {wanted!r}, {not recalled})"
     return with_cell(path, f"from strategy_clinic.records.measure import report_grid\n\n{asked}")
 
 
-def report_grid(mode, broken, fixed, wanted: list[dict], recalled: bool = False):
+def report_grid(session, broken, fixed, wanted: list[dict], again: bool):
     """What the added cell does: shows one line for each setup, as data."""
-    run = recall if recalled else run_all
-    found = verdicts({"broken": broken, "fixed": fixed}, [Setup(**each) for each in wanted], run)
+    setups, mode = [Setup(**each) for each in wanted], session.mode
+    found = session.run({"broken": broken, "fixed": fixed}, setups, again)
     pairs = list(zip(found[::2], found[1::2]))
     report(f"{mode.name} under {len(pairs)} setups", grid=[line_of(mode, *pair) for pair in pairs])
 

@@ -68,7 +68,6 @@ def grid_of(mode, base: Setup) -> list[Setup]:
         {"strategy": name, "devices": count, "save_format": each}
         for name, count in places_for(mode, base)
         for each in kept_as
-        if base.keras in formats.TABLE[each].generations
     ]
     return [base.but(**values) for values in made]
 

@@ -1,1 +1,1 @@
-"""What a reader can switch: strategies, device counts, save formats, Keras, and what this machine has of them."""
+"""What a reader can choose: strategies, device counts, save formats and Keras, and what this machine has of them."""

@@ -1,12 +1,16 @@
-"""What a runtime that others have furnished lacks: a sentence for each, and the rest goes on where it can."""
+"""A check of an environment that others have set up, such as Colab's, against the versions that were tested."""
 
 import importlib.util
 import platform
+from typing import TYPE_CHECKING
 
 from ..base import project
 from ..base.errors import UserError
 from ..base.package_versions import version_of
 from . import runtime
+
+if TYPE_CHECKING:
+    from packaging.specifiers import SpecifierSet
 
 USED = ("tensorflow", "tf_keras", "keras", "matplotlib", "ipywidgets")  # by notebooks
 TPU = (
@@ -16,8 +20,8 @@ TPU = (
 )
 
 
-def greet():
-    """Says nothing on a runtime that is as tested; stops a notebook only where there is no TensorFlow."""
+def greet() -> None:
+    """Prints a sentence for each package that is missing or was not tested; raises a UserError without TensorFlow."""
     if importlib.util.find_spec("tensorflow") is None:
         raise UserError(without_tensorflow())
     for sentence in about_packages():
@@ -27,42 +31,31 @@ def greet():
 def without_tensorflow() -> str:
     if runtime.tpu_attached():
         return TPU
-    wanted = " ".join(f'"{each}"' for each in project.project()["dependencies"][:2])
-    return f"This runtime has no TensorFlow: run %pip install {wanted}, and restart the session."
+    packages = " ".join(f'"{each}"' for each in project.project()["dependencies"][:2])
+    return f"This runtime has no TensorFlow: run %pip install {packages}, and restart the session."
 
 
 def about_packages() -> list[str]:
+    """Returns a sentence for each package, and for Python, that is missing or has a version that was not tested."""
     from packaging.requirements import Requirement
 
-    wanted = [Requirement(text) for text in project.requirements()]
-    wanted.append(Requirement(f"Python{project.project()['requires-python']}"))
-    said = [
-        about_package(each.name, each.specifier)
-        for each in wanted
-        if each.name in (*USED, "Python")
-    ]
-    return [each for each in said if each]
+    sentences = []
+    for text in project.requirements():
+        package = Requirement(text)
+        if package.name in USED:
+            here = version_of(package.name)
+            sentences.append(about_version(package.name, here, package.specifier))
+    python = Requirement(f"Python{project.project()['requires-python']}")
+    sentences.append(about_version("Python", platform.python_version(), python.specifier))
+    return [sentence for sentence in sentences if sentence]
 
 
-def about_package(name: str, tested) -> str:
-    found = version(name)
-    if not found:
-        return (
-            f'There is no {name} here: run %pip install "{fitting(name, tested)}", or go without.'
-        )
-    if tested.contains(found, prereleases=True):
+def about_version(name: str, here: str | None, tested: "SpecifierSet") -> str:
+    if not here:
+        # Another release of tf_keras would replace the TensorFlow that is here.
+        release = ".".join((version_of("tensorflow") or "").split(".")[:2])
+        package = f"tf_keras=={release}.*" if name == "tf_keras" else f"{name}{tested}"
+        return f'There is no {name} here: run %pip install "{package}", or go without.'
+    if tested.contains(here, prereleases=True):
         return ""
-    return f"Here is {name} {found}, and tested is {tested}: the notebooks go on, but may show something else."
-
-
-def fitting(name: str, tested) -> str:
-    """What to install. tf_keras is chosen to fit the TensorFlow that is here, since another would replace it."""
-    if name == "tf_keras":
-        return f"tf_keras=={'.'.join(version('tensorflow').split('.')[:2])}.*"
-    return f"{name}{tested}"
-
-
-def version(name: str) -> str | None:
-    if name == "Python":
-        return platform.python_version()
-    return version_of(name)
+    return f"Here is {name} {here}, and tested is {tested}: the notebooks go on, but may show something else."

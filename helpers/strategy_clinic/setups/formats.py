@@ -1,79 +1,76 @@
-"""The ways to put a model into a file and to take it out again: one row each, with what survives."""
+"""The formats in which a model is saved and loaded: one row each, with what comes back."""
 
 import contextlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+Save = Callable[[Any, Path], None]
+Load = Callable[[Path, Callable[[], Any]], Any]
 
 
-def save_keras(model, folder: Path):
-    model.save(folder / "model.keras")
+def model_file(name: str) -> tuple[Save, Load]:
+    """Returns how a whole model is saved in a file of this name, and how it is loaded."""
+
+    def save_model(model: Any, folder: Path) -> None:
+        model.save(folder / name)
+
+    def load_model(folder: Path, make_model: Callable[[], Any]) -> Any:
+        import tensorflow as tf
+
+        return tf.keras.models.load_model(folder / name)
+
+    return save_model, load_model
 
 
-def load_keras(folder: Path, make_model):
-    import tensorflow as tf
-
-    return tf.keras.models.load_model(folder / "model.keras")
-
-
-def save_h5(model, folder: Path):
-    model.save(folder / "model.h5")
-
-
-def load_h5(folder: Path, make_model):
-    import tensorflow as tf
-
-    return tf.keras.models.load_model(folder / "model.h5")
-
-
-def save_weights_h5(model, folder: Path):
+def save_weights_h5(model: Any, folder: Path) -> None:
     model.save_weights(str(folder / "model.weights.h5"))
 
 
-def load_weights_h5(folder: Path, make_model):
+def load_weights_h5(folder: Path, make_model: Callable[[], Any]) -> Any:
     model = make_model()
     model.load_weights(str(folder / "model.weights.h5"))
     return model
 
 
-def save_checkpoint(model, folder: Path):
+def save_checkpoint(model: Any, folder: Path) -> None:
     import tensorflow as tf
 
     tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(str(folder / "checkpoint"))
 
 
-def load_checkpoint(folder: Path, make_model):
+def load_checkpoint(folder: Path, make_model: Callable[[], Any]) -> Any:
     import tensorflow as tf
 
     model = make_model()
-    restored = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    restored.restore(tf.train.latest_checkpoint(str(folder))).assert_existing_objects_matched()
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+    checkpoint.restore(tf.train.latest_checkpoint(str(folder))).assert_existing_objects_matched()
     return model
 
 
-def save_saved_model(model, folder: Path):
-    with contextlib.redirect_stdout(
-        io.StringIO()
-    ):  # Keras 3 prints the endpoints, Keras 2 has no option to be quiet
+def save_saved_model(model: Any, folder: Path) -> None:
+    # Keras 3 prints the endpoints; Keras 2 has no option that keeps it quiet.
+    with contextlib.redirect_stdout(io.StringIO()):
         model.export(str(folder / "saved_model"))
 
 
-def load_saved_model(folder: Path, make_model):
+def load_saved_model(folder: Path, make_model: Callable[[], Any]) -> Any:
     import tensorflow as tf
 
     return tf.saved_model.load(str(folder / "saved_model"))
 
 
-def save_npz(model, folder: Path):
+def save_npz(model: Any, folder: Path) -> None:
     import numpy as np
 
     (folder / "model.json").write_text(model.to_json())
     np.savez(folder / "weights.npz", *model.get_weights())
 
 
-def load_npz(folder: Path, make_model):
-    """The configuration and the arrays; pickled objects are refused, since loading one runs code from the file."""
+def load_npz(folder: Path, make_model: Callable[[], Any]) -> Any:
+    """Returns the model from its configuration and arrays. Pickled objects are refused: loading one runs its code."""
     import numpy as np
     import tensorflow as tf
 
@@ -83,91 +80,63 @@ def load_npz(folder: Path, make_model):
     return model
 
 
-BOTH = (2, 3)
+BOTH: tuple[int, ...] = (2, 3)
+WEIGHTS = {"weights": BOTH}
+STATE = WEIGHTS | {"optimizer": BOTH}
+MODEL = {"architecture": BOTH} | WEIGHTS
 
 
 @dataclass(frozen=True)
 class Row:
     name: str
-    save: Callable
-    load: Callable
+    save: Save
+    load: Load
     keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which Keras generations
-    generations: tuple[int, ...]
     about: str
+
+    @property
+    def keeps_in_words(self) -> str:
+        words = [
+            part if among == BOTH else f"{part} (Keras {', '.join(map(str, among))})"
+            for part, among in self.keeps.items()
+        ]
+        return ", ".join(words)
 
 
 ROWS = (
-    Row(
-        "keras",
-        save_keras,
-        load_keras,
-        {"architecture": BOTH, "weights": BOTH, "optimizer": BOTH},
-        BOTH,
-        "model.save('m.keras')",
-    ),
-    Row(
-        "h5",
-        save_h5,
-        load_h5,
-        # Keras 3 brings back the step counter without the slots, and the next step raises "Unknown variable".
-        {"architecture": BOTH, "weights": BOTH, "optimizer": (2,)},
-        BOTH,
-        "model.save('m.h5')",
-    ),
+    Row("keras", *model_file("model.keras"), MODEL | {"optimizer": BOTH}, "model.save('m.keras')"),
+    # Keras 3 restores the step counter without the slots, and the next step raises "Unknown variable".
+    Row("h5", *model_file("model.h5"), MODEL | {"optimizer": (2,)}, "model.save('m.h5')"),
     Row(
         "weights_h5",
         save_weights_h5,
         load_weights_h5,
-        {"weights": BOTH, "optimizer": BOTH},
-        BOTH,
+        STATE,
         "model.save_weights; the optimizer only into a built one",
     ),
-    Row(
-        "checkpoint",
-        save_checkpoint,
-        load_checkpoint,
-        {"weights": BOTH, "optimizer": BOTH},
-        BOTH,
-        "tf.train.Checkpoint",
-    ),
+    Row("checkpoint", save_checkpoint, load_checkpoint, STATE, "tf.train.Checkpoint"),
     Row(
         "saved_model",
         save_saved_model,
         load_saved_model,
-        {"weights": BOTH},
-        BOTH,
+        WEIGHTS,
         "model.export('folder'), a graph to call",
     ),
-    Row(
-        "npz",
-        save_npz,
-        load_npz,
-        {"architecture": BOTH, "weights": BOTH},
-        BOTH,
-        "config as JSON, arrays in one .npz",
-    ),
+    Row("npz", save_npz, load_npz, MODEL, "config as JSON, arrays in one .npz"),
 )
 TABLE = {row.name: row for row in ROWS}
 
 
-def save(model, folder, name: str):
-    """Writes the model into the folder in the format that the row `name` describes."""
+def save(model: Any, folder: str | Path, name: str) -> None:
+    """Writes the model into the folder in the format of this name."""
     TABLE[name].save(model, Path(folder))
 
 
-def load(folder, name: str, make_model):
-    """What the format brings back; `make_model` builds the architecture where the file does not hold it."""
+def load(folder: str | Path, name: str, make_model: Callable[[], Any]) -> Any:
+    """Returns what the format brings back; `make_model` builds the architecture where the file does not hold it."""
     return TABLE[name].load(Path(folder), make_model)
 
 
 def keeps(name: str, part: str, keras: int) -> bool:
+    """Returns whether a format brings back a part of the model under this Keras generation."""
     return keras in TABLE[name].keeps.get(part, ())
-
-
-def kept(row: Row) -> str:
-    """In words, with the Keras generation where it is not all of them."""
-    words = [
-        part if among == row.generations else f"{part} (Keras {', '.join(map(str, among))})"
-        for part, among in row.keeps.items()
-    ]
-    return ", ".join(words)

@@ -1,4 +1,4 @@
-"""What the machine in front of the reader offers, as a table."""
+"""What this machine offers, and what each choice stands for, as tables."""
 
 from ..base.display import text_table
 from . import formats, runtime, strategies
@@ -10,32 +10,22 @@ OFFERS = {
 }
 
 
-def facts() -> list[list[str]]:
-    """One row per version and per strategy, with the reason where one cannot run here."""
+def show() -> None:
+    """Prints a row for each version and each strategy, with the reason where one cannot run here."""
     runtime.start_tensorflow()
     table = [
         ["this machine", "what it offers"],
         ["devices", OFFERS[runtime.kind()]],
         ["host", runtime.host()],
+        *map(list, runtime.versions().items()),
+        *([row.name, row.missing() or "runs here"] for row in strategies.ROWS),
     ]
-    table += [[name, version] for name, version in runtime.versions().items()]
-    return table + [[row.name, row.missing() or "runs here"] for row in strategies.ROWS]
+    print(text_table(table))
 
 
-def show():
-    print(text_table(facts()))
-
-
-def switches() -> list[list[list[str]]]:
-    """The values of the two richest parameters, and what each stands for."""
-    counts = {row.name: ", ".join(map(str, row.counts)) for row in strategies.ROWS}
-    chosen = [[row.name, counts[row.name], row.about] for row in strategies.ROWS]
-    kept = [[row.name, formats.kept(row), row.about] for row in formats.ROWS]
-    return [
-        [["strategy", "devices", "what it is"], *chosen],
-        [["save format", "keeps", "how"], *kept],
-    ]
-
-
-def show_switches():
-    print("\n\n".join(text_table(table) for table in switches()))
+def show_switches() -> None:
+    """Prints the values of the strategy and of the save format, and what each stands for."""
+    chosen = [[row.name, ", ".join(map(str, row.counts)), row.about] for row in strategies.ROWS]
+    saved = [[row.name, row.keeps_in_words, row.about] for row in formats.ROWS]
+    print(text_table([["strategy", "devices", "what it is"], *chosen]), end="\n\n")
+    print(text_table([["save format", "keeps", "how"], *saved]))

@@ -1,9 +1,12 @@
-"""Setup: the four parameters that every notebook has, checked against the tables."""
+"""Setup: the four parameters of every notebook, checked against the tables of their values."""
 
 import ast
 import itertools
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
+from ..base.display import running_shell
 from ..base.errors import UserError, choose
 from . import formats, runtime, strategies, tensorflow_patches
 
@@ -12,104 +15,86 @@ PARAMETERS = ("strategy", "devices", "save_format", "keras")
 
 @dataclass(frozen=True)
 class Setup:
-    """What one run is asked to do; a value that no table knows is refused with a sentence."""
+    """What one run is asked to do; raises a UserError for a value that no table has."""
 
     strategy: str = "mirrored"
     devices: int = 2
     save_format: str = "keras"
     keras: int = 3
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         choose("strategy", self.strategy, strategies.TABLE)
-        choose(
-            f"devices (for {self.strategy})", self.devices, strategies.TABLE[self.strategy].counts
-        )
+        counts = strategies.TABLE[self.strategy].counts
+        choose(f"devices (for {self.strategy})", self.devices, counts)
         choose("save_format", self.save_format, formats.TABLE)
         choose("keras", self.keras, runtime.GENERATIONS)
-        choose(
-            f"keras (for {self.save_format})",
-            self.keras,
-            formats.TABLE[self.save_format].generations,
-        )
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.strategy} x{self.devices}, saved as {self.save_format}, Keras {self.keras}"
 
-    def but(self, **changes):
-        """The same setup with some parameters changed."""
+    def but(self, **changes: Any) -> "Setup":
+        """Returns the same setup with some parameters changed."""
         return replace(self, **changes)
 
     @property
     def other_keras(self) -> int:
         return 5 - self.keras
 
-    def as_dict(self) -> dict:
+    def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def choices() -> dict[str, list]:
-    """What each parameter may be in one setup or another."""
+def choices() -> dict[str, list[Any]]:
+    """Returns the values of each parameter that some setup has."""
     counts = {count for row in strategies.ROWS for count in row.counts}
     valid = list(strategies.TABLE), sorted(counts), list(formats.TABLE), sorted(runtime.GENERATIONS)
     return dict(zip(PARAMETERS, valid))
 
 
-def enter(setup: Setup) -> Setup:
-    """Makes this kernel ready for a setup: Keras generation chosen, TensorFlow started, parameter names checked."""
-    for name in strays():
-        choose("parameter name", name, PARAMETERS)
+def prepare_kernel(setup: Setup) -> None:
+    """Starts TensorFlow for a setup; raises a UserError for unknown parameters, or if Keras cannot be chosen any more."""
+    # papermill only logs a parameter that the notebook does not have.
+    cells = running_shell().user_ns.get("In", []) if running_shell() else []
+    for cell in cells:
+        for name in assigned(cell) if cell.startswith("# Parameters\n") else []:
+            choose("parameter name", name, PARAMETERS)
     runtime.choose_keras(setup.keras)
     runtime.start_tensorflow()
-    runtime.settle()
+    runtime.fix_keras_and_devices()
     tensorflow_patches.cut_short()
-    return setup
-
-
-def strays() -> list[str]:
-    """Names that papermill was asked to inject and that no notebook has; papermill itself only logs them."""
-    try:
-        from IPython import get_ipython
-    except ImportError:
-        return []
-    cells = (get_ipython().user_ns if get_ipython() else {}).get("In", [])
-    return [name for cell in cells if cell.startswith("# Parameters\n") for name in assigned(cell)]
 
 
 def assigned(cell: str) -> list[str]:
-    targets = [
-        statement.targets[0]
-        for statement in ast.parse(cell).body
-        if isinstance(statement, ast.Assign)
-    ]
-    return [target.id for target in targets]
+    """Returns the names that the assignments of a cell give values to."""
+    assignments = [node for node in ast.parse(cell).body if isinstance(node, ast.Assign)]
+    return [ast.unparse(assignment.targets[0]) for assignment in assignments]
 
 
 def combinations(
-    strategy_names, counts, format_names, generations
+    strategy_names: Iterable[str],
+    counts: Iterable[int],
+    format_names: Iterable[str],
+    generations: Iterable[int],
 ) -> tuple[list[Setup], list[str]]:
-    """Every combination that makes sense, and one sentence for each that does not.
+    """Returns every combination that is a setup, and one sentence for each that is none.
 
-    A value that suits no combination at all is a mistake, not a skip, and is refused.
+    Raises a UserError for a value that is part of no setup.
     """
-    kept, skipped = [], []
-    for values in itertools.product(strategy_names, counts, format_names, generations):
+    asked: list[list[Any]] = [*map(list, (strategy_names, counts, format_names, generations))]
+    setups: list[Setup] = []
+    reasons: list[str] = []
+    for values in itertools.product(*asked):
         try:
-            kept.append(Setup(*values))
+            setups.append(Setup(*values))
         except UserError as reason:
-            skipped.append(str(reason))
-    if not kept:
-        raise UserError(skipped[0])
-    _check_used(kept, strategy_names, counts, format_names, generations)
-    return kept, list(dict.fromkeys(skipped))
-
-
-def _check_used(kept, *lists):
-    for name, values in zip(PARAMETERS, lists):
-        for value in values:
-            if not any(getattr(setup, name) == value for setup in kept):
-                _explain(name, value)
-
-
-def _explain(name, value):
-    choose(name, value, choices()[name])
-    raise UserError(f"{name} = {value!r} fits none of the other values that were asked for.")
+            reasons.append(str(reason))
+    if not setups:
+        raise UserError(reasons[0])
+    for name, wanted in zip(PARAMETERS, asked):
+        for value in wanted:
+            if not any(getattr(setup, name) == value for setup in setups):
+                choose(name, value, choices()[name])
+                raise UserError(
+                    f"{name} = {value!r} fits none of the other values that were asked for."
+                )
+    return setups, list(dict.fromkeys(reasons))

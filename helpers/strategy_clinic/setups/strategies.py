@@ -1,27 +1,37 @@
-"""The strategies a reader can switch between: one row each, with how to build it and what it needs."""
+"""The strategies that a reader can choose: one row each, with how it is built and what it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from ..base.errors import Unavailable
 from ..base.package_versions import distribution_version
 from . import runtime, tpu
 
 
-def default(count):
+class Choice(Protocol):
+    """What this module needs of a Setup, whose module imports this one."""
+
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def devices(self) -> int: ...
+
+
+def default(count: int) -> Any:
     import tensorflow as tf
 
     runtime.devices(count)
     return tf.distribute.get_strategy()
 
 
-def one_device(count):
+def one_device(count: int) -> Any:
     import tensorflow as tf
 
     return tf.distribute.OneDeviceStrategy(runtime.devices(count)[0])
 
 
-def mirrored(count):
+def mirrored(count: int) -> Any:
     """Reduces on one device: with the default collectives, a strategy of another size in this process would die (fm36)."""
     import tensorflow as tf
 
@@ -29,7 +39,7 @@ def mirrored(count):
     return tf.distribute.MirroredStrategy(runtime.devices(count), cross_device_ops=reduction)
 
 
-def central_storage(count):
+def central_storage(count: int) -> Any:
     import tensorflow as tf
 
     names = runtime.devices(count)
@@ -38,25 +48,25 @@ def central_storage(count):
     )
 
 
-def multi_worker(count):
+def multi_worker(count: int) -> Any:
     """TensorFlow binds the servers of this row and the next to all interfaces; the README warns of it."""
     import tensorflow as tf
 
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
-def parameter_server(count):
+def parameter_server(count: int) -> Any:
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     return tf.distribute.ParameterServerStrategy(resolver)
 
 
-def tpu_traced(count):
+def tpu_traced(count: int) -> Any:
     return tpu.strategy()
 
 
-def attached_tpu(count):
+def attached_tpu(count: int) -> Any:
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
@@ -72,34 +82,34 @@ def always() -> str:
 def needs_tpu() -> str:
     if not runtime.tpu_attached():
         return "this machine has no TPU; tpu_traced x8 emulates one"
-    return (
-        ""
-        if distribution_version("tensorflow-tpu")
-        else "a TPU is attached, but tensorflow-tpu is not installed"
-    )
+    if not distribution_version("tensorflow-tpu"):
+        return "a TPU is attached, but tensorflow-tpu is not installed"
+    return ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One strategy: `tasks` names the processes it needs beside the notebook's, `missing` why it cannot run here."""
+    """One strategy: `tasks` are the processes that it needs beside the notebook's, `missing` says why it cannot run."""
 
     name: str
-    build: Callable
+    build: Callable[[int], Any]
     counts: tuple[int, ...]
     about: str
-    tasks: dict | None = None
+    tasks: dict[str, int] | None = None
     missing: Callable[[], str] = always
     evidence: str = "executed"
 
 
+COUNTS = (1, 2, 4, 8)
+ONE_SERVER = {"chief": 1, "worker": 2, "ps": 1}
 ROWS = (
     Row("default", default, (1,), "no strategy at all"),
     Row("one_device", one_device, (1,), "everything on one named device"),
-    Row("mirrored", mirrored, (1, 2, 4, 8), "one copy of each variable on every device"),
+    Row("mirrored", mirrored, COUNTS, "one copy of each variable on every device"),
     Row(
         "central_storage",
         central_storage,
-        (1, 2, 4, 8),
+        COUNTS,
         "one copy of each variable, read by every device",
     ),
     Row("multi_worker", multi_worker, (2,), "one copy in each of two processes", {"worker": 2}),
@@ -108,39 +118,29 @@ ROWS = (
         parameter_server,
         (2,),
         "variables in a server process, two workers",
-        {"chief": 1, "worker": 2, "ps": 1},
+        ONE_SERVER,
     ),
-    Row(
-        "tpu_traced",
-        tpu_traced,
-        (8,),
-        "TPUStrategy on a described TPU",
-        evidence="emulated",
-    ),
+    Row("tpu_traced", tpu_traced, (8,), "TPUStrategy on a described TPU", evidence="emulated"),
     Row("tpu", attached_tpu, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
 )
 TABLE = {row.name: row for row in ROWS}
 
 
-def require(setup):
-    """Refuses a setup that cannot run on this machine, with the reason."""
-    reason = TABLE[setup.strategy].missing()
-    if reason:
+def require(setup: Choice) -> None:
+    """Raises Unavailable, with the reason, for a setup that cannot run on this machine."""
+    if reason := TABLE[setup.strategy].missing():
         raise Unavailable(f"{setup.strategy} is unavailable: {reason}.")
 
 
-def runner(strategy):
-    """`strategy.run` for one step at a time: a TPU takes traced steps only, and the others cost less without."""
+def runner(strategy: Any) -> Any:
+    """Returns `strategy.run` for one step at a time: traced on a TPU, which takes no other, and quicker plain elsewhere."""
     import tensorflow as tf
 
-    return (
-        tf.function(strategy.run)
-        if isinstance(strategy, tf.distribute.TPUStrategy)
-        else strategy.run
-    )
+    on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
+    return tf.function(strategy.run) if on_tpu else strategy.run
 
 
-def build_strategy(setup):
-    """The tf.distribute.Strategy that a setup names."""
+def build_strategy(setup: Choice) -> Any:
+    """Returns the tf.distribute.Strategy that a setup names."""
     require(setup)
     return TABLE[setup.strategy].build(setup.devices)

@@ -1,7 +1,7 @@
-"""TensorFlow's own TPUStrategy on a machine without a TPU: traced by that class, then emulated on CPU devices.
+"""TensorFlow's TPUStrategy on a machine without a TPU: traced by that class, then emulated on CPU devices.
 
-The class, its scope, contexts, variables, checks and the graph that it builds are TensorFlow's. Two things are ours: the
-description of a TPU that is not there, and `emulate`, which runs the traced program of all replicas on logical CPU devices.
+The class, its scope, contexts, variables, checks and the graph that it builds are TensorFlow's. Added are the description
+of a TPU, and `emulate`, which runs the traced program of all replicas on logical CPU devices.
 """
 
 import contextlib
@@ -9,6 +9,8 @@ import functools
 import itertools
 import math
 from collections import deque, namedtuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..base import tf_internals
 from ..base.errors import choose
@@ -17,7 +19,7 @@ from .tpu_graph import emulate
 
 Described = namedtuple("Described", "name device_type memory_limit_bytes incarnation")
 Tpu = namedtuple("Tpu", "mesh topology")
-# Chips in x, y and z, with the cores of a chip, and the compiler's name. From v4 on, TensorFlow sees one core in each chip.
+# Chips in x, y and z, with the cores of a chip, and the compiler's name. From v4 on, TensorFlow has one core for each chip.
 TPUS = {
     "v2-8": Tpu((2, 2, 1, 2), "v2:2x2"),
     "v3-8": Tpu((2, 2, 1, 2), "v3:2x2"),
@@ -26,30 +28,31 @@ TPUS = {
     "v6e-8": Tpu((2, 4, 1, 1), "v6e:2x4"),
 }
 DESCRIBED = ["v2-8"]  # the TPU that is described where none is named
-WATCHED = deque(maxlen=16)  # the last programs, each with the strategy that traced it
+# The last programs, each with the strategy that has traced it.
+WATCHED: deque[tuple[Any, Any]] = deque(maxlen=16)
 
 
 class Core(str):
-    """The name of a CPU device that TPUStrategy takes for a TPU core: it asks for 'device:TPU:' in the name."""
+    """The name of a CPU device that TPUStrategy takes for a TPU core: it looks for 'device:TPU:' in the name."""
 
-    def __contains__(self, part):
+    def __contains__(self, part: object) -> bool:
         return True
 
 
-# Classes of TensorFlow's can only be extended once it is imported, so functions make them.
+# Functions make the subclasses of TensorFlow's classes, since the import of this module does not import TensorFlow.
 
 
 @functools.cache
-def resolver_class():
+def resolver_class() -> Any:
     import tensorflow as tf
 
-    class Resolver(tf.distribute.cluster_resolver.TPUClusterResolver):
-        """Answers for a TPU system that is described, not attached."""
+    class Resolver(tf.distribute.cluster_resolver.TPUClusterResolver):  # type: ignore[misc]  # it is Any
+        """Describes a TPU system that is not attached."""
 
-        def __init__(self, cores: list[str], described):
+        def __init__(self, cores: list[str], described: Any) -> None:
             self.cores, self.described = cores, described
 
-        def get_tpu_system_metadata(self):
+        def get_tpu_system_metadata(self) -> Any:
             devices = [Described(Core(name), "TPU", 0, i + 1) for i, name in enumerate(self.cores)]
             return tf.tpu.experimental.TPUSystemMetadata(
                 num_cores=len(devices),
@@ -59,41 +62,41 @@ def resolver_class():
                 devices=devices,
             )
 
-        def master(self, *_, **__):
+        def master(self, *_: Any, **__: Any) -> str:
             return ""
 
-        def cluster_spec(self):
+        def cluster_spec(self) -> Any:
             return tf.train.ClusterSpec({})
 
     return Resolver
 
 
 @functools.cache
-def assignment_class():
+def assignment_class() -> Any:
     import tensorflow as tf
 
-    class Assignment(tf.tpu.experimental.DeviceAssignment):
-        """Says which CPU device stands for a core."""
+    class Assignment(tf.tpu.experimental.DeviceAssignment):  # type: ignore[misc]  # it is Any
+        """Assigns a CPU device to each core."""
 
-        def tpu_device(self, replica=0, logical_core=0, job=None):
-            number = self.tpu_ordinal(replica, logical_core)
+        def tpu_device(self, replica: int = 0, logical_core: int = 0, job: Any = None) -> str:
+            number: int = self.tpu_ordinal(replica, logical_core)
             return runtime.devices(number + 1)[number]
 
-        def host_device(self, replica=0, logical_core=0, job=None):
+        def host_device(self, replica: int = 0, logical_core: int = 0, job: Any = None) -> str:
             return runtime.devices(1)[0]
 
     return Assignment
 
 
 @functools.cache
-def strategy_class():
+def strategy_class() -> Any:
     import tensorflow as tf
 
-    class EmulatedTPUStrategy(tf.distribute.TPUStrategy):
-        """TPUStrategy, whose traced programs run on CPU devices; what it refuses to trace, it refuses here."""
+    class EmulatedTPUStrategy(tf.distribute.TPUStrategy):  # type: ignore[misc]  # it is Any
+        """TPUStrategy whose traced programs run on CPU devices. What it refuses to trace, it refuses here."""
 
-        @tf.autograph.experimental.do_not_convert
-        def run(self, fn, args=(), kwargs=None, options=None):
+        @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]  # TensorFlow has no types
+        def run(self, fn: Any, args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
             traced = hasattr(fn, "get_concrete_function")
             if tf.executing_eagerly():
                 once = functools.partial(super().run, fn)
@@ -105,16 +108,16 @@ def strategy_class():
             WATCHED.append((self, program))
             return emulate(program)
 
-        def in_graph(self, plain):
-            """One for each function, so that a function is traced once."""
-            known = self.__dict__.setdefault("known", {})
-            return known.setdefault(plain, tf.function(functools.partial(self.run, plain)))
+        def in_graph(self, function: Callable[..., Any]) -> Any:
+            """Returns the one traced `run` of a function, so that it is traced once."""
+            traced = self.__dict__.setdefault("traced", {})
+            return traced.setdefault(function, tf.function(functools.partial(self.run, function)))
 
     return EmulatedTPUStrategy
 
 
-def topology(name: str):
-    """The cores of a TPU as TensorFlow sees them, in the order of their coordinates."""
+def topology(name: str) -> Any:
+    """Returns the cores of a TPU as TensorFlow describes them, in the order of their coordinates."""
     import tensorflow as tf
 
     mesh = TPUS[choose("TPU", name, TPUS)].mesh
@@ -122,11 +125,13 @@ def topology(name: str):
     return tf.tpu.experimental.Topology(mesh_shape=mesh, device_coordinates=[places])
 
 
-def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False, replicas: int = 0):
-    """TPUStrategy on a described TPU; `computation` is the block of cores that one replica is spread over.
-
-    Without a number of replicas it takes all cores.
-    """
+def strategy(
+    name: str = "",
+    computation: tuple[int, ...] = (1, 1, 1, 1),
+    spmd: bool = False,
+    replicas: int = 0,
+) -> Any:
+    """Returns TPUStrategy on a described TPU. Each replica has a block of cores, `computation`; 0 replicas stand for all."""
     name = name or DESCRIBED[-1]
     described, assignment = topology(name), assignment_class()
     parts = math.prod(computation)
@@ -137,15 +142,15 @@ def strategy(name: str = "", computation=(1, 1, 1, 1), spmd: bool = False, repli
         experimental_device_assignment=assignment(described, placed.core_assignment),
         experimental_spmd_xla_partitioning=spmd,
     )
-    # One handle for all copies of a variable is a TPU's; CPU devices have one for each.
+    # On a TPU all copies of a variable have one handle; on CPU devices each has one.
     tf_internals.replace(made, "_enable_packed_variable_in_eager_mode", False)
     made.described, made.parts, made.spmd = name, parts, spmd
     return made
 
 
 @contextlib.contextmanager
-def watched(name: str):
-    """While it lasts, a TPU is described as this one unless a program says otherwise; gives what is traced for it."""
+def watched(name: str) -> Iterator[deque[tuple[Any, Any]]]:
+    """Describes this TPU where a program names none, and yields the programs that are traced meanwhile."""
     DESCRIBED.append(choose("TPU", name, TPUS))
     WATCHED.clear()
     try:

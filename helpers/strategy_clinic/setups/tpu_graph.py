@@ -1,4 +1,7 @@
-"""A traced TPU program, written out for all of its replicas."""
+"""The graph of a traced TPU program, written out for all of its replicas."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..base.errors import Unavailable
 from ..base.tf_internals import Renamed
@@ -6,37 +9,37 @@ from ..base.tf_internals import Renamed
 MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the program of one replica
 PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
 BOOKKEEPING = ("TPUReplicateMetadata", "TPUCompilationResult")
-OURS = ("_tpu", "_xla", "_pivot")  # beginnings of attributes that only a TPU's own passes read
-
-# The program of one replica, written out for all of them
+TPU_ONLY = ("_tpu", "_xla", "_pivot")  # how attributes begin that only TensorFlow's TPU passes read
 
 
-def emulate(traced):
-    """Puts the traced program of every replica into the graph under way; returns what `run` would return."""
+def emulate(traced: Any) -> Any:
+    """Puts the traced program of every replica into the current graph; returns what `run` would return."""
     import tensorflow as tf
 
     program = Program(traced.graph)
     program.refuse_hidden_exchange()
     program.refuse_divided_variables()
     outer = tf.compat.v1.get_default_graph()
-    given = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
-    wanted = [whole_name(program.source(tensor, None)) for tensor in traced.graph.outputs]
-    results = tf.graph_util.import_graph_def(program.written_out(), given, wanted)
-    left = iter(results)
+    captures = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
+    names = [whole_name(program.source(tensor, None)) for tensor in traced.graph.outputs]
+    results = iter(tf.graph_util.import_graph_def(program.written_out(), captures, names))
     # A graph has no output for a None.
     leaves = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
-    filled = [None if leaf is None else next(left) for leaf in leaves]
-    return tf.nest.pack_sequence_as(traced.structured_outputs, filled, expand_composites=True)
+    values = [None if leaf is None else next(results) for leaf in leaves]
+    return tf.nest.pack_sequence_as(traced.structured_outputs, values, expand_composites=True)
 
 
 class Program:
-    """A graph with one marked program, and how it reads with a copy of that program for each replica."""
+    """A graph with the marked program of one replica, which is copied into `made` for other replicas.
 
-    def __init__(self, graph, writers=None):
+    A replica is a number inside of the marked program, and None outside of it.
+    """
+
+    def __init__(self, graph: Any, writers: "dict[str, Writer] | None" = None) -> None:
         import tensorflow as tf
 
         self.writers = writers or WRITERS
-        self.operations = graph.get_operations()
+        self.operations: list[Any] = graph.get_operations()
         self.inside = {each.name for each in self.operations if attribute(each, MARK)}
         self.outside = {each.name for each in self.operations} - self.inside
         metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
@@ -46,8 +49,8 @@ class Program:
         self.nodes = {node.name: node for node in self.whole.node}
         self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
 
-    def refuse_hidden_exchange(self):
-        """Refuses an exchange between replicas in a branch or a loop: that is a graph of its own, which cannot be written out."""
+    def refuse_hidden_exchange(self) -> None:
+        """Raises Unavailable if replicas exchange values in a branch or a loop, whose graphs are not written out."""
         hidden = {node.op for each in self.whole.library.function for node in each.node_def}
         if hidden & {"CrossReplicaSum", "AllToAll"}:
             raise Unavailable(
@@ -55,42 +58,44 @@ class Program:
                 "another tf.function, which cannot be written out without a TPU."
             )
 
-    def refuse_divided_variables(self):
+    def refuse_divided_variables(self) -> None:
         if any(each.type.startswith("TPUPartitioned") for each in self.operations):
             raise Unavailable(
                 "The step was traced for a TPU, but its variables have a copy on every logical device (SPMD), which "
                 "cannot be emulated on CPU devices."
             )
 
-    def written_out(self):
+    def written_out(self) -> Any:
+        """Returns the graph with a copy of the program for each replica."""
         for operation in self.operations:
             if operation.type not in PASSED_THROUGH:
                 for replica in self.replicas if operation.name in self.inside else [None]:
                     self.copy(operation, replica)
         return self.made
 
-    def of_one_replica(self):
-        """The program of the first replica alone, for a compiler, and the names of its results."""
-        inside = [each for each in self.operations if each.name in self.inside]
-        read, left = {}, [(each, 0) for each in inside]
-        while left:
-            operation, replica = left.pop()
-            found = [self.origin(tensor, replica)[0].op for tensor in operation.inputs]
-            fresh = {
-                each.name: each for each in found if each.name not in self.inside | read.keys()
-            }
-            read |= fresh
-            left += [(each, None) for each in fresh.values()]
-        read = {name: each for name, each in read.items() if each.type != "Placeholder"}
-        self.outside = read.keys()
+    def of_one_replica(self) -> tuple[Any, list[str]]:
+        """Returns the program of the first replica alone, for a compiler, and the names of its results."""
+        types: dict[
+            str, str
+        ] = {}  # of the operations outside that the program reads, also indirectly
+        unread: list[tuple[Any, int | None]] = [
+            (operation, 0) for operation in self.operations if operation.name in self.inside
+        ]
+        while unread:
+            operation, replica = unread.pop()
+            for origin in [self.origin(tensor, replica)[0].op for tensor in operation.inputs]:
+                if origin.name not in self.inside and origin.name not in types:
+                    types[origin.name] = origin.type
+                    unread.append((origin, None))
+        self.outside = {name for name, kind in types.items() if kind != "Placeholder"}
         for operation in self.operations:
-            if operation.name in self.inside | read.keys():
+            if operation.name in self.inside | self.outside:
                 self.copy(operation, 0 if operation.name in self.inside else None)
         ends = [each.inputs[0] for each in self.operations if each.type == "TPUReplicatedOutput"]
         return self.made, [whole_name(self.source(tensor, 0)) for tensor in ends]
 
-    def origin(self, tensor, replica):
-        """Where a value comes from, and in which replica: looks past the marks that bundle the replicas' values."""
+    def origin(self, tensor: Any, replica: int | None) -> tuple[Any, int | None]:
+        """Returns the tensor that a value comes from, and its replica, past the operations that bundle replicas' values."""
         operation = tensor.op
         if operation.type == "TPUReplicatedInput":
             return self.origin(operation.inputs[replica], replica)
@@ -100,40 +105,42 @@ class Program:
             return self.origin(operation.inputs[0], replica)
         return tensor, replica if operation.name in self.inside else None
 
-    def source(self, tensor, replica) -> str:
-        """The name of what one replica reads, or, for None, of what is read outside the program."""
+    def source(self, tensor: Any, replica: int | None) -> str:
+        """Returns the name of what a replica reads."""
         tensor, replica = self.origin(tensor, replica)
         name = name_in(tensor.op, replica)
         return f"{name}:{tensor.value_index}" if tensor.value_index else name
 
-    def copy(self, operation, replica):
+    def copy(self, operation: Any, replica: int | None) -> None:
+        """Writes an operation as a replica has it."""
         node = self.made.node.add()
         node.CopyFrom(self.nodes[operation.name])
         node.name, node.device = name_in(operation, replica), ""
         del node.input[:]
-        for name in [name for name in node.attr if name.startswith(OURS) or name == "_class"]:
+        for name in [name for name in node.attr if name.startswith(TPU_ONLY) or name == "_class"]:
             del node.attr[name]
         self.writers.get(operation.type, write_plain)(self, node, operation, replica)
         node.input.extend(self.conditions(operation, replica))
 
-    def conditions(self, operation, replica) -> list[str]:
-        found = []
-        for each in operation.control_inputs:
-            if each.name in self.inside:
+    def conditions(self, operation: Any, replica: int | None) -> list[str]:
+        """Returns the control inputs of an operation in a replica; outside, on those of every replica."""
+        names = []
+        for control in operation.control_inputs:
+            if control.name in self.inside:
                 among = self.replicas if replica is None else [replica]
-                found += [f"^{name_in(each, one)}" for one in among]
-            elif each.name in self.outside and each.type not in PASSED_THROUGH:
-                found.append(f"^{each.name}")
-        return found
+                names += [f"^{name_in(control, each)}" for each in among]
+            elif control.name in self.outside and control.type not in PASSED_THROUGH:
+                names.append(f"^{control.name}")
+        return names
 
-    def groups(self, operation) -> list[list[int]]:
-        """Which replicas exchange values with each other."""
+    def groups(self, operation: Any) -> list[list[int]]:
+        """Returns which replicas exchange values with each other."""
         import tensorflow as tf
 
         groups = tf.get_static_value(operation.inputs[1])
         return groups.tolist() if groups is not None and groups.size else [list(self.replicas)]
 
-    def group(self, operation, replica) -> list[int]:
+    def group(self, operation: Any, replica: int | None) -> list[Any]:
         return next(group for group in self.groups(operation) if replica in group)
 
     def constant(self, name: str, value: int) -> str:
@@ -145,23 +152,26 @@ class Program:
         return name
 
 
-def require_marks(metadata: list, inside: set):
-    """Without them nothing would be written out for the replicas, and nothing would say so."""
-    marks = {"TPUReplicateMetadata": metadata, MARK: inside}
-    for name in [name for name, found in marks.items() if not found]:
-        raise Renamed(
-            f"TPUStrategy traces no {name!r} any more; see helpers/strategy_clinic/base/tf_internals.py"
-        )
+Writer = Callable[[Program, Any, Any, int | None], None]
 
 
-def attribute(operation, name: str):
+def require_marks(metadata: Iterable[Any], inside: Iterable[str]) -> None:
+    """Raises Renamed without the marks by which a program is found, which would be silently left out otherwise."""
+    for name, marks in (("TPUReplicateMetadata", metadata), (MARK, inside)):
+        if not marks:
+            raise Renamed(
+                f"TPUStrategy traces no {name!r} any more; see helpers/strategy_clinic/base/tf_internals.py"
+            )
+
+
+def attribute(operation: Any, name: str) -> Any:
     try:
         return operation.get_attr(name)
     except ValueError:
         return None
 
 
-def name_in(operation, replica) -> str:
+def name_in(operation: Any, replica: int | None) -> str:
     return operation.name if replica is None else f"replica_{replica}/{operation.name}"
 
 
@@ -169,17 +179,20 @@ def whole_name(name: str) -> str:
     return name if ":" in name else f"{name}:0"
 
 
-def write_plain(program, node, operation, replica):
+# Writers: each gives a node the inputs and attributes that an operation has in a replica
+
+
+def write_plain(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     node.input.extend(program.source(tensor, replica) for tensor in operation.inputs)
 
 
-def write_nothing(program, node, operation, replica):
+def write_nothing(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     node.op = "NoOp"
     node.attr.clear()
 
 
-def write_passing(program, node, operation, replica):
-    """A mark for the compiler; on one device its value passes through."""
+def write_passing(program: Program, node: Any, operation: Any, replica: int | None) -> None:
+    """Writes a mark for the compiler as an identity, which it is on one device."""
     kind = operation.outputs[0].dtype.as_datatype_enum
     node.op = "Identity"
     node.attr.clear()
@@ -187,15 +200,15 @@ def write_passing(program, node, operation, replica):
     node.input.append(program.source(operation.inputs[0], replica))
 
 
-def write_sum(program, node, operation, replica):
+def write_sum(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     group = program.group(operation, replica)
     node.op = "AddN"
     node.attr["N"].i = len(group)
     node.input.extend(program.source(operation.inputs[0], one) for one in group)
 
 
-def write_exchange(program, node, operation, replica):
-    """Every replica cuts its value into pieces and gets its own piece of each other's; alone it keeps all."""
+def write_exchange(program: Program, node: Any, operation: Any, replica: int | None) -> None:
+    """Splits the value of each replica, and joins the pieces of all that are for this replica."""
     group = program.group(operation, replica)
     if len(group) == 1:
         return write_passing(program, node, operation, replica)
@@ -204,7 +217,7 @@ def write_exchange(program, node, operation, replica):
     join(program, node, operation, [f"{name_in(operation, one)}/pieces:{mine}" for one in group])
 
 
-def cut(program, node, operation, replica):
+def cut(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     pieces = program.made.node.add(name=f"{node.name}/pieces", op="Split")
     axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
     pieces.input.extend([axis, program.source(operation.inputs[0], replica)])
@@ -212,7 +225,7 @@ def cut(program, node, operation, replica):
     pieces.attr["num_split"].i = operation.get_attr("split_count")
 
 
-def join(program, node, operation, pieces):
+def join(program: Program, node: Any, operation: Any, pieces: list[str]) -> None:
     node.op = "ConcatV2"
     node.attr.clear()
     node.attr["T"].type = operation.outputs[0].dtype.as_datatype_enum
@@ -221,21 +234,21 @@ def join(program, node, operation, pieces):
     node.input.append(program.constant(f"{node.name}/to", operation.get_attr("concat_dimension")))
 
 
-def write_cut(program, node, operation, replica):
-    """Cuts off padding. TPUStrategy pads batches to one size, and a TPU knows which part is padding."""
-    whole, axis, size = (program.source(tensor, replica) for tensor in operation.inputs)
+def write_cut(program: Program, node: Any, operation: Any, replica: int | None) -> None:
+    """Cuts off padding: TPUStrategy pads batches to one size, and a TPU knows which part is padding."""
+    value, axis, size = (program.source(tensor, replica) for tensor in operation.inputs)
     first, step = program.constant(f"{node.name}/from", 0), program.constant(f"{node.name}/by", 1)
-    kept = program.made.node.add(name=f"{node.name}/kept", op="Range")
-    kept.input.extend([first, size, step])
+    indices = program.made.node.add(name=f"{node.name}/kept", op="Range")
+    indices.input.extend([first, size, step])
     node.op = "GatherV2"
     node.attr.clear()
     node.attr["Tparams"].type = operation.outputs[0].dtype.as_datatype_enum
-    for each, name in [(kept, "Tidx"), (node, "Tindices"), (node, "Taxis")]:
-        each.attr[name].type = 3  # int32
-    node.input.extend([whole, kept.name, axis])
+    for typed, name in [(indices, "Tidx"), (node, "Tindices"), (node, "Taxis")]:
+        typed.attr[name].type = 3  # int32
+    node.input.extend([value, indices.name, axis])
 
 
-WRITERS = {
+WRITERS: dict[str, Writer] = {
     "CrossReplicaSum": write_sum,
     "AllToAll": write_exchange,
     "XlaSetDynamicDimensionSize": write_cut,

@@ -2,7 +2,7 @@
 
 import re
 
-from ...experiments.verdicts import useful_line
+from ...experiments.error_text import useful_line
 from ...triage import classify
 from ..recording import Finding, Observation
 from . import blame

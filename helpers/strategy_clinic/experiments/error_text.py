@@ -1,0 +1,47 @@
+"""The sentence of an error that says what happened, without what differs from run to run."""
+
+import re
+
+# Addresses in memory, and TensorFlow's names of graphs and nodes.
+RUN_NAMES = (
+    (r", id=\d+| at 0x[0-9a-f]+| \[Op:__inference\w+\]", ""),
+    (r"__inference_(\w+?)_\d+\[[^\]]*\]", r"\1"),
+    (r" compatible with node \{\{\w*node [^}]*\}*|(\{\{\w*node [^}]*\}\})+$", ""),
+)
+
+
+def last_line(error: Exception) -> str:
+    """Returns the useful line of an error's message."""
+    # The text of a KeyError is the repr of its argument, in which line breaks are escaped.
+    argument = str(error.args[0]) if isinstance(error, KeyError) and error.args else ""
+    text = argument if "\n" in argument else str(error)
+    return without_names(useful_line(text).removeprefix(f"{type(error).__name__}: "))
+
+
+def useful_line(text: str) -> str:
+    """Returns the reason that XLA or a graph gives in a message or a traceback, or else the last line with words.
+
+    Errors of traced code begin with 'in user code:' and end with what happened.
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    for line in lines:  # what follows in XLA's message says where, once for each replica
+        if refusal := re.search(r"Detected unsupported operations .+|Input \d+ to node .+", line):
+            return refusal.group()
+    if roots := [root for root in map(root_error, lines) if root]:
+        return min(roots)
+    # A line that begins with [[ only names the node of a graph.
+    plain = [line for line in map(without_names, lines) if re.search(r"\w", line)]
+    return next((line for line in reversed(plain) if not line.startswith("[[")), "")
+
+
+def root_error(line: str) -> str:
+    """Returns a root error that a graph lists, without the names of nodes, or "" for another line."""
+    root = re.match(r"\(\d+\) [A-Z_]+:\s+(.+)", line)
+    return re.sub(r" '[\w/]+'", "", root.group(1)) if root else ""
+
+
+def without_names(text: str) -> str:
+    """Returns a line without addresses and without TensorFlow's names of graphs and nodes."""
+    for pattern, instead in RUN_NAMES:
+        text = re.sub(pattern, instead, text)
+    return text.strip()
