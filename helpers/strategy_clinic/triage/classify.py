@@ -17,10 +17,7 @@ PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
 SUREST = 0.93  # how often a wording is right among labelled reports, whatever it proves
 UNKNOWN = 0.1  # odds that a text without any known words is of a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
-FIRST = (
-    0.4  # below this for the likeliest mode, no mode is named; of two that are as likely, one is
-)
-SURE = 0.8  # below this, similar modes are candidates too
+FIRST = 0.4  # below this no mode is named; of two that are as likely, one is
 MOST = 3  # candidates
 
 # Similarity as odds of a mode: how fast they grow with it, and the odds of none, in a description and beside an error; and what
@@ -61,18 +58,13 @@ def triage(pasted: str, index: WordingIndex | None = None) -> Answer:
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
-    if not text.raised and all(
-        wording.mode is None and wording.proof == "likely" for wording, _ in proven
-    ):
+    is_mention = all(wording.mode is None and wording.proof == "likely" for wording, _ in proven)
+    if not text.raised and is_mention:
         proven = []  # a description that mentions something else may still be of a mode
-    hints = {wording.mode for wording, _ in matches if not wording.frame}
-    hints -= {wording.mode for wording, _ in proven}
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
-    if not proven:
-        return ask(text, index, hints)
-    answer = weigh(proven, text)
-    return answer if answer.confidence >= SURE else with_similar(answer, ask(text, index, hints))
+    hints = {wording.mode for wording, _ in matches if not wording.frame}
+    return weigh(proven, text) if proven else ask(text, index, hints)
 
 
 # By wordings
@@ -88,10 +80,9 @@ def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
     said = [first_match(wording, text)]
     said += [said[0] and phrases.matched(phrase, text) for phrase in wording.says[1:]]
-    contrary = (
-        any(phrases.matched(phrase, text) for phrase in wording.unless) if all(said) else True
-    )
-    return [] if contrary else said
+    if not all(said) or any(phrases.matched(phrase, text) for phrase in wording.unless):
+        return []
+    return said
 
 
 def first_match(wording: Wording, text: Flat) -> str:
@@ -164,18 +155,6 @@ def ask(text: ReportText, index: WordingIndex, hints: set[str | None]) -> Answer
 def likeness(words: tuple[str, ...], code: str | None) -> str:
     has_code = f"its code has {quoted(code)}; " if code else ""
     return f"{has_code}its words are near: {', '.join(map(quoted, words))}"
-
-
-def with_similar(answer: Answer, similar: Answer) -> Answer:
-    """Returns an answer with the similar modes behind its own candidates."""
-    modes = {candidate.mode for candidate in answer.candidates}
-    left = 1 - sum(candidate.score for candidate in answer.candidates)
-    more = tuple(
-        Candidate(candidate.mode, round(candidate.score * left, 3), candidate.because)
-        for candidate in similar.candidates
-        if candidate.mode not in modes
-    )
-    return Answer(answer.mode, answer.confidence, (answer.candidates + more)[:MOST])
 
 
 def quoted(words: str) -> str:

@@ -23,29 +23,19 @@ UNSEEN = 3.0  # how much a word that is in no text of ours
 SHORT = 20.0  # a text of less weight than that counts as if it had this weight
 BEST = (1, 0.5, 0.25)  # how much the texts of a mode count that are nearest
 QUOTED = 4  # words that an answer names as its reason
-# How much the kinds of texts weigh.
-TITLE, FIX, DESCRIPTION, WORDING = 1, 0.5, 1, 0.7
 
-Text = tuple[str | None, str, float]  # a text that says what a mode looks like: mode, text, weight
-Trait = tuple[str, int, int]  # a stem, a pair or an idea, and where its words begin and end
+Traits = dict[str, str]  # stems, pairs and ideas, and the words of the text that say them
+Ideas = dict[str, list[tuple[list[str], str]]]  # by their first stem: all stems, and the idea
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """All texts, sorted by mode: the span of each mode, the weight of each text, and the texts that have a trait.
-
-    A text that has a trait twice stands there twice.
-    """
+    """All texts, sorted by mode: the span of each mode, the length of each text, and the texts that have a trait."""
 
     spans: dict[str | None, tuple[int, int]]
-    weights: list[float]
+    lengths: list[float]
     holders: dict[str, list[int]]
     rarity: dict[str, float]
-
-    def shares(self, trait: str) -> Iterator[tuple[int, float]]:
-        """Yields the texts that have a trait, and how much of each it is."""
-        for number, n in Counter(self.holders.get(trait, ())).items():
-            yield number, self.rarity[trait] * times(n) * self.weights[number]
 
 
 @dataclass(frozen=True)
@@ -57,63 +47,46 @@ class NearMode:
 
 def nearest_modes(text: str, index: Index) -> list[NearMode]:
     """Returns every mode, and None for what is not a mode, the nearest first."""
-    words = words_in(text)
-    traits = traits_of(words)
-    said = {trait: " ".join(words[begin:end]) for trait, begin, end in traits}
-    scores = [0.0] * len(index.weights)
-    counts: list[dict[str, float]] = [{} for _ in scores]
-    for trait, weight in weighed(tallied(traits), index.rarity).items():
-        for number, share in index.shares(trait):
-            scores[number] += weight * share
-            counts[number][trait] = weight * share
+    traits = traits_of(text)
+    worth = {trait: index.rarity.get(trait, 0 if " " in trait else UNSEEN) for trait in traits}
+    length = length_of(worth.values())
+    scores = [0.0] * len(index.lengths)
+    shared: list[dict[str, float]] = [{} for _ in scores]
+    for trait in traits:
+        for number in index.holders.get(trait, ()):
+            share = worth[trait] ** 2 / (length * index.lengths[number])
+            scores[number] += share
+            shared[number][trait] = share
     near = []
     for mode, (begin, end) in index.spans.items():
         best = sorted(range(begin, end), key=scores.__getitem__, reverse=True)
         score = sum(part * scores[number] for part, number in zip(BEST, best, strict=False))
-        near.append(NearMode(mode, score, telling_words(counts[best[0]], said)))
+        near.append(NearMode(mode, score, telling_words(shared[best[0]], traits)))
     return sorted(near, key=lambda mode: -mode.score)
 
 
-def telling_words(counts: dict[str, float], said: dict[str, str]) -> tuple[str, ...]:
-    ordered = sorted(counts, key=lambda trait: -counts[trait])
-    words = dict.fromkeys(said[trait] for trait in ordered)
+def telling_words(shares: dict[str, float], traits: Traits) -> tuple[str, ...]:
+    words = dict.fromkeys(traits[trait] for trait in sorted(shares, key=lambda one: -shares[one]))
     longest = [
         each for each in words if not any(each != other and each in other for other in words)
     ]
     return tuple(longest[:QUOTED])
 
 
-# The traits of a text
-
-
-def words_in(text: str) -> list[str]:
-    return [word.lower() for word in WORD.findall(text.replace("'", ""))]
-
-
-def traits_of(words: list[str]) -> list[Trait]:
+def traits_of(text: str) -> Traits:
+    words = [word.lower() for word in WORD.findall(text.replace("'", ""))]
     stop, ideas = vocabulary()
     stems = [stem(word) for word in words]
     telling = [place for place, word in enumerate(stems) if word not in stop]
-    found = ideas_in(stems, range(len(stems)), ideas)
-    if len(telling) < len(stems):
-        found += ideas_in([stems[place] for place in telling], telling, ideas)
-    found += [(stems[place], place, place + 1) for place in telling]
-    pairs = itertools.pairwise(telling)
-    return found + [(f"{stems[one]} {stems[two]}", one, two + 1) for one, two in pairs]
-
-
-Ideas = dict[str, list[tuple[list[str], str]]]  # by their first stem: all stems, and the idea
-
-
-def ideas_in(stems: list[str], places: range | list[int], ideas: Ideas) -> list[Trait]:
-    """Returns the ideas that stems name; `places` says where in the text each of them stands."""
-    found = []
-    for number, first in enumerate(stems):
-        for phrase, name in ideas.get(first, ()):
-            end = number + len(phrase)
-            if stems[number:end] == phrase:
-                found.append((name, places[number], places[end - 1] + 1))
-    return found
+    spans = [
+        (idea, place, place + len(phrase))
+        for place, first in enumerate(stems)
+        for phrase, idea in ideas.get(first, ())
+        if stems[place : place + len(phrase)] == phrase
+    ]
+    spans += [(stems[place], place, place + 1) for place in telling]
+    spans += [(f"{stems[a]} {stems[b]}", a, b + 1) for a, b in itertools.pairwise(telling)]
+    return {trait: " ".join(words[begin:end]) for trait, begin, end in spans}
 
 
 @functools.cache
@@ -127,60 +100,33 @@ def vocabulary() -> tuple[set[str], Ideas]:
     return {"", *(stem(word) for word in written["stop"].split())}, dict(ideas)
 
 
-def tallied(traits: list[Trait]) -> dict[str, int]:
-    """Returns how often each trait is there; an idea counts once, however many words say it."""
-    found: dict[str, int] = {}
-    for trait, _, _ in traits:
-        found[trait] = 1 if trait[0] == IDEA else found.get(trait, 0) + 1
-    return found
-
-
-def weighed(traits: dict[str, int], rarity: dict[str, float]) -> dict[str, float]:
-    """Returns each trait's share of a text, so that long and short texts compare."""
-    weights = {}
-    for trait, n in traits.items():
-        if worth := rarity.get(trait, 0 if " " in trait else UNSEEN):
-            weights[trait] = worth * times(n)
-    length = length_of(weights.values())
-    return {trait: weight / length for trait, weight in weights.items()}
-
-
-def times(n: int) -> float:
-    """Returns how much more a trait counts that a text has n times."""
-    return 1 + math.log(n)
-
-
-def length_of(weights: Iterable[float]) -> float:
-    return max(SHORT, math.hypot(*weights))
-
-
-# The texts of all modes
+def length_of(worth: Iterable[float]) -> float:
+    return max(SHORT, math.hypot(*worth))
 
 
 def index_of(entries: tuple[wordings.Wording, ...]) -> Index:
     texts = sorted(texts_of(entries), key=lambda text: text[0] or "")
-    tallies = [tallied(traits_of(words_in(words))) for _, words, _ in texts]
+    all_traits = [traits_of(text) for _, text in texts]
     holders: dict[str, list[int]] = defaultdict(list)
-    for number, traits in enumerate(tallies):
-        for trait, n in traits.items():
-            holders[trait] += [number] * n
+    for number, traits in enumerate(all_traits):
+        for trait in traits:
+            holders[trait].append(number)
     rarity = {
-        trait: math.log((len(texts) + 1) / (len(set(those)) + 0.5)) * (PAIR if " " in trait else 1)
-        for trait, those in holders.items()
+        trait: math.log((len(texts) + 1) / (len(numbers) + 0.5)) * (PAIR if " " in trait else 1)
+        for trait, numbers in holders.items()
     }
-    lengths = (length_of(rarity[trait] * times(n) for trait, n in one.items()) for one in tallies)
-    weights = [weight / length for (_, _, weight), length in zip(texts, lengths, strict=True)]
-    modes = [mode for mode, _, _ in texts]
+    lengths = [length_of(rarity[trait] for trait in traits) for traits in all_traits]
+    modes = [mode for mode, _ in texts]
     spans = {mode: (modes.index(mode), modes.index(mode) + n) for mode, n in Counter(modes).items()}
-    return Index(spans, weights, dict(holders), rarity)
+    return Index(spans, lengths, dict(holders), rarity)
 
 
-def texts_of(entries: tuple[wordings.Wording, ...]) -> Iterator[Text]:
+def texts_of(entries: tuple[wordings.Wording, ...]) -> Iterator[tuple[str | None, str]]:
+    """Yields every text that says what a mode looks like, with the mode."""
     for mode in wordings.declared_modes().values():
-        yield from ((mode.id, text, TITLE) for text in (mode.title, mode.sees))
-        yield mode.id, mode.fix, FIX
+        yield from ((mode.id, text) for text in (mode.title, mode.sees, mode.fix))
     for words in wordings.mode_words().values():
-        yield from ((words.mode, text, DESCRIPTION) for text in words.descriptions)
+        yield from ((words.mode, text) for text in words.descriptions)
     for entry in entries:
         if entry.proof != "hint":
-            yield entry.mode, re.sub(r"\W+", " ", " ".join(entry.says)), WORDING
+            yield entry.mode, re.sub(r"\W+", " ", " ".join(entry.says))
