@@ -30,6 +30,7 @@ types: .venv/test
 quick-%: .venv-%/test
 	.venv-$*/bin/$(SIDE_BY_SIDE) $(QUICK)
 
+.PRECIOUS: .venv-%/test
 .venv-%/test: $(PINS)
 	test -x .venv-$*/bin/python || PYENV_VERSION=$* python$* -m venv .venv-$*
 	$(call install,.venv-$*,-c requirements.lock -e '.[test]')

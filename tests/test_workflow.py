@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -129,8 +130,31 @@ def test_a_nightly_is_installed_by_the_table_of_lanes(tmp_path, workflow):
 
 def test_what_our_own_workflows_start_is_there():
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-    listed = subprocess.run(["make", "-n", "book"], cwd=ROOT, capture_output=True, text=True)
-    assert listed.returncode == 0 and "sphinx-build" in listed.stdout
+    for target, tool in [("book", "sphinx-build"), ("quick", "pytest"), ("types", "mypy")]:
+        listed = subprocess.run(["make", "-nB", target], cwd=ROOT, capture_output=True, text=True)
+        assert listed.returncode == 0 and f"/{tool}" in listed.stdout
+
+
+@pytest.mark.parametrize("installed", [["3.11"], ["3.11", "3.13"], ["3.11", "3.12", "3.13"]])
+def test_every_python_that_is_installed_is_tested(tmp_path, installed):
+    """`.ci/run` with stand-ins for make and Python: it names what it leaves out."""
+    for name in ("bash", "dirname", "id", "env"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    stand_in(tmp_path / "make", 'echo "make $*"')
+    stand_in(tmp_path / "python3", "echo 3.11")
+    stand_in(tmp_path / "chromium", "")
+    for version in installed:
+        stand_in(tmp_path / f"python{version}", "")
+    run = [ROOT / ".ci" / "run"]
+    done = subprocess.run(run, env={"PATH": str(tmp_path)}, capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert "make test" in lines and "make quick-3.11" not in lines
+    for version in ("3.12", "3.13"):
+        assert (f"make quick-{version}" in lines) is (version in installed)
+        left_out = f"no Python {version} on this machine: make quick-{version} is left out"
+        assert (left_out in lines) is (version not in installed)
+    assert ("make colab" in lines) is ("3.13" in installed)
 
 
 # The table of lanes
