@@ -85,7 +85,7 @@ def copy_project(folder: Path) -> Path:
             folder / name,
             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
         )
-    for name in ("README.md", "TEACHING.md", "pyproject.toml"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 
