@@ -144,8 +144,12 @@ def build_book(source: Path, folder: Path, builder="html"):
     """As `make book` does it; the builder `dummy` reads everything and follows every link, and writes nothing."""
     build = ["-m", "sphinx", "-qW", "--keep-going", "-b", builder, "-d", folder / "read"]
     build += [source, folder / "html"]
-    given = {"capture_output": True, "text": True, "cwd": source.parent}  # whose package it uses
-    return subprocess.run([sys.executable, *build], **given)
+    # The package beside the source, which finds the notebooks there.
+    environment = os.environ | {"PYTHONPATH": str(source.parent / "helpers")}
+    command = [sys.executable, *build]
+    return subprocess.run(
+        command, cwd=source.parent, env=environment, capture_output=True, text=True
+    )
 
 
 def changed(path: Path, old: str, new: str, count: int = -1):
