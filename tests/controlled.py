@@ -17,7 +17,7 @@ from strategy_clinic.processes import request_reply
 def script(source: str, experiment: str, step: str) -> str:
     """Of a source, what an experiment needs, and the step that is to judge it."""
     body = one_import_each(ast.parse(source).body)
-    return f"{unparsed(needed(body, {experiment, 'clinic'}))}\n\nclinic.{step}({experiment})\n"
+    return f"{unparsed(needed(body, {experiment, 'session'}))}\n\nsession.{step}({experiment})\n"
 
 
 def complaints(scripts: list[str]) -> list[str]:

@@ -44,19 +44,19 @@ def bug_back_in_the_fix(text: str) -> str:
 def failure_cured(source):
     changed(
         source,
-        "clinic.reproduces(broken)",
-        "clinic.reproduces(experiment(lambda setup: None))",
+        "session.reproduces(broken)",
+        "session.reproduces(experiment(lambda setup: None))",
     )
 
 
 def another_failure(source):
     changed(
-        source, "clinic.reproduces(broken)", "clinic.reproduces(experiment(lambda setup: 1 // 0))"
+        source, "session.reproduces(broken)", "session.reproduces(experiment(lambda setup: 1 // 0))"
     )
 
 
 def proof_of_nothing(source):
-    changed(source, "clinic.proves(fixed)", "clinic.proves(experiment(lambda setup: None))")
+    changed(source, "session.proves(fixed)", "session.proves(experiment(lambda setup: None))")
 
 
 def claim_turned_round(source):
@@ -74,15 +74,15 @@ def claim_untested(source):
 
 
 def exercise_green_from_the_start(source):
-    changed(source, "clinic.exercise(attempt)", "clinic.exercise(fixed)")
+    changed(source, "session.exercise(attempt)", "session.exercise(fixed)")
 
 
 def solution_that_solves_nothing(source):
-    changed(source, "clinic.solution(solved)", "clinic.solution(attempt)")
+    changed(source, "session.solution(solved)", "session.solution(attempt)")
 
 
 def step_left_out(source):
-    changed(source, "clinic.exercise(attempt)\n", "")
+    changed(source, "session.exercise(attempt)\n", "")
 
 
 OF_THE_MACHINERY = {

@@ -8,7 +8,7 @@ WORDS = {
     "SilentFailure": "experiments.checks",
     "Symptom": "modes.failure_mode",
     "Unavailable": "base.errors",
-    "build_strategy": "setups.strategies",
+    "build_strategy": "setups.parameters",
     "experiment": "experiments.experiment",
     "greet": "setups.environment_check",
     "observe": "experiments.run_in_process",

@@ -88,7 +88,7 @@ def assert_gradients_fit(gradients: Any, variables: Any) -> None:
             )
 
 
-def assert_same_global_batch(strategy: Any, per_replica: Any, before: Any) -> None:
+def assert_same_global_batch(strategy: Any, per_replica: int, before: int) -> None:
     """Raises if one step takes in more or fewer examples than before a restart.
 
     `per_replica` is the batch size of each replica; `before` is the number of examples of all replicas together.
@@ -101,7 +101,7 @@ def assert_same_global_batch(strategy: Any, per_replica: Any, before: Any) -> No
         )
 
 
-def assert_optimizer_resumed(model: Any, steps: Any) -> None:
+def assert_optimizer_resumed(model: Any, steps: int) -> None:
     """Raises if the optimizer of a loaded model does not continue after that many steps.
 
     Call it in the scope of the strategy, before training: it creates the optimizer's variables if they do not exist yet.
@@ -141,10 +141,11 @@ def assert_loss_of_whole_batch(strategy: Any, losses: Any, whole: Any) -> None:
     """
     import tensorflow as tf
 
-    together, whole = tf.reduce_sum(strategy.reduce("SUM", losses, axis=None)), float(whole)
-    if abs(float(together) - whole) > 1e-3 * abs(whole):
+    together = float(tf.reduce_sum(strategy.reduce("SUM", losses, axis=None)))
+    whole = float(whole)
+    if abs(together - whole) > 1e-3 * abs(whole):
         raise SilentFailure(
-            f"the losses of {strategy.num_replicas_in_sync} replicas add up to {float(together) / whole:.2f} times "
+            f"the losses of {strategy.num_replicas_in_sync} replicas add up to {together / whole:.2f} times "
             "the loss of the whole batch: so do their gradients, and nothing was said."
         )
 
@@ -202,7 +203,7 @@ def assert_mean_of_all(strategy: Any, mean: Any, values: Any) -> None:
         )
 
 
-def assert_global_batch(strategy: Any, batch: Any, size: Any) -> None:
+def assert_global_batch(strategy: Any, batch: Any, size: int) -> None:
     """Raises if the replicas do not get `size` examples together in one step.
 
     `batch` is an element of a distributed dataset: a tensor, or a tuple or dictionary of tensors.
@@ -214,7 +215,7 @@ def assert_global_batch(strategy: Any, batch: Any, size: Any) -> None:
         raise SilentFailure(f"a step takes in {found} examples, and a global batch is {size}.")
 
 
-def assert_learning_rate(optimizer: Any, wanted: Any) -> None:
+def assert_learning_rate(optimizer: Any, wanted: float) -> None:
     """Raises if the optimizer's next step has another learning rate, such as one from a restored file.
 
     Call it right before training, for a constant rate, or for the current rate of a Keras 3 schedule.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from ..setups import runtime, strategies
+from ..setups import runtime
 from ..setups.parameters import Setup
 from .proofs import Observations, Result
 from .variable_copies import copies, short_name
@@ -24,7 +24,7 @@ def run_here(function: Callable[[Setup], Any], setup: Setup) -> Result:
     observations: Observations = {}
     token = RECORDER.set(observations)
     try:
-        strategies.require(setup)
+        setup.require()
         runtime.seed()
         return Result(function(setup), None, observations)
     except Exception as error:

@@ -39,12 +39,6 @@ class Place(NamedTuple):
     devices: int
     keras: int
 
-    @property
-    def tasks(self) -> dict[str, int]:
-        """How many processes each job of the cluster has."""
-        tasks = strategies.TABLE[self.strategy].tasks if self.strategy else None
-        return tasks or {"alone": 1}
-
     def __str__(self) -> str:
         return "in worker processes" if self.strategy else "in a process of its own"
 
@@ -67,16 +61,15 @@ def launch(place: tuple[str, int, int], jobs: list[tuple[Experiment, Setup]]) ->
         folder = Path(name)
         # A file, since AutoGraph reads the source of what it traces.
         source = folder / "notebook.py"
-        source.write_text(source_of([experiment for experiment, _ in jobs]))
-        named = [
-            {"name": experiment.__name__, "setup": asdict(setup)} for experiment, setup in jobs
-        ]
-        cluster = addresses_for(place.tasks)
+        source.write_text(source_of([run for run, _ in jobs]))
+        named = [{"name": run.__name__, "setup": asdict(setup)} for run, setup in jobs]
+        request = {"jobs": named, "source": str(source)}
+        tasks = place.strategy and strategies.TABLE[place.strategy].tasks
+        cluster = addresses_for(tasks or {"alone": 1})
         processes = {
-            task: start_task(
-                task, cluster, place.keras, {"jobs": named, "source": str(source)}, folder
-            )
-            for task in ((job, index) for job in cluster for index in range(len(cluster[job])))
+            (job, index): start_task((job, index), cluster, place.keras, request, folder)
+            for job, addresses in cluster.items()
+            for index in range(len(addresses))
         }
         try:
             return collect(processes, len(jobs), folder)
@@ -104,7 +97,7 @@ def start_task(
         config = {"cluster": cluster, "task": {"type": job, "index": index}}
         environment |= {"TF_CONFIG": json.dumps(config), "GRPC_VERBOSITY": "ERROR"}
     answer = answer_file(folder, task)
-    request |= {"answer": str(answer), "serve": "chief" in cluster and job != "chief"}
+    request = request | {"answer": str(answer), "serve": "chief" in cluster and job != "chief"}
     forkserver = os.environ.get(forkserver_client.ZYGOTE)
     return request_reply.asked(WORKER, request, environment, answer.with_suffix(".log"), forkserver)
 
@@ -184,9 +177,8 @@ def merged(runs: list[dict[str, Any]]) -> Result:
 def exception_named(name: str, message: str) -> Exception:
     """Returns an exception of this class; of a new one where this process has none of that name."""
     kinds = [getattr(module, name, None) for module in (builtins, checks, errors)]
-    kind = next(filter(None, kinds), type(name, (Exception,), {}))
-    error: Exception = kind(message)
-    return error
+    kind: type[Exception] = next(filter(None, kinds), type(name, (Exception,), {}))
+    return kind(message)
 
 
 # The process's side
@@ -211,11 +203,8 @@ def serve() -> None:
     import tensorflow as tf
 
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
-    name, index = resolver.task_type, resolver.task_id
-    server = tf.distribute.Server(
-        resolver.cluster_spec(), job_name=name, task_index=index, protocol="grpc"
-    )
-    server.join()
+    cluster, job, index = resolver.cluster_spec(), resolver.task_type, resolver.task_id
+    tf.distribute.Server(cluster, job, index, protocol="grpc").join()
 
 
 def as_json(result: Result) -> dict[str, Any]:

@@ -4,28 +4,15 @@ import base64
 import io
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base.templates import from_template
 from ..experiments.experiment import run_all
 from ..experiments.proofs import Experiment, Observations
-from ..experiments.variable_copies import copies, values_of
+from ..experiments.variable_copies import copies as copies
+from ..experiments.variable_copies import values_of as values_of
 from ..setups.parameters import Setup
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = [
-    "copies",
-    "grid",
-    "numbers",
-    "placement",
-    "timeline",
-    "values_of",
-    "where_variables_live",
-    "words",
-]
 INK, HAVE, LACK = "#767676", "#2f7f5f", "#c1563c"  # 4.4 to 1 at least, on white and on black
 
 
@@ -48,7 +35,7 @@ class Picture:
         return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)
 
 
-def canvas(width: float, height: float) -> "tuple[Figure, Axes]":
+def canvas(width: float, height: float) -> tuple[Any, Any]:
     """Returns a figure and its axes, made without pyplot, whose state and backend are global."""
     from matplotlib.figure import Figure
 
@@ -60,7 +47,7 @@ def canvas(width: float, height: float) -> "tuple[Figure, Axes]":
     return figure, axes
 
 
-def as_picture(figure: "Figure", alt: str) -> Picture:
+def as_picture(figure: Any, alt: str) -> Picture:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
     return Picture(buffer.getvalue(), alt)
@@ -70,10 +57,11 @@ def grid(
     cells: dict[str, list[Any]], columns: list[str], good: str, bad: str, title: str = ""
 ) -> Picture:
     """Draws a table of yes and no: `cells` has, for each row, one truth value per column."""
-    marked = {
-        row: [(bool(value), good if value else bad) for value in values]
-        for row, values in cells.items()
-    }
+
+    def mark(value: Any) -> tuple[bool, str]:
+        return bool(value), good if value else bad
+
+    marked = {row: list(map(mark, values)) for row, values in cells.items()}
     return heat_map(marked, columns, title, [f"{column} " for column in columns])
 
 
@@ -83,22 +71,21 @@ def words(
     """Draws a table of words: `cells` has, for each row, one word per column; `bad` is a word, or several."""
     wrong = [bad] if isinstance(bad, str) else bad
     marked = {row: [(word not in wrong, word) for word in values] for row, values in cells.items()}
-    return heat_map(marked, columns, title, [f"{in_one_line(column)}: " for column in columns])
+    return heat_map(
+        marked, columns, title, [column.replace("\n", " ") + ": " for column in columns]
+    )
 
 
 def numbers(
     cells: dict[str, list[float]], columns: list[str], right: list[float], title: str = ""
 ) -> Picture:
     """Draws a table of numbers: those that `right` has for their column get the quiet colour."""
-    marked = {
-        row: [(abs(value - want) < 0.005, f"{value:.2f}") for value, want in zip(values, right)]
-        for row, values in cells.items()
-    }
-    return heat_map(marked, columns, title, [f"{in_one_line(column)} " for column in columns])
 
+    def mark(value: float, want: float) -> tuple[bool, str]:
+        return abs(value - want) < 0.005, f"{value:.2f}"
 
-def in_one_line(column: str) -> str:
-    return column.replace("\n", " ")
+    marked = {row: list(map(mark, values, right)) for row, values in cells.items()}
+    return heat_map(marked, columns, title, [column.replace("\n", " ") + " " for column in columns])
 
 
 def heat_map(
@@ -106,18 +93,18 @@ def heat_map(
 ) -> Picture:
     """Draws a word in each cell, in a full box where it is right; `labels` name the columns in the text."""
     figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
-    for y, row in enumerate(cells.values()):
-        for x, (good, word) in enumerate(row):
+    for y, marks in enumerate(cells.values()):
+        for x, (good, word) in enumerate(marks):
             draw_cell(axes, x, y, word, good)
     name_axes(axes, list(cells), columns, title)
-    text = {
-        row: ", ".join(f"{label}{word}" for label, (_, word) in zip(labels, values))
-        for row, values in cells.items()
-    }
-    return as_picture(figure, "\n".join(f"{row}: {line}" for row, line in text.items()))
+    lines = []
+    for row, values in cells.items():
+        parts = [f"{label}{word}" for label, (_, word) in zip(labels, values)]
+        lines.append(f"{row}: {', '.join(parts)}")
+    return as_picture(figure, "\n".join(lines))
 
 
-def name_axes(axes: "Axes", rows: list[str], columns: list[str], title: str) -> None:
+def name_axes(axes: Any, rows: list[str], columns: list[str], title: str) -> None:
     """Writes the names of columns above and those of rows at the side, the first row on top."""
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
@@ -127,22 +114,14 @@ def name_axes(axes: "Axes", rows: list[str], columns: list[str], title: str) -> 
     axes.set_title(title, color=INK, fontsize=10, loc="left")
 
 
-def draw_cell(axes: "Axes", x: int, y: int, word: str, good: bool) -> None:
+def draw_cell(axes: Any, x: int, y: int, word: str, good: bool) -> None:
     """Draws a full box, or an empty one with a frame: the difference shows without colours."""
     from matplotlib.patches import FancyBboxPatch
 
-    colour = HAVE if good else LACK
-    box = FancyBboxPatch(
-        (x - 0.42, y - 0.36),
-        0.84,
-        0.72,
-        boxstyle="round,pad=0.04",
-        edgecolor=colour,
-        facecolor=colour if good else "none",
-        linewidth=1.5,
-    )
+    ink, fill, edge = ("white", HAVE, HAVE) if good else (LACK, "none", LACK)
+    box = FancyBboxPatch((x - 0.42, y - 0.36), 0.84, 0.72, "round,pad=0.04")
+    box.set(edgecolor=edge, facecolor=fill, linewidth=1.5)
     axes.add_patch(box)
-    ink = "white" if good else colour
     axes.text(x, y, word, ha="center", va="center", color=ink, fontsize=9)
 
 

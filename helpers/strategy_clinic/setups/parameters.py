@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..base.display import running_shell
-from ..base.errors import UserError, choose
+from ..base.errors import Unavailable, UserError, choose
 from . import formats, runtime, strategies, tensorflow_patches
 
 PARAMETERS = ("strategy", "devices", "save_format", "keras")
@@ -42,6 +42,17 @@ class Setup:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def require(self) -> None:
+        """Raises Unavailable, with the reason, if this machine cannot run the strategy."""
+        if reason := strategies.TABLE[self.strategy].missing():
+            raise Unavailable(f"{self.strategy} is unavailable: {reason}.")
+
+
+def build_strategy(setup: Setup) -> Any:
+    """Returns the tf.distribute.Strategy that a setup names; raises Unavailable if it cannot run here."""
+    setup.require()
+    return strategies.TABLE[setup.strategy].build(setup.devices)
 
 
 def choices() -> dict[str, list[Any]]:

@@ -2,20 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from ..base.errors import Unavailable
 from ..base.package_versions import distribution_version
 from . import runtime, tpu
-
-
-class Choice(Protocol):
-    """What this module needs of a Setup, whose module imports this one."""
-
-    @property
-    def strategy(self) -> str: ...
-    @property
-    def devices(self) -> int: ...
 
 
 def default(count: int) -> Any:
@@ -126,21 +116,9 @@ ROWS = (
 TABLE = {row.name: row for row in ROWS}
 
 
-def require(setup: Choice) -> None:
-    """Raises Unavailable, with the reason, for a setup that cannot run on this machine."""
-    if reason := TABLE[setup.strategy].missing():
-        raise Unavailable(f"{setup.strategy} is unavailable: {reason}.")
-
-
 def runner(strategy: Any) -> Any:
     """Returns `strategy.run` for one step at a time: traced on a TPU, which takes no other, and quicker plain elsewhere."""
     import tensorflow as tf
 
     on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
     return tf.function(strategy.run) if on_tpu else strategy.run
-
-
-def build_strategy(setup: Choice) -> Any:
-    """Returns the tf.distribute.Strategy that a setup names."""
-    require(setup)
-    return TABLE[setup.strategy].build(setup.devices)

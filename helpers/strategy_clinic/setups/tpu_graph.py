@@ -75,9 +75,8 @@ class Program:
 
     def of_one_replica(self) -> tuple[Any, list[str]]:
         """Returns the program of the first replica alone, for a compiler, and the names of its results."""
-        types: dict[
-            str, str
-        ] = {}  # of the operations outside that the program reads, also indirectly
+        # The types of all operations outside that the program reads, directly or not, by their names.
+        types: dict[str, str] = {}
         unread: list[tuple[Any, int | None]] = [
             (operation, 0) for operation in self.operations if operation.name in self.inside
         ]
@@ -186,6 +185,13 @@ def write_plain(program: Program, node: Any, operation: Any, replica: int | None
     node.input.extend(program.source(tensor, replica) for tensor in operation.inputs)
 
 
+def make(node: Any, kind: str, operation: Any, parameter: str = "T") -> None:
+    """Makes a node of another kind, whose type parameter is the type of the operation's value."""
+    node.op = kind
+    node.attr.clear()
+    node.attr[parameter].type = operation.outputs[0].dtype.as_datatype_enum
+
+
 def write_nothing(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     node.op = "NoOp"
     node.attr.clear()
@@ -193,10 +199,7 @@ def write_nothing(program: Program, node: Any, operation: Any, replica: int | No
 
 def write_passing(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     """Writes a mark for the compiler as an identity, which it is on one device."""
-    kind = operation.outputs[0].dtype.as_datatype_enum
-    node.op = "Identity"
-    node.attr.clear()
-    node.attr["T"].type = kind
+    make(node, "Identity", operation)
     node.input.append(program.source(operation.inputs[0], replica))
 
 
@@ -218,17 +221,15 @@ def write_exchange(program: Program, node: Any, operation: Any, replica: int | N
 
 
 def cut(program: Program, node: Any, operation: Any, replica: int | None) -> None:
-    pieces = program.made.node.add(name=f"{node.name}/pieces", op="Split")
+    pieces = program.made.node.add(name=f"{node.name}/pieces")
+    make(pieces, "Split", operation)
     axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
     pieces.input.extend([axis, program.source(operation.inputs[0], replica)])
-    pieces.attr["T"].type = operation.outputs[0].dtype.as_datatype_enum
     pieces.attr["num_split"].i = operation.get_attr("split_count")
 
 
 def join(program: Program, node: Any, operation: Any, pieces: list[str]) -> None:
-    node.op = "ConcatV2"
-    node.attr.clear()
-    node.attr["T"].type = operation.outputs[0].dtype.as_datatype_enum
+    make(node, "ConcatV2", operation)
     node.attr["N"].i, node.attr["Tidx"].type = len(pieces), 3  # int32
     node.input.extend(name.removesuffix(":0") for name in pieces)
     node.input.append(program.constant(f"{node.name}/to", operation.get_attr("concat_dimension")))
@@ -240,9 +241,7 @@ def write_cut(program: Program, node: Any, operation: Any, replica: int | None) 
     first, step = program.constant(f"{node.name}/from", 0), program.constant(f"{node.name}/by", 1)
     indices = program.made.node.add(name=f"{node.name}/kept", op="Range")
     indices.input.extend([first, size, step])
-    node.op = "GatherV2"
-    node.attr.clear()
-    node.attr["Tparams"].type = operation.outputs[0].dtype.as_datatype_enum
+    make(node, "GatherV2", operation, "Tparams")
     for typed, name in [(indices, "Tidx"), (node, "Tindices"), (node, "Taxis")]:
         typed.attr[name].type = 3  # int32
     node.input.extend([value, indices.name, axis])
