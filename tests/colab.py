@@ -81,7 +81,7 @@ def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
     path = forkserver_client.ensure(sys.executable, environment)
     # Not first, since the notebook is to find what was installed.
     places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
-    command = [sys.executable, "-P", "-m", "cells_of", str(notebook), str(folder / "answer")]
+    command = [sys.executable, "-P", "-m", "run_cells", str(notebook), str(folder / "answer")]
     with open(folder / "log", "w+") as log:
         streams = [log.fileno()] * 3
         ended = forkserver_client.fork(

@@ -1,15 +1,14 @@
-"""Negative controls: a notebook whose failure, fix, claims or exercise is not what it says is not rendered.
+"""Negative controls: a notebook whose failure, fix, claims or exercise is not as declared is not rendered.
 
-Two of them depend on each notebook's own code: the failing line taken out, and the bug put back into the fix. There the step
-that holds the notebook to its word has to raise. The others follow from the machinery that all notebooks share, such as that
-nothing is rendered once a step raises, and are tried on every kind of mode.
+Two edits are made in each notebook: without the failing line, and with the bug in the fix, the step that judges the
+experiment has to raise. The other edits concern code that all notebooks share, and are made in one mode of every kind.
 """
 
 import re
 
 import pytest
 from conftest import TABLE, changed
-from controlled import complaints, script
+from page_scripts import complaints, script
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry
 from strategy_clinic.rendering import render, sources

@@ -4,8 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+from code_blocks import code_lines
 from law import all_tests_of, edit
-from pasted import code_lines
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.records import store

@@ -5,7 +5,14 @@ import re
 
 import nbformat
 import pytest
-from pasted import DESCRIBED_TPU, blocks, code_lines, printed_as_told, raised_as_told, run_script
+from code_blocks import (
+    DESCRIBED_TPU,
+    announced_error,
+    announced_output,
+    code_lines,
+    fix_blocks,
+    run_script,
+)
 from strategy_clinic import pasted
 from strategy_clinic.base import files
 from strategy_clinic.experiments import checks
@@ -31,13 +38,13 @@ def imported(block: str) -> set[str]:
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 def test_a_fix_is_two_short_blocks(mode):
-    found = blocks(notebook(mode))
+    found = fix_blocks(notebook(mode))
     assert len(found) == 2, "one block before, one after"
     for block in found:
         assert len(code_lines(block)) <= LONGEST
         assert imported(block) <= ALLOWED
-        assert printed_as_told(block) or raised_as_told(block), "what must come of it"
-    assert not raised_as_told(found[1])
+        assert announced_output(block) or announced_error(block), "what must come of it"
+    assert not announced_error(found[1])
 
 
 @pytest.mark.slow
@@ -45,21 +52,19 @@ def test_a_fix_is_two_short_blocks(mode):
 def test_a_fix_can_be_pasted(mode):
     """The first block fails in the words of its mode, or prints what is wrong; the second prints what is right."""
     page = notebook(mode)
-    for number, block in enumerate(blocks(page)):
-        came = run_script(block, store.parameters_of(page)["keras"], mode.id in DESCRIBED_TPU)
-        told = raised_as_told(block)
-        assert bool(came["error"]) == bool(told), came
-        assert came["printed"] == printed_as_told(block)[: len(came["printed"])]
-        if not told:
-            assert len(came["printed"]) == len(printed_as_told(block))
+    for number, block in enumerate(fix_blocks(page)):
+        run = run_script(block, store.parameters_of(page)["keras"], mode.id in DESCRIBED_TPU)
+        announced = announced_error(block)
+        assert bool(run["error"]) == bool(announced), run
+        if announced is None:
+            assert run["printed"] == announced_output(block)
             continue
-        assert (
-            number == 0 and came["error"]["name"] == told[0] and told[1] in came["error"]["message"]
-        )
-        says = [each.says for each in mode.symptoms if each.raises == told[0]]
-        assert any(re.search(each, came["error"]["message"]) for each in says), (
-            "its mode's own words"
-        )
+        assert run["printed"] == announced_output(block)[: len(run["printed"])]
+        name, words = announced
+        message = run["error"]["message"]
+        assert number == 0 and run["error"]["name"] == name and words in message
+        says = [symptom.says for symptom in mode.symptoms if symptom.raises == name]
+        assert any(re.search(pattern, message) for pattern in says), "its mode's own words"
 
 
 CHECKS = [name for name in vars(checks) if name.startswith("assert_")]
@@ -68,13 +73,13 @@ CHECKS = [name for name in vars(checks) if name.startswith("assert_")]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_can_be_pasted(name):
-    """Alone, as `helpers.pasted` gives it, it finds every name that it uses."""
+    """Alone, as `strategy_clinic.pasted` returns it, it has every name that it uses."""
     text = pasted(getattr(checks, name))
     body = ast.parse(text).body
     assert all(isinstance(each, ast.ClassDef | ast.FunctionDef) for each in body)
     assert name in {each.name for each in body}
-    came = run_script(f"{text}\n\n{EXAMPLES[name]}")
-    assert came["error"] is None and came["printed"] == ["quiet", "SilentFailure"], came
+    run = run_script(f"{text}\n\n{EXAMPLES[name]}")
+    assert run["error"] is None and run["printed"] == ["quiet", "SilentFailure"], run
 
 
 SETTING = """

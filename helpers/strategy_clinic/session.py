@@ -96,13 +96,13 @@ class Session:
         verdicts = self.run(both, [self.setup])
         widgets.show_panel(self.mode, verdicts, lambda setup: self.run(both, [setup], again=True))
 
-    def judges(self, found: dict[str, Iterable[object]], evidence: str = "executed") -> None:
-        """Compares what was found for each claim with its declared verdict: all hold, none holds, or some do.
+    def judges(self, results: dict[str, Iterable[object]], evidence: str = "executed") -> None:
+        """Compares the results of each claim's tests with its declared verdict: all hold, none holds, or some do.
 
         Every claim is reported before one that is not as declared fails the page.
         """
         choose("evidence", evidence, EVIDENCE)
-        untested, wrong = dict(found), []
+        untested, wrong = dict(results), []
         for claim in self.mode.claims_here():
             truth = truth_of(claim, untested.pop(claim.id, ()))
             expected = claim.expected(self.setup.keras)
@@ -179,9 +179,9 @@ class Session:
         report(line, mode=self.mode.id, step=step, **facts)
 
 
-def truth_of(claim: Claim, found: Iterable[object]) -> str:
+def truth_of(claim: Claim, results: Iterable[object]) -> str:
     """Returns whether a claim holds in all runs, in some, or in none; raises a UserError if there is no run."""
-    held = list(map(bool, found))
+    held = list(map(bool, results))
     if not held:
         raise UserError(f"Claim {claim.id} was declared, but no run in this notebook tests it.")
     return "true" if all(held) else "half" if any(held) else "false"

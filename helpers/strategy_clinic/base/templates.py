@@ -18,7 +18,7 @@ def environment() -> Any:
     """Returns the one environment, so that templates can include those of other folders."""
     import jinja2  # here, since most importers never draw a page
 
-    made = jinja2.Environment(
+    jinja = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PACKAGE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -26,5 +26,5 @@ def environment() -> Any:
         lstrip_blocks=True,
     )
     # Cut at `backticks`, every second piece of a text is code.
-    made.filters["cut_at_code"] = lambda text: re.split(r"`([^`]+)`", text)
-    return made
+    jinja.filters["cut_at_code"] = lambda text: re.split(r"`([^`]+)`", text)
+    return jinja

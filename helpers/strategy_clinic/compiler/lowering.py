@@ -86,7 +86,7 @@ def write_exchange_call(program, node, operation, replica):
     cut(program, node, operation, replica)
     shape = operation.inputs[0].shape.as_list()
     shape[axis] = shape[axis] and shape[axis] // count
-    met, pieces = program.made.node.add(name=f"{node.name}/met"), f"{node.name}/pieces"
+    met, pieces = program.result.node.add(name=f"{node.name}/met"), f"{node.name}/pieces"
     parts = [f"{pieces}:{i}".removesuffix(":0") for i in range(count)]
     call(program, met, operation, EXCHANGE, parts, operation.inputs[0].shape.__class__(shape))
     join(program, node, operation, [f"{met.name}:{i}" for i in range(count)])

@@ -158,7 +158,8 @@ def assert_replicas_agree(strategy: Any, variables: Any) -> None:
     import tensorflow as tf
 
     on_read = tf.VariableSynchronization.ON_READ
-    chosen = [each for each in map(variable_of, variables) if each.synchronization is not on_read]
+    every = map(variable_of, variables)
+    chosen = [variable for variable in every if variable.synchronization is not on_read]
 
     @tf.function  # type: ignore[untyped-decorator]  # TensorFlow has no types
     def distances() -> Any:

@@ -34,7 +34,7 @@ def is_reached(bound: str) -> bool:
     return here is not None and Version(Version(here).base_version) >= Version(version)
 
 
-def bounds_told(declared: Bounded) -> str:
+def bounds_in_words(declared: Bounded) -> str:
     """Returns the bounds that there are in words: 'since keras 3.14, until keras 3.16'."""
     bounds = {"since": declared.since, "until": declared.until}
     return ", ".join(f"{word} {bound}" for word, bound in bounds.items() if bound)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..base.errors import UserError, choose
 from ..experiments.verdicts import Verdict
-from ..experiments.version_bounds import Bounded, bounds_told, check_bounds, holds_here
+from ..experiments.version_bounds import Bounded, bounds_in_words, check_bounds, holds_here
 from ..setups.parameters import Setup
 
 TRUTHS = ("true", "half", "false")
@@ -70,7 +70,7 @@ class Claim:
         words = self.expected(keras)
         if isinstance(self.verdict, dict):
             words = f"{words} on Keras {keras}, {self.verdict[5 - keras]} on Keras {5 - keras}"
-        return " ".join(filter(None, [words, bounds_told(self)]))
+        return " ".join(filter(None, [words, bounds_in_words(self)]))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class FailureMode:
     @property
     def loud(self) -> str:
         """Whether it raises: 'loud', 'silent', or both in the order of its symptoms."""
-        words = ["silent" if each.outcome == "silent" else "loud" for each in self.symptoms]
+        words = ["silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms]
         return " or ".join(dict.fromkeys(words))
 
     def symptom(self, setup: Setup) -> Symptom | None:
@@ -111,7 +111,7 @@ class FailureMode:
         symptoms = [symptom for symptom in self.symptoms if symptom.under(setup)]
         now = next(filter(holds_here, symptoms), None)
         if now is None:
-            return f"works here; it fails {bounds_told(symptoms[0])}" if symptoms else ""
+            return f"works here; it fails {bounds_in_words(symptoms[0])}" if symptoms else ""
         if now.until:
             if any(symptom.since == now.until for symptom in symptoms):
                 return f"it fails in other words from {now.until} on"

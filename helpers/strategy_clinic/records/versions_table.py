@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
-from ..experiments.version_bounds import bounds_told
+from ..experiments.version_bounds import bounds_in_words
 from ..modes.registry import modes as all_declared
 from ..setups import runtime
 from . import version_records
@@ -154,7 +154,7 @@ def cell_of(row: Times, period: Period, before: Period | None) -> dict:
 def declared_bounds(row: Times) -> str:
     """The release that its declaration names, for this generation."""
     of_keras = [each for each in row.mode.symptoms if row.keras in (each.keras or (row.keras,))]
-    told = [f"{each.raises} {bounds_told(each)}" for each in of_keras if bounds_told(each)]
+    told = [f"{each.raises} {bounds_in_words(each)}" for each in of_keras if bounds_in_words(each)]
     return "; ".join(dict.fromkeys(told))
 
 

@@ -31,7 +31,7 @@ def greet() -> None:
 def without_tensorflow() -> str:
     if runtime.tpu_attached():
         return TPU
-    packages = " ".join(f'"{each}"' for each in project.project()["dependencies"][:2])
+    packages = " ".join(f'"{package}"' for package in project.project()["dependencies"][:2])
     return f"This runtime has no TensorFlow: run %pip install {packages}, and restart the session."
 
 

@@ -137,15 +137,15 @@ def strategy(
     parts = math.prod(computation)
     replicas = replicas or math.prod(TPUS[name].mesh) // parts
     placed = assignment.build(described, computation_shape=list(computation), num_replicas=replicas)
-    made = strategy_class()(
+    tpu_strategy = strategy_class()(
         resolver_class()(runtime.devices(replicas * parts), described),
         experimental_device_assignment=assignment(described, placed.core_assignment),
         experimental_spmd_xla_partitioning=spmd,
     )
     # On a TPU all copies of a variable have one handle; on CPU devices each has one.
-    tf_internals.replace(made, "_enable_packed_variable_in_eager_mode", False)
-    made.described, made.parts, made.spmd = name, parts, spmd
-    return made
+    tf_internals.replace(tpu_strategy, "_enable_packed_variable_in_eager_mode", False)
+    tpu_strategy.described, tpu_strategy.parts, tpu_strategy.spmd = name, parts, spmd
+    return tpu_strategy
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ def emulate(traced: Any) -> Any:
 
 
 class Program:
-    """A graph with the marked program of one replica, which is copied into `made` for other replicas.
+    """A graph with the marked program of one replica, which is copied into `result` for other replicas.
 
     A replica is a number inside of the marked program, and None outside of it.
     """
@@ -45,13 +45,15 @@ class Program:
         metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
         require_marks(metadata, self.inside)
         self.replicas = range(metadata[0].get_attr("num_replicas"))
-        self.whole = graph.as_graph_def()
-        self.nodes = {node.name: node for node in self.whole.node}
-        self.made = tf.compat.v1.GraphDef(versions=self.whole.versions, library=self.whole.library)
+        self.definition = graph.as_graph_def()
+        self.nodes = {node.name: node for node in self.definition.node}
+        self.result = tf.compat.v1.GraphDef(
+            versions=self.definition.versions, library=self.definition.library
+        )
 
     def refuse_hidden_exchange(self) -> None:
         """Raises Unavailable if replicas exchange values in a branch or a loop, whose graphs are not written out."""
-        hidden = {node.op for each in self.whole.library.function for node in each.node_def}
+        hidden = {node.op for each in self.definition.library.function for node in each.node_def}
         if hidden & {"CrossReplicaSum", "AllToAll"}:
             raise Unavailable(
                 "The step was traced for a TPU, but its replicas exchange values inside a condition, a loop or "
@@ -71,7 +73,7 @@ class Program:
             if operation.type not in PASSED_THROUGH:
                 for replica in self.replicas if operation.name in self.inside else [None]:
                     self.copy(operation, replica)
-        return self.made
+        return self.result
 
     def of_one_replica(self) -> tuple[Any, list[str]]:
         """Returns the program of the first replica alone, for a compiler, and the names of its results."""
@@ -91,7 +93,7 @@ class Program:
             if operation.name in self.inside | self.outside:
                 self.copy(operation, 0 if operation.name in self.inside else None)
         ends = [each.inputs[0] for each in self.operations if each.type == "TPUReplicatedOutput"]
-        return self.made, [whole_name(self.source(tensor, 0)) for tensor in ends]
+        return self.result, [whole_name(self.source(tensor, 0)) for tensor in ends]
 
     def origin(self, tensor: Any, replica: int | None) -> tuple[Any, int | None]:
         """Returns the tensor that a value comes from, and its replica, past the operations that bundle replicas' values."""
@@ -112,7 +114,7 @@ class Program:
 
     def copy(self, operation: Any, replica: int | None) -> None:
         """Writes an operation as a replica has it."""
-        node = self.made.node.add()
+        node = self.result.node.add()
         node.CopyFrom(self.nodes[operation.name])
         node.name, node.device = name_in(operation, replica), ""
         del node.input[:]
@@ -145,7 +147,7 @@ class Program:
     def constant(self, name: str, value: int) -> str:
         import tensorflow as tf
 
-        node = self.made.node.add(name=name, op="Const")
+        node = self.result.node.add(name=name, op="Const")
         node.attr["dtype"].type = tf.int32.as_datatype_enum
         node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.int32))
         return name
@@ -221,7 +223,7 @@ def write_exchange(program: Program, node: Any, operation: Any, replica: int | N
 
 
 def cut(program: Program, node: Any, operation: Any, replica: int | None) -> None:
-    pieces = program.made.node.add(name=f"{node.name}/pieces")
+    pieces = program.result.node.add(name=f"{node.name}/pieces")
     make(pieces, "Split", operation)
     axis = program.constant(f"{node.name}/from", operation.get_attr("split_dimension"))
     pieces.input.extend([axis, program.source(operation.inputs[0], replica)])
@@ -239,7 +241,7 @@ def write_cut(program: Program, node: Any, operation: Any, replica: int | None) 
     """Cuts off padding: TPUStrategy pads batches to one size, and a TPU knows which part is padding."""
     value, axis, size = (program.source(tensor, replica) for tensor in operation.inputs)
     first, step = program.constant(f"{node.name}/from", 0), program.constant(f"{node.name}/by", 1)
-    indices = program.made.node.add(name=f"{node.name}/kept", op="Range")
+    indices = program.result.node.add(name=f"{node.name}/kept", op="Range")
     indices.input.extend([first, size, step])
     make(node, "GatherV2", operation, "Tparams")
     for typed, name in [(indices, "Tidx"), (node, "Tindices"), (node, "Taxis")]:

@@ -1,33 +1,29 @@
-"""What the clinic says of a notebook's experiments when a line of them has been changed.
-
-No Jupyter is needed to find that out: two scripts, one after the other in one process, hold what an experiment needs and the
-step that judges it.
-"""
+"""Scripts of a page's experiments, edited, with the step that judges them; they run without Jupyter, in one process."""
 
 import ast
 import sys
 import tempfile
 from pathlib import Path
 
-from pasted import asked_in_process
+from code_blocks import ask_process
 from strategy_clinic.base.free_names import needed, one_import_each, unparsed
 from strategy_clinic.processes import request_reply
 
 
 def script(source: str, experiment: str, step: str) -> str:
-    """Of a source, what an experiment needs, and the step that is to judge it."""
+    """Returns what an experiment of a page needs, and the step that judges it."""
     body = one_import_each(ast.parse(source).body)
     return f"{unparsed(needed(body, {experiment, 'session'}))}\n\nsession.{step}({experiment})\n"
 
 
 def complaints(scripts: list[str]) -> list[str]:
-    """What each of them raises, in words; nothing if it runs to its end."""
+    """Returns what each script raises, in words, or "" if it runs to its end."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         place = Path(folder)
         paths = [place / f"script_{number}.py" for number in range(len(scripts))]
         for path, text in zip(paths, scripts):
             path.write_text(text)
-        return asked_in_process("controlled", {"scripts": list(map(str, paths))}, place, {})
+        return ask_process("page_scripts", {"scripts": list(map(str, paths))}, place, {})
 
 
 def main():

@@ -1,7 +1,7 @@
-"""What a reader pastes: two blocks of plain TensorFlow under "The fix" of a notebook, and each check with all that it needs.
+"""The code that readers paste: two blocks of plain TensorFlow under "The fix" of a notebook, and health checks.
 
-A block says itself what must come of it: `print(x)  # 1.5` is a line of its output, and `step()  # ValueError: shape` is
-what that line raises and a part of its message. It is run as a script in a process of its own, on two virtual devices.
+The comments of a block announce its output: `print(x)  # 1.5` prints that line, and `step()  # ValueError: shape` raises that
+class, with these words in its message. A block runs as a script in another process, on two virtual devices.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ SECONDS = 120
 RAISES = re.compile(r"#\s+(\w*(?:Error|Exception|Failure|Interrupt))(?:: (.+))?$")
 PRINTS = re.compile(r"^\s*print\(.*\)\s+#\s+(.+)$")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# A TPU is described where a script asks for one; everything else of it is TensorFlow's own.
+# The scripts of these modes get a described TPU; everything else is TensorFlow's.
 DESCRIBED_TPU = ("fm16", "fm18")
 
 
-def blocks(notebook) -> list[str]:
-    """The blocks of code in the section with the fix: before, and after."""
+def fix_blocks(notebook) -> list[str]:
+    """Returns the two blocks of code in the section with the fix: the failing one, and the repaired one."""
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     section = text.partition("## The fix\n")[2].partition("\n## ")[0]
     return BLOCK.findall(section)
@@ -37,45 +37,44 @@ def code_lines(block: str) -> list[str]:
     ]
 
 
-def printed_as_told(block: str) -> list[str]:
+def announced_output(block: str) -> list[str]:
     found = [PRINTS.match(line) for line in code_lines(block)]
     return [each.group(1) for each in found if each]
 
 
-def raised_as_told(block: str) -> tuple[str, str] | None:
-    """Class and part of the message that the block announces, if it is to raise."""
+def announced_error(block: str) -> tuple[str, str] | None:
+    """Returns the class and a part of the message that a block announces, or None if it is not to raise."""
     found = [RAISES.search(line) for line in code_lines(block) if not PRINTS.match(line)]
     return next(((each.group(1), each.group(2) or "") for each in found if each), None)
 
 
 def run_script(text: str, keras: int = 3, tpu: bool = False) -> dict:
-    """What a script prints and raises, in a process of its own that has TensorFlow and nothing of the clinic."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        place = Path(folder)
-        (place / "script.py").write_text(text)
+    """Returns what a script prints and raises in a process that has TensorFlow and cannot import this package."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "script.py").write_text(text)
         quiet = {
             "TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0",
             "TF_CPP_MIN_LOG_LEVEL": "3",
         }
-        question = {"script": str(place / "script.py"), "tpu": tpu}
-        return asked_in_process("pasted", question, place, quiet)
+        question = {"script": str(folder / "script.py"), "tpu": tpu}
+        return ask_process("code_blocks", question, folder, quiet)
 
 
-def asked_in_process(module: str, question: dict, place: Path, given: dict):
-    """What a module of these tests answers in a process of its own, whose temporary files lie in a folder of ours."""
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(files.ROOT), str(Path(__file__).parent)]),
-        "TMPDIR": str(place),
-        **given,
-    }
-    question = question | {"answer": str(place / "answer")}
+def ask_process(module: str, question: dict, folder: Path, environment: dict):
+    """Returns what a module of these tests answers in another process, whose temporary files are in the folder."""
+    paths = [str(files.PACKAGE.parent), str(Path(__file__).parent)]
+    environment = (
+        os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(folder)} | environment
+    )
+    question = question | {"answer": str(folder / "answer")}
     process = request_reply.asked(
-        module, question, environment, place / "log", forkserver_client.warm()
+        module, question, environment, folder / "log", forkserver_client.warm()
     )
     try:
         deadline = time.monotonic() + SECONDS
         return request_reply.answer_of(
-            process, place / "answer", deadline, place / "log", "the script"
+            process, folder / "answer", deadline, folder / "log", "the script"
         )
     finally:
         request_reply.put_down(process)
@@ -103,7 +102,7 @@ def main():
 
 
 def use_two_devices(tf):
-    """`MirroredStrategy()` takes every device that there is: let that be two."""
+    """Makes `MirroredStrategy()`, which takes all devices, take two."""
     real = tf.distribute.MirroredStrategy
 
     def mirrored(devices=None, cross_device_ops=None):

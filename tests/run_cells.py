@@ -1,7 +1,7 @@
-"""Runs the cells of a notebook in IPython, one after the other: python -m cells_of NOTEBOOK ANSWER.
+"""Runs the cells of a notebook in IPython, one after the other: python -m run_cells NOTEBOOK ANSWER.
 
-Nothing of the clinic is imported here, so that the notebook's own set-up finds it, or not. The answer, a file, holds how many
-cells ran to their end, and what the next one raised.
+The package is not imported here: the notebook's set-up cell has to find it. The answer, a file, holds how many cells ran to
+their end, and what the next one raised.
 """
 
 import json
@@ -16,10 +16,10 @@ def main():
         for each in json.loads(notebook.read_text())["cells"]
         if each["cell_type"] == "code"
     ]
-    answer.write_text(json.dumps(ran(cells)))
+    answer.write_text(json.dumps(run_all(cells)))
 
 
-def ran(cells: list[str]) -> dict:
+def run_all(cells: list[str]) -> dict:
     from IPython.core.interactiveshell import InteractiveShell
 
     shell = InteractiveShell.instance()
