@@ -21,9 +21,24 @@ def one_import_each(body: list[ast.stmt]) -> list[ast.stmt]:
     return parts
 
 
+class Comprehensions(ast.NodeTransformer):
+    """Makes generators of comprehensions: since Python 3.12 the variables of others are listed as the module's names."""
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.GeneratorExp(node.elt, node.generators)
+
+    visit_SetComp = visit_ListComp
+
+    def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
+        self.generic_visit(node)
+        return ast.GeneratorExp(ast.Tuple([node.key, node.value]), node.generators)
+
+
 @cache
 def names_of(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """Returns the names that a statement binds in its module, and those that it reads from there."""
+    text = ast.unparse(Comprehensions().visit(ast.parse(text)))
     top, *inner = tables_in(symtable.symtable(text, "statement", "exec"))
     own = top.get_symbols()
     outer = [symbol for table in inner for symbol in table.get_symbols() if symbol.is_global()]
