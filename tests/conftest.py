@@ -11,7 +11,7 @@ import pytest
 from strategy_clinic.base import files
 from strategy_clinic.processes import forkserver, forkserver_client
 from strategy_clinic.setups import parameters
-from strategy_clinic.triage import report_text, similarity, wording_index, wordings
+from strategy_clinic.triage import report_text, similarity, wordings
 
 pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
 
@@ -94,7 +94,7 @@ def forget():
     """What triage has read before an edit."""
     read = (wordings.declared_modes, wordings.mode_words, wordings.wordings)
     read += (wordings.read_vocabulary, report_text.form_line, similarity.vocabulary)
-    for cached in (*read, wording_index.all_wordings):
+    for cached in (*read, similarity.index_of):
         cached.cache_clear()
 
 

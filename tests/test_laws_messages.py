@@ -2,7 +2,7 @@
 
 from conftest import changed, forget
 from law import all_tests_of, edit
-from strategy_clinic.triage import classify, wording_index, wordings
+from strategy_clinic.triage import classify, wordings
 from strategy_clinic.triage.report_text import flat
 from tensorflow_messages import judged, messages, none
 
@@ -38,9 +38,7 @@ def law_what_is_of_no_mode_is_not_likely() -> list[str]:
 
 def is_worded(message: str) -> bool:
     text = flat(message)
-    return any(
-        classify.matched(each, text) for each in wording_index.all_wordings().candidates(text)
-    )
+    return any(classify.matched(wording, text) for wording in wordings.wordings())
 
 
 def is_none(texts: tuple[str, ...]) -> bool:

@@ -7,13 +7,13 @@ from code_samples import HEALTHY, PIECES
 from conftest import changed, forget
 from keras_prose import sentences
 from law import all_tests_of, edit
+from strategy_clinic.base import files
 from strategy_clinic.triage import (
     classify,
     code_patterns,
     phrases,
     report_text,
     similarity,
-    wording_index,
     wordings,
 )
 
@@ -34,15 +34,14 @@ def law_prose_has_no_wording() -> list[str]:
 
 
 def wordings_in(text: report_text.Flat) -> list[wordings.Wording]:
-    candidates = wording_index.all_wordings().candidates(text)
-    return [wording for wording in candidates if classify.matched(wording, text)]
+    return [wording for wording in wordings.wordings() if classify.matched(wording, text)]
 
 
 def law_descriptions() -> list[str]:
     """A file of words is of a mode and asks a question; no other has its descriptions, each of which is nearest to the mode."""
     forget()
     problems, owners = [], {}
-    index = wording_index.all_wordings().similarity
+    index = similarity.index_of(wordings.wordings())
     for mode in wordings.words_files():
         if mode and mode not in wordings.declared_modes():
             problems.append(f"{mode} is not a mode")
@@ -86,6 +85,15 @@ def law_code() -> list[str]:
     return problems
 
 
+def law_engine_names_no_mode() -> list[str]:
+    """What triage knows of one mode is in the folder of the mode, and not in the modules of triage."""
+    return [
+        f"{path.name} names {mode}"
+        for path in sorted((files.package() / "triage").glob("*.py"))
+        for mode in re.findall(r"\bfm\d\d", path.read_text())
+    ]
+
+
 def words_of(mode: str):
     return wordings.words_files()[mode]
 
@@ -117,6 +125,10 @@ def words_of_no_mode(root):
 
 
 MUTATIONS = [
+    (
+        "law_engine_names_no_mode",
+        edit("helpers/strategy_clinic/triage/classify.py", "hints = {", 'hints = {"fm05"} | {'),
+    ),
     (
         "law_ideas",
         edit("helpers/strategy_clinic/triage/vocabulary.toml", '"memory, oom,', '"memory, , oom,'),

@@ -8,7 +8,6 @@ from strategy_clinic.base.errors import UserError
 from strategy_clinic.experiments import version_bounds
 from strategy_clinic.modes import failure_mode
 from strategy_clinic.triage import classify, wordings
-from strategy_clinic.triage.wording_index import WordingIndex
 
 SETUP = Setup("mirrored", 2)
 OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
@@ -101,5 +100,5 @@ def test_triage_says_what_is_fixed_upstream(monkeypatch):
     wording = wordings.Wording(
         "fm00", ("old words",), "MODE", symptom="old words", fixed="keras 3.16"
     )
-    found = classify.triage("ValueError: old words", WordingIndex((wording,)))
+    found = classify.triage("ValueError: old words", (wording,))
     assert found.candidates[0].because == 'it says "old words"; fixed upstream in keras 3.16'

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from error_samples import DESCRIBED
-from strategy_clinic.triage import answer_text, classify, similarity, wording_index, wordings
+from strategy_clinic.triage import answer_text, classify, similarity, wordings
 from strategy_clinic.triage.report_text import ReportText
 
 ORDINARY = [
@@ -82,7 +82,7 @@ def test_wordings_of_several_modes_are_asked_about():
         wordings.Wording(mode, ("it went wrong",), "MODE", symptom="it went wrong", proof="likely")
         for mode in ("fm04", "fm05", "fm06")
     ]
-    answer = classify.triage("It went wrong", wording_index.WordingIndex(tuple(symptoms)))
+    answer = classify.triage("It went wrong", tuple(symptoms))
     head, *questions = answer_text.lines_of(answer)
     assert answer.known and answer.mode is None
     assert head.startswith("wordings of several modes; none of the modes (0.")

@@ -16,7 +16,6 @@ from conftest import ROOT
 from kernels import end_warm
 from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
-from strategy_clinic.triage.wording_index import WordingIndex
 
 pytestmark = pytest.mark.slow
 
@@ -160,7 +159,7 @@ def require_all_wordings(clinic: Clinic, folder: Path):
 
 def test_triage_knows_every_wording(installed, empty):
     symptoms = tuple(each for each in wordings.wordings() if each.origin == "MODE")
-    assert classify.triage(ERROR, WordingIndex(symptoms)).mode is None
+    assert classify.triage(ERROR, symptoms).mode is None
     require_all_wordings(installed, empty)
 
 

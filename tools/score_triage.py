@@ -7,7 +7,6 @@ seen only in reports of its own repository are left out, unless --all is given.
 A mode is `named` by a wording, or `first` or `among three` of the candidates, which are questions where no wording is known.
 """
 
-import functools
 import json
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from strategy_clinic.triage import answer_text, classify, wordings
 from strategy_clinic.triage.report_text import FRAME, RAISED, ReportText
-from strategy_clinic.triage.wording_index import WordingIndex
+from strategy_clinic.triage.wordings import Wording
 
 # Labels of reports that were none of the modes when they were labelled, and are one now.
 NEW = {
@@ -55,20 +54,14 @@ def kind_of(report: Report) -> str:
     return "message" if RAISED.search(lines) or "WARNING" in lines else "description"
 
 
-def known_without(source: str) -> WordingIndex:
-    """Returns everything but what only reports of one repository have taught."""
+def known_without(source: str) -> tuple[Wording, ...]:
+    """Returns all wordings but those that only reports of one repository have."""
     repository = source.split("#")[0]
-    only_there = (
-        entry.origin == "seen" and not set(entry.seen) - {repository}
+    return tuple(
+        entry
         for entry in wordings.wordings()
+        if entry.origin != "seen" or set(entry.seen) - {repository}
     )
-    return without(frozenset(number for number, only in enumerate(only_there) if only))
-
-
-@functools.cache
-def without(left_out: frozenset[int]) -> WordingIndex:
-    entries = enumerate(wordings.wordings())
-    return WordingIndex(tuple(entry for number, entry in entries if number not in left_out))
 
 
 def judge(report: Report) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 
 from . import code_patterns, phrases, similarity
 from .report_text import Flat, ReportText, displayed
-from .wording_index import WordingIndex, all_wordings
-from .wordings import Wording
+from .wordings import Wording, wordings
 
 # How often a text with a wording is of its mode.
 PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
@@ -49,12 +48,12 @@ class Answer:
         return answer
 
 
-def triage(pasted: str, index: WordingIndex | None = None) -> Answer:
-    """Returns the mode that a text shows, or None with the modes to ask about."""
-    index, text = index or all_wordings(), ReportText(pasted)
+def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
+    """Returns the mode that a text shows, or None with the modes to ask about; `entries` are all wordings if not given."""
+    entries, text = entries or wordings(), ReportText(pasted)
     matches = [
         (wording, said)
-        for wording in index.candidates(text.flat)
+        for wording in entries
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
@@ -64,7 +63,7 @@ def triage(pasted: str, index: WordingIndex | None = None) -> Answer:
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
     hints = {wording.mode for wording, _ in matches if not wording.frame}
-    return weigh(proven, text) if proven else ask(text, index, hints)
+    return weigh(proven, text) if proven else ask(text, entries, hints)
 
 
 # By wordings
@@ -78,8 +77,8 @@ def proves(wording: Wording) -> bool:
 
 def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
-    said = [first_match(wording, text)]
-    said += [said[0] and phrases.matched(phrase, text) for phrase in wording.says[1:]]
+    first = first_match(wording, text)
+    said = [first, *(phrases.matched(phrase, text) for phrase in wording.says[1:] if first)]
     if not all(said) or any(phrases.matched(phrase, text) for phrase in wording.unless):
         return []
     return said
@@ -131,11 +130,11 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
 # By similarity
 
 
-def ask(text: ReportText, index: WordingIndex, hints: set[str | None]) -> Answer:
+def ask(text: ReportText, entries: tuple[Wording, ...], hints: set[str | None]) -> Answer:
     """Returns no mode, and those to ask about whose words, or whose code in a description, are nearest."""
     code = code_patterns.modes_by_code(text.code) if text.is_description else {}
     sharpness, of_none = DESCRIPTION if text.is_description else ERROR
-    near = similarity.nearest_modes(text.prose, index.similarity)
+    near = similarity.nearest_modes(text.prose, similarity.index_of(entries))
     odds = {
         mode.id: math.exp(
             sharpness * mode.score + HINT * (mode.id in hints) + CODE * (mode.id in code)

@@ -44,12 +44,19 @@ def readings(phrase: str) -> tuple[Pieces, ...]:
 
 def matched(phrase: str, text: Flat) -> str:
     """Returns what in a text fits a phrase; empty if nothing does."""
-    return next(filter(None, (matched_pieces(pieces, text) for pieces in readings(phrase))), "")
+    for pieces in readings(phrase):
+        if pieces[0] in text and (found := matched_pieces(pieces, text)):
+            return found
+    return ""
 
 
 def matched_at_end(phrase: str, text: Flat) -> str:
     """Returns what is left of a phrase that the end of a text has cut off."""
-    return next(filter(None, (cut_off(pieces, text[-END:]) for pieces in readings(phrase))), "")
+    end = text[-END:]
+    for pieces in readings(phrase):
+        if pieces[0][:STUB] in end and (found := cut_off(pieces, end)):
+            return found
+    return ""
 
 
 def matched_pieces(pieces: Pieces, text: Flat) -> str:
@@ -103,21 +110,12 @@ def begins_word(cased: str, place: int) -> bool:
     return here.isupper() and (before.islower() or after.islower())
 
 
-def longest_piece(pieces: Pieces) -> str:
-    return max(pieces, key=len)
-
-
-def stub(pieces: Pieces) -> str:
-    """Returns what is there at least of a phrase that the end of a text has cut off."""
-    return pieces[0][:STUB]
-
-
 def cut_off(pieces: Pieces, end: str) -> str:
     """Returns what is left of a phrase at the end of a text, if that is most of it."""
-    start = end.rfind(stub(pieces))
-    if start < 0 or len(pieces[0]) < STUB or " " not in pieces[0]:
+    if len(pieces[0]) < STUB or " " not in pieces[0]:
         return ""
-    length, place = 0, start
+    start = place = end.rfind(pieces[0][:STUB])
+    length = 0
     for piece in pieces:
         found = end.find(piece, place)
         if found < 0:
