@@ -1,8 +1,10 @@
 """What a mode accepts and what it refuses, on experiments of three lines."""
 
+import linecache
+
 import pytest
 from sessions import MODE, verdicts
-from strategy_clinic import Proof, Setup, SilentFailure, experiment
+from strategy_clinic import Proof, Setup, SilentFailure, experiment, observe
 from strategy_clinic.base.errors import Unavailable, UserError
 from strategy_clinic.experiments.error_text import last_line
 from strategy_clinic.experiments.proofs import Result
@@ -243,3 +245,65 @@ def test_the_lines_of_a_key_error_are_lines():
     told = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
     assert last_line(KeyError(told)) == "'no such variable'"
     assert last_line(KeyError("no such variable")) == "'no such variable'"
+
+
+class Variable:
+    """As much of a variable as the figure of its copies reads."""
+
+    name, value, device = "kernel:0", print, "/device:CPU:1"
+
+
+def test_what_an_experiment_observes_is_in_its_own_verdict():
+    @experiment
+    def inner(setup):
+        observe(inside=[Variable()])
+
+    @experiment
+    def fails(setup):
+        observe(before=[Variable()])
+        inner(setup)
+        observe(after=[Variable()])
+        raise ValueError("wrong shape")
+
+    observe(outside=[Variable()])  # in no experiment
+    failed, nothing_seen = verdicts({"broken": fails, "fixed": nothing}, [TWO])
+    assert failed.result.observations == {
+        "before": {"kernel 0": ["CPU:1"]},
+        "after": {"kernel 0": ["CPU:1"]},
+    }
+    assert nothing_seen.result.observations == {}
+
+
+HELPER = "def helper():\n    count({})\n"
+RUN = "@experiment\ndef run(setup):\n    helper()\n"
+
+
+def run_cell(number: int, text: str, names: dict):
+    """Runs a cell as IPython does: its text is in linecache, in the order of the cells."""
+    file = f"<ipython-input-{number}>"
+    linecache.cache[file] = (len(text), float(number), text.splitlines(True), file)
+    exec(compile(text, file, "exec"), names)
+
+
+def test_a_result_is_used_again_until_its_source_or_its_setup_is_another():
+    runs = []
+    names = {"count": runs.append, "experiment": experiment}
+    session = Session(MODE, TWO)
+    try:
+        run_cell(1, HELPER.format(1), names)
+        run_cell(2, RUN, names)
+        session.run({"broken": names["run"]}, [TWO, TWO])
+        session.run({"broken": names["run"]}, [TWO])
+        assert runs == [1]
+        session.run({"broken": names["run"]}, [TWO, ONE])
+        assert runs == [1, 1]
+        session.run({"broken": names["run"]}, [TWO], again=True)
+        assert runs == [1, 1, 1]
+        run_cell(3, HELPER.format(2), names)
+        session.run({"broken": names["run"]}, [TWO])
+        assert runs == [1, 1, 1, 2]
+        Session(MODE, TWO).run({"broken": names["run"]}, [TWO])
+        assert runs == [1, 1, 1, 2, 2]
+    finally:
+        for number in (1, 2, 3):
+            linecache.cache.pop(f"<ipython-input-{number}>", None)

@@ -92,7 +92,7 @@ class Session:
 
     def panel(self) -> None:
         """Shows the verdicts of this setup as a card and a picture, and controls for every other setup."""
-        both = self._both()
+        both = dict(self._both())
         verdicts = self.run(both, [self.setup])
         widgets.show_panel(self.mode, verdicts, lambda setup: self.run(both, [setup], again=True))
 
@@ -102,9 +102,9 @@ class Session:
         Every claim is reported before one that is not as declared fails the page.
         """
         choose("evidence", evidence, EVIDENCE)
-        untested, wrong = dict(results), []
+        undeclared, wrong = dict(results), []
         for claim in self.mode.claims_here():
-            truth = truth_of(claim, untested.pop(claim.id, ()))
+            truth = truth_of(claim, undeclared.pop(claim.id, ()))
             expected = claim.expected(self.setup.keras)
             words = claim.in_words(self.setup.keras) if truth == expected else truth
             facts = {"id": claim.id, "verdict": truth, "evidence": evidence}
@@ -113,8 +113,8 @@ class Session:
                 wrong.append((claim.id, expected, truth))
         if wrong:
             raise self._disagreement(*wrong[0])
-        if untested:
-            raise self._disagreement("claims", "only declared claims", ", ".join(untested))
+        if undeclared:
+            raise self._disagreement("claims", "only declared claims", ", ".join(undeclared))
 
     def exercise(self, attempt: Experiment) -> None:
         """Reports an attempt as red or green, and why; a red one does not fail the notebook, which begins with it."""
