@@ -58,7 +58,7 @@ install = $(1)/bin/pip install -q --no-compile uv \
 	$(call install,.venv,-c requirements.lock -e '.$(EXTRAS_$(@F))')
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
-	$(BIN)/python -m strategy_clinic.processes.kernels
+	$(BIN)/python -m strategy_clinic.forkserver.kernelspec
 	touch .venv/lab $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
@@ -72,7 +72,7 @@ lock: .venv/test
 oldest: tests/oldest.txt
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	$(call install,.venv-oldest,-c tests/oldest.txt -e '.[test]')
-	.venv-oldest/bin/python -m strategy_clinic.processes.kernels
+	.venv-oldest/bin/python -m strategy_clinic.forkserver.kernelspec
 	.venv-oldest/bin/pytest tests -m "not browser"
 	.venv-oldest/bin/pytest --nbval notebooks
 

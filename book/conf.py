@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from strategy_clinic.base import lean  # noqa: F401, isort: skip, first: it spares what follows a second
 from strategy_clinic import book
 from strategy_clinic.base import outcomes
 

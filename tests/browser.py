@@ -50,11 +50,6 @@ still.replaceSync('* { animation: none !important }');
 document.adoptedStyleSheets = [still];"""
 COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
-# `python -m`, with one import less: see helpers/strategy_clinic/base/lean.py.
-LEAN = """import runpy, sys
-from helpers.base import lean
-sys.argv.pop(0)
-runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)"""
 MODULES = {
     "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],
     "notebook": ["notebook", "--JupyterNotebookApp.expose_app_in_browser=True"],
@@ -75,7 +70,7 @@ OURS = (".clinic-panel", ".clinic-card", ".clinic-atlas")
 
 def command(front: str, port: int, root: Path) -> list[str]:
     module, *options = MODULES[front]
-    start = [sys.executable, "-c", LEAN, module, "--no-browser", f"--port={port}", *options]
+    start = [sys.executable, "-m", module, "--no-browser", f"--port={port}", *options]
     if front == "voila":
         return [*start, f"--Voila.root_dir={root}", "--Voila.tornado_settings={}"]
     served = ["--allow-root", "--ip=127.0.0.1", "--ServerApp.port_retries=0"]

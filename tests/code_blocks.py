@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from strategy_clinic.base import files
-from strategy_clinic.processes import forkserver_client, request_reply
+from strategy_clinic.processes import python_process, request_reply
 
 SECONDS = 120
 RAISES = re.compile(r"#\s+(\w*(?:Error|Exception|Failure|Interrupt))(?:: (.+))?$")
@@ -68,20 +68,20 @@ def ask_process(module: str, question: dict, folder: Path, environment: dict):
         os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(folder)} | environment
     )
     question = question | {"answer": str(folder / "answer")}
-    process = request_reply.asked(
-        module, question, environment, folder / "log", forkserver_client.warm()
+    process = request_reply.ask(
+        module, question, environment, folder / "log", python_process.fork_server()
     )
     try:
         deadline = time.monotonic() + SECONDS
-        return request_reply.answer_of(
+        return request_reply.wait_for_answer(
             process, folder / "answer", deadline, folder / "log", "the script"
         )
     finally:
-        request_reply.put_down(process)
+        request_reply.end(process)
 
 
 def main():
-    question = request_reply.question()
+    question = request_reply.read_question()
     os.chdir(Path(question["script"]).parent)
     from strategy_clinic.setups import runtime, tpu
 
@@ -98,7 +98,7 @@ def main():
         tf.distribute.TPUStrategy = lambda *given, **named: tpu.strategy()
         tf.distribute.cluster_resolver.TPUClusterResolver.connect = lambda *given, **named: None
     sys.modules["strategy_clinic"] = None  # from here on there is TensorFlow only
-    request_reply.reply(question["answer"], outcome(Path(question["script"])))
+    request_reply.write_answer(question["answer"], outcome(Path(question["script"])))
 
 
 def use_two_devices(tf):

@@ -9,7 +9,7 @@ import sysconfig
 from importlib import metadata
 from pathlib import Path
 
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.forkserver import client
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -78,13 +78,13 @@ WARM = [path for path in NOTEBOOKS if path not in COLD]
 
 def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:
     """What became of a notebook's cells, all of them, in IPython; TensorFlow is there when they begin."""
-    path = forkserver_client.ensure(sys.executable, environment)
+    path = client.ensure(environment)
     # Not first, since the notebook is to find what was installed.
     places = os.pathsep.join([environment["PYTHONPATH"], str(ROOT / "tests")])
     command = [sys.executable, "-P", "-m", "run_cells", str(notebook), str(folder / "answer")]
     with open(folder / "log", "w+") as log:
         streams = [log.fileno()] * 3
-        ended = forkserver_client.fork(
+        ended = client.fork(
             path, command, environment | {"PYTHONPATH": places}, str(folder), streams
         )
         try:

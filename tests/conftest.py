@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from strategy_clinic.base import files
-from strategy_clinic.processes import forkserver, forkserver_client
+from strategy_clinic.forkserver import server
+from strategy_clinic.processes import python_process
 from strategy_clinic.setups import parameters
 from strategy_clinic.triage import report_text, similarity, wordings
 
@@ -33,22 +34,19 @@ def started():
 
 
 @pytest.fixture
-def tensorflow(started, monkeypatch):
+def tensorflow(started):
     """As in a kernel: TensorFlow is ready, and other processes are forked where they can be."""
-    monkeypatch.setenv(forkserver_client.ZYGOTE, forkserver_client.warm() or "")
+    python_process.fork_server()
 
 
 @pytest.fixture
 def short_folder(monkeypatch, tmp_path):
-    """A folder for the sockets of a test's own warm processes; their paths must be short.
+    """A folder for the sockets of a test's own fork servers; their paths must be short.
 
-    What these processes hold is no matter, so they get a TensorFlow that is imported at once.
+    What these servers hold does not matter, so they get a TensorFlow that is imported at once: tmp_path / "empty".
     """
-    monkeypatch.delenv(forkserver_client.ZYGOTE, raising=False)
-    for name in (
-        "tensorflow",
-        *(each for each in forkserver.PRELOAD if each.startswith("tensorflow")),
-    ):
+    preloaded = [name for name in server.PRELOAD if name.startswith("tensorflow")]
+    for name in ("tensorflow", *preloaded):
         module = tmp_path / "empty" / Path(*name.split(".")) / "__init__.py"
         module.parent.mkdir(parents=True)
         module.touch()

@@ -3,14 +3,25 @@
 import contextlib
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 from jupyter_client.manager import start_new_kernel
+from strategy_clinic.forkserver.client import SERVER
+from strategy_clinic.processes import python_process
 
 
 @contextlib.contextmanager
 def kernel(**options):
+    """A kernel, which is warm where it can be: the first one does not wait for the fork server."""
+    python_process.fork_server(options.get("env") or python_process.os.environ)
+    with first_kernel(**options) as started:
+        yield started
+
+
+@contextlib.contextmanager
+def first_kernel(**options):
     manager, client = start_new_kernel(kernel_name="python3", **options)
     try:
         yield manager, client
@@ -32,18 +43,46 @@ def said(client, code: str) -> str:
     return "".join(lines).strip()
 
 
-def gone(pid: int, seconds: float = 20) -> bool:
+def process_of(client) -> psutil.Process:
+    """The process in which a kernel's cells run."""
+    return psutil.Process(int(said(client, "import os; print(os.getpid())")))
+
+
+def is_server(process: psutil.Process) -> bool:
+    return SERVER in process.cmdline()
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> bool:
+    """Whether a condition holds before the time is over."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.1)
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def gone(pid: int, seconds: float = 20) -> bool:
+    return until(lambda: not runs(pid), seconds)
+
+
+def runs(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def end_warm(folder: Path):
-    """The warm process would wait minutes for somebody else."""
-    for process in psutil.process_iter(["cmdline"]):
-        words = process.info["cmdline"] or []
-        if "strategy_clinic.processes.forkserver" in words and str(folder) in " ".join(words):
-            process.terminate()
+def servers(folder: Path) -> list[psutil.Process]:
+    """The fork servers whose sockets lie in a folder."""
+    every = [
+        (process, process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])
+    ]
+    return [
+        process for process, words in every if SERVER in words and str(folder) in " ".join(words)
+    ]
+
+
+def end_servers(folder: Path):
+    """They would wait minutes for somebody else."""
+    for process in servers(folder):
+        process.terminate()

@@ -27,8 +27,10 @@ def complaints(scripts: list[str]) -> list[str]:
 
 
 def main():
-    question = request_reply.question()
-    request_reply.reply(question["answer"], [complaint(Path(each)) for each in question["scripts"]])
+    question = request_reply.read_question()
+    request_reply.write_answer(
+        question["answer"], [complaint(Path(each)) for each in question["scripts"]]
+    )
 
 
 def complaint(path: Path) -> str:

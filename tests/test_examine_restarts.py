@@ -20,7 +20,7 @@ from strategy_clinic.examiner.recording import Examination
 from strategy_clinic.examiner.rules import blame, findings
 from strategy_clinic.examiner.runs import cluster, restarting
 from strategy_clinic.examiner.runs.sandbox import Case, Workplace
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 COUNT = variable(1, maker="user", dtype="int64")
 
@@ -113,7 +113,7 @@ IN_TWO_WORKERS = """
 @pytest.mark.slow
 def test_what_a_second_start_of_two_workers_misses(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(IN_TWO_WORKERS))
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=python_process.fork_server())
     seen = Examination("train.py", [run(fact("cluster", strategy="multi_worker"))])
     restarting.try_restart(program, seen, lambda line: None)
     restarted = seen.runs[-1]
@@ -164,7 +164,7 @@ WITH_SERVERS = f"""
 def test_what_a_second_start_with_servers_misses(tmp_path, forgotten, found):
     text = textwrap.dedent(WITH_SERVERS).replace(forgotten, "", bool(forgotten))
     (tmp_path / "train.py").write_text(text)
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=python_process.fork_server())
     seen = Examination("train.py", [run(fact("cluster", strategy="parameter_server"))])
     restarting.try_restart(program, seen, lambda line: None)
     assert (seen.runs[-1].ended, seen.runs[-1].role, seen.notes) == ("finished", "restarted", [])
@@ -187,7 +187,7 @@ IN_PARTS = f"""
 @pytest.mark.slow
 def test_a_checkpoint_holds_the_parts_of_what_servers_divide(tmp_path):
     (tmp_path / "train.py").write_text(textwrap.dedent(IN_PARTS))
-    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=forkserver_client.warm())
+    program = Case(("train.py",), tmp_path, keras=3, limit=240, warm=python_process.fork_server())
     with Workplace(program) as place:
         chief = cluster.run_tasks(place, "parameter_server")[0]
     made = [each["number"] for each in chief.of("variable") if each["maker"] == "user"]

@@ -213,8 +213,8 @@ def test_nothing_outlives_its_run_and_loopback_is_not_this_machines(tmp_path):
 @pytest.mark.slow
 def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
     script = (
-        "import socket, sys\nfrom strategy_clinic.processes import isolation\nfrom strategy_clinic.workshop import guard\n"
-        "assert not isolation.permitted(lambda: isolation.unshare(-1))\n"
+        "import socket, sys\nfrom strategy_clinic.forkserver import isolation\nfrom strategy_clinic.workshop import guard\n"
+        "assert not isolation.is_permitted(lambda: isolation.unshare(-1))\n"
         "sys.addaudithook(guard.bar)\nprint(guard.network())\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "socket.create_connection(('localhost', server.getsockname()[1])).close()\n"

@@ -12,9 +12,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from conftest import ROOT
-from kernels import end_warm, gone, kernel, said
+from kernels import end_servers, gone, kernel, process_of, said
 from nbformat.v4 import new_code_cell, new_notebook
-from strategy_clinic.processes import notebook_job, pool, temp_files
+from strategy_clinic.forkserver import temp_files
+from strategy_clinic.processes import notebook_job, pool, python_process
 from strategy_clinic.rendering import sources
 
 pytestmark = [
@@ -36,7 +37,7 @@ print(len(glob.glob(os.path.join(tempfile.gettempdir(), "__autograph_generated_f
 
 @pytest.fixture
 def own_folder(tmp_path, monkeypatch):
-    """Where this test's processes put their temporary files; the warm process is everybody's."""
+    """Where this test's processes put their temporary files; the fork server is everybody's."""
     monkeypatch.setenv(
         "XDG_RUNTIME_DIR", os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     )
@@ -57,17 +58,17 @@ def printed(ended: dict) -> list[str]:
     return [each.text.strip() for each in outputs]
 
 
-def test_the_start_of_the_warm_process_is_not_the_run_s_own_time(monkeypatch, own_folder):
-    at_once = notebook_job.warm.warm
+def test_the_start_of_the_fork_server_is_not_the_run_s_own_time(monkeypatch):
+    """It takes an hour here, by a clock that is put forward; a run has a minute."""
+    start, monotonic, hours = python_process.fork_server, time.monotonic, []
 
     def slow(environment):
-        path = at_once(environment)
-        time.sleep(8)
-        return path
+        hours.append(3600)
+        return start(environment)
 
-    monkeypatch.setattr(notebook_job.warm, "warm", slow)
-    cell = new_notebook(cells=[new_code_cell("print(1)")], metadata=sources.KERNEL)
-    assert notebook_job.run_notebook(nbformat.writes(cell), {}, 8)["end"] == "finished"
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(hours))
+    monkeypatch.setattr(python_process, "fork_server", slow)
+    assert run("print(1)")["end"] == "finished" and hours
 
 
 def test_a_run_needs_no_port():
@@ -101,24 +102,25 @@ def test_a_killed_kernel_leaves_nothing_of_autograph_and_all_that_is_somebodys_o
     with kernel(env=os.environ | {"TMPDIR": str(tmp_path)}) as (manager, client):
         assert said(client, AUTOGRAPH) == "1"
         said(client, "open(os.path.join(tempfile.gettempdir(), 'mine'), 'w').close()")
-        os.kill(manager.provisioner.pid, signal.SIGKILL)
-        assert gone(manager.provisioner.pid)
+        pid = process_of(client).pid
+        os.kill(pid, signal.SIGKILL)
+        assert gone(pid)
         manager.provisioner.process.wait(10)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["mine"]
 
 
-def test_what_a_killed_warm_process_leaves_is_found_by_the_next(own_folder):
+def test_what_a_killed_fork_server_leaves_is_deleted_by_the_next(own_folder):
     dead = subprocess.Popen(["true"])
     dead.wait()
     for pid, name in [(dead.pid, "__autograph_generated_file1.py"), (os.getpid(), "mine")]:
         folder = own_folder / f"{temp_files.PREFIX}{pid}-x"
         folder.mkdir()
         (folder / name).touch()
-    temp_files.tidy_after_the_dead()
+    temp_files.delete_folders_of_dead_servers()
     assert [path.name for path in own_folder.iterdir()] == [f"{temp_files.PREFIX}{os.getpid()}-x"]
 
 
-def test_a_linked_environment_has_one_warm_process(tmp_path, short_folder):
+def test_a_linked_environment_has_one_fork_server(tmp_path, short_folder):
     """A clone whose .venv leads to another clone's: two ways to the same interpreter."""
     clone = tmp_path / "clone"
     for name in ("helpers", "notebooks"):
@@ -136,5 +138,5 @@ def test_a_linked_environment_has_one_warm_process(tmp_path, short_folder):
     )
     assert (clone / "out" / "verdicts.jsonl").exists()
     found = list(short_folder.glob("*/*.sock"))
-    end_warm(short_folder)
+    end_servers(short_folder)
     assert len(found) == 1

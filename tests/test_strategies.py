@@ -17,7 +17,6 @@ from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
 from strategy_clinic.base.errors import Unavailable
 from strategy_clinic.experiments import workers
 from strategy_clinic.experiments.extract_source import cells_like
-from strategy_clinic.processes import forkserver_client
 from strategy_clinic.setups import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
@@ -188,8 +187,7 @@ def test_workers_end_with_their_notebook(tmp_path):
     (tmp_path / "tests_of_workers.py").write_text(
         "import time\nfrom strategy_clinic import Setup, experiment\n\n\n@experiment\ndef sleeps(setup):\n    time.sleep(600)\n"
     )
-    cold = {name: value for name, value in os.environ.items() if name != forkserver_client.ZYGOTE}
-    environment = cold | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    environment = os.environ | {"CLINIC_COLD": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
     notebook = subprocess.Popen([sys.executable, "-c", script], env=environment)
     workers_seen = until(
         lambda: len(children_of(notebook.pid)) == 2 and children_of(notebook.pid), 30

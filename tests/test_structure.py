@@ -16,6 +16,7 @@ from strategy_clinic.rendering import new_mode
 FOLDERS = [
     "base",
     "setups",
+    "forkserver",
     "observer",
     "processes",
     "experiments",

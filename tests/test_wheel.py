@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
-from kernels import end_warm
+from kernels import end_servers
 from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
 
@@ -73,17 +73,14 @@ def installed(wheel, tmp_path_factory) -> Iterator[Clinic]:
     subprocess.run([*pip, "install", "-q", "--no-deps", wheel], check=True)
     link_packages(next((folder / "venv").glob("lib/*/site-packages")))
     clinic = Clinic(python, environment(folder))
-    clinic.ask(folder, python, "-m", "strategy_clinic.processes.kernels")
+    clinic.ask(folder, python, "-m", "strategy_clinic.forkserver.kernelspec")
     yield clinic
-    end_warm(folder)
+    end_servers(folder)
 
 
 def link_packages(own: Path):
-    """All packages of this environment but the clinic itself, however it may be installed here.
-
-    Left out, too, is the grammar that `strategy_clinic.base.lean` spares our commands; papermill and pytest start sooner without.
-    """
-    left = ("strategy_clinic", "_strategy_clinic", "rfc3987_syntax")
+    """All packages of this environment but the clinic itself, however it may be installed here."""
+    left = ("strategy_clinic", "_strategy_clinic")
     for path in Path(sysconfig.get_path("purelib")).iterdir():
         kept = path.suffix != ".pth" and not path.name.startswith(left)
         if kept and not (own / path.name).exists():

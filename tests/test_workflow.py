@@ -232,7 +232,7 @@ def test_a_command_that_does_not_exist_is_noticed():
 def test_what_the_workflow_installs_with_exists():
     shown = "\n".join(step.get("run", "") for step in steps())
     assert all((ROOT / name).exists() for name in re.findall(r"-c (\S+)", shown))
-    assert re.findall(r"-m (\S+)", shown) == ["venv", "strategy_clinic.processes.kernels"]
+    assert re.findall(r"-m (\S+)", shown) == ["venv", "strategy_clinic.forkserver.kernelspec"]
 
 
 HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name=$HOME"

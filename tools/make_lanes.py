@@ -36,7 +36,7 @@ def commands(lane: dict, folder: Path) -> list[list[str]]:
         [sys.executable, "-m", "venv", str(folder)],
         [*pip, *lane["versions"], *others()],
         [*pip, "--no-deps", *lane["alone"], "-e", str(ROOT)],
-        [python, "-m", "strategy_clinic.processes.kernels"],
+        [python, "-m", "strategy_clinic.forkserver.kernelspec"],
     ]
 
 

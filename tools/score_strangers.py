@@ -27,7 +27,7 @@ from pathlib import Path
 from strategy_clinic.examiner.recording import Finding
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.sandbox import Case
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
 LICENCES = ("Apache-2.0", "MIT", "BSD")
@@ -131,7 +131,7 @@ def examine(stranger: Stranger, keras: int) -> Score:
         empty.mkdir()
         (folder / "train.py").write_text(stranger.text)
         options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
-        program = Case(("train.py",), folder, warm=forkserver_client.warm(), **options)
+        program = Case(("train.py",), folder, warm=python_process.fork_server(), **options)
         found = plan.examined(program, COUNTS, lambda line: None, stranger.restart)
     seconds = time.monotonic() - began
     return Score(stranger, keras, tuple(found.findings), ended(found), seconds)

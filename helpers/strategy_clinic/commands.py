@@ -134,16 +134,16 @@ def nbval(paths: list[Path]) -> list[Any]:
 
 
 def pytest(arguments: list[str]) -> None:
-    from .processes import forkserver_client, request_reply
+    from .processes import python_process, request_reply
 
-    environment = dict(os.environ)
-    process = forkserver_client.start_module(
-        "pytest", environment, sys.__stdout__, forkserver_client.warm(environment), *arguments
+    environment = os.environ | python_process.warm_kernels()
+    process = python_process.start_module(
+        "pytest", environment, sys.__stdout__, python_process.fork_server(), *arguments
     )
     try:
         process.wait()
     finally:
-        request_reply.put_down(process)
+        request_reply.end(process)
 
 
 def draw_atlas(options: Namespace) -> int:

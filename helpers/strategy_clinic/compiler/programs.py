@@ -116,11 +116,11 @@ def answer_of_compiler(place: Path) -> dict:
             stderr=said,
         )
     try:
-        return request_reply.answer_of(
+        return request_reply.wait_for_answer(
             process, place / "answer.json", deadline, log, "the compiler's process"
         )
     finally:
-        request_reply.put_down(process)
+        request_reply.end(process)
 
 
 def compiler_verdict(outcome: str, says: str) -> dict:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..base import errors
-from ..processes import forkserver_client, request_reply
+from ..processes import python_process, request_reply
 from ..setups import runtime, strategies, tensorflow_patches
 from ..setups.parameters import Setup
 from . import checks
@@ -80,7 +80,7 @@ def launch(place: tuple[str, int, int], jobs: list[tuple[Experiment, Setup]]) ->
             return [Result(error=late) for _ in jobs]
         finally:
             for process in processes.values():
-                request_reply.put_down(process)
+                request_reply.end(process)
 
 
 def start_task(
@@ -98,8 +98,8 @@ def start_task(
         environment |= {"TF_CONFIG": json.dumps(config), "GRPC_VERBOSITY": "ERROR"}
     answer = answer_file(folder, task)
     request = request | {"answer": str(answer), "serve": "chief" in cluster and job != "chief"}
-    forkserver = os.environ.get(forkserver_client.ZYGOTE)
-    return request_reply.asked(WORKER, request, environment, answer.with_suffix(".log"), forkserver)
+    forkserver = python_process.running_fork_server()
+    return request_reply.ask(WORKER, request, environment, answer.with_suffix(".log"), forkserver)
 
 
 def addresses_for(tasks: dict[str, int]) -> dict[str, list[str]]:
@@ -142,7 +142,7 @@ def collect(processes: dict[Task, Any], jobs: int, folder: Path) -> list[Result]
             file, name = answer_file(folder, task), "worker process {} {}".format(*task)
             with contextlib.suppress(TimeoutError):  # no answer yet
                 log = file.with_suffix(".log")
-                answers[task] = request_reply.answer_of(processes[task], file, 0, log, name)
+                answers[task] = request_reply.wait_for_answer(processes[task], file, 0, log, name)
         if has_failed(answers):  # then others may wait for that task for ever
             deadline = min(deadline, time.monotonic() + AFTER_FAILURE)
         time.sleep(request_reply.PAUSE)
@@ -185,7 +185,7 @@ def exception_named(name: str, message: str) -> Exception:
 
 
 def main() -> None:
-    request = request_reply.question()
+    request = request_reply.read_question()
     runtime.start_tensorflow()
     tensorflow_patches.cut_short()
     if request["serve"]:
@@ -193,7 +193,7 @@ def main() -> None:
     values: dict[str, Any] = {"__name__": "__main__"}
     exec(compile(Path(request["source"]).read_text(), request["source"], "exec"), values)
     results = [run_here(values[job["name"]].body, Setup(**job["setup"])) for job in request["jobs"]]
-    request_reply.reply(request["answer"], list(map(as_json, results)))
+    request_reply.write_answer(request["answer"], list(map(as_json, results)))
     # Stays until it is killed: another worker may still be fetching this one's part of their last all-reduce.
     threading.Event().wait()
 

@@ -1,1 +1,1 @@
-"""Processes that hold TensorFlow, and what is forked from them; they know no failure mode."""
+"""Processes that hold TensorFlow: how they start, what they are asked, and runs of notebooks in them."""

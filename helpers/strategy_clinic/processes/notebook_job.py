@@ -1,112 +1,93 @@
-"""One run of a notebook in a process of its own: it may hang, and it may die, and nothing else is touched."""
+"""One run of a notebook in a process for that run alone: it may hang or die, and nothing else is touched."""
 
 import os
 import re
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..base import files
-from . import forkserver_client, pool, request_reply
+from . import pool, python_process, request_reply
 
 JOB = "strategy_clinic.processes.notebook_job"
-OUR_ERRORS = ("UserError", "Unavailable", "Disagreement")  # errors whose message is the whole story
+OUR_ERRORS = ("UserError", "Unavailable", "Disagreement")  # errors whose message needs no more
 
 
-def papermill_options(folder: Path) -> dict:
-    """What papermill is told. Its kernel is reached by files in the folder, and needs no port.
+def papermill_options(folder: Path) -> dict[str, Any]:
+    """Returns options for papermill. Its kernel is reached by files in the folder, and needs no port.
 
     A port that is free when it is chosen may be taken when the kernel wants it, and then the kernel dies.
     """
     from traitlets.config import Config
 
-    from .kernels import PromptClient
-
-    by_files = {"transport": "ipc", "ip": str(folder / "kernel")}
-    by_files = {} if sys.platform == "win32" else by_files
+    by_files = {"transport": "ipc", "ip": str(folder / "kernel")} if sys.platform != "win32" else {}
     return {
-        "engine_name": sparing_engine(),
         "progress_bar": False,
         "store_widget_state": False,
         "cwd": str(files.notebooks()),
-        "config": Config(KernelManager=by_files | {"client_factory": PromptClient}),
+        "config": Config(KernelManager=by_files),
     }
 
 
-def sparing_engine() -> str:
-    """papermill's own engine, except that the notebook is written once for each cell that has said something.
-
-    Otherwise it is written at the beginning and at the end of each cell, also of text: a fifth of a second in a run.
-    """
-    from papermill.engines import NBClientEngine, papermill_engines
-
-    class Sparing(NBClientEngine):
-        @classmethod
-        def execute_managed_notebook(cls, manager, *given, **named):
-            write, complete = manager.save, manager.cell_complete
-
-            def completed(cell, **options):
-                complete(cell, **options)
-                if cell.get("outputs"):
-                    write()
-
-            manager.save, manager.cell_complete = lambda **_: None, completed
-            try:
-                return super().execute_managed_notebook(manager, *given, **named)
-            finally:
-                manager.save = write
-
-    papermill_engines.register("clinic-sparing", Sparing)
-    return "clinic-sparing"
+def run_notebook(
+    text: str,
+    parameters: Mapping[str, Any],
+    seconds: float,
+    environment: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """Executes a notebook; returns how it ended (`end`), in which words (`failure`), and the `notebook` as it then was."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "in.ipynb").write_text(text)
+        outcome = run_in(folder, parameters, seconds, environment)
+        executed = folder / "out.ipynb"
+        return outcome | {"notebook": executed.read_text() if executed.exists() else text}
 
 
-def run_notebook(text: str, parameters: dict, seconds: float, environment=os.environ) -> dict:
-    """Executes a notebook given as text; says how it ended, in which words, and what the notebook then held."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        place = Path(folder)
-        (place / "in.ipynb").write_text(text)
-        ended = outcome(place, parameters, seconds, dict(environment))
-        executed = place / "out.ipynb"
-        return ended | {"notebook": executed.read_text() if executed.exists() else text}
-
-
-def outcome(place: Path, parameters: dict, seconds: float, environment: dict) -> dict:
-    """How a run ended; what it leaves in the folder for temporary files goes with it, even if it is killed."""
-    question = {"folder": str(place), "parameters": parameters}
-    log, path = place / "log", forkserver_client.warm(environment)
-    # Not before: a warm process that starts is not the run's own time.
-    deadline = time.monotonic() + seconds
-    process = request_reply.asked(JOB, question, environment | {"TMPDIR": str(place)}, log, path)
+def run_in(
+    folder: Path, parameters: Mapping[str, Any], seconds: float, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Runs the notebook in a folder, where its temporary files are as well, so that they go with it even if it is killed."""
+    question = {"folder": str(folder), "parameters": parameters}
+    log, server = folder / "log", python_process.fork_server(environment)
+    deadline = time.monotonic() + seconds  # the start of a fork server is not the run's time
+    own = {"TMPDIR": str(folder)} | (python_process.warm_kernels() if server else {})
+    process = request_reply.ask(JOB, question, dict(environment) | own, log, server)
     pool.RUNNING.add(process)
     try:
-        return request_reply.answer_of(process, place / "answer.json", deadline, log, "the run")
+        answer: dict[str, str] = request_reply.wait_for_answer(
+            process, folder / "answer.json", deadline, log, "the run"
+        )
+        return answer
     except TimeoutError:
         return {"end": "hangs", "failure": f"no end within {seconds:g} seconds"}
     except ChildProcessError as error:
         return {"end": "crashes", "failure": str(error)}
     finally:
         pool.RUNNING.discard(process)
-        request_reply.put_down(process)
+        request_reply.end(process)
 
 
 # The process's side
 
 
-def main():
-    question = request_reply.question()
+def main() -> None:
+    question = request_reply.read_question()
     folder = Path(question["folder"])
     answer = execute(folder / "in.ipynb", folder / "out.ipynb", question["parameters"])
-    request_reply.reply(folder / "answer.json", answer)
+    request_reply.write_answer(folder / "answer.json", answer)
 
 
-def execute(path: Path, kept: Path, parameters: dict) -> dict:
+def execute(path: Path, executed: Path, parameters: dict[str, Any]) -> dict[str, str]:
     import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     try:
-        papermill.execute_notebook(path, kept, parameters, **papermill_options(path.parent))
+        papermill.execute_notebook(path, executed, parameters, **papermill_options(path.parent))
     except PapermillExecutionError as error:
         return {"end": "failed", "failure": failure(error)}
     except DeadKernelError:
@@ -114,14 +95,11 @@ def execute(path: Path, kept: Path, parameters: dict) -> dict:
     return {"end": "finished", "failure": ""}
 
 
-def failure(error) -> str:
-    """The sentence of a failed cell, and where it stands unless it is one of ours."""
+def failure(error: Any) -> str:
+    """Returns the sentence of a failed cell, with the cell unless the error is one of ours."""
     words = re.sub(r"\x1b\[[0-9;]*m", "", str(error.evalue)).strip()
-    return (
-        words
-        if error.ename in OUR_ERRORS
-        else f"cell {error.exec_count} raised {error.ename}: {words}"
-    )
+    cell = f"cell {error.exec_count} raised {error.ename}: "
+    return words if error.ename in OUR_ERRORS else cell + words
 
 
 if __name__ == "__main__":

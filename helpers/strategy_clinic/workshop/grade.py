@@ -20,7 +20,7 @@ from ..base.display import reported, say
 from ..base.errors import UserError
 from ..base.files import write_whole
 from ..modes import registry
-from ..processes import forkserver_client, isolation, notebook_job, pool
+from ..processes import notebook_job, pool, python_process
 from ..records import junit
 from ..rendering import sources
 from . import exercises
@@ -152,8 +152,7 @@ def assembled(project: str, attempt: str) -> str:
 
 def executed(texts: dict[str, str], workers: int, seconds: float):
     """Runs the notebooks, several at once if asked, and gives each grade as soon as there is one."""
-    environment = os.environ | {isolation.GUARDED: "1"}
-    environment.pop(forkserver_client.ZYGOTE, None)  # so that a guarded process is started
+    environment = python_process.isolated(os.environ)
     wanted = [(name, (text, {}, seconds, environment)) for name, text in texts.items()]
     with ThreadPoolExecutor(workers) as started:
         for name, future in pool.as_ended(started, notebook_job.run_notebook, wanted):

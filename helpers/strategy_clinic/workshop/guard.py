@@ -1,6 +1,6 @@
 """What a participant's code is run in: no network but loopback, and nothing that outlives its run.
 
-The warm process of a grading enters a network namespace of its own before it imports anything, so every kernel that is
+The fork server of a grading enters a new network namespace before it imports anything, so every kernel that is
 forked from it is in there as well. Where the system does not permit that, a notebook bars the sockets of its own Python.
 """
 

@@ -36,7 +36,7 @@ README = """# Strategy Clinic: the notebooks of a workshop
 ```
 python3 -m venv .venv                                       # Python 3.11 to 3.13
 .venv/bin/pip install -c requirements.lock -e '.[notebooks]'
-.venv/bin/python -m strategy_clinic.processes.kernels               # kernels that start in a fraction of a second
+.venv/bin/python -m strategy_clinic.forkserver.kernelspec  # kernels that start in a fraction of a second
 .venv/bin/jupyter lab notebooks
 ```
 

@@ -9,7 +9,7 @@ from ...base import files
 from ...base.errors import UserError, choose
 from ...base.free_names import needed
 from ...modes.registry import mode_by_id
-from ...processes import forkserver_client
+from ...processes import python_process
 from ...setups import strategies
 from ...setups.parameters import Setup
 from ..recording import Examination
@@ -183,7 +183,7 @@ def lay_out_patient(patient: Patient, place: Path) -> Case:
     (folder / name).write_text(patient.text.replace("\n", "import patient_setup\n", 1))
     libraries = (str(words), str(files.PACKAGE.parent))
     options = {"keras": patient.setup.keras, "limit": PATIENT_LIMIT, "libraries": libraries}
-    return Case((name,), folder, warm=forkserver_client.warm(), **options)
+    return Case((name,), folder, warm=python_process.fork_server(), **options)
 
 
 def examine_patient(patient: Patient) -> Examination:

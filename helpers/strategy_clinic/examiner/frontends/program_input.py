@@ -1,6 +1,5 @@
 """Programs that lie in no script: cells, a notebook, a pasted text. Their lines are told as their reader has them."""
 
-import os
 import re
 import sys
 import tempfile
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ...processes import forkserver_client
+from ...processes import python_process
 from ..cells import (
     Cell,
     Line,
@@ -129,7 +128,7 @@ def examine_words_of(program: Case, counts, restart: bool, tell) -> Examination:
 
 def case_here(folder: Path, keras: int | None = None, limit: float = 600, steps: int = 0) -> Case:
     """A program from a notebook, with this kernel's Python; where the kernel was forked from a warm process, the program is."""
-    served = forkserver_client.inherited(sys.executable, os.environ) or None
+    served = python_process.running_fork_server()
     return Case((), folder, keras=keras, limit=limit, steps=steps, warm=served)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ...base import files
 from ...base.errors import UserError
-from ...processes import forkserver_client
+from ...processes import python_process
 from ..recording import Observation, read_facts
 from .process import Running
 
@@ -233,13 +233,8 @@ class Workplace:
     def started(self, command: list[str], streams: tuple, given: dict = NOTHING_MORE):
         """Forked from a process that has TensorFlow imported, where the program is one of the clinic's own."""
         environment = self.environment() | given
-        if self.program.warm:
-            return forkserver_client.fork(
-                self.program.warm, command, environment, str(self.copy), streams
-            )
-        given = dict(zip(("stdin", "stdout", "stderr"), streams))
-        return subprocess.Popen(
-            command, cwd=self.copy, env=environment, start_new_session=True, **given
+        return python_process.start(
+            command, environment, str(self.copy), streams, self.program.warm
         )
 
     def as_original(self, fact):

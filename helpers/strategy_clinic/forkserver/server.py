@@ -1,0 +1,259 @@
+"""The fork server: a process that has imported TensorFlow and initialised nothing of it. Each request forks one process.
+
+A connection is one process. The client sends a line of JSON, {"argv", "env", "cwd"}, with the descriptors of standard input,
+output and error. The server answers {"pid"} and, when the process has ended, {"returncode"}. It kills the process of a
+client that disconnects.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import fcntl
+import gc
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..setups import runtime
+from .client import ISOLATED, KERNEL_ENVIRONMENT, signal_group
+from .isolation import isolate, kill_children
+from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folder
+
+# What kernels and notebooks import. matplotlib.pyplot is left out: it sets up its backend for the shell that it finds.
+PRELOAD = (
+    "IPython.core.completerlib",
+    "IPython.core.magics.pylab",
+    "IPython.extensions.storemagic",
+    "ipykernel.kernelapp",
+    "ipykernel.ipkernel",
+    "ipykernel.debugger",
+    "ipywidgets",
+    "tornado.platform.asyncio",
+    "jinja2",
+    "matplotlib.backends.backend_agg",
+    "numpy.random",
+    "packaging.requirements",
+    "papermill",
+    "PIL.PngImagePlugin",
+    "pytest",
+    "sqlite3",
+    "symtable",
+    "tomllib",
+    "tensorflow.python.data.ops.from_tensors_op",
+    "tensorflow.python.data.ops.range_op",
+    "tensorflow.python.data.ops.rebatch_op",
+    "tensorflow.python.data.ops.zip_op",
+)
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+REQUEST_SECONDS = 5  # for a client to send its request
+
+
+@dataclass(frozen=True, eq=False)
+class Child:
+    """A forked process, the client that it belongs to, and its folder for temporary files."""
+
+    pid: int
+    client: socket.socket
+    folder: Path
+    handle: int  # becomes readable when the process has ended
+
+
+class Server:
+    """Forks for every client, and ends when neither a child nor the process `beside` has run for `idle` seconds."""
+
+    def __init__(self, path: str, idle: float, beside: int = 0):
+        self.idle, self.beside, self.children = idle, Path(f"/proc/{beside}"), list[Child]()
+        Path(path).unlink(missing_ok=True)  # of a server that was killed
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(64)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.listener, selectors.EVENT_READ, self.accept)
+
+    def serve(self) -> None:
+        last_used = time.monotonic()
+        while time.monotonic() - last_used < self.idle:
+            for selected, _ in self.selector.select(timeout=0.5):
+                selected.data()
+            if self.children or self.beside.exists():
+                last_used = time.monotonic()
+
+    def accept(self) -> None:
+        """Answers one client; whatever is wrong with its request, the server goes on."""
+        client, _ = self.listener.accept()
+        client.settimeout(REQUEST_SECONDS)
+        streams: list[int] = []
+        try:
+            self.fork(receive(client, streams), client, streams)
+        except Exception as error:
+            client.close()
+            if not isinstance(error, EOFError):
+                log(f"a request was refused: {type(error).__name__}: {error}")
+        finally:
+            for stream in streams:
+                os.close(stream)
+
+    def fork(self, request: dict[str, Any], client: socket.socket, streams: list[int]) -> None:
+        folder = new_folder(request["env"])
+        pid = os.fork()
+        if pid == 0:
+            self.close()
+            client.close()
+            request["env"]["TMPDIR"] = str(folder)
+            run_child(request, streams)
+        child = Child(pid, client, folder, os.pidfd_open(pid))
+        self.children.append(child)
+        self.selector.register(child.handle, selectors.EVENT_READ, partial(self.remove, child))
+        self.selector.register(client, selectors.EVENT_READ, partial(self.kill, child))
+        send(client, pid=pid)
+
+    def remove(self, child: Child) -> None:
+        """Tells the client of a process that has ended how it ended."""
+        _, status = os.waitpid(child.pid, 0)
+        delete_folder(child.folder)
+        send(child.client, returncode=os.waitstatus_to_exitcode(status))
+        self.selector.unregister(child.handle)
+        if child.client in self.selector.get_map():
+            self.selector.unregister(child.client)
+        child.client.close()
+        os.close(child.handle)
+        self.children.remove(child)
+        if os.environ.get(ISOLATED):
+            kill_children(but={child.pid for child in self.children})
+
+    def kill(self, child: Child) -> None:
+        """Kills the process of a client that has gone: all that can be read after a request is the end of the connection."""
+        self.selector.unregister(child.client)
+        signal_group(child.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Closes what belongs to the parent; called in a new child."""
+        for child in self.children:
+            child.client.close()
+            os.close(child.handle)
+        self.selector.close()
+        self.listener.close()
+
+
+def send(client: socket.socket, **reply: int) -> None:
+    with contextlib.suppress(OSError):  # the client has gone, which the selector tells next
+        client.sendall(json.dumps(reply).encode() + b"\n")
+
+
+def receive(client: socket.socket, streams: list[int]) -> dict[str, Any]:
+    """Returns a request, and adds the descriptors that came with it to `streams`. Raises EOFError if nothing was sent."""
+    text, received, _, _ = socket.recv_fds(client, 1 << 16, 3)
+    streams += received
+    if not text:
+        raise EOFError
+    while not text.endswith(b"\n"):
+        more = client.recv(1 << 16)
+        if not more:
+            raise ValueError("it has no end")
+        text += more
+    if len(streams) != 3:
+        raise ValueError("it comes without three descriptors")
+    request: dict[str, Any] = json.loads(text)
+    return request
+
+
+def log(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+# The child's side
+
+
+def run_child(request: dict[str, Any], streams: list[int]) -> NoReturn:
+    """Turns a new child into `python -m module`."""
+    code = 1
+    try:
+        enter(request, streams)
+        code = run_as_main(request["argv"])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # the exit handlers of the server are not the child's
+
+
+def enter(request: dict[str, Any], streams: list[int]) -> None:
+    os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.environ.clear()
+    os.environ.update(request["env"])
+    os.chdir(request["cwd"])
+    # Modules of this project are imported again, so that the next kernel has them as they are then.
+    for name in [name for name in sys.modules if name.split(".")[0] == "strategy_clinic"]:
+        del sys.modules[name]
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [path for path in paths if path and path not in sys.path]
+    tempfile.tempdir = None  # read again from the new environment
+    sys.modules["numpy"].random.seed()
+
+
+def run_as_main(argv: list[str]) -> int:
+    """Runs `python -m module`, as argv says, and returns its exit status."""
+    sys.argv = argv[argv.index("-m") + 1 :]
+    code: object = 0
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code
+    atexit._run_exitfuncs()  # noqa: SLF001 - a fork ends as an ordinary process would
+    return code if isinstance(code, int) else int(code is not None)
+
+
+# The start
+
+
+def preload() -> None:
+    """Imports what kernels import; a module that is not there, or is no longer there, is left out."""
+    runtime.start_tensorflow()
+    for name in PRELOAD:
+        try:
+            importlib.import_module(name)
+        except Exception as error:
+            log(f"{name} is not preloaded: {type(error).__name__}: {error}")
+    gc.collect()
+    gc.freeze()
+
+
+def main() -> None:
+    path, idle, lock, beside = sys.argv[1], float(sys.argv[2]), *map(int, sys.argv[3:])
+    if not sys.flags.safe_path:
+        del sys.path[0]  # the folder that it was started in
+    if os.environ.get(ISOLATED):
+        isolate()
+    os.environ["JPY_PARENT_PID"] = str(
+        os.getpid()
+    )  # ipykernel reads it at import: whom a kernel watches
+    os.environ |= KERNEL_ENVIRONMENT | dict(os.environ)
+    delete_folders_of_dead_servers()
+    preload()
+    server = Server(path, idle, beside)
+    fcntl.flock(lock, fcntl.LOCK_UN)  # whoever waits for this server may go on
+    os.close(lock)
+    server.serve()
+    os.unlink(path)
+
+
+if __name__ == "__main__":
+    main()
