@@ -1,5 +1,6 @@
 """Warm kernels are true forks: each with its own devices, Keras, random state and death. The first kernel waits for none."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -319,6 +320,18 @@ MALFORMED = [
 ]
 
 
+def answer_to(request: bytes, path: str, descriptors: list[int]) -> bytes:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(path)
+        with contextlib.suppress(ConnectionError):  # the server has closed it already
+            socket.send_fds(client, [request[:1]], descriptors)
+            client.sendall(request[1:])
+            client.shutdown(socket.SHUT_WR)
+            return client.makefile("rb").read()
+    return b""
+
+
 @pytest.mark.parametrize("descriptors", [0, 1, 3])
 def test_a_malformed_request_is_refused_and_the_server_goes_on(own_servers, descriptors):
     path = forkserver.ensure(os.environ)
@@ -326,17 +339,11 @@ def test_a_malformed_request_is_refused_and_the_server_goes_on(own_servers, desc
     before = process.num_fds()
     with open(os.devnull, "r+") as nothing:
         for request in MALFORMED:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(path)
-                socket.send_fds(client, [request[:1]], [nothing.fileno()] * descriptors)
-                client.sendall(request[1:])
-                client.shutdown(socket.SHUT_WR)
-                client.settimeout(20)
-                reply = client.makefile("rb").read()
+            reply = answer_to(request, path, [nothing.fileno()] * descriptors)
             assert b'"returncode": 0' not in reply, (request[:60], reply)
         good = ["-m", "this"], dict(os.environ), "/", [nothing.fileno()] * 3
         assert forkserver.fork(path, *good).wait(20) == 0
-    assert until(lambda: process.num_fds() == before)
+    assert until(lambda: process.num_fds() <= before)
 
 
 def test_a_module_that_cannot_be_preloaded_is_left_out(own_servers, tmp_path):
