@@ -5,7 +5,8 @@ OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
 # A file is one worker's, and files are taken in their order: what takes long is not left for the end.
 SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
-QUICK := -m "not slow" --durations 10 tests
+# Without nbval, which takes a second of every session and has no quick test.
+QUICK := -m "not slow" -p no:nbval --durations 10 tests
 CODE := helpers tests tools hatch_build.py
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
@@ -42,8 +43,8 @@ book: .venv/book
 	rm -rf site/html
 	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
 
-EXTRAS_lab := [notebooks]
-EXTRAS_book := [notebooks,book]
+EXTRAS_lab := [notebooks,fast]
+EXTRAS_book := [notebooks,fast,book]
 EXTRAS_test := [test]
 
 # $(call install,ENVIRONMENT,WHAT): uv takes seconds where pip takes a minute and more; where only pip's own settings name an index,

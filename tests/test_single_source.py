@@ -168,7 +168,7 @@ def test_examine_needs_no_extra(tmp_path):
     assert done.returncode == 0 and "nothing found" in done.stdout, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("command", ["run", "render", "record", "check"])
+@pytest.mark.parametrize("command", ["run", "render", "check"])
 def test_a_missing_extra_is_named_in_one_sentence(tmp_path, command):
     done = run_without_extras(tmp_path, command, "fm05")
     assert done.returncode == 2 and done.stderr.count("\n") == 1

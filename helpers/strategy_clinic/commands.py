@@ -1,5 +1,6 @@
 """The functions of the commands; each imports its modules when it runs, so that quick commands start quickly."""
 
+import importlib.util
 import os
 import sys
 import tempfile
@@ -30,9 +31,17 @@ def chosen_modes(options: Namespace) -> list[Any]:
     return [(notebook.mode, notebook.path) for notebook in notebooks]
 
 
+def require_packages(*modules: str) -> None:
+    """Raises ModuleNotFoundError for a package of an extra before anything runs; cli.py says which extra has it."""
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+
 def run_notebooks(options: Namespace) -> int:
     from .records import grid
 
+    require_packages("papermill", "ipykernel")
     valid = parameters.choices()
     names = expand(options.strategy or ["mirrored"], valid["strategy"])
     counts = expand(options.devices or usual_counts(names), valid["devices"])
@@ -69,6 +78,7 @@ def render_notebooks(options: Namespace) -> int:
         sources.pull(options.pull)
         return 0
     if not options.check:
+        require_packages("papermill", "ipykernel", "matplotlib")
         render.render_all(options.modes)
         return 0
     problems = render.stale(options.modes)
@@ -98,6 +108,7 @@ def check_runtime(options: Namespace) -> int:
     """Compares every verdict with the nearest recorded version, prints what is new first, and then compares stored outputs."""
     from .records import compare, junit
 
+    require_packages("nbval", "ipykernel", "matplotlib")
     chosen = chosen_modes(options)
     junit.require_place(options.junit)
     compared = {
