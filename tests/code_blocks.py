@@ -114,14 +114,14 @@ def use_two_devices(tf):
 
 
 def outcome(script: Path) -> dict:
-    said, error = io.StringIO(), None
+    printed, error = io.StringIO(), None
     code = compile(script.read_text(), str(script), "exec")
-    with contextlib.redirect_stdout(said):
+    with contextlib.redirect_stdout(printed):
         try:
             exec(code, {"__name__": "__main__", "__file__": str(script)})
         except Exception as reason:
             error = {"name": type(reason).__name__, "message": str(reason)}
-    return {"printed": said.getvalue().splitlines(), "error": error}
+    return {"printed": printed.getvalue().splitlines(), "error": error}
 
 
 if __name__ == "__main__":

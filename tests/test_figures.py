@@ -25,6 +25,6 @@ def test_right_and_wrong_differ_without_colours():
 
 
 def test_a_picture_has_its_words():
-    told = figures.numbers({"mean": [1.0, 2.0]}, ["one", "two\ndevices"], [1.0, 1.0])
-    assert told.alt == "mean: one 1.00, two devices 2.00"
-    assert told._repr_mimebundle_()[0]["text/plain"] == told.alt
+    picture = figures.numbers({"mean": [1.0, 2.0]}, ["one", "two\ndevices"], [1.0, 1.0])
+    assert picture.alt == "mean: one 1.00, two devices 2.00"
+    assert picture._repr_mimebundle_()[0]["text/plain"] == picture.alt

@@ -92,15 +92,15 @@ def dense():
 with strategy.scope():
     inside = dense()
 outside = dense()
-def told(check, *given):
+def outcome(check, *arguments):
     try:
-        check(*given)
+        check(*arguments)
         print("quiet")
     except SilentFailure:
         print("SilentFailure")
 def both(check, good, bad):
-    told(check, *good)
-    told(check, *bad)
+    outcome(check, *good)
+    outcome(check, *bad)
 def per_replica(*values):
     return strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant(values[context.replica_id_in_sync_group])

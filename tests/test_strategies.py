@@ -117,20 +117,20 @@ def test_no_iterator_on_any_device_is_tuned(monkeypatch):
     """Of all datasets that are iterated, those of each device too; who asks for tuning by name gets it."""
     import tensorflow as tf
 
-    told, applied = [], tf.data.Dataset._apply_debug_options
+    datasets, applied = [], tf.data.Dataset._apply_debug_options
 
-    def noted(dataset):
-        told.append(applied(dataset))
-        return told[-1]
+    def recorded(dataset):
+        datasets.append(applied(dataset))
+        return datasets[-1]
 
-    monkeypatch.setattr(tf.data.Dataset, "_apply_debug_options", noted)
+    monkeypatch.setattr(tf.data.Dataset, "_apply_debug_options", recorded)
     strategy = build_strategy(Setup("mirrored", 2))
     list(strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)))
-    assert len(told) > 1 and {each.options().autotune.enabled for each in told} == {False}
+    assert len(datasets) > 1 and {each.options().autotune.enabled for each in datasets} == {False}
     asked = tf.data.Options()
     asked.autotune.enabled = True
     list(tf.data.Dataset.range(1).with_options(asked))
-    assert told[-1].options().autotune.enabled is True
+    assert datasets[-1].options().autotune.enabled is True
 
 
 def test_where_tasks_listen_is_given_to_nobody_else(monkeypatch):

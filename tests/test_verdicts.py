@@ -188,28 +188,28 @@ def test_the_useful_line_is_the_last_one():
 
 
 def test_of_several_root_errors_one_is_told_without_names():
-    told = "Detected at node cond/A\n2 root error(s) found.\n"
-    told += "  (0) INVALID_ARGUMENT:  Feed a value for 'cond/_1/A_2' of int32\n\t [[{{node cond/A_2}}]]\n"
-    told += (
+    text = "Detected at node cond/A\n2 root error(s) found.\n"
+    text += "  (0) INVALID_ARGUMENT:  Feed a value for 'cond/_1/A_2' of int32\n\t [[{{node cond/A_2}}]]\n"
+    text += (
         "  (1) INVALID_ARGUMENT:  Feed a value for 'cond/_1/A' of int32\n\t [[{{node cond/A}}]]\n"
     )
-    told += "0 successful operations.\n0 derived errors ignored. [Op:__inference_step_12]"
-    assert last_line(ValueError(told)) == "Feed a value for of int32"
+    text += "0 successful operations.\n0 derived errors ignored. [Op:__inference_step_12]"
+    assert last_line(ValueError(text)) == "Feed a value for of int32"
 
 
 def test_the_name_of_a_node_is_not_what_happened():
-    told = "End of sequence\n\t [[{{node IteratorGetNext}}]] [Op:__inference_step_12]\n\t [[RemoteCall]]"
-    assert last_line(ValueError(told)) == "End of sequence"
+    text = "End of sequence\n\t [[{{node IteratorGetNext}}]] [Op:__inference_step_12]\n\t [[RemoteCall]]"
+    assert last_line(ValueError(text)) == "End of sequence"
 
 
 def test_the_useful_line_is_the_same_in_every_run():
-    told = "defined in FuncGraph(name=step{}), which is out of scope."
-    assert last_line(TypeError(told.format(", id=140604639972928"))) == told.format("")
+    text = "defined in FuncGraph(name=step{}), which is out of scope."
+    assert last_line(TypeError(text.format(", id=140604639972928"))) == text.format("")
     assert last_line(ValueError("in <function f at 0x7f01c2>, found")) == "in <function f>, found"
 
 
 def test_a_compilers_first_line_is_the_useful_one():
-    said = (
+    text = (
         "Detected unsupported operations when trying to compile graph __inference_step_12[_Xla=true,c=34] on "
         "XLA_CPU_JIT: PyFunc (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices compatible with node "
         "{{node PyFunc}}){{node PyFunc}}\nThe op is created at:\n\ttf2xla conversion failed while converting"
@@ -218,8 +218,8 @@ def test_a_compilers_first_line_is_the_useful_one():
         "Detected unsupported operations when trying to compile graph step on XLA_CPU_JIT: PyFunc (No registered "
         "'PyFunc' OpKernel for XLA_CPU_JIT devices)"
     )
-    many = f"2 root error(s) found.\n  (0) INVALID_ARGUMENT:  {said}\n  (1) INVALID_ARGUMENT:  {said[:90]}"
-    assert last_line(ValueError(said)) == last_line(ValueError(many)) == wanted
+    many = f"2 root error(s) found.\n  (0) INVALID_ARGUMENT:  {text}\n  (1) INVALID_ARGUMENT:  {text[:90]}"
+    assert last_line(ValueError(text)) == last_line(ValueError(many)) == wanted
 
 
 def test_an_error_of_a_running_graph_was_not_found_by_tracing():
@@ -242,8 +242,8 @@ def test_the_useful_line_has_words(end):
 
 
 def test_the_lines_of_a_key_error_are_lines():
-    told = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
-    assert last_line(KeyError(told)) == "'no such variable'"
+    text = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
+    assert last_line(KeyError(text)) == "'no such variable'"
     assert last_line(KeyError("no such variable")) == "'no such variable'"
 
 
