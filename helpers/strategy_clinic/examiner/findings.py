@@ -1,0 +1,154 @@
+"""What rules report and ask for: findings with their location and evidence, follow-up runs, and the whole examination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from .recording import Recording
+
+
+class Frame(NamedTuple):
+    """A line of the program that was on the stack; equal to the observer's frames."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True)
+class Location:
+    """The program's frames that led to a line, the one to blame first. It prints as "line 12" or "cell 3, line 2"."""
+
+    frames: tuple[Frame, ...] = ()
+    cell: int = 0  # of a notebook, in which the line is counted
+    code: str = ""  # of a line that is in no file any more, such as one of a cell
+
+    @classmethod
+    def of(cls, frames: object) -> Location:
+        """Returns the location of frames as events and syntax trees have them: any sequence of triples."""
+        return cls(tuple(Frame(*frame) for frame in frames))  # type: ignore[attr-defined]  # any iterable
+
+    @property
+    def file(self) -> str:
+        return self.frames[0].file if self.frames else ""
+
+    @property
+    def line(self) -> int:
+        return self.frames[0].line if self.frames else 0
+
+    def __bool__(self) -> bool:
+        return bool(self.frames)
+
+    def __str__(self) -> str:
+        return f"cell {self.cell}, line {self.line}" if self.cell else f"line {self.line}"
+
+
+class Text(tuple["str | Location", ...]):
+    """A sentence in parts, so that its locations can be printed as lines of a script or of a notebook's cells."""
+
+    def __new__(cls, *parts: str | Location) -> Text:
+        return super().__new__(cls, parts)
+
+    def __str__(self) -> str:
+        return "".join(map(str, self))
+
+    def relocated(self, change: Callable[[Location], Location]) -> Text:
+        return Text(*(change(part) if isinstance(part, Location) else part for part in self))
+
+
+class Evidence(Enum):
+    """How a finding was proved."""
+
+    RAISED = "raised"  # the program failed with an exception of this mode
+    OBSERVED = "observed"  # in one run
+    COMPARED = "compared"  # in runs on several numbers of devices or in several processes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A failure mode that a run has shown. `proof` is the whole sentence, which begins with the evidence's value."""
+
+    mode: str
+    location: Location
+    evidence: Evidence
+    message: Text
+    proof: Text
+    devices: tuple[int, ...] = ()
+
+    @property
+    def file(self) -> str:
+        return self.location.file
+
+    @property
+    def line(self) -> int:
+        return self.location.line
+
+    def relocated(self, change: Callable[[Location], Location]) -> Finding:
+        """Returns the finding with every location changed, those within its sentences too."""
+        message, proof = (text.relocated(change) for text in (self.message, self.proof))
+        return replace(self, location=change(self.location), message=message, proof=proof)
+
+
+# Follow-up runs: the recorded run once more, with one change
+
+
+@dataclass(frozen=True)
+class ResetVariable:
+    """The variable gets its first value back at the first save (the observer's --reset)."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class GiveValue:
+    """The target is made with the value that the source had at the first save (--give)."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class BeginWith:
+    """The restarted program makes the variable with this value (--begin); only of a Role.RESTARTED recording."""
+
+    number: int
+    value: float
+
+
+@dataclass(frozen=True)
+class ShowMeans:
+    """Means over replicas that are computed in graphs are reported, too (--tell)."""
+
+
+Change = ResetVariable | GiveValue | BeginWith | ShowMeans
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """Another run that a rule asks for: that of `recording`, with one change, or the same again without one.
+
+    Follow-ups that are equal (of the same recording object, with an equal change) are run once.
+    """
+
+    recording: Recording = field(repr=False)
+    change: Change | None
+    words: str = field(compare=False)  # for the progress line, such as "with v as it was at first"
+
+
+# The result
+
+
+@dataclass
+class Examination:
+    """The recordings of a program, and what rules found in them."""
+
+    program: str
+    recordings: list[Recording] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
+    failure: str = ""  # of a program that fails in a way that is none of the modes
+    stopped: bool = False  # by Ctrl-C, so that some runs are missing
