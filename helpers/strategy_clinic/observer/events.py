@@ -1,0 +1,446 @@
+"""Defines the events that an observer emits in the examined process and that the examiner reads in its own.
+
+Runs in the program's process: standard library only, and Python 3.9's syntax. Decoding needs Python 3.10.
+
+Variables are referred to by the number of their VariableMade event. Each event is one line of JSON:
+`{"schema": 1, "event": "VariableRead", "number": 3}`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import json
+import typing
+from dataclasses import dataclass
+
+SCHEMA = 1
+
+
+class EventError(ValueError):
+    """Text that is not an event of this schema."""
+
+
+class Outcome(enum.Enum):
+    """How a program ended. A process cannot report the last two of itself."""
+
+    FINISHED = "finished"
+    EXITED = "exited"  # by SystemExit, with a status other than 0
+    RAISED = "raised"
+    STOPPED = "stopped"  # after the number of steps that was asked for, or by Ctrl-C
+    KILLED = "killed"
+    HANGS = "hangs"
+
+
+class Owner(enum.Enum):
+    """By whose code a variable is made or written."""
+
+    USER = "user"
+    OPTIMIZER = "optimizer"
+    METRIC = "metric"
+    RANDOM = "random"  # generators and seeds
+    CHECKPOINT = "checkpoint"  # what restores and loads
+    LAYER = "layer"  # layers and models
+    TRAINER = "trainer"  # Keras's `fit`, `evaluate` and `predict`
+
+
+class RetraceCause(enum.Enum):
+    """What was new in each call of a traced function."""
+
+    NUMBER = "a Python number"
+    FUNCTION = "a Python function"
+    TRACED_FUNCTION = "a tf.function"
+
+
+class SaveKind(enum.Enum):
+    CHECKPOINT = "checkpoint"  # tf.train.Checkpoint
+    MODEL = "model"  # Keras's `save` and `save_weights`
+    ARRAYS = "arrays"  # numpy.savez
+
+
+class Frame(typing.NamedTuple):
+    """A line of the program's own code on the call stack."""
+
+    path: str
+    line: int
+    function: str
+
+
+Stack = tuple[Frame, ...]  # of the program's own code, the innermost frame first
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The norm of an array and some of its entries; no entries where the array is empty or not numeric."""
+
+    norm: float = 0.0
+    entries: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class VariableValue:
+    number: int
+    sample: Sample
+
+
+@dataclass(frozen=True)
+class DivergedCopies:
+    """A variable whose copies must agree and do not."""
+
+    number: int
+    distance: float  # relative to the largest entry
+    layer_location: Stack  # where the innermost layer with this variable was made; known at the end
+
+
+@dataclass(frozen=True)
+class RestoredBeforeBuild:
+    """Variables made after a restore that the file has values for and that did not get them."""
+
+    path: str
+    numbers: tuple[int, ...]
+    message: str  # TensorFlow's
+    location: Stack  # of the restore
+
+
+@dataclass(frozen=True)
+class OmittedVariable:
+    """A variable that was changed and is not in the file that was saved."""
+
+    number: int
+    trained: bool
+    read: bool  # at any time before
+    changed: bool  # differs from its value before the program first wrote to it, and is not 0
+    scalar: float | None  # its value, if it is a single number
+
+
+@dataclass(frozen=True)
+class OptimizerState:
+    kind: str  # the name of its class
+    trains: tuple[int, ...]
+    steps: int
+    variables: tuple[int, ...]  # its own: iterations, learning rate and slots
+    learning_rate: str  # as its configuration shows it: a number or a schedule
+
+
+@dataclass(frozen=True)
+class Metric:
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events."""
+
+    def to_json(self) -> str:
+        """Returns the event as one line of JSON."""
+        named = {"schema": SCHEMA, "event": type(self).__name__, **vars(self)}
+        return json.dumps(named, default=plain)
+
+
+@dataclass(frozen=True)
+class LocatedEvent(Event):
+    """Base of the events that a line of the program caused."""
+
+    location: Stack
+
+
+# The process
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    devices: int
+
+
+@dataclass(frozen=True)
+class ObserverFailed(Event):
+    """An error in the observer itself; the program did not notice it."""
+
+    handler: str
+    error: str
+
+
+@dataclass(frozen=True)
+class ExceptionRaised(LocatedEvent):
+    """The exception that ended the program, at the innermost line of the program in its traceback."""
+
+    error: str  # the name of its class
+    traceback: str
+    traced: Stack  # lines of traced functions that the message names
+
+
+@dataclass(frozen=True)
+class Ended(Event):
+    outcome: Outcome
+    status: int
+    seconds: float
+    values: tuple[VariableValue, ...]  # of all variables that can be read
+    diverged_copies: tuple[DivergedCopies, ...]
+    restored_before_build: tuple[RestoredBeforeBuild, ...]
+
+
+# Strategies and variables
+
+
+@dataclass(frozen=True)
+class ClusterStrategyRequested(LocatedEvent):
+    strategy: str  # multi_worker or parameter_server
+
+
+@dataclass(frozen=True)
+class StrategyMade(LocatedEvent):
+    name: str
+    replicas: int
+
+
+@dataclass(frozen=True)
+class VariableMade(LocatedEvent):
+    number: int
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str
+    maker: Owner
+    copies: int  # 0 if no strategy distributes it
+    parts: tuple[int, ...]  # the numbers of its copies
+    synchronization: str  # ON_READ, ON_WRITE, AUTO or nothing
+
+
+@dataclass(frozen=True)
+class VariableSharedCentrally(Event):
+    """All replicas use this one variable, which lies in central storage or on a server."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class VariableRead(Event):
+    """The first time since the variable was made or loaded."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class VariableWritten(LocatedEvent):
+    number: int
+    writer: Owner
+    replicas: int  # that do so; 0 where it is done once for all
+
+
+# Steps
+
+
+@dataclass(frozen=True)
+class StepEnded(Event):
+    """The values of trained variables after one of the first calls that changed them."""
+
+    number: int
+    values: tuple[VariableValue, ...]
+    initial_values: tuple[VariableValue, ...]
+    optimizer_values: tuple[VariableValue, ...]  # after the first step only
+    diverged_copies: tuple[DivergedCopies, ...]
+
+
+@dataclass(frozen=True)
+class GradientComputed(LocatedEvent):
+    missing: int  # of them None
+    total: int
+
+
+@dataclass(frozen=True)
+class GradientsApplied(LocatedEvent):
+    gradients: int
+    missing: int  # of them None
+    optimizer: OptimizerState
+
+
+@dataclass(frozen=True)
+class LearningRateRestored(LocatedEvent):
+    """A restore changed the learning rate of an optimizer, which has these variables."""
+
+    before: float
+    after: float
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MeanReduced(LocatedEvent):
+    """A mean over replicas; values and sizes are empty where it was made in a graph, unseen."""
+
+    sizes: tuple[int, ...]  # examples per replica
+    values: tuple[float, ...]  # per replica
+
+
+@dataclass(frozen=True)
+class FunctionRetraced(LocatedEvent):
+    """Each of these calls of a tf.function traced it again."""
+
+    calls: int
+    cause: RetraceCause
+    argument: int  # the position of the first argument that contains numbers, or 0
+
+
+# Data
+
+
+@dataclass(frozen=True)
+class ReplicaCountRead(LocatedEvent):
+    """The program asked for the number of replicas where it can decide about the size of a batch."""
+
+
+@dataclass(frozen=True)
+class DatasetBatched(LocatedEvent):
+    size: int
+
+
+@dataclass(frozen=True)
+class DatasetFromFunction(LocatedEvent):
+    """The program called `distribute_datasets_from_function`."""
+
+
+@dataclass(frozen=True)
+class BatchTaken(LocatedEvent):
+    sizes: tuple[int, ...]  # examples per replica
+
+
+# Models
+
+
+@dataclass(frozen=True)
+class ModelCalled(LocatedEvent):
+    examples: int  # per replica
+    replicas: int
+    variables: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ModelAnswered(LocatedEvent):
+    """What a model returned outside of graphs."""
+
+    output: Sample
+
+
+@dataclass(frozen=True)
+class MetricsReported(LocatedEvent):
+    """What `fit`, after its first epoch, or `evaluate` returned."""
+
+    metrics: tuple[Metric, ...]
+    compiled_at: Stack
+
+
+@dataclass(frozen=True)
+class UsedOptimizerCompiled(LocatedEvent):
+    """A model was compiled with an optimizer that has trained others of its variables only."""
+
+    new_variables: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class UnbuiltModelRead(LocatedEvent):
+    """The program asked a model for its trainable variables when it had none yet."""
+
+    name: str
+    made_at: Stack
+
+
+# Files
+
+
+@dataclass(frozen=True)
+class Saved(LocatedEvent):
+    kind: SaveKind
+    path: str
+    made_at: Stack  # of the tf.train.Checkpoint
+    variables: tuple[int, ...]
+    omitted: tuple[OmittedVariable, ...]
+    optimizers: tuple[OptimizerState, ...]
+
+
+@dataclass(frozen=True)
+class CheckpointRestored(LocatedEvent):
+    path: str | None
+    made_at: Stack
+    variables: tuple[int, ...]  # that the Checkpoint has then
+    optimizers: tuple[OptimizerState, ...]  # before the restore
+    unmatched: str  # TensorFlow's message if objects got no value from the file
+
+
+@dataclass(frozen=True)
+class Loaded(LocatedEvent):
+    """Variables got their values from a file, by whatever function."""
+
+    function: str  # restore, load, load_weights or set_weights
+    path: str
+    variables: tuple[int, ...]
+    undistributed: tuple[int, ...]  # those of them that no strategy distributes
+    in_scope: bool
+    replicas: int  # of the largest strategy that exists
+
+
+# JSON
+
+
+def plain(value: object) -> object:
+    """Returns what JSON can write instead of an enum's member or of a dataclass."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if dataclasses.is_dataclass(value):
+        return vars(value)
+    raise TypeError(f"{type(value).__name__} cannot be a part of an event")
+
+
+@functools.cache
+def kinds() -> dict[str, type[Event]]:
+    """Returns the classes of events by their names."""
+    classes = {*Event.__subclasses__(), *LocatedEvent.__subclasses__()} - {LocatedEvent}
+    return {kind.__name__: kind for kind in classes}
+
+
+def from_json(text: str) -> Event:
+    """Returns the event that a line of JSON holds; raises EventError for anything else."""
+    try:
+        fields = json.loads(text)
+        schema, name = fields.pop("schema"), fields.pop("event")
+    except (ValueError, KeyError, AttributeError, TypeError):
+        raise EventError(f"not an event: {text[:80]!r}") from None
+    if schema != SCHEMA:
+        raise EventError(f"events of schema {schema!r} cannot be read; this is schema {SCHEMA}")
+    if name not in kinds():
+        raise EventError(f"there is no event {name!r} in schema {SCHEMA}")
+    try:
+        return typing.cast(Event, build(kinds()[name], fields))
+    except (KeyError, TypeError, ValueError) as error:
+        raise EventError(f"the fields of a {name} event do not fit: {error}") from None
+
+
+@functools.cache
+def hints_of(kind: type) -> dict[str, typing.Any]:
+    return typing.get_type_hints(kind)
+
+
+def build(kind: type, fields: dict[str, object]) -> object:
+    hints = hints_of(kind)
+    if fields.keys() != hints.keys():
+        raise TypeError(f"{sorted(fields.keys() ^ hints.keys())} missing or unknown")
+    return kind(**{name: revive(value, hints[name]) for name, value in fields.items()})
+
+
+def revive(value: typing.Any, hint: typing.Any) -> typing.Any:
+    """Returns a value of the type that an annotation names, from what JSON made of it."""
+    arguments = typing.get_args(hint)
+    if type(None) in arguments:
+        return None if value is None else revive(value, arguments[0])
+    if arguments:  # tuple[item, ...]
+        return tuple(revive(item, arguments[0]) for item in value)
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast(type, hint), value)
+    if issubclass(hint, Frame):
+        return Frame(*map(revive, value, (str, int, str)))
+    if issubclass(hint, enum.Enum):
+        return hint(value)
+    if hint is float and isinstance(value, int):
+        return float(value)
+    if type(value) is not hint:
+        raise TypeError(f"{value!r} is not {hint.__name__}")
+    return value
