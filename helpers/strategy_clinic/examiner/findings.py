@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from ..observer.events import Stack
 
 if TYPE_CHECKING:
     from .recording import Recording
-
-
-class Frame(NamedTuple):
-    """A line of the program that was on the stack; equal to the observer's frames."""
-
-    file: str
-    line: int
-    function: str = ""
 
 
 @dataclass(frozen=True)
 class Location:
     """The program's frames that led to a line, the one to blame first. It prints as "line 12" or "cell 3, line 2"."""
 
-    frames: tuple[Frame, ...] = ()
+    frames: Stack = ()
     cell: int = 0  # of a notebook, in which the line is counted
     code: str = ""  # of a line that is in no file any more, such as one of a cell
 
-    @classmethod
-    def of(cls, frames: object) -> Location:
-        """Returns the location of frames as events and syntax trees have them: any sequence of triples."""
-        return cls(tuple(Frame(*frame) for frame in frames))  # type: ignore[attr-defined]  # any iterable
-
     @property
     def file(self) -> str:
-        return self.frames[0].file if self.frames else ""
+        return self.frames[0].path if self.frames else ""
 
     @property
     def line(self) -> int:

@@ -1,102 +1,147 @@
-"""Runs of a program as the examiner has them: what was observed in each, and what rules make of it."""
+"""Recording: all events of one run of a program, and how it ended. A recording is never changed."""
 
-import json
-from dataclasses import dataclass, field, replace
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
+
+from ..observer.events import (
+    BatchTaken,
+    Event,
+    GradientsApplied,
+    ObserverFailed,
+    Outcome,
+    Saved,
+    SaveKind,
+    Stack,
+    StrategyMade,
+    VariableMade,
+    VariableSharedCentrally,
+    from_json,
+)
+
+Kind = TypeVar("Kind", bound=Event)
 
 
-@dataclass(frozen=True)
-class Observation:
-    """One run of the program: the facts in their order, and how it ended."""
+class Role(Enum):
+    """What a run is made for."""
 
-    role: str  # watched, again, compared, stopped or restarted
+    WATCHED = "watched"  # the first, on the largest number of devices
+    COMPARED = "compared"  # on another number of devices
+    REPEATED = "again"  # the same once more
+    CHANGED = "asked"  # a follow-up with one change
+    STOPPED = "stopped"  # killed after its first checkpoint
+    RESTARTED = "restarted"  # started again after that
+    TASK = "task"  # one process of a cluster
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One run: its events in their order, and how it ended. A recording is equal to itself only."""
+
+    role: Role
     devices: int
-    facts: tuple[dict, ...] = ()
+    events: tuple[Event, ...] = ()
     keras: int | None = None
+    outcome: Outcome = Outcome.FINISHED
     status: int = 0
-    ended: str = "finished"
     output: str = ""
     seconds: float = 0.0
+    task: str = ""  # of a cluster, such as "worker 0"
+    before: Recording | None = None  # of a program that was started again, the run that was stopped
 
-    def of(self, kind: str) -> list[dict]:
-        return [each for each in self.facts if each["fact"] == kind]
+    @property
+    def finished(self) -> bool:
+        return self.outcome is Outcome.FINISHED
 
-    def last(self, kind: str) -> dict:
-        return next(iter(self.of(kind)[::-1]), {})
+    def of(
+        self, kind: type[Kind], *, after: Event | None = None, until: Event | None = None
+    ) -> list[Kind]:
+        """Returns the events of a kind; those from `after` on, and before `until`, if these are given."""
+        start = self._position(after) if after is not None else 0
+        end = self._position(until) if until is not None else len(self.events)
+        return [event for event in self.events[start:end] if isinstance(event, kind)]
 
-    def but(self, **changes) -> "Observation":
-        return replace(self, **changes)
+    def _position(self, event: Event) -> int:
+        return next(i for i, other in enumerate(self.events) if other is event)
 
-    def also(self, *facts: dict) -> "Observation":
-        return self.but(facts=(*self.facts, *facts))
+    def last(self, kind: type[Kind]) -> Kind | None:
+        return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
 
-    def variable(self, number: int) -> dict:
-        return next((each for each in self.of("variable") if each["number"] == number), {})
+    # Variables
 
-    def is_spread(self, number: int) -> bool:
-        """Whether replicas share a variable: each has a copy, or all read a central one."""
-        central = any(each["number"] == number for each in self.of("central"))
-        return central or self.variable(number).get("copies", 0) > 1
+    @cached_property
+    def variables(self) -> dict[int, VariableMade]:
+        return {made.number: made for made in reversed(self.of(VariableMade))}
 
+    def variable(self, number: int) -> VariableMade | None:
+        return self.variables.get(number)
+
+    def name_of(self, number: int) -> str:
+        made = self.variable(number)
+        return made.name if made else "a variable"
+
+    def location_of(self, number: int) -> Stack:
+        made = self.variable(number)
+        return made.location if made else ()
+
+    @cached_property
+    def copies(self) -> frozenset[int]:
+        """The variables that are copies of a distributed variable on one device."""
+        return frozenset(part for made in self.of(VariableMade) for part in made.parts)
+
+    @cached_property
+    def shared_centrally(self) -> frozenset[int]:
+        return frozenset(event.number for event in self.of(VariableSharedCentrally))
+
+    def is_distributed(self, number: int) -> bool:
+        """Whether replicas share a variable: each has a copy, or all use a central one."""
+        made = self.variable(number)
+        return number in self.shared_centrally or (made is not None and made.copies > 1)
+
+    @cached_property
+    def trained(self) -> frozenset[int]:
+        updates = self.of(GradientsApplied)
+        return frozenset(number for update in updates for number in update.optimizer.trains)
+
+    # Replicas
+
+    @cached_property
     def replicas(self) -> int:
-        return max((each["replicas"] for each in self.of("strategy")), default=1)
+        return max((made.replicas for made in self.of(StrategyMade)), default=1)
 
+    @cached_property
     def processes(self) -> int:
-        """Over which the replicas are spread, each process seeing its own part of a batch."""
-        parts = max((len(each["sizes"]) for each in self.of("batch")), default=0)
-        return max(1, self.replicas() // parts) if parts else 1
+        """Returns over how many processes the replicas are distributed: each takes its own part of a batch."""
+        parts = max((len(batch.sizes) for batch in self.of(BatchTaken)), default=0)
+        return max(1, self.replicas // parts) if parts else 1
 
-    def as_dict(self) -> dict:
-        seconds = round(self.seconds, 1)
-        told = {"devices": self.devices, "keras": self.keras, "ended": self.ended}
-        return told | {"seconds": seconds}
+    # Files
 
-
-@dataclass(frozen=True)
-class Finding:
-    """A mode that a run has shown, with the line to blame and what proves it."""
-
-    mode: str
-    at: tuple  # frames of the program's own files, the one to blame first
-    says: str
-    proof: str  # observed, compared or raised, with what it was
-    devices: tuple[int, ...] = ()
-    cell: int = 0  # of a notebook, in which the line is counted
-    code: str = ""  # of a line that no file holds any more
+    def saves(self, path: str, until: Event) -> list[Saved]:
+        """Returns what was saved to a path before an event; what the stopped run has saved comes first."""
+        saves = [*self.saves_before_start, *self.of(Saved, until=until)]
+        return [save for save in saves if save.path == path]
 
     @property
-    def file(self) -> str:
-        return self.at[0][0] if self.at else ""
+    def saves_before_start(self) -> list[Saved]:
+        """Returns what the run before this one saved; the numbers of variables in it are those of that run."""
+        return self.before.of(Saved) if self.before else []
 
-    @property
-    def line(self) -> int:
-        return self.at[0][1] if self.at else 0
-
-
-@dataclass
-class Examination:
-    """All that came of it."""
-
-    program: str
-    runs: list[Observation] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
-    failure: str = ""  # of a program that fails in a way that is none of the modes
-    stopped: bool = False  # by Ctrl-C, so that not all is known
+    def checkpoints(self) -> list[Saved]:
+        return [save for save in self.of(Saved) if save.kind is SaveKind.CHECKPOINT]
 
 
-def read_facts(path: Path) -> tuple[dict, ...]:
-    """What was written, up to a line that a crash has cut off."""
-    found = []
-    for line in path.read_text(errors="replace").splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return tuple(found)
+def read_events(path: Path) -> tuple[Event, ...]:
+    """Returns the events in a file. A crash may have cut off its last line, which is left out then."""
+    lines = path.read_text(errors="replace").split("\n") if path.exists() else [""]
+    return tuple(map(from_json, lines[:-1]))
 
 
-def troubles_of(runs: list[Observation]) -> tuple[str, ...]:
-    """What the observer could not see, since it met something that it does not know."""
-    found = [f"{each['where']}: {each['says']}" for run in runs for each in run.of("trouble")]
-    return tuple(dict.fromkeys(found))
+def observer_failures(recordings: list[Recording]) -> tuple[str, ...]:
+    """Returns what went wrong in the observer, so that not all of the program was seen."""
+    failures = [event for recording in recordings for event in recording.of(ObserverFailed)]
+    return tuple(dict.fromkeys(f"{event.handler}: {event.error}" for event in failures))

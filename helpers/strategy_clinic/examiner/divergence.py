@@ -1,0 +1,201 @@
+"""Compares recordings: whether a program repeats itself, and the first step and variable in which two runs differ."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Generator, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..observer.events import Ended, ModelAnswered, Sample, Stack, StepEnded, VariableValue
+from .findings import FollowUp
+from .recording import Recording
+
+SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
+SAME_IN_HALF_PRECISION = 5e-2
+ONE_DIRECTION = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
+# Cosine for one variable if nothing has bent its gradient between it and the loss; a few entries agree by chance.
+STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
+
+Key = Hashable
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Two runs of one program that come to different values, and the first variable that differs."""
+
+    one: Recording
+    other: Recording
+    step: int  # 0 if they differ only after the recorded steps
+    name: str  # of the variable
+    distance: float
+
+    def __str__(self) -> str:
+        when = f"in step {self.step}" if self.step else "later"
+        counts = f"{self.one.devices} and {self.other.devices} devices"
+        return f"compared {counts}: {self.name} parts {when}, by {self.distance:.2g}"
+
+
+def first_divergence(one: Recording, other: Recording) -> Divergence | None:
+    """Returns where trained variables first differ, None if they do not or if there is nothing to compare."""
+    for (step, values), (_, other_values) in zip(stages(one), stages(other)):
+        samples, other_samples = by_key(one, values), by_key(other, other_values)
+        for key, (number, sample) in samples.items():  # in the order in which they were made
+            if key in other_samples and (step or number in one.trained):
+                apart = distance(sample, other_samples[key][1])
+                if apart > tolerance(one):
+                    return Divergence(one, other, step, one.name_of(number), apart)
+    return None
+
+
+def stages(recording: Recording) -> list[tuple[int, tuple[VariableValue, ...]]]:
+    ended = recording.last(Ended)
+    steps = [(step.number, step.values) for step in recording.of(StepEnded)]
+    return [*steps, (0, ended.values if ended else ())]
+
+
+def by_key(recording: Recording, values: Iterable[VariableValue]) -> dict[Key, tuple[int, Sample]]:
+    """Returns numbers and samples by keys that two runs share: made at the same lines, of one shape, the first, second, ..."""
+    seen: Counter[Key] = Counter()
+    found: dict[Key, tuple[int, Sample]] = {}
+    for value in sorted(values, key=lambda value: value.number):
+        made = recording.variable(value.number)
+        key = (made.location[:3], made.shape, made.maker) if made else ()
+        seen[key] += 1
+        found[key, seen[key]] = value.number, value.sample
+    return found
+
+
+def distance(one: Sample, other: Sample) -> float:
+    """Returns how far two samples are apart, relative to the largest entry."""
+    if len(one.entries) != len(other.entries) or not one.entries:
+        return 0.0 if one == other else math.inf
+    size = max(*map(abs, one.entries), *map(abs, other.entries), 1e-3)
+    apart = max(abs(a - b) for a, b in zip(one.entries, other.entries)) / size
+    if not math.isnan(apart):
+        return apart
+    return 0.0 if str(one) == str(other) else math.inf
+
+
+def tolerance(recording: Recording) -> float:
+    half = any(made.dtype in ("bfloat16", "float16") for made in recording.variables.values())
+    return SAME_IN_HALF_PRECISION if half else SAME
+
+
+# A run and the same run again
+
+
+def repeats(one: Recording, other: Recording) -> bool:
+    """Tells whether a program comes to the same values when it is run twice in the same way."""
+    return one.outcome is other.outcome and first_divergence(one, other) is None
+
+
+def is_deterministic(one: Recording, other: Recording) -> bool:
+    """Tells whether it repeats itself in the outputs of its models, too."""
+    return repeats(one, other) and first_other_answer(one, other) is None
+
+
+def first_other_answer(one: Recording, other: Recording) -> ModelAnswered | None:
+    """Returns the first answer of a model that differs in the other run, where it is called by the same lines."""
+    mine, others = answers(one), answers(other)
+    different = [
+        answer
+        for key, answer in mine.items()
+        if key in others and distance(answer.output, others[key].output) > tolerance(one)
+    ]
+    return next(iter(different), None)
+
+
+def answers(recording: Recording) -> dict[tuple[Stack, int], ModelAnswered]:
+    """Returns the first, second, ... answer that each stack of lines got."""
+    seen: Counter[Stack] = Counter()
+    found = {}
+    for answer in recording.of(ModelAnswered):
+        seen[answer.location] += 1
+        found[answer.location, seen[answer.location]] = answer
+    return found
+
+
+def effect_of(
+    follow_up: FollowUp, *, on_answers: bool = True
+) -> Generator[FollowUp, Recording | None, Divergence | ModelAnswered | None]:
+    """Asks for a follow-up, and returns what it changes in the training or in a model's answers.
+
+    A difference counts only if the run repeats itself without the change.
+    """
+    recording = follow_up.recording
+    changed = yield follow_up
+    if changed is None:
+        return None
+    effect: Divergence | ModelAnswered | None = first_divergence(recording, changed)
+    if effect is None and on_answers:
+        effect = first_other_answer(recording, changed)
+    if effect is None:
+        return None
+    again = yield FollowUp(recording, None, "once more, as it was")
+    return effect if again and is_deterministic(recording, again) else None
+
+
+# The first update
+
+
+def update_ratio(one: Recording, other: Recording) -> float | None:
+    """Returns the first update of the other in units of the first one's, if the two have one direction."""
+    return ratio_of(*first_updates(one, other))
+
+
+def straight_update_ratio(one: Recording, other: Recording) -> float | None:
+    """Returns the same of the variables that keep their direction, such as those after the last normalization."""
+    pairs = [pair for pair in zip(*first_updates(one, other)) if len(pair[0]) >= ENOUGH_ENTRIES]
+    kept = [
+        (mine, theirs) for mine, theirs in pairs if ratio_of([mine], [theirs], STRAIGHT) is not None
+    ]
+    return ratio_of([mine for mine, _ in kept], [theirs for _, theirs in kept])
+
+
+def optimizer_ratio(one: Recording, other: Recording) -> float | None:
+    """Returns the same of the means of gradients that optimizers keep."""
+    mine, theirs = optimizer_vectors(one), optimizer_vectors(other)
+    signed = [key for key, vector in mine.items() if key in theirs and min(vector, default=0) < 0]
+    return ratio_of([mine[key] for key in signed], [theirs[key] for key in signed])
+
+
+def optimizer_vectors(recording: Recording) -> dict[Key, Vector]:
+    steps = recording.of(StepEnded)
+    values = steps[0].optimizer_values if steps else ()
+    return {key: sample.entries for key, (_, sample) in by_key(recording, values).items()}
+
+
+def first_updates(one: Recording, other: Recording) -> tuple[list[Vector], list[Vector]]:
+    """Returns the first updates of all variables that both have trained, in one order."""
+    mine, theirs = first_update(one), first_update(other)
+    common = sorted(mine.keys() & theirs.keys(), key=str)
+    return [mine[key] for key in common], [theirs[key] for key in common]
+
+
+def first_update(recording: Recording) -> Mapping[Key, Vector]:
+    """Returns by how much the first step has changed each trained variable."""
+    steps = recording.of(StepEnded)
+    if not steps:
+        return {}
+    after = {value.number: value.sample.entries for value in steps[0].values}
+    before = [
+        value
+        for value in steps[0].initial_values
+        if value.number in recording.trained and value.number in after
+    ]
+    return {
+        key: tuple(new - old for new, old in zip(after[number], sample.entries))
+        for key, (number, sample) in by_key(recording, before).items()
+    }
+
+
+def ratio_of(one: list[Vector], other: list[Vector], cosine: float = ONE_DIRECTION) -> float | None:
+    """Returns by what factor one list of vectors is the other, None if they have not one direction."""
+    mine, theirs = ([entry for vector in side for entry in vector] for side in (one, other))
+    dot = sum(a * b for a, b in zip(mine, theirs))
+    size, other_size = (sum(a * a for a in side) for side in (mine, theirs))
+    if size > 0 and other_size > 0 and dot >= cosine * (size * other_size) ** 0.5:
+        return dot / size
+    return None

@@ -1,0 +1,129 @@
+"""Runs the rules over recordings, and the follow-up runs that they ask for, until nothing is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ..experiments.verdicts import useful_line
+from ..observer.events import ExceptionRaised, Stack
+from ..triage import classify
+from . import rule
+from .divergence import is_deterministic
+from .findings import Evidence, Finding, FollowUp, Location, Text
+from .recording import Recording, Role
+from .rule import ModeRules, Runs
+
+NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
+LONGEST_MESSAGE = 300
+REPEATABLE = {Role.WATCHED, Role.RESTARTED}  # recordings that can be made again with a change
+
+Runner = Callable[[FollowUp], Recording]
+
+
+@dataclass
+class Diagnosis:
+    """What the rules found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
+    stopped: bool = False  # by Ctrl-C in a follow-up run; the findings that need none are there
+
+
+def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = None) -> Diagnosis:
+    """Returns what all rules find: exceptions first, and one finding for each mode and line.
+
+    `run` makes the run that a rule asks for; without it, none is made.
+    """
+    rules = rules or rule.mode_rules()
+    diagnosis = Diagnosis()
+    follow_ups = FollowUps(run, diagnosis)
+    found = [*errors(runs, rules)]
+    for each in rules.rules:
+        found += findings_of(each.check(runs), follow_ups)
+    kept: dict[tuple[str, str, int], Finding] = {}
+    for finding in found:
+        kept.setdefault((finding.mode, finding.file, finding.line), finding)
+    diagnosis.findings = list(kept.values())
+    return diagnosis
+
+
+def findings_of(steps: rule.Steps, follow_ups: FollowUps) -> Iterator[Finding]:
+    answer = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return
+        answer = follow_ups.answer(step) if isinstance(step, FollowUp) else None
+        if isinstance(step, Finding):
+            yield step
+
+
+class FollowUps:
+    """Makes the runs that rules ask for, each once."""
+
+    def __init__(self, run: Runner | None, diagnosis: Diagnosis):
+        self.run, self.diagnosis = run, diagnosis
+        self.answers: dict[FollowUp, Recording | None] = {}
+        self.unrepeatable: set[Recording] = set()
+
+    def answer(self, follow_up: FollowUp) -> Recording | None:
+        """Returns the recording of a follow-up run; None if it cannot be made or would tell nothing."""
+        if follow_up not in self.answers:
+            self.answers[follow_up] = self.recording(follow_up)
+        return self.answers[follow_up]
+
+    def recording(self, follow_up: FollowUp) -> Recording | None:
+        first = follow_up.recording
+        repeatable = first.role in REPEATABLE and first not in self.unrepeatable
+        if self.run is None or self.diagnosis.stopped or not (first.finished and repeatable):
+            return None
+        try:
+            recording = self.run(follow_up)
+        except KeyboardInterrupt:
+            self.diagnosis.stopped = True
+            return None
+        if follow_up.change is None and not is_deterministic(first, recording):
+            self.unrepeatable.add(first)
+            self.diagnosis.notes.append(NOT_REPEATED)
+        return recording
+
+
+# Exceptions, which triage names
+
+
+def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
+    for recording in runs.recordings:
+        raised = recording.last(ExceptionRaised)
+        mode = mode_of(raised, rules) if raised else None
+        if raised and mode:
+            message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
+            yield Finding(
+                mode,
+                Location(blamed(mode, recording, raised, rules)),
+                Evidence.RAISED,
+                Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
+                Text(f"raised on {recording.devices} devices"),
+                (recording.devices,),
+            )
+
+
+def mode_of(raised: ExceptionRaised, rules: ModeRules) -> str | None:
+    """Returns the mode that triage names, corrected by what the program's own lines say."""
+    mode = classify.triage(raised.traceback).mode
+    for each in rules.reclassifications:
+        if mode in each.modes:
+            return each.mode_of(mode, raised, stack_of(raised))
+    return mode
+
+
+def blamed(mode: str, recording: Recording, raised: ExceptionRaised, rules: ModeRules) -> Stack:
+    stack = stack_of(raised)
+    choose = rules.blame.get(mode)
+    return (choose(recording, stack) if choose else stack) or stack
+
+
+def stack_of(raised: ExceptionRaised) -> Stack:
+    """Returns the program's lines in a traceback. Those of a traced function are in its message, and are further in."""
+    return (*raised.traced, *(frame for frame in raised.location if frame not in raised.traced))

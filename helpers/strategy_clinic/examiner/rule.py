@@ -1,0 +1,138 @@
+"""What a rule is: decorators for the modules rule.py of the failure modes, and the loader of these modules."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ..base.files import PACKAGE
+from ..observer.events import ExceptionRaised, Stack
+from .findings import Evidence, Finding, FollowUp, Location, Text
+from .recording import Recording
+
+if TYPE_CHECKING:
+    from .divergence import Divergence
+
+# A rule yields findings, and follow-ups: for each of these the engine sends its recording, or None if it was not run.
+Steps = Generator[Finding | FollowUp, Recording | None, None]
+Findings = Steps | Iterator[Finding]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """All runs of an examination: their recordings, and where those on several numbers of devices differ."""
+
+    recordings: Sequence[Recording]
+    divergences: Sequence[Divergence] = ()
+
+
+@dataclass(frozen=True)
+class Rule:
+    mode: str
+    check: Callable[[Runs], Steps]
+
+
+@dataclass(frozen=True)
+class Blame:
+    """Chooses the line to blame for an exception of a mode, where that is not the innermost line of the program."""
+
+    mode: str
+    choose: Callable[[Recording, Stack], Stack]
+
+
+@dataclass(frozen=True)
+class Reclassification:
+    """Corrects what triage has named one of these modes: returns the mode, or None if it is none."""
+
+    modes: tuple[str, ...]
+    mode_of: Callable[[str, ExceptionRaised, Stack], str | None]
+
+
+@dataclass(frozen=True)
+class ModeRules:
+    """The rules of all modes."""
+
+    rules: Sequence[Rule]
+    blame: Mapping[str, Callable[[Recording, Stack], Stack]]
+    reclassifications: Sequence[Reclassification]
+
+
+@functools.cache
+def mode_rules() -> ModeRules:
+    """Returns what the modules rule.py in the folders of the modes define, in the order of the modes."""
+    found = [thing for module in rule_modules() for thing in vars(module).values()]
+    return ModeRules(
+        [each for each in found if isinstance(each, Rule)],
+        {each.mode: each.choose for each in found if isinstance(each, Blame)},
+        [each for each in found if isinstance(each, Reclassification)],
+    )
+
+
+def rule_modules() -> list[ModuleType]:
+    folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob("*/rule.py"))
+    return [import_module(f"...modes.{folder}.rule", __name__) for folder in folders]
+
+
+# Decorators
+
+
+def rule(mode: str) -> Callable[[Callable[[Recording], Findings]], Rule]:
+    """Makes a rule of a function that is called with one recording after the other."""
+
+    def made(check: Callable[[Recording], Findings]) -> Rule:
+        def check_each(runs: Runs) -> Steps:
+            for recording in runs.recordings:
+                yield from check(recording)
+
+        return Rule(mode, check_each)
+
+    return made
+
+
+def rule_of_runs(mode: str) -> Callable[[Callable[[Runs], Findings]], Rule]:
+    """Makes a rule of a function that compares recordings."""
+
+    def made(check: Callable[[Runs], Findings]) -> Rule:
+        def check_all(runs: Runs) -> Steps:
+            yield from check(runs)
+
+        return Rule(mode, check_all)
+
+    return made
+
+
+def blame(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
+    """Makes a Blame of a function from the frames of an exception, innermost first, to those to blame."""
+    return lambda choose: Blame(mode, choose)
+
+
+def reclassify(
+    *modes: str,
+) -> Callable[[Callable[[str, ExceptionRaised, Stack], str | None]], Reclassification]:
+    """Makes a Reclassification of a function that corrects what triage has named."""
+    return lambda mode_of: Reclassification(modes, mode_of)
+
+
+# What rules yield
+
+
+def observed(
+    mode: str,
+    recording: Recording,
+    location: Stack,
+    message: str | Text,
+    *proof: str | Location,
+) -> Finding:
+    """Returns a finding that one recording shows."""
+    words = message if isinstance(message, Text) else Text(message)
+    proved = Text(f"observed on {recording.devices} devices: ", *proof)
+    return Finding(mode, Location(location), Evidence.OBSERVED, words, proved, (recording.devices,))
+
+
+def line_of(location: Stack, otherwise: str) -> str | Location:
+    """Returns a line for a sentence; other words where no line of the program is known."""
+    return Location(location) if location else otherwise
