@@ -12,6 +12,7 @@ from ..observer.events import (
     BatchTaken,
     Event,
     GradientsApplied,
+    ModelCalled,
     ObserverFailed,
     Outcome,
     Saved,
@@ -118,6 +119,12 @@ class Recording:
         """Returns over how many processes the replicas are distributed: each takes its own part of a batch."""
         parts = max((len(batch.sizes) for batch in self.of(BatchTaken)), default=0)
         return max(1, self.replicas // parts) if parts else 1
+
+    @cached_property
+    def examples(self) -> int:
+        """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if neither was seen."""
+        taken = [self.processes * sum(batch.sizes) for batch in self.of(BatchTaken)]
+        return max(taken or [call.examples * call.replicas for call in self.of(ModelCalled)], default=0)
 
     # Files
 

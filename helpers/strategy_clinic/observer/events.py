@@ -121,6 +121,9 @@ class OptimizerState:
     steps: int
     variables: tuple[int, ...]  # its own: iterations, learning rate and slots
     learning_rate: str  # as its configuration shows it: a number or a schedule
+    clipnorm: float | None = None  # as its configuration shows these three
+    global_clipnorm: float | None = None
+    clipvalue: float | None = None
 
 
 @dataclass(frozen=True)

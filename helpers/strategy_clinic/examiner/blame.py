@@ -1,0 +1,301 @@
+"""Finds the line to blame in the program's own source: where a value comes from, and who decided about it. Runs nothing.
+
+Functions take a stack, the innermost frame first, and return one that begins with the frame to blame.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from ..observer.events import Frame, Stack
+
+Node = TypeVar("Node", bound=ast.stmt)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Assignment = ast.Assign | ast.AugAssign
+
+
+# Syntax
+
+
+def code_at(path: str, line: int) -> str:
+    """Returns a line of a file without its indentation; nothing if there is none."""
+    try:
+        lines = Path(path).read_text(errors="replace").splitlines()
+    except OSError:
+        return ""
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def nodes_of_file(path: str) -> tuple[ast.AST, ...]:
+    """Returns all nodes of a Python file; none of a file that cannot be read."""
+    try:
+        return parsed(path, Path(path).stat().st_mtime)
+    except OSError:
+        return ()
+
+
+@functools.lru_cache(maxsize=64)
+def parsed(path: str, _changed: float) -> tuple[ast.AST, ...]:
+    try:
+        return tuple(ast.walk(ast.parse(Path(path).read_text())))
+    except (SyntaxError, ValueError):
+        return ()
+
+
+def nodes_under(node: ast.AST | None) -> Iterator[ast.AST]:
+    return ast.walk(node) if node is not None else iter(())
+
+
+def innermost(frame: Frame, kind: type[Node]) -> Node | None:
+    """Returns the smallest node of a kind that the frame's line belongs to."""
+    nodes = [node for node in nodes_of_file(frame.path) if isinstance(node, kind)]
+    return min((n for n in nodes if spans(n, frame.line)), key=height, default=None)
+
+
+def spans(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def height(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno
+
+
+def statement_at(frame: Frame) -> ast.stmt | None:
+    return innermost(frame, ast.stmt)
+
+
+def functions_around(frame: Frame) -> list[Function]:
+    """Returns the functions that the line belongs to, the innermost last."""
+    nodes = [node for node in nodes_of_file(frame.path) if isinstance(node, Function)]
+    return sorted((n for n in nodes if spans(n, frame.line)), key=height, reverse=True)
+
+
+def function_at(frame: Frame) -> Function | None:
+    return next(reversed(functions_around(frame)), None)
+
+
+def nodes_in_scope(frame: Frame) -> list[ast.AST]:
+    """Returns the nodes of the function that the frame is in, or of the whole file."""
+    function = function_at(frame)
+    return list(ast.walk(function)) if function else list(nodes_of_file(frame.path))
+
+
+def parameters(function: Function | None) -> list[str]:
+    if function is None:
+        return []
+    given = function.args
+    return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+
+
+def names_in(node: ast.AST | None) -> list[str]:
+    return [each.id for each in nodes_under(node) if isinstance(each, ast.Name)]
+
+
+def calls_in(node: ast.AST | None) -> list[ast.Call]:
+    return [each for each in nodes_under(node) if isinstance(each, ast.Call)]
+
+
+def called_name(call: ast.Call) -> str:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return str(name)
+
+
+def called_at(frame: Frame) -> list[str]:
+    """Returns the names of the functions that a line calls."""
+    return [called_name(call) for call in calls_in(statement_at(frame))]
+
+
+def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -> str:
+    """Returns the name that a line gives, or calls and gives, at this position to a call of one of these functions."""
+    for call in calls_in(statement_at(frame)):
+        if called_name(call) in functions and len(call.args) > position:
+            argument = call.args[position]
+            argument = argument.func if isinstance(argument, ast.Call) else argument
+            return argument.id if isinstance(argument, ast.Name) else ""
+    return ""
+
+
+def targets_of(assignment: Assignment) -> set[str]:
+    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+    return {name for target in targets for name in names_in(target)}
+
+
+def assignments_before(frame: Frame) -> list[Assignment]:
+    """Returns the assignments above a line in its function, the last one first."""
+    nodes = [node for node in nodes_in_scope(frame) if isinstance(node, Assignment)]
+    above = [node for node in nodes if node.lineno < frame.line]
+    return sorted(above, key=lambda node: node.lineno, reverse=True)
+
+
+def last_assignment(frame: Frame, name: str) -> Frame | None:
+    """Returns the last line above a frame, in its function, that assigns to a name."""
+    found = [node for node in assignments_before(frame) if name in targets_of(node)]
+    return frame._replace(line=found[0].lineno) if found else None
+
+
+def assigned_value(frame: Frame | None) -> ast.expr | None:
+    """Returns the value that a line assigns."""
+    statement = statement_at(frame) if frame else None
+    return statement.value if isinstance(statement, Assignment) else None
+
+
+def same_statement(one: Frame, other: Frame) -> bool:
+    """Tells whether two lines are one, or are the same code in one function."""
+    if one == other:
+        return True
+    first, second = statement_at(one), statement_at(other)
+    alike = first and second and ast.dump(first) == ast.dump(second)
+    return bool(alike) and (one.path, one.function) == (other.path, other.function)
+
+
+# Who decided
+
+
+def from_maker(stack: Stack, made_at: Stack) -> Stack:
+    """Returns the frames from the function on in which an object was put together: its use is decided there."""
+    makers = {(frame.path, frame.function) for frame in made_at}
+    for i, frame in enumerate(stack):
+        if (frame.path, frame.function) in makers:
+            return stack[i:]
+    return stack
+
+
+def from_argument(stack: Stack, functions: Collection[str]) -> Stack:
+    """Returns the line that gave the first argument of these functions its value: an assignment, or what a caller passed."""
+    if not stack:
+        return ()
+    name = argument_name(stack[0], functions)
+    assigned = last_assignment(stack[0], name) if name else None
+    if assigned:
+        return (assigned, *stack)
+    passed = name in parameters(function_at(stack[0])) and len(stack) > 1
+    return stack[1:] if passed else stack
+
+
+def from_caller(stack: Stack) -> Stack:
+    """Returns the frames from the one on that decides: a function that only passes on its arguments decides nothing."""
+    while len(stack) > 1:
+        statement = statement_at(stack[0])
+        passed = set(parameters(function_at(stack[0]))) & set(names_in(statement))
+        if not passed or (stack[1].function == "<module>" and has_literals(statement)):
+            break
+        stack = stack[1:]
+    return stack
+
+
+def has_literals(statement: ast.stmt | None) -> bool:
+    """Tells whether a value is written into a call here."""
+    arguments = [argument for call in calls_in(statement) for argument in call.args]
+    return any(isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments)
+
+
+def from_factory(stack: Stack) -> Stack:
+    """Returns the frames from the caller on of functions that consist of this line only."""
+    while len(stack) > 1 and is_factory(function_at(stack[0])):
+        stack = stack[1:]
+    return stack
+
+
+def is_factory(function: Function | None) -> bool:
+    if function is None:
+        return False
+    body = function.body[1:] if ast.get_docstring(function) else function.body
+    return len(body) == 1 and isinstance(body[0], ast.Return)
+
+
+def from_return(stack: Stack) -> Stack:
+    """Returns the last `return` of the step that is given to `run`, in whichever frame that function is defined."""
+    name = next(filter(None, map(step_given_at, stack)), "")
+    for i, frame in enumerate(stack):
+        ends = [node for node in nodes_of_function(frame, name) if isinstance(node, ast.Return)]
+        if ends:
+            return (Frame(frame.path, ends[-1].lineno, name), *stack[i:])
+        function = function_at(frame)
+        if function and name in parameters(function) and i + 1 < len(stack):
+            position = parameters(function).index(name)
+            name = argument_name(stack[i + 1], (function.name,), position) or name
+    return stack
+
+
+def step_given_at(frame: Frame) -> str:
+    """Returns the name of the step that a line, or else its function, gives to `run`."""
+    names = [
+        call.args[0].id
+        for call in calls_in(function_at(frame))
+        if called_name(call) == "run" and call.args and isinstance(call.args[0], ast.Name)
+    ]
+    return argument_name(frame, ("run",)) or next(iter(names), "")
+
+
+def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
+    """Returns the nodes of functions of this name that are defined in the function of a frame."""
+    nodes = nodes_in_scope(frame) if name else []
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
+    return [node for function in functions for node in ast.walk(function)]
+
+
+# Who chose a function or a number that was passed on
+
+
+def from_choice(stack: Stack) -> Stack:
+    """Returns the line that chose what callers passed on to here, under whatever names."""
+    names = names_in(statement_at(stack[0])) if stack else []
+    for name in [*names, *(source for each in names for source in sources(stack[0], each))]:
+        chosen = choice_of(stack, name)
+        if chosen:
+            return (chosen, *stack)
+    return stack
+
+
+def sources(frame: Frame, name: str) -> list[str]:
+    """Returns the names in what was last assigned to a name."""
+    return names_in(assigned_value(last_assignment(frame, name)))
+
+
+def choice_of(stack: Stack, name: str) -> Frame | None:
+    """Follows a parameter from caller to caller, to where a plain name or number was assigned to it."""
+    stack, name = passed_from(stack, name)
+    while stack:
+        assigned = last_assignment(stack[0], name)
+        if assigned:
+            return assigned if is_plain(assigned_value(assigned)) else None
+        stack, name = passed_from(stack, name)
+    return None
+
+
+def is_plain(value: ast.expr | None) -> bool:
+    """Tells whether this is a name or a number; a switch such as `training=True` is no choice of a function or a number."""
+    number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return number or isinstance(value, ast.Name | ast.Attribute)
+
+
+def passed_from(stack: Stack, name: str) -> tuple[Stack, str]:
+    """Returns the frames from which a parameter was passed, and the name that it has there."""
+    for i, frame in enumerate(stack[:-1]):
+        function = function_at(frame)
+        inside = function and spans(function, stack[0].line) and frame.path == stack[0].path
+        if function and inside and name in parameters(function):
+            position = parameters(function).index(name)
+            return stack[i + 1 :], argument_name(stack[i + 1], (function.name,), position)
+    return passed_to_maker(stack, name)
+
+
+def passed_to_maker(stack: Stack, name: str) -> tuple[Stack, str]:
+    """Returns the same for a function that was made in another, which has returned and is in no frame."""
+    makers = [each for each in functions_around(stack[0]) if name in parameters(each)]
+    for maker in makers[-1:]:
+        position = parameters(maker).index(name)
+        for i, frame in enumerate(stack):
+            passed = [
+                call.args[position]
+                for call in calls_in(function_at(frame))
+                if called_name(call) == maker.name and len(call.args) > position
+            ]
+            names = [each.id for each in passed if isinstance(each, ast.Name)]
+            if names:
+                return stack[i:], names[0]
+    return (), ""
