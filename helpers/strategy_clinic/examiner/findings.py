@@ -140,4 +140,5 @@ class Examination:
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what could not be compared, and why
     failure: str = ""  # of a program that fails in a way that is none of the modes
+    failed_at: Location = Location()
     stopped: bool = False  # by Ctrl-C, so that some runs are missing
