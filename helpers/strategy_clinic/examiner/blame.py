@@ -16,6 +16,8 @@ from ..observer.events import Frame, Stack
 Node = TypeVar("Node", bound=ast.stmt)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AugAssign
+# Functions whose first argument is the path of a file.
+FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 
 
 # Syntax
@@ -190,7 +192,9 @@ def from_caller(stack: Stack) -> Stack:
 def has_literals(statement: ast.stmt | None) -> bool:
     """Tells whether a value is written into a call here."""
     arguments = [argument for call in calls_in(statement) for argument in call.args]
-    return any(isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments)
+    return any(
+        isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments
+    )
 
 
 def from_factory(stack: Stack) -> Stack:

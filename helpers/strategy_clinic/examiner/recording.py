@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import TypeVar
 from ..observer.events import (
     BatchTaken,
     Event,
+    GradientComputed,
     GradientsApplied,
     ModelCalled,
     ObserverFailed,
     Outcome,
+    Owner,
     Saved,
     SaveKind,
     Stack,
@@ -66,6 +68,9 @@ class Recording:
         end = self._position(until) if until is not None else len(self.events)
         return [event for event in self.events[start:end] if isinstance(event, kind)]
 
+    def is_before(self, event: Event, other: Event) -> bool:
+        return self._position(event) < self._position(other)
+
     def _position(self, event: Event) -> int:
         return next(i for i, other in enumerate(self.events) if other is event)
 
@@ -80,6 +85,15 @@ class Recording:
 
     def variable(self, number: int) -> VariableMade | None:
         return self.variables.get(number)
+
+    def maker_of(self, number: int) -> Owner | None:
+        made = self.variable(number)
+        return made.maker if made else None
+
+    def first_made_by(self, maker: Owner) -> Stack:
+        """Returns where the first variable of a maker was made, if a line of the program is known."""
+        stacks = [made.location for made in self.of(VariableMade) if made.maker is maker]
+        return next(filter(None, stacks), ())
 
     def name_of(self, number: int) -> str:
         made = self.variable(number)
@@ -108,6 +122,11 @@ class Recording:
         updates = self.of(GradientsApplied)
         return frozenset(number for update in updates for number in update.optimizer.trains)
 
+    @property
+    def last_incomplete_gradient(self) -> Stack:
+        """Returns where a gradient was last computed of which a part is None."""
+        return next((each.location for each in self.of(GradientComputed)[::-1] if each.missing), ())
+
     # Replicas
 
     @cached_property
@@ -124,7 +143,9 @@ class Recording:
     def examples(self) -> int:
         """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if neither was seen."""
         taken = [self.processes * sum(batch.sizes) for batch in self.of(BatchTaken)]
-        return max(taken or [call.examples * call.replicas for call in self.of(ModelCalled)], default=0)
+        return max(
+            taken or [call.examples * call.replicas for call in self.of(ModelCalled)], default=0
+        )
 
     # Files
 
@@ -133,11 +154,13 @@ class Recording:
         saves = [*self.saves_before_start, *self.of(Saved, until=until)]
         return [save for save in saves if save.path == path]
 
-    @property
+    @cached_property
     def saves_before_start(self) -> list[Saved]:
-        """Returns what the run before this one saved; the numbers of variables in it are those of that run."""
-        return self.before.of(Saved) if self.before else []
+        """Returns what the stopped run saved, without the numbers of its variables: they were other objects."""
+        saves = self.before.of(Saved) if self.before else []
+        return [replace(save, variables=(), omitted=()) for save in saves]
 
+    @property
     def checkpoints(self) -> list[Saved]:
         return [save for save in self.of(Saved) if save.kind is SaveKind.CHECKPOINT]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..base.files import PACKAGE
 from ..observer.events import ExceptionRaised, Stack
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # A rule yields findings, and follow-ups: for each of these the engine sends its recording, or None if it was not run.
 Steps = Generator[Finding | FollowUp, Recording | None, None]
 Findings = Steps | Iterator[Finding]
+Result = TypeVar("Result")
+Answers = Generator[
+    FollowUp, Recording | None, Result
+]  # asks for follow-ups, and returns what they show
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def rule_of_runs(mode: str) -> Callable[[Callable[[Runs], Findings]], Rule]:
     return made
 
 
-def blame(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
+def blames(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
     """Makes a Blame of a function from the frames of an exception, innermost first, to those to blame."""
     return lambda choose: Blame(mode, choose)
 
@@ -131,6 +135,18 @@ def observed(
     words = message if isinstance(message, Text) else Text(message)
     proved = Text(f"observed on {recording.devices} devices: ", *proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, words, proved, (recording.devices,))
+
+
+def compared(
+    mode: str,
+    devices: tuple[int, int],
+    location: Stack,
+    message: str,
+    proof: str = "",
+) -> Finding:
+    """Returns a finding that runs on two numbers of devices show side by side."""
+    proved = Text(proof or "compared {} and {} devices".format(*devices))
+    return Finding(mode, Location(location), Evidence.COMPARED, Text(message), proved, devices)
 
 
 def line_of(location: Stack, otherwise: str) -> str | Location:

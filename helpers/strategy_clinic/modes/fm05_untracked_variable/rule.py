@@ -1,0 +1,146 @@
+"""Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
+
+from ...examiner.blame import same_statement
+from ...examiner.divergence import Divergence, effect_of
+from ...examiner.findings import BeginWith, FollowUp, GiveValue, Location, ResetVariable, Text
+from ...examiner.recording import Recording
+from ...examiner.rule import Answers, Steps, line_of, observed, rule
+from ...observer.events import (
+    GradientsApplied,
+    Loaded,
+    ModelAnswered,
+    OmittedVariable,
+    Owner,
+    Saved,
+    SaveKind,
+    VariableMade,
+    VariableRead,
+    VariableWritten,
+)
+
+MOST_TRIED = 3  # variables of a recording, with which it is run again
+
+
+@rule("fm05")
+def untracked_variable(recording: Recording) -> Steps:
+    tried = 0
+    for omitted, save in omitted_from_all(recording):
+        reason = (
+            Text("it is trained together with what is")
+            if is_part_of_saved_training(recording, omitted)
+            else None
+        )
+        if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
+            tried += 1
+            reason = yield from reason_from_follow_ups(recording, omitted.number)
+        if reason:
+            yield observed(
+                "fm05",
+                recording,
+                recording.location_of(omitted.number),
+                Text(f"{recording.name_of(omitted.number)} is in no checkpoint, and ", *reason),
+                line_of(save.location, "a callback"),
+                f" saved {len(save.variables)} variables without it",
+            )
+
+
+def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]]:
+    """Returns the variables that were changed before a save and that no checkpoint holds, each with its last save."""
+    files = [save for save in recording.of(Saved) if save.kind is not SaveKind.MODEL]
+    held = {number for save in files for number in save.variables}
+    omitted = {each.number: (each, save) for save in recording.checkpoints for each in save.omitted}
+    return [
+        omitted[number] for number in sorted(omitted.keys() - held) if recording.location_of(number)
+    ]
+
+
+def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:
+    """Tells whether one optimizer trains it together with variables that are saved."""
+    held = {number for save in recording.of(Saved) for number in save.variables}
+    together = [set(update.optimizer.trains) for update in recording.of(GradientsApplied)]
+    return omitted.trained and any(
+        omitted.number in trained and trained & held for trained in together
+    )
+
+
+def may_be_missed(recording: Recording, omitted: OmittedVariable) -> bool:
+    """Tells whether only another run can show that a restart misses it."""
+    if recording.before:
+        return value_at_stop(recording, omitted.number) is not None
+    made = recording.variable(omitted.number)
+    is_state = made is not None and made.maker is Owner.USER and "float" in made.dtype
+    return is_state and omitted.read and omitted.changed
+
+
+def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | None]:
+    """Returns what shows that the program goes on otherwise without the variable, None if nothing does."""
+    name = recording.name_of(number)
+    if recording.before:
+        value = value_at_stop(recording, number) or 0.0
+        again = FollowUp(
+            recording, BeginWith(number, value), f"again with {name} as it was, {value:g}"
+        )
+        effect = yield from effect_of(again, on_answers=False)
+        return reason("started again with the value that it had", effect)
+    reset = FollowUp(
+        recording, ResetVariable(number), f"with {name} as it was at first, from the first save on"
+    )
+    effect = yield from effect_of(reset)
+    successor = made_again(recording, number)
+    if effect or successor is None:
+        return reason("with its first value from there on", effect)
+    give = FollowUp(
+        recording,
+        GiveValue(number, successor),
+        f"with {name} after loading as it was when it was not saved",
+    )
+    effect = yield from effect_of(give)
+    return reason("where what takes its place after loading gets its value", effect)
+
+
+def reason(when: str, effect: Divergence | ModelAnswered | None) -> Text | None:
+    if isinstance(effect, ModelAnswered):
+        place = (" at ", Location(effect.location)) if effect.location else ()
+        return Text(f"{when}, the model says something else", *place)
+    return Text(f"{when}, the training goes elsewhere") if effect else None
+
+
+def value_at_stop(recording: Recording, number: int) -> float | None:
+    """Returns the value that a number had when the program was stopped, if the program makes it again at the same place."""
+    stopped = recording.before
+    save = stopped.last(Saved) if stopped else None
+    if stopped is None or save is None:
+        return None
+    made = stopped.variable(number)
+    is_same = made and made.location == recording.location_of(number)
+    if made is None or made.maker is not Owner.USER or not is_same:
+        return None
+    omitted = [each for each in save.omitted if each.number == number]
+    return next((each.scalar for each in omitted if each.read and each.changed), None)
+
+
+def made_again(recording: Recording, number: int) -> int | None:
+    """Returns the variable that takes the place of another after loading: the same code made it, and it is read first."""
+    old, loads = recording.variable(number), recording.of(Loaded)
+    if old is None or not loads:
+        return None
+    filled = {each for load in loads for each in load.variables}
+    for made in recording.of(VariableMade, after=loads[0]):
+        is_whole = made.number not in recording.copies | filled
+        if is_whole and is_like(made, old) and is_read_first(recording, made.number, loads[0]):
+            return made.number
+    return None
+
+
+def is_like(made: VariableMade, old: VariableMade) -> bool:
+    alike = (made.shape, made.dtype, made.maker) == (old.shape, old.dtype, old.maker)
+    located = made.location and old.location
+    return bool(alike and located and same_statement(made.location[0], old.location[0]))
+
+
+def is_read_first(recording: Recording, number: int, load: Loaded) -> bool:
+    reads = [event for event in recording.of(VariableRead, after=load) if event.number == number]
+    writes = [
+        event for event in recording.of(VariableWritten, after=load) if event.number == number
+    ]
+    return bool(reads) and not any(recording.is_before(write, reads[0]) for write in writes)

@@ -1,0 +1,42 @@
+"""Checks fm19: a mean over replicas that had different numbers of examples."""
+
+from ...examiner.findings import FollowUp, ShowMeans
+from ...examiner.recording import Recording
+from ...examiner.rule import Steps, observed, rule
+from ...observer.events import BatchTaken, Frame, MeanReduced
+
+SAME = 1e-6  # relative
+
+
+@rule("fm19")
+def mean_of_means(recording: Recording) -> Steps:
+    means = recording.of(MeanReduced)
+    if is_hidden_in_graph(recording, means):
+        shown = yield FollowUp(
+            recording, ShowMeans(), "with the numbers told that are reduced in graphs"
+        )
+        means += shown.of(MeanReduced) if shown else []
+    reported: set[Frame] = set()
+    for mean in means:
+        if mean.values and mean.location and mean.location[0] not in reported:
+            plain = sum(mean.values) / len(mean.values)
+            right = mean_of_examples(mean)
+            if not abs(plain - right) <= SAME * (
+                1 + abs(right)
+            ):  # `not`, since NaN is no number that is near
+                reported.add(mean.location[0])
+                sizes = " and ".join(map(str, mean.sizes))
+                message = f"a mean of means: the replicas had {sizes} examples, and count the same"
+                proof = f"it is {plain:.6g}, and {right:.6g} if every example counts the same"
+                yield observed("fm19", recording, mean.location, message, proof)
+
+
+def is_hidden_in_graph(recording: Recording, means: list[MeanReduced]) -> bool:
+    """Tells whether a mean was computed where its numbers cannot be seen, and batches were divided unevenly."""
+    uneven = any(len(set(batch.sizes)) > 1 for batch in recording.of(BatchTaken))
+    return uneven and any(not mean.values for mean in means)
+
+
+def mean_of_examples(mean: MeanReduced) -> float:
+    total = sum(size * value for size, value in zip(mean.sizes, mean.values) if size)
+    return total / max(1, sum(mean.sizes))

@@ -1,0 +1,30 @@
+"""Checks fm23: a variable that no strategy distributes, and that each of its replicas writes to."""
+
+from collections.abc import Iterator
+
+from ...examiner.blame import from_factory
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import line_of, observed, rule
+from ...observer.events import Owner, VariableWritten
+
+
+@rule("fm23")
+def written_by_replicas(recording: Recording) -> Iterator[Finding]:
+    reported = set()
+    for write in recording.of(VariableWritten):
+        made = recording.variable(write.number)
+        by_replicas = write.writer is Owner.USER and write.replicas > 1
+        if not by_replicas or made is None or not made.location or write.number in reported:
+            continue
+        own = made.maker in (Owner.USER, Owner.LAYER)
+        if own and not made.copies and not recording.is_distributed(made.number):
+            reported.add(write.number)
+            yield observed(
+                "fm23",
+                recording,
+                from_factory(made.location),
+                f"{made.name} was made outside the scope, and every replica writes to it",
+                f"{write.replicas} replicas wrote to it at ",
+                line_of(write.location, "a step"),
+            )

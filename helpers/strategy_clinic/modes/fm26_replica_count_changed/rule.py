@@ -1,0 +1,40 @@
+"""Checks fm26: trained on with more examples in each step than before it was saved, since there are more replicas."""
+
+from collections.abc import Iterator
+
+from ...examiner.blame import from_choice
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import observed, rule
+from ...observer.events import GradientsApplied, Loaded, ModelCalled, Saved
+
+
+@rule("fm26")
+def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
+    for then, now in calls_before_and_after(recording):
+        grows = now.examples == then.examples and now.replicas > then.replicas
+        if grows and now.location and is_trained_after(recording, now):
+            larger, smaller = (call.examples * call.replicas for call in (now, then))
+            yield observed(
+                "fm26",
+                recording,
+                from_choice(now.location),
+                f"a step takes in {larger} examples on {now.replicas} replicas, and {smaller} before it was saved",
+                f"each replica gets {now.examples}, as before",
+            )
+            return
+
+
+def calls_before_and_after(recording: Recording) -> Iterator[tuple[ModelCalled, ModelCalled]]:
+    """Returns pairs: the last call of what was saved, before a save, and a call of any model after that file was loaded."""
+    for save in recording.of(Saved):
+        calls = recording.of(ModelCalled, until=save)
+        before = [call for call in calls if set(call.variables) & set(save.variables)]
+        loads = [load for load in recording.of(Loaded, after=save) if load.path == save.path]
+        if before and loads:
+            yield from ((before[-1], after) for after in recording.of(ModelCalled, after=loads[0]))
+
+
+def is_trained_after(recording: Recording, call: ModelCalled) -> bool:
+    updates = recording.of(GradientsApplied, after=call)
+    return any(set(update.optimizer.trains) & set(call.variables) for update in updates)

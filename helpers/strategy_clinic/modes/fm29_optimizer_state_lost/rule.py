@@ -1,0 +1,55 @@
+"""Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
+
+from collections.abc import Iterator
+
+from ...examiner.blame import from_caller, from_maker
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import observed, rule
+from ...observer.events import (
+    CheckpointRestored,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    OptimizerState,
+    Stack,
+)
+
+COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
+
+
+@rule("fm29")
+def optimizer_lost(recording: Recording) -> Iterator[Finding]:
+    reported: set[Frame] = set()
+    for update in recording.of(GradientsApplied):
+        new = update.optimizer
+        loads = [] if new.steps else recording.of(Loaded, until=update)
+        loads = [load for load in loads if set(new.trains) & set(load.variables)]
+        for load in loads[-1:]:
+            saves = recording.saves(load.path, until=update)
+            old = [
+                each
+                for save in saves
+                for each in save.optimizers
+                if each.steps and is_like(each, new)
+            ]
+            blamed = saved_at(recording, load) or from_maker(load.location, update.location)
+            if old and load.location and blamed[0] not in reported:
+                reported.add(blamed[0])
+                message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
+                proof = f"the next update is step 0 of a new {old[-1].kind}"
+                yield observed("fm29", recording, blamed, message, proof)
+
+
+def is_like(old: OptimizerState, new: OptimizerState) -> bool:
+    remembers = len(old.variables) > COUNT_AND_RATE
+    return remembers and (old.kind, old.learning_rate) == (new.kind, new.learning_rate)
+
+
+def saved_at(recording: Recording, load: Loaded) -> Stack:
+    """Returns where it was said what a checkpoint holds, if it was saved before a restart, which has loaded all there was."""
+    if any(save.path == load.path for save in recording.saves_before_start):
+        for restored in reversed(recording.of(CheckpointRestored)):
+            if restored.path == load.path:
+                return from_caller(restored.made_at)
+    return ()

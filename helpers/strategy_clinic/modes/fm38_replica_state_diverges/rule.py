@@ -1,0 +1,102 @@
+"""Checks fm38: a variable that is one for whoever reads it has another value on each replica, or in each process."""
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from ...examiner.blame import from_choice
+from ...examiner.divergence import SAME, by_key, distance
+from ...examiner.findings import Evidence, Finding, Location, Text
+from ...examiner.recording import Recording
+from ...examiner.rule import Runs, observed, reclassify, rule, rule_of_runs
+from ...observer.events import (
+    DivergedCopies,
+    Ended,
+    ExceptionRaised,
+    Owner,
+    Stack,
+    StepEnded,
+    VariableMade,
+)
+
+SAME_COPIES = 1e-5  # relative
+RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
+
+
+@rule("fm38")
+def replicas_differ(recording: Recording) -> Iterator[Finding]:
+    when, diverged = last_difference(recording)
+    for first in diverged[:1]:
+        made = recording.variable(first.number)
+        others = f", and so do {len(diverged) - 1} others" if len(diverged) > 1 else ""
+        if made and made.location:
+            message = f"{made.name} has another value on each of {made.copies} replicas{others}"
+            proof = f"the copies are {first.distance:.2g} of their size apart {when}"
+            location = from_choice(first.layer_location or made.location)
+            yield observed("fm38", recording, location, message, proof)
+
+
+def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
+    """Returns when copies differed last, at the end or after a step: what is loaded then makes them equal again."""
+    looks = [
+        (f"after step {step.number}", step.diverged_copies) for step in recording.of(StepEnded)
+    ]
+    ended = recording.last(Ended)
+    if ended and recording.finished:
+        looks.append(("at the end", ended.diverged_copies))
+    for when, copies in reversed(looks):
+        diverged = [
+            each
+            for each in copies
+            if each.distance > SAME_COPIES
+            # what optimizers keep for themselves is theirs
+            and recording.maker_of(each.number) in (Owner.USER, Owner.LAYER)
+        ]
+        if diverged:
+            return when, diverged
+    return "", []
+
+
+@rule_of_runs("fm38")
+def processes_differ(runs: Runs) -> Iterator[Finding]:
+    workers = [
+        each for each in runs.recordings if each.task.startswith("worker ") and each.finished
+    ]
+    for one, other in itertools.pairwise(workers):
+        for made, apart in differences(one, other):
+            if is_one_for_all(made) and apart > SAME:
+                yield Finding(
+                    "fm38",
+                    Location(from_choice(made.location)),
+                    Evidence.COMPARED,
+                    Text(f"{made.name} has another value in each of {len(workers)} processes"),
+                    Text(
+                        f"compared {one.task} and {other.task}: {apart:.2g} of its size apart at the end"
+                    ),
+                    (one.devices,),
+                )
+                return
+
+
+def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade, float]]:
+    """Returns how far the variables of two processes are apart at the end."""
+    ended, other_ended = one.last(Ended), other.last(Ended)
+    values = by_key(one, ended.values) if ended else {}
+    other_values = by_key(other, other_ended.values) if other_ended else {}
+    for key, (number, sample) in values.items():
+        made = one.variable(number)
+        if made and key in other_values:
+            yield made, distance(sample, other_values[key][1])
+
+
+def is_one_for_all(made: VariableMade) -> bool:
+    kept = made.copies and made.synchronization != "ON_READ"
+    return bool(kept and made.location and "float" in made.dtype)
+
+
+@reclassify("fm38")
+def unless_by_optimizer(mode: str, raised: ExceptionRaised, stack: Stack) -> str | None:
+    """An optimizer of Keras writes there to what it keeps for itself: the program has not chosen that."""
+    files = [path for path in RAISED_IN.findall(raised.traceback) if "/tensorflow/" not in path]
+    by_optimizer = bool(files) and "keras" in files[-1] and "/optimizers/" in files[-1]
+    return None if by_optimizer else mode

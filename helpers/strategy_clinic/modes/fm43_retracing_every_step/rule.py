@@ -1,0 +1,26 @@
+"""Checks fm43: every call of a traced function has traced it again, since each was given something new."""
+
+from collections.abc import Iterator
+
+from ...examiner.blame import argument_name, called_at, last_assignment
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import observed, rule
+from ...observer.events import FunctionRetraced, Stack
+
+
+@rule("fm43")
+def traced_again(recording: Recording) -> Iterator[Finding]:
+    for retraced in recording.of(FunctionRetraced):
+        if retraced.location:
+            message = f"each call traces the step again: it gets {retraced.cause.value} that is new each time"
+            proof = f"{retraced.calls} calls, {retraced.calls} traces"
+            yield observed("fm43", recording, from_new_argument(retraced), message, proof)
+
+
+def from_new_argument(retraced: FunctionRetraced) -> Stack:
+    """Returns the line in which the argument got its value, or else the call."""
+    call = retraced.location[0]
+    name = argument_name(call, called_at(call), retraced.argument)
+    assigned = last_assignment(call, name) if name else None
+    return (assigned, *retraced.location) if assigned else retraced.location

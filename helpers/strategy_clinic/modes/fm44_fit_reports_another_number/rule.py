@@ -1,0 +1,70 @@
+"""Checks fm44: the same examples have the same loss on other devices, and a metric that the program chose has another value."""
+
+import ast
+from collections.abc import Iterator
+
+from ...examiner.blame import argument_name, calls_in, function_at, parameters, statement_at
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import Runs, compared, rule_of_runs
+from ...observer.events import Frame, MetricsReported, Stack
+
+SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
+
+
+@rule_of_runs("fm44")
+def reported_differently(runs: Runs) -> Iterator[Finding]:
+    by_count = {
+        recording.replicas: recording for recording in runs.recordings if recording.finished
+    }
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    for one, other in reports(by_count[few], by_count[many]) if few < many else ():
+        values, others = (
+            {each.name: each.value for each in report.metrics} for report in (one, other)
+        )
+        differing = [name for name in values if differs(values, others, name)]
+        if differing and other.compiled_at and agrees(values, others, "loss"):
+            name = differing[0]
+            message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
+            yield compared("fm44", (few, many), from_metrics(other.compiled_at), message)
+            return
+
+
+def reports(one: Recording, other: Recording) -> list[tuple[MetricsReported, MetricsReported]]:
+    """Returns what both runs report, in order, where it comes from the same lines."""
+    pairs = zip(one.of(MetricsReported), other.of(MetricsReported))
+    return [(mine, theirs) for mine, theirs in pairs if mine.location == theirs.location]
+
+
+def agrees(
+    values: dict[str, float], others: dict[str, float], name: str, tolerance: float = SAME_LOSS
+) -> bool:
+    both = name in values and name in others
+    return both and abs(values[name] - others[name]) <= tolerance * (1e-6 + abs(values[name]))
+
+
+def differs(values: dict[str, float], others: dict[str, float], name: str) -> bool:
+    is_metric = name in others and not name.endswith("loss")
+    return is_metric and not agrees(values, others, name, OTHER_METRIC)
+
+
+def from_metrics(stack: Stack) -> Stack:
+    """Returns the line that names the metrics of a `compile`, maybe in a caller that passes them."""
+    name = metrics_given(stack[0])
+    while name and len(stack) > 1:
+        function = function_at(stack[0])
+        if function is None or name not in parameters(function):
+            break
+        position = parameters(function).index(name)
+        stack = stack[1:]
+        name = argument_name(stack[0], (function.name,), position)
+    return stack
+
+
+def metrics_given(frame: Frame) -> str:
+    """Returns the name that a call in this line gets as `metrics`."""
+    words = [word for call in calls_in(statement_at(frame)) for word in call.keywords]
+    names = [
+        word.value for word in words if word.arg == "metrics" and isinstance(word.value, ast.Name)
+    ]
+    return names[0].id if names else ""
