@@ -1,0 +1,27 @@
+"""The line that the examiner blames for fm03."""
+
+from recorded import LINE, modes, run, stack, strategy, variable
+from strategy_clinic.observer.events import ExceptionRaised, Outcome
+
+TEXT = 'ValueError: Need to be inside "with strategy.scope()" for <MirroredStrategy object at 0x7f>'
+TRAIN = "/program/train.py"
+
+
+def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it():
+    module = stack(TRAIN, 30, function="<module>")
+    made = (*stack(TRAIN, 3, function="make"), *stack(TRAIN, 12), *module)
+    raised = ExceptionRaised((*stack(TRAIN, 14), *module), "ValueError", TEXT, ())
+    events = [
+        strategy(location=stack(TRAIN, 2, function="<module>")),
+        variable(1, location=made),
+        raised,
+    ]
+    assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm03", 12)]
+
+
+def test_a_model_whose_variables_are_distributed_is_not_blamed():
+    copies = variable(1, copies=2, parts=(2, 3)), variable(2), variable(3)
+    raised = ExceptionRaised(stack(TRAIN, 14), "ValueError", TEXT, ())
+    assert modes(run(strategy(location=LINE), *copies, raised, outcome=Outcome.RAISED)) == [
+        ("fm03", 14)
+    ]

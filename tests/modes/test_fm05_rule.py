@@ -1,0 +1,230 @@
+"""The examiner's rule for fm05: variables that no checkpoint holds and a restart misses."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import (
+    LINE,
+    MINE,
+    OTHER,
+    answering,
+    ended,
+    loaded,
+    modes,
+    omitted,
+    run,
+    saved,
+    updated,
+    values,
+    variable,
+    written,
+)
+from strategy_clinic.examiner.engine import NOT_REPEATED, diagnose
+from strategy_clinic.examiner.findings import BeginWith, GiveValue, ResetVariable
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    ModelAnswered,
+    Owner,
+    Sample,
+    SaveKind,
+    StepEnded,
+    VariableRead,
+)
+
+TOGETHER = updated(trains=(1, 2), steps=1)
+
+
+def test_a_trained_variable_that_no_checkpoint_holds():
+    assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]))) == [("fm05", 7)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [TOGETHER, saved(left=[omitted(trained=True)]), saved(held=[1, 2])],
+        [TOGETHER, saved(left=[omitted(trained=True)], kind=SaveKind.MODEL)],
+        [saved(left=[omitted(trained=True)])],
+    ],
+    ids=[
+        "in another checkpoint",
+        "a model's file",
+        "trained by itself, as a model that is another matter",
+    ],
+)
+def test_a_variable_that_is_rightly_left_out(events):
+    assert modes(run(MINE, *events)) == []
+
+
+# What only another run can tell
+
+
+def trained(value, *events, **fields):
+    """A run with one step that ends with this value of another variable."""
+    step = StepEnded(1, values({2: [value]}), (), (), ())
+    return run(
+        MINE, variable(2), updated(trains=(2,)), saved(left=[omitted()]), step, *events, **fields
+    )
+
+
+def diagnosed(first, run_again):
+    """What is found, and which changes were asked for."""
+    diagnosis = diagnose(Runs([first]), run_again)
+    return diagnosis, run_again.asked
+
+
+def test_a_variable_that_another_run_has_missed():
+    again = answering(ResetVariable=trained(2.0), same=trained(1.0))
+    diagnosis, asked = diagnosed(trained(1.0), again)
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert "with its first value from there on, the training goes elsewhere" in str(finding.message)
+    assert str(finding.proof) == "observed on 2 devices: line 20 saved 1 variables without it"
+    assert asked == [ResetVariable(1), None]
+
+
+def test_a_variable_that_makes_no_difference():
+    diagnosis, asked = diagnosed(trained(1.0), answering(ResetVariable=trained(1.0)))
+    assert (diagnosis.findings, diagnosis.notes, asked) == ([], [], [ResetVariable(1)])
+
+
+def test_a_program_that_does_not_repeat_itself():
+    again = answering(ResetVariable=trained(2.0), same=trained(3.0))
+    diagnosis, asked = diagnosed(trained(1.0), again)
+    assert (diagnosis.findings, diagnosis.notes) == ([], [NOT_REPEATED])
+    assert asked == [ResetVariable(1), None]
+
+
+def test_without_another_run_nothing_is_said():
+    assert modes(trained(1.0)) == []
+
+
+@pytest.mark.parametrize(
+    "made, left, asked",
+    [
+        (MINE, omitted(), [ResetVariable(1)]),
+        (MINE, omitted(read=False), []),
+        (MINE, omitted(changed=False), []),
+        (replace(MINE, dtype="int64"), omitted(), []),
+        (replace(MINE, maker=Owner.LAYER), omitted(), []),
+    ],
+    ids=["state", "unread", "unchanged", "count", "of a layer"],
+)
+def test_which_variables_are_tried(made, left, asked):
+    first = run(made, saved(left=[left]))
+    again = answering(ResetVariable=first)
+    assert diagnosed(first, again)[1] == asked
+
+
+def test_at_most_three_variables_are_tried():
+    made = [replace(MINE, number=n) for n in range(1, 6)]
+    first = run(*made, saved(held=[9], left=[omitted(number=n) for n in range(1, 6)]))
+    assert diagnosed(first, answering(ResetVariable=first))[1] == [
+        ResetVariable(n) for n in (1, 2, 3)
+    ]
+
+
+# What takes the place of a variable after loading
+
+AGAIN, READ = variable(3, maker=Owner.USER), VariableRead(3)
+LOADING = [MINE, saved(left=[omitted()]), loaded()]
+
+
+def given(*events):
+    """The variables that get the value which was not saved."""
+    first = run(*events)
+    _, asked = diagnosed(first, answering(ResetVariable=first, GiveValue=first))
+    return [change.target for change in asked if isinstance(change, GiveValue)]
+
+
+def test_what_is_made_again_after_loading_gets_the_value():
+    assert given(*LOADING, AGAIN, READ) == [3]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*LOADING, AGAIN, written(number=3, replicas=0), READ],
+        [*LOADING, replace(AGAIN, location=OTHER), READ],
+        [*LOADING, replace(AGAIN, shape=(4,)), READ],
+        [*LOADING, AGAIN],
+        [*LOADING[:2], AGAIN, READ],
+        [*LOADING, AGAIN, loaded(variables=(3,)), READ],
+        [*LOADING, AGAIN, READ, variable(4, maker=Owner.USER, parts=(3,))],
+    ],
+    ids=["written", "elsewhere", "another shape", "unread", "nothing loaded", "loaded", "a copy"],
+)
+def test_what_does_not_take_its_place(events):
+    assert given(*events) == []
+
+
+def answered(value):
+    return ModelAnswered(LINE, Sample(0.0, (value,)))
+
+
+def test_a_difference_that_the_value_makes_to_a_models_answer():
+    first, other = (run(*LOADING, AGAIN, READ, answered(value)) for value in (1.0, 1.5))
+    diagnosis, asked = diagnosed(first, answering(ResetVariable=first, GiveValue=other, same=first))
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert str(finding.message).endswith("gets its value, the model says something else at line 7")
+    assert asked == [ResetVariable(1), GiveValue(1, 3), None]
+
+
+def test_a_difference_that_another_run_does_not_make():
+    first = run(*LOADING, AGAIN, READ, answered(1.0))
+    assert diagnosed(first, answering(ResetVariable=first, GiveValue=first))[0].findings == []
+
+
+# What a second start misses
+
+COUNT = variable(1, maker=Owner.USER, dtype="int64")
+
+
+def stopped(made=COUNT, **changes):
+    return run(made, saved(left=[omitted(**changes)]), role=Role.STOPPED)
+
+
+def second(value, before=None):
+    """A start that ends with this value of the one weight that it trains."""
+    events = [
+        COUNT,
+        variable(2),
+        updated(trains=(2,)),
+        saved(left=[omitted()]),
+        ended({2: [value]}),
+    ]
+    return run(*events, role=Role.RESTARTED, before=before or stopped())
+
+
+def test_a_count_without_which_the_training_is_another():
+    diagnosis, asked = diagnosed(second(1.0), answering(BeginWith=second(2.0), same=second(1.0)))
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert "started again with the value that it had" in str(finding.message)
+    assert asked == [BeginWith(1, 2.0), None]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [answering(BeginWith=second(1.0)), answering(BeginWith=second(2.0), same=second(3.0))],
+    ids=["the same with it", "never the same"],
+)
+def test_a_count_that_makes_no_difference_or_cannot_be_told(again):
+    assert diagnosed(second(1.0), again)[0].findings == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        stopped(read=False),
+        stopped(changed=False),
+        stopped(scalar=None),
+        stopped(replace(COUNT, maker=Owner.LAYER)),
+        stopped(replace(COUNT, location=OTHER)),
+    ],
+    ids=["unread", "unchanged", "not one number", "of a layer", "made elsewhere"],
+)
+def test_nothing_is_asked_of_what_cannot_be_missed(before):
+    diagnosis, asked = diagnosed(second(1.0, before), answering())
+    assert (diagnosis.findings, asked) == ([], [])

@@ -1,0 +1,27 @@
+"""The line that the examiner blames for fm06."""
+
+import pytest
+from recorded import modes, run, stack
+from strategy_clinic.observer.events import ExceptionRaised
+
+TEXT = "ValueError: Weight expects shape (3, 8). Received saved weight with shape (3, 4)"
+PROGRAM = """\
+def main(path):
+    units = 8
+    model = build(9)
+    model.load_weights(path)
+    load(path, units)
+"""
+
+
+@pytest.mark.parametrize(
+    "line, blamed",
+    [(4, 3), (5, 2)],
+    ids=["the model that was built for it", "the number that was written down"],
+)
+def test_weights_of_another_architecture(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    assert modes(run(ExceptionRaised(stack(path, line), "ValueError", TEXT, ()))) == [
+        ("fm06", blamed)
+    ]

@@ -1,0 +1,29 @@
+"""The examiner tells fm15 from fm40, which have one message, by the program."""
+
+import pytest
+from recorded import modes, run, stack
+from strategy_clinic.observer.events import ExceptionRaised, Outcome
+
+CONDITIONAL = "def step(last):\n    tf.cond(last, learn, skip)\n"
+NESTED = """
+@tf.function
+def learn():
+    optimizer.apply_gradients(pairs)
+def step():
+    learn()
+"""
+MESSAGE = "RuntimeError: `merge_call` called while defining a new graph or a tf.function."
+
+
+@pytest.mark.parametrize(
+    "program, line, mode",
+    [(NESTED, 6, "fm40"), (CONDITIONAL, 2, "fm15"), ("if last:\n    learn()\n", 2, "fm15")],
+    ids=["nested function", "tf.cond", "if"],
+)
+@pytest.mark.parametrize("more", ["", "\ngradient_accumulation_steps"], ids=["fm15", "fm40"])
+def test_one_message_of_two_modes_is_told_apart_by_the_program(tmp_path, program, line, mode, more):
+    """Triage by itself names fm15 for the one text, and fm40 for the other."""
+    path = tmp_path / "train.py"
+    path.write_text(program)
+    raised = ExceptionRaised(stack(path, line), "RuntimeError", f"Traceback{more}\n{MESSAGE}", ())
+    assert [name for name, _ in modes(run(raised, outcome=Outcome.RAISED))] == [mode]

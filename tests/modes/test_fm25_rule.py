@@ -1,0 +1,51 @@
+"""The examiner's rule for fm25: a model loaded outside the scope that takes the place of the saved one."""
+
+import pytest
+from recorded import OTHER, loaded, modes, run, saved, updated, variable
+from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
+
+MIRRORED = variable(1, copies=2, parts=(10, 11))
+SAVED = [variable(2), saved(held=[1], kind=SaveKind.MODEL)]
+OUTSIDE = loaded(in_scope=False)
+
+
+def called(number, replicas=1):
+    return ModelCalled(OTHER, 8, replicas, (number,))
+
+
+def test_a_model_that_is_called_as_the_saved_one_was():
+    assert modes(run(called(1), MIRRORED, *SAVED, OUTSIDE, called(2))) == [("fm25", 7)]
+
+
+def test_a_model_saved_from_central_storage():
+    central = [called(1), variable(1), VariableSharedCentrally(1), *SAVED, OUTSIDE, called(2)]
+    assert modes(run(*central)) == [("fm25", 7)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [called(1), MIRRORED, *SAVED, OUTSIDE],
+        [MIRRORED, *SAVED, OUTSIDE, called(2)],
+        [called(1), MIRRORED, *SAVED, OUTSIDE, loaded(), called(2)],
+        [called(1), variable(1), variable(2), saved(held=[1]), OUTSIDE, called(2)],
+    ],
+    ids=[
+        "not called",
+        "the saved one not called",
+        "loaded in the scope, too",
+        "on one device all along",
+    ],
+)
+def test_a_model_that_does_not_take_its_place(events):
+    assert modes(run(*events)) == []
+
+
+def test_a_restore_outside_the_scope_into_central_storage():
+    """A model stays where the scope has put it; only the count of saves, which no strategy has made, is a plain variable."""
+    count = variable(3, maker=Owner.CHECKPOINT)
+    restored = loaded(function="restore", in_scope=False, variables=(1, 3), undistributed=(1, 3))
+    trained = updated(trains=(1,))
+    facts = [variable(1), VariableSharedCentrally(1), count, trained, saved(held=[1, 3]), restored]
+    assert modes(run(*facts)) == []
+    assert modes(run(*facts, updated(trains=(3,)))) == [("fm25", 7)]

@@ -1,0 +1,207 @@
+"""The examiner's rule for fm37: updates that grow with the devices, and where a value becomes one number."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+from recorded import LINE, ended, run, stack, strategy, updated, values, variable
+from strategy_clinic.examiner.divergence import (
+    first_divergence,
+    straight_update_ratio,
+    update_ratio,
+)
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    GradientComputed,
+    GradientsApplied,
+    Owner,
+    StepEnded,
+)
+
+rule = import_module("strategy_clinic.modes.fm37_loss_scaled_per_replica.rule")
+
+
+def steps(update, devices=2, batch=8, **changes):
+    """A run whose first step changes the one variable by this much; changes are those of the optimizer's state."""
+    after = [1.0 - update * each for each in (1, 2, 3)]
+    step = StepEnded(1, values({1: after}), values({1: [1.0, 1.0, 1.0]}), (), ())
+    taken, gradient = BatchTaken(LINE, (batch // devices,) * devices), GradientComputed(LINE, 0, 1)
+    events = [
+        strategy(devices),
+        variable(1),
+        taken,
+        gradient,
+        updated(**changes),
+        step,
+        ended({1: after}),
+    ]
+    return run(*events, devices=devices, role=Role.WATCHED if devices > 1 else Role.COMPARED)
+
+
+def judged(one, other):
+    divergence = first_divergence(one, other)
+    runs = Runs([other, one], [divergence] if divergence else [])
+    return [finding.mode for finding in diagnose(runs).findings]
+
+
+@pytest.mark.parametrize(
+    "update, devices",
+    [(0.2, 2), (0.4, 4), (0.19, 2)],
+    ids=["2", "4", "bent by statistics of parts"],
+)
+def test_an_update_that_grows_with_the_devices(update, devices):
+    assert judged(steps(0.1, 1), steps(update, devices)) == ["fm37"]
+
+
+def test_what_is_said_of_it():
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    (finding,) = diagnose(Runs([other, one], [first_divergence(one, other)])).findings
+    assert str(finding.message).startswith("the first update is 2.00 times as much on 2 devices")
+    assert str(finding.proof).startswith("compared 1 and 2 devices: v1 parts in step 1, by ")
+    (finding,) = diagnose(Runs([other, one])).findings
+    assert str(finding.proof) == "compared 1 and 2 devices, in the first step"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [steps(0.1000001, 2), steps(0.13, 2), steps(0.17, 2), steps(0.2, 4), steps(0.2, 2, batch=16)],
+    ids=["the same", "1.3", "1.7", "half of 4", "with the batch"],
+)
+def test_an_update_that_does_not_grow_with_the_devices(other):
+    assert judged(steps(0.1, 1), other) == []
+
+
+@pytest.mark.parametrize("name", ["clipnorm", "global_clipnorm", "clipvalue"])
+def test_an_optimizer_that_clips(name):
+    """Keras 3 clips before it adds up the replicas: their sum grows, and the program is right."""
+    clipped = {name: 0.5}
+    assert judged(steps(0.1, 1, **clipped), steps(0.2, 2, **clipped)) == []
+    off = {name: None}
+    assert judged(steps(0.1, 1, **off), steps(0.2, 2, **off)) == ["fm37"]
+
+
+def test_optimizers_of_other_rates_are_other_trainings():
+    assert judged(steps(0.1, 1), steps(0.2, 2, learning_rate="0.2")) == []
+
+
+def bent(update, devices, straight=8):
+    """Most of a model lies before statistics of parts of a batch, and its gradients have other directions."""
+    late = [update * each for each in range(1, straight + 1)]
+    early = [update * each for each in ([9, -9, 9] if devices == 1 else [9, 9, -9])]
+    after = {1: early, 2: late}
+    step = StepEnded(1, values(after), values({1: [0.0] * 3, 2: [0.0] * straight}), (), ())
+    first = steps(update, devices)
+    others = [e for e in first.events if not isinstance(e, StepEnded | GradientsApplied)][:-1]
+    events = [variable(2, shape=(straight,)), *others, updated(trains=(1, 2)), step, ended(after)]
+    return run(*events, devices=devices, role=first.role)
+
+
+def test_an_update_that_grows_only_after_the_last_normalization():
+    one, other = bent(0.1, 1), bent(0.2, 2)
+    assert update_ratio(one, other) is None
+    assert straight_update_ratio(one, other) == pytest.approx(2)
+    assert judged(one, other) == ["fm37"]
+
+
+@pytest.mark.parametrize("update", [0.1, 0.14])
+def test_an_update_that_does_not_grow_after_it(update):
+    assert judged(bent(0.1, 1), bent(update, 2)) == []
+
+
+def test_a_few_entries_have_one_direction_by_chance():
+    assert judged(bent(0.1, 1, straight=2), bent(0.2, 2, straight=2)) == []
+
+
+def kept(gradient, devices, batch=8):
+    """A step of an optimizer whose update is the same whatever the factor, and what it keeps of the gradient."""
+    first = steps(0.1, devices, batch)
+    slots = values({5: [gradient * each for each in (1.0, -2.0, 3.0)]})
+    events = [
+        replace(e, optimizer_values=slots) if isinstance(e, StepEnded) else e for e in first.events
+    ]
+    return run(variable(5, maker=Owner.OPTIMIZER), *events, devices=devices, role=first.role)
+
+
+@pytest.mark.parametrize("gradient, devices", [(0.2, 2), (0.4, 4)])
+def test_gradients_that_an_optimizer_keeps_and_no_update_shows(gradient, devices):
+    assert judged(kept(0.1, 1), kept(gradient, devices)) == ["fm37"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [kept(0.1, 2), kept(0.13, 2), kept(0.2, 2, batch=16), kept(-0.2, 2)],
+    ids=["the same", "1.3", "with the batch", "another direction"],
+)
+def test_gradients_that_do_not_grow_with_the_devices(other):
+    assert judged(kept(0.1, 1), other) == []
+
+
+# The line to blame
+
+PROGRAM = """\
+def mean(losses):
+    return tf.reduce_mean(losses)
+
+def pair(real, fake):
+    real_loss = mean(real)
+    return real_loss, fake
+
+def step(batch):
+    with tape:
+        errors = model(batch)
+        total, other = pair(errors, errors)
+        total += sum_of_weights
+        scaled = total / 2
+    gradients = tape.gradient(scaled, weights)
+
+def plain(batch):
+    loss = tf.nn.compute_average_loss(errors)
+    gradients = tape.gradient(loss, weights)
+
+def given(loss_of):
+    loss = loss_of(errors)
+
+def main():
+    choice = tf.reduce_mean
+    given(choice)
+
+def none(batch):
+    loss = loss + batch
+"""
+
+INSIDE = """\
+def train(batch):
+    def step(part):
+        loss = mean(part)
+        return tape.gradient(loss, weights)
+
+    return strategy.run(step, args=(batch,))
+"""
+
+
+@pytest.mark.parametrize(
+    "lines, line",
+    [([13], 2), ([17], 17), ([21, 25], 24), ([28], 28)],
+    ids=["through functions", "here", "chosen", "nowhere"],
+)
+def test_the_line_that_makes_the_mean(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    assert rule.from_mean(stack(path, *lines))[0].line == line
+
+
+def test_the_step_that_is_given_to_run(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(INSIDE)
+    call, gradient = stack(path, 6, function="train"), stack(path, 4, function="step")
+    assert rule.into_step(call, "gradient") == (*gradient, *call)
+    assert rule.into_step((*gradient, *call), "gradient") == (*gradient, *call)
+    assert rule.into_step(call, "apply") == call
+
+
+def test_nothing_comes_from_nothing():
+    assert rule.from_mean(()) == ()
+    assert rule.into_step((), "gradient") == ()

@@ -1,0 +1,99 @@
+"""The examiner's rule for fm38: replicas, or processes, that differ in what is one for whoever reads it."""
+
+import pytest
+from recorded import LINE, ended, found, modes, run, stack, variable
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.observer.events import (
+    DivergedCopies,
+    ExceptionRaised,
+    Outcome,
+    Owner,
+    StepEnded,
+)
+
+MIRRORED = variable(1, copies=2, parts=(10, 11))
+
+
+def diverged(distance, layer_location=()):
+    return (DivergedCopies(1, distance, layer_location),)
+
+
+def step(copies):
+    return StepEnded(2, (), (), (), copies)
+
+
+def test_replicas_that_differ_at_the_end():
+    (finding,) = found(run(MIRRORED, ended(diverged_copies=diverged(0.2))))
+    assert (finding.mode, finding.line) == ("fm38", 7)
+    assert (
+        str(finding.proof)
+        == "observed on 2 devices: the copies are 0.2 of their size apart at the end"
+    )
+
+
+def test_replicas_that_agree():
+    assert modes(run(MIRRORED, ended(diverged_copies=diverged(1e-7)))) == []
+
+
+def test_what_an_optimizer_keeps_for_itself():
+    own = variable(1, copies=2, maker=Owner.OPTIMIZER)
+    assert modes(run(own, ended(diverged_copies=diverged(0.2)))) == []
+
+
+def test_replicas_that_differ_after_a_step_and_are_made_one_again():
+    (finding,) = found(run(MIRRORED, step(diverged(0.2)), ended()))
+    assert (finding.mode, finding.line) == ("fm38", 7)
+    assert str(finding.proof).endswith("apart after step 2")
+    assert modes(run(MIRRORED, step(()), ended())) == []
+
+
+def test_replicas_that_differ_are_blamed_on_the_layer():
+    layer = stack("/program/train.py", 3)
+    assert modes(run(MIRRORED, ended(diverged_copies=diverged(0.2, layer)))) == [("fm38", 3)]
+
+
+# Processes
+
+
+def process(index, value, outcome=Outcome.FINISHED, **changes):
+    kept = variable(1, **{"copies": 1, "synchronization": "ON_WRITE"} | changes)
+    task = {"role": Role.TASK, "task": f"worker {index}", "outcome": outcome}
+    return run(kept, ended({1: [value, value]}), **task)
+
+
+def test_processes_that_differ_at_the_end():
+    (finding,) = found(process(0, 1.0), process(1, 1.2))
+    assert (finding.mode, finding.line) == ("fm38", 7)
+    assert str(finding.proof).startswith("compared worker 0 and worker 1: ")
+
+
+@pytest.mark.parametrize("own", [{"copies": 0}, {"synchronization": "ON_READ"}, {"dtype": "int64"}])
+def test_what_each_process_has_for_itself(own):
+    assert modes(process(0, 1.0, **own), process(1, 1.2, **own)) == []
+
+
+def test_processes_that_agree():
+    assert modes(process(0, 1.0), process(1, 1.000001)) == []
+
+
+def test_a_process_that_did_not_finish():
+    assert modes(process(0, 1.0), process(1, 1.2, Outcome.KILLED)) == []
+
+
+# Exceptions
+
+IN_KERAS = 'File "/lib/tf_keras/src/{}.py", line 632, in call\n  File "/lib/tensorflow/values.py", line 1, in assign'
+MESSAGE = (
+    "You must specify an aggregation method to update a AggregatingVariable in Replica Context."
+)
+
+
+@pytest.mark.parametrize(
+    "place, expected",
+    [("layers/normalization", [("fm38", 7)]), ("optimizers/optimizer", [])],
+    ids=["a layer that was chosen", "an optimizer for itself"],
+)
+def test_who_writes_without_an_aggregation(place, expected):
+    text = f"Traceback\n  {IN_KERAS.format(place)}\nValueError: {MESSAGE}"
+    raised = ExceptionRaised(LINE, "ValueError", text, ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == expected

@@ -1,0 +1,76 @@
+"""The examiner's rule for fm44: a metric that is reported otherwise on other numbers of devices."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+from recorded import LINE, OTHER, found, modes, run, stack, strategy
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome
+
+rule = import_module("strategy_clinic.modes.fm44_fit_reports_another_number.rule")
+
+
+def reported(**changes):
+    metrics = {"loss": 1.0, "error": 2.0} | changes
+    return MetricsReported(OTHER, tuple(Metric(*each) for each in metrics.items()), LINE)
+
+
+def on_two(of_one, of_two, **fields):
+    return run(strategy(1), of_one, devices=1), run(strategy(2), of_two, **fields)
+
+
+@pytest.mark.parametrize("value", [4.0, float("nan"), 1.9])
+def test_a_metric_that_differs_while_the_loss_agrees(value):
+    (finding,) = found(*on_two(reported(), reported(error=value)))
+    assert (finding.mode, finding.line, finding.devices) == ("fm44", 7, (1, 2))
+    assert str(finding.proof) == "compared 1 and 2 devices"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        reported(),
+        reported(error=2.001),
+        reported(error=4.0, loss=1.1),
+        replace(reported(error=4.0), compiled_at=()),
+        replace(reported(error=4.0), location=LINE),
+        reported(val_loss=3.0),
+    ],
+    ids=["the same", "rounded", "another loss", "no place", "another call", "another name"],
+)
+def test_a_metric_that_does_not_differ(other):
+    assert modes(*on_two(reported(), other)) == []
+
+
+def test_losses_are_no_metrics():
+    assert modes(*on_two(reported(val_loss=2.0), reported(val_loss=3.0))) == []
+
+
+def test_runs_that_did_not_end_are_not_compared():
+    assert modes(*on_two(reported(), reported(error=4.0), outcome=Outcome.RAISED)) == []
+
+
+def test_runs_on_the_same_devices_are_not_compared():
+    assert modes(run(strategy(2), reported()), run(strategy(2), reported(error=4.0))) == []
+
+
+PROGRAM = """\
+def make(rate, metrics):
+    model = Model(rate)
+    model.compile(Adam(rate), "mse", metrics=metrics)
+    return model
+def main():
+    model = make(0.1, [rmse])
+def other(rate):
+    model = Model()
+    model.compile(Adam(rate), "mse", metrics=[rmse])
+def calling():
+    other(0.1)
+"""
+
+
+@pytest.mark.parametrize("lines, line", [([3, 6], 6), ([9, 11], 9)], ids=["passed", "written"])
+def test_the_line_is_the_one_that_names_the_metrics(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    assert rule.from_metrics(stack(path, *lines))[0].line == line

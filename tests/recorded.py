@@ -1,0 +1,117 @@
+"""Events and recordings as a watched program makes them, and how a program with servers begins, for tests of the examiner."""
+
+from dataclasses import replace
+
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Recording, Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    Ended,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    OmittedVariable,
+    OptimizerState,
+    Outcome,
+    Owner,
+    Sample,
+    Saved,
+    SaveKind,
+    StrategyMade,
+    VariableMade,
+    VariableValue,
+    VariableWritten,
+)
+
+LINE = (Frame("/program/train.py", 7, "main"),)
+OTHER = (Frame("/program/train.py", 20, "main"),)
+# One text for all tasks: workers and servers wait here until the chief has ended.
+AS_A_TASK = """\
+    import tensorflow as tf
+
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    if resolver.task_type in ("worker", "ps"):
+        address = {"job_name": resolver.task_type, "task_index": resolver.task_id}
+        tf.distribute.Server(resolver.cluster_spec(), protocol="grpc", **address).join()"""
+
+
+def run(*events, devices=2, role=Role.WATCHED, **fields):
+    return Recording(role, devices, tuple(events), **fields)
+
+
+def found(*recordings):
+    return diagnose(Runs(recordings)).findings
+
+
+def modes(*recordings):
+    return [(finding.mode, finding.line) for finding in found(*recordings)]
+
+
+def answering(**answers):
+    """Makes follow-up runs: a recording for each kind of change by its name, `same` for the run without a change.
+
+    The list of what was asked is its attribute `asked`.
+    """
+
+    def make(follow_up):
+        make.asked.append(follow_up.change)
+        return answers["same" if follow_up.change is None else type(follow_up.change).__name__]
+
+    make.asked = []
+    return make
+
+
+# Events
+
+
+def stack(path, *lines, function="main"):
+    return tuple(Frame(str(path), line, function) for line in lines)
+
+
+def values(entries):
+    """By number, the entries of variables; their norm is of no matter."""
+    return tuple(VariableValue(n, Sample(0.0, tuple(each))) for n, each in entries.items())
+
+
+def variable(number, **changes):
+    usual = VariableMade(LINE, number, f"v{number}", (3,), "float32", Owner.LAYER, 0, (), "AUTO")
+    return replace(usual, **changes)
+
+
+MINE = variable(1, maker=Owner.USER)
+
+
+def omitted(**changes):
+    return replace(
+        OmittedVariable(1, trained=False, read=True, changed=True, scalar=2.0), **changes
+    )
+
+
+def saved(held=(2,), left=(), **changes):
+    usual = Saved(OTHER, SaveKind.CHECKPOINT, "ck-1", (), tuple(held), tuple(left), ())
+    return replace(usual, **changes)
+
+
+def strategy(replicas=2, location=LINE):
+    return StrategyMade(location, "MirroredStrategy", replicas)
+
+
+def state(**changes):
+    return replace(OptimizerState("Adam", (1,), 3, (4, 5, 6), "0.1"), **changes)
+
+
+def updated(location=OTHER, gradients=2, **changes):
+    return GradientsApplied(location, gradients, 0, state(**changes))
+
+
+def ended(entries=(), **changes):
+    usual = Ended(Outcome.FINISHED, 0, 1.0, values(dict(entries)), (), ())
+    return replace(usual, **changes)
+
+
+def loaded(**changes):
+    return replace(Loaded(LINE, "load", "ck-1", (2,), (2,), True, 2), **changes)
+
+
+def written(**changes):
+    return replace(VariableWritten(OTHER, 1, Owner.USER, 2), **changes)
