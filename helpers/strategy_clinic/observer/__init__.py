@@ -1,1 +1,1 @@
-"""What goes along into the reader's process and writes down facts. It stands alone: it imports nothing of the rooms beside it."""
+"""Runs in the program's process, in its own interpreter, and reports as events what the program does with TensorFlow."""

@@ -1,235 +1,285 @@
-"""What is saved, what is restored and what is loaded. Runs in the reader's process."""
+"""Observes what is saved, restored and loaded."""
 
-import os
-import signal
+from __future__ import annotations
 
-from . import training, variables
-from .notes import SETTINGS, count, flush, note, once, way, where
-from .patching import hook, hook_everywhere
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
 
-BEFORE: list = []  # how far the optimizers had come before the last restore
-ARRAYS: dict = {}  # by the samples of arrays that were written by NumPy, the file
-MADE_AT: dict = {}  # by the id of a Checkpoint, where it was made
-RESTORES: list = []  # the last restore of each object, looked at once more at the end
-MOST_SAVES = 60  # that are told, of each kind
-OPTIMIZERS: dict = {}  # by id, those that have been used: the optimizer and the numbers of what it trains
+from .context import Context, kill_process
+from .events import (
+    CheckpointRestored,
+    Loaded,
+    OmittedVariable,
+    Owner,
+    RestoredBeforeBuild,
+    Sample,
+    Saved,
+    SaveKind,
+    Stack,
+)
+from .identity_map import IdentityMap
+from .optimizers import Optimizers, variables_of
+from .patching import Call
+from .variables import Record, Variables, assign, sample, sample_of
 
-
-def watch_checkpoints():
-    import tensorflow as tf
-
-    hook(tf.train.Checkpoint, "__init__", None, checkpoint_made)
-    for name in ("save", "write"):
-        hook(tf.train.Checkpoint, name, None, checkpoint_saved, "save")
-    for name in ("restore", "read"):
-        hook(tf.train.Checkpoint, name, restoring, checkpoint_restored, "restore")
-    hook(tf.train.CheckpointManager, "save", None, manager_saved, "save")
-    hook_everywhere("tensorflow", tf.saved_model.load, loaded_anything)
-
-
-def checkpoint_made(_, args, options):
-    MADE_AT[id(args[0])] = where()
+MOST_SAVES = 60  # of each kind that are reported
+MOST_MESSAGE = 300
 
 
-def checkpoint_saved(path, args, options):
-    saved("checkpoint", path, held_by(args[0]), args[0])
+@dataclass(frozen=True)
+class Restore:
+    """A restore of an object, which is looked at once more at the end."""
+
+    root: Any
+    status: Any
+    shapes: list[list[int]]  # of what is in the file
+    variables: tuple[int, ...]  # that the object had
+    path: str
+    location: Stack
 
 
-def manager_saved(path, args, options):
-    if path:
-        saved("checkpoint", path, held_by(args[0].checkpoint), args[0].checkpoint)
+class Checkpoints:
+    def __init__(
+        self,
+        context: Context,
+        variables: Variables,
+        optimizers: Optimizers,
+        most_replicas: Callable[[], int],
+    ) -> None:
+        self.context, self.variables, self.optimizers = context, variables, optimizers
+        self.most_replicas = most_replicas
+        self.made_at: IdentityMap[Stack] = IdentityMap()
+        self.restores: list[Restore] = []  # the last one of each object
+        self.array_files: dict[tuple[Sample, ...], str] = {}  # by the arrays that NumPy wrote
+        self.reset = context.settings.reset
+
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        wrap = self.context.patches.wrap
+        wrap(tf.train.Checkpoint, "__init__", after=self.checkpoint_made)
+        for name in ("save", "write"):
+            wrap(tf.train.Checkpoint, name, after=self.checkpoint_saved, group="save")
+        for name in ("restore", "read"):
+            wrap(
+                tf.train.Checkpoint,
+                name,
+                before=self.restore_begins,
+                after=self.checkpoint_restored,
+                group="restore",
+            )
+        wrap(tf.train.CheckpointManager, "save", after=self.manager_saved, group="save")
+        self.context.patches.wrap_everywhere(
+            "tensorflow", tf.saved_model.load, self.saved_model_loaded
+        )
+
+    def watch_numpy(self) -> None:
+        import numpy
+
+        self.context.patches.wrap(numpy, "savez", after=self.arrays_saved)
+
+    def watch_keras(self, package: str, keras: Any) -> None:
+        wrap = self.context.patches.wrap
+        for name in ("save", "save_weights"):
+            wrap(keras.Model, name, after=self.model_saved, group="save")
+        wrap(keras.Model, "set_weights", after=self.arrays_set)
+        wrap(keras.Model, "load_weights", after=self.weights_loaded)
+        self.context.patches.wrap_everywhere(package, keras.models.load_model, self.model_loaded)
+
+    # Saving
+
+    def checkpoint_made(self, _: Any, call: Call) -> None:
+        self.made_at[call.owner] = self.context.provenance.stack()
+
+    def checkpoint_saved(self, path: Any, call: Call) -> None:
+        self.save_checkpoint(path, call.owner)
+
+    def manager_saved(self, path: Any, call: Call) -> None:
+        if path:
+            self.save_checkpoint(path, call.owner.checkpoint)
+
+    def save_checkpoint(self, path: Any, root: Any) -> None:
+        made_at = self.made_at.get(root) or ()
+        omitted = self.saved(SaveKind.CHECKPOINT, path, self.reachable(root), made_at)
+        for record in omitted:
+            if record.number == self.reset:
+                assign(record, record.start)
+                self.reset = 0
+            self.variables.carry(record)
+        if self.context.settings.die:
+            kill_process()
+
+    def model_saved(self, _: Any, call: Call) -> None:
+        numbers = self.variables.numbers_of(call.owner.variables)
+        self.saved(SaveKind.MODEL, call["filepath"], numbers)
+
+    def arrays_saved(self, _: Any, call: Call) -> None:
+        """Reports weights that are taken out of a model by hand: arrays that all are the values of variables."""
+        arrays = [*call["args"], *call["kwds"].values()]
+        samples = tuple(sample(as_array(array)) for array in arrays)
+        known = {value.sample: value.number for value in self.variables.values()}
+        if samples and all(each in known for each in samples):
+            self.array_files[samples] = str(call["file"])
+            self.saved(SaveKind.ARRAYS, call["file"], tuple(known[each] for each in samples))
+
+    def saved(
+        self, kind: SaveKind, path: Any, numbers: tuple[int, ...], made_at: Stack = ()
+    ) -> list[Record]:
+        """Reports a save, and returns the changed variables that are not in it."""
+        omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
+        is_new = self.context.is_first("saved", kind, str(path))
+        if self.context.settings.die or is_new and self.context.count("saves", kind) <= MOST_SAVES:
+            self.context.emit(
+                Saved(
+                    location=self.context.provenance.stack(),
+                    kind=kind,
+                    path=str(path),
+                    made_at=made_at,
+                    variables=numbers,
+                    omitted=tuple(map(omitted_variable, omitted)),
+                    optimizers=self.optimizers.states(),
+                )
+            )
+        return omitted
+
+    def reachable(self, root: Any) -> tuple[int, ...]:
+        """Returns the numbers of the variables that a save of this object puts into the file."""
+        import tensorflow as tf
+
+        things = list(tf.train.TrackableView(root).descendants())
+        # Keras 3 lists all of its variables, and parameter servers list the parts of one, only if they are asked.
+        for thing in list(things):
+            if is_keras(thing) or is_sharded(thing):
+                things += variables_of(thing)
+        return self.variables.numbers_of(thing for thing in things if hasattr(thing, "value"))
+
+    # Restoring
+
+    def restore_begins(self, call: Call) -> None:
+        call.state = self.optimizers.states()
+
+    def checkpoint_restored(self, status: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        root, path, location = call.owner, call["save_path"], self.context.provenance.stack()
+        numbers = self.reachable(root)
+        unmatched = "" if path is None else unmatched_objects(status)
+        restored = CheckpointRestored(
+            location=location,
+            path=None if path is None else str(path),
+            made_at=self.made_at.get(root) or (),
+            variables=numbers,
+            optimizers=call.state or (),
+            unmatched=unmatched,
+        )
+        if path is None:
+            self.context.emit(restored)
+            return
+        shapes = [shape for _, shape in tf.train.list_variables(str(path))]
+        self.restores = [restore for restore in self.restores if restore.root is not root]
+        self.restores.append(Restore(root, status, shapes, numbers, str(path), location))
+        self.context.emit(restored)
+        self.loaded("restore", path, numbers)
+
+    def restored_before_build(self) -> tuple[RestoredBeforeBuild, ...]:
+        """Returns the restores that did not reach what was made after them, although the file has values of its shapes."""
+        early = []
+        for restore in self.restores:
+            new = {*self.reachable(restore.root)} - {*restore.variables}
+            message = unmatched_objects(restore.status) if new else ""
+            fitting = tuple(
+                record.number
+                for record in self.variables.alive()
+                if record.number in new and record.maker in (Owner.LAYER, Owner.USER)
+                if record.variable.shape.as_list() in restore.shapes
+            )
+            if message and fitting:
+                early.append(RestoredBeforeBuild(restore.path, fitting, message, restore.location))
+        return tuple(early)
+
+    # Loading
+
+    def weights_loaded(self, _: Any, call: Call) -> None:
+        numbers = self.variables.numbers_of(call.owner.variables)
+        self.loaded("load_weights", call["filepath"], numbers)
+
+    def saved_model_loaded(self, loaded: Any, call: Call) -> None:
+        self.object_loaded(loaded, call["export_dir"])
+
+    def model_loaded(self, model: Any, call: Call) -> None:
+        self.object_loaded(model, call["filepath"])
+
+    def object_loaded(self, thing: Any, path: Any) -> None:
+        numbers = self.reachable(thing)
+        if self.context.is_first("loaded", self.context.provenance.call_site()[0], numbers):
+            self.loaded("load", path, numbers)
+
+    def arrays_set(self, _: Any, call: Call) -> None:
+        """Reports arrays from a file of NumPy's that are put into a model again."""
+        weights = call["weights"] if self.array_files else ()
+        samples = tuple(sample(as_array(array)) for array in weights)
+        if samples in self.array_files:
+            numbers = self.variables.numbers_of(call.owner.variables)
+            self.loaded("set_weights", self.array_files[samples], numbers)
+
+    def loaded(self, function: str, path: Any, numbers: Iterable[int]) -> None:
+        """Reports what was loaded; from now on, it has not been read."""
+        import tensorflow as tf
+
+        numbers = tuple(numbers)
+        records = [record for record in self.variables.alive() if record.number in numbers]
+        for record in records:
+            record.read_since_load = False
+        single = (record.number for record in records if not hasattr(record.variable, "values"))
+        self.context.emit(
+            Loaded(
+                location=self.context.provenance.stack(),
+                function=function,
+                path=str(path),
+                variables=numbers,
+                undistributed=tuple(single),
+                in_scope=bool(tf.distribute.has_strategy()),
+                replicas=self.most_replicas(),
+            )
+        )
 
 
-def held_by(root) -> list:
-    """The numbers of the variables that saving this object puts into the file."""
-    import tensorflow as tf
-
-    found = list(tf.train.TrackableView(root).descendants())
-    for each in list(found):
-        # Keras 3 tells all of its variables, and servers tell parts of one, only when they are asked for them.
-        listed = getattr(each, "variables", None) if is_keras(each) or is_sharded(each) else None
-        found += list(listed() if callable(listed) else listed or [])
-    return variables.numbers_of([each for each in found if hasattr(each, "value")])
+def is_omitted(record: Record, saved: tuple[int, ...]) -> bool:
+    changed = record.written or record.trained
+    return changed and record.number not in saved and record.maker in (Owner.USER, Owner.LAYER)
 
 
-def is_keras(thing) -> bool:
-    return any(
-        kind.__module__.split(".")[0] in ("keras", "tf_keras") for kind in type(thing).__mro__
+def omitted_variable(record: Record) -> OmittedVariable:
+    now = sample_of(record)
+    return OmittedVariable(
+        number=record.number,
+        trained=record.trained,
+        read=record.read,
+        changed=any((now.norm, *now.entries)) and now != record.first,
+        scalar=now.entries[0] if len(now.entries) == 1 else None,
     )
 
 
-def is_sharded(thing) -> bool:
-    return any(kind.__name__ == "ShardedVariableMixin" for kind in type(thing).__mro__)
-
-
-def saved(what: str, path, held: list, root=None):
-    left = [each for each in variables.alive() if is_left(each, held)]
-    if SETTINGS.die or once("saved", what, path) and count("saves", what) <= MOST_SAVES:
-        note(
-            "saved",
-            what=what,
-            path=str(path),
-            made=MADE_AT.get(id(root), []),
-            held=held,
-            left=[lost(each) for each in left],
-            optimizers=states(),
-            at=where(),
-        )
-    for each in left if what == "checkpoint" else ():
-        if each.number == SETTINGS.reset:
-            variables.give_value(each, each.start)
-            SETTINGS.reset = 0
-        variables.keep_for_another(each)
-    if SETTINGS.die and what == "checkpoint":
-        flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def is_left(record, held: list) -> bool:
-    changed = record.written or record.trained
-    return changed and record.number not in held and record.maker in ("user", "layer")
-
-
-def lost(record) -> dict:
-    """What a variable that is not saved holds: whether anybody reads it, and what it was before it was written."""
-    now = variables.samples_of(record)
-    return {
-        "number": record.number,
-        "trained": record.trained,
-        "read": record.read,
-        "changed": bool(now) and any(now) and now != record.first,
-        "now": now[1] if len(now) == 2 else None,
-    }
-
-
-# Optimizers
-
-
-def states() -> list:
-    """How far every optimizer has come, and how many variables it has."""
-    return [state_of(each, trains) for each, trains in list(OPTIMIZERS.values())]
-
-
-def state_of(optimizer, trains: list) -> dict:
-    """Also asked while a graph is being made, in which numbers cannot be read."""
-    listed = optimizer.variables
-    listed = listed() if callable(listed) else listed
-    with variables.outside_graphs():
-        rate = str(optimizer.get_config().get("learning_rate"))[:80]
-    return {
-        "kind": type(optimizer).__name__,
-        "trains": trains,
-        "steps": steps_of(optimizer),
-        "variables": variables.numbers_of(listed),
-        "at": rate,
-    }
-
-
-def steps_of(optimizer) -> int:
-    return int(variables.arrays_of(variables.variable_in(optimizer.iterations))[0])
-
-
-# Restoring
-
-
-def restoring(args, options):
-    BEFORE[:] = states()
-
-
-def checkpoint_restored(status, args, options):
-    import tensorflow as tf
-
-    root, at = args[0], where()
-    path = args[1] if len(args) > 1 else options.get("save_path") or options.get("path")
-    facts = {"holds": held_by(root), "made": MADE_AT.get(id(root), []), "optimizers": list(BEFORE)}
-    if path is None:
-        return note("restored", path=None, unmatched="", at=at, **facts)
-    shapes = [shape for _, shape in tf.train.list_variables(str(path))]
-    RESTORES[:] = [each for each in RESTORES if each["root"] is not root]
-    seen = {"root": root, "status": status, "shapes": shapes, "had": facts["holds"]}
-    RESTORES.append({**seen, "path": str(path), "at": at})
-    note("restored", path=str(path), unmatched=unmatched(status), at=at, **facts)
-    loaded(facts["holds"], str(path), "restore")
-
-
-def unmatched(status) -> str:
-    """TensorFlow's own words for objects that exist and got no value from the file; nothing if there are none."""
+def unmatched_objects(status: Any) -> str:
+    """Returns TensorFlow's message on objects that exist and got no value from the file; nothing if there are none."""
     try:
         status.assert_existing_objects_matched()
         return ""
     except AssertionError as error:
-        return str(error).splitlines()[0][:300] or "not all objects were matched"
+        return str(error).splitlines()[0][:MOST_MESSAGE] or "not all objects were matched"
 
 
-def late() -> list:
-    """Restores that left alone what was made after them, though the file has values of these shapes for it."""
-    found = []
-    for each in RESTORES:
-        new = set(held_by(each["root"])) - set(each["had"])
-        words = unmatched(each["status"]) if new else ""
-        made = [r for r in variables.alive() if r.number in new and r.maker in ("layer", "user")]
-        fit = [r.number for r in made if r.ref().shape.as_list() in each["shapes"]]
-        if words and fit:
-            found.append({"at": each["at"], "path": each["path"], "numbers": fit, "says": words})
-    return found
+def is_keras(thing: Any) -> bool:
+    packages = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
+    return bool(packages & {"keras", "tf_keras"})
 
 
-# Loading
+def is_sharded(thing: Any) -> bool:
+    return any(kind.__name__ == "ShardedVariableMixin" for kind in type(thing).__mro__)
 
 
-def loaded(numbers: list, path: str, how: str):
-    """What was loaded, and from now on whether it is used."""
-    import tensorflow as tf
-
-    records = [each for each in variables.alive() if each.number in numbers]
-    for each in records:
-        each.used = False
-    note(
-        "loaded",
-        how=how,
-        path=path,
-        numbers=numbers,
-        single=[each.number for each in records if not hasattr(each.ref(), "values")],
-        scope=tf.distribute.has_strategy(),
-        replicas=training.most_replicas(),
-        at=where(),
-    )
-
-
-def loaded_anything(thing, args, options):
-    held = held_by(thing)
-    if once("loaded", way()[0], tuple(held)):
-        loaded(held, str(args[0] if args else ""), "load")
-
-
-# Arrays in files of NumPy's
-
-
-def watch_numpy():
-    import numpy
-
-    hook(numpy, "savez", None, arrays_saved)
-
-
-def arrays_saved(_, args, options):
-    """Weights that are taken out of a model by hand: told as saved if they are the values of variables."""
-    told = [variables.samples(array) for array in map(as_array, args[1:])]
-    known = {str(samples): number for number, samples in variables.values().items()}
-    held = [known[str(each)] for each in told if str(each) in known]
-    if held and len(held) == len(told):
-        ARRAYS[str(told)] = str(args[0])
-        saved("arrays", args[0], held)
-
-
-def as_array(value):
+def as_array(value: Any) -> Any:
     import numpy
 
     return numpy.asarray(value)
-
-
-def arrays_put_in(_, args, options):
-    """The same arrays, put into a model again."""
-    given = args[1] if len(args) > 1 else options.get("weights", ())
-    path = ARRAYS.get(str([variables.samples(as_array(each)) for each in given]))
-    if path:
-        loaded(variables.numbers_of(args[0].variables), path, "set_weights")

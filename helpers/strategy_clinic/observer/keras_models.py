@@ -1,159 +1,115 @@
-"""Models and optimizers of Keras 2 and 3. Runs in the reader's process."""
+"""Observes models of Keras 2 and 3: where they are made and called, what they answer, and what they report."""
 
-import functools
-import sys
-import weakref
+from __future__ import annotations
 
-from . import checkpoints, training, variables
-from .keras_logs import watch_reports
-from .learning_rates import watch_model_rates
-from .notes import asked_by_program, chain, note, once, way, where
-from .patching import definer, hook, hook_everywhere, hook_new, hook_property, replace_in
+from collections.abc import Mapping
+from typing import Any
 
-MADE: dict = {}  # by the id of a model, where it was made
-LAYERS: dict = {}  # by its id, a layer and where it was made
-ANSWERS: dict = {}  # by the way to a model, how often it has been asked
-MOST_ANSWERS = 4
+from .context import Context
+from .events import Metric, MetricsReported, ModelAnswered, ModelCalled, Stack, UnbuiltModelRead
+from .identity_map import IdentityMap
+from .patching import Call
+from .training import outside_replicas
+from .variables import Variables, replicas_now, sample
 
-
-def watch_keras(package: str):
-    """Keras 3 is `keras`, Keras 2 is `tf_keras`."""
-    keras = sys.modules[package]
-    model, optimizer = keras.Model, keras.optimizers.Optimizer
-    hook(definer(model, "__init__"), "__init__", None, model_made)
-    calling = definer(model, "__call__")
-    replace_in(
-        model, "__call__", passed_on(calling)
-    )  # of models alone, not of each of their layers
-    hook(model, "__call__", None, model_called)
-    hook_property(definer(model, "trainable_variables"), "trainable_variables", asked_for_weights)
-    for name in {"apply", "apply_gradients"}:
-        if hasattr(optimizer, name):
-            listen_to_updates(definer(optimizer, name), name)
-    hook(definer(model, "compile"), "compile", None, compiled)
-    hook(definer(model, "predict"), "predict", None, told_answer)
-    hook_new(keras.layers.Layer, layer_made)
-    for name in ("save", "save_weights"):
-        hook(definer(model, name), name, None, model_saved, "save")
-    hook(definer(model, "set_weights"), "set_weights", None, checkpoints.arrays_put_in)
-    hook(definer(model, "load_weights"), "load_weights", None, weights_loaded)
-    watch_model_rates(model)
-    watch_reports(model)
-    hook_everywhere(package, keras.models.load_model, checkpoints.loaded_anything)
+MOST_ANSWERS = 4  # that are reported of the calls from one line
+MOST_REPORTS = 4  # of one model
 
 
-def listen_to_updates(owner, name: str):
-    """Pairs of gradients and variables often come as `zip`, which only one of us can read: so it is passed on as a list."""
-    hook(owner, name, updated)
-    watched = vars(owner)[name]
+class KerasModels:
+    def __init__(self, context: Context, variables: Variables) -> None:
+        self.context, self.variables = context, variables
+        self.made_at: IdentityMap[Stack] = IdentityMap()
+        self.compiled_at: IdentityMap[Stack] = IdentityMap()
+        self.layers: IdentityMap[Stack] = IdentityMap()  # where each was made
 
-    def listed(self, first, *args, **options):
-        return watched(self, list(first) if isinstance(first, zip) else first, *args, **options)
+    def watch(self, keras: Any) -> None:
+        patches, model = self.context.patches, keras.Model
+        patches.wrap(model, "__init__", after=self.model_made)
+        patches.wrap(model, "__call__", after=self.called, here=True)  # not of each layer
+        patches.wrap_property(model, "trainable_variables", self.weights_asked)
+        patches.wrap(model, "predict", after=self.answered)
+        patches.wrap_new(keras.layers.Layer, self.layer_made)
+        patches.wrap(model, "compile", after=self.compiled)
+        patches.wrap(model, "fit", after=self.fitted, group="report")
+        patches.wrap(model, "evaluate", after=self.evaluated, group="report")
 
-    made = functools.wraps(watched)(listed)
-    made.autograph_info__ = {}
-    replace_in(owner, name, made)
+    def model_made(self, _: Any, call: Call) -> None:
+        self.made_at[call.owner] = self.context.provenance.stack()
 
+    def layer_made(self, layer: Any) -> None:
+        self.layers[layer] = self.context.provenance.stack()
 
-def passed_on(calling):
-    plain = vars(calling)["__call__"]
+    def layer_location(self, number: int) -> Stack:
+        """Returns where the innermost layer that has this variable was made."""
+        sizes: list[tuple[int, Stack]] = []
+        for layer, stack in self.layers.items():
+            if number in self.variables.numbers_of(layer.variables):
+                sizes.append((len(layer.variables), stack))
+        return min(sizes, default=(0, ()), key=lambda pair: pair[0])[1]
 
-    @functools.wraps(plain)
-    def call(self, *args, **options):
-        return plain(self, *args, **options)
+    # Calls
 
-    return call
+    def called(self, result: Any, call: Call) -> None:
+        """Reports how many examples each replica gives to a model."""
+        import tensorflow as tf
 
+        if outside_replicas():
+            self.answered(result, call)
+        inputs = tf.nest.flatten(call.args[1] if len(call.args) > 1 else call.kwargs)
+        shape = getattr(inputs[0], "shape", None) if inputs else None
+        size = shape[0] if shape else None
+        replicas = max(1, replicas_now())
+        serial = self.context.serial(call.owner)
+        if size is not None and self.context.is_first("called", serial, size, replicas):
+            numbers = self.variables.numbers_of(call.owner.variables)
+            stack = self.context.provenance.stack()
+            self.context.emit(ModelCalled(stack, int(size), replicas, numbers))
 
-def told_answer(result, args, options):
-    """What a model says, the first times on this way to it; what stands for an input of a model to be says nothing."""
-    import numpy as np
-    import tensorflow as tf
+    def answered(self, result: Any, call: Call) -> None:
+        """Reports the first answers to calls from one line; Keras's symbolic inputs have none."""
+        import numpy as np
+        import tensorflow as tf
 
-    said = [each for each in tf.nest.flatten(result) if hasattr(each, "dtype")]
-    arrays = [each.numpy() if hasattr(each, "numpy") else each for each in said[:1]]
-    known = arrays and isinstance(arrays[0], (np.ndarray, np.generic))
-    if not known or ANSWERS.get(led_here := chain(), 0) >= MOST_ANSWERS:
-        return
-    ANSWERS[led_here] = ANSWERS.get(led_here, 0) + 1
-    note("answered", values=variables.samples(arrays[0]), at=where())
+        outputs = [value for value in tf.nest.flatten(result) if hasattr(value, "dtype")]
+        if not outputs:
+            return
+        output, provenance = outputs[0], self.context.provenance
+        if not isinstance(output, (np.ndarray, np.generic)) and not hasattr(output, "numpy"):
+            return
+        if self.context.count("answered", provenance.call_path()) <= MOST_ANSWERS:
+            array = output.numpy() if hasattr(output, "numpy") else output
+            self.context.emit(ModelAnswered(provenance.stack(), sample(array)))
 
+    def weights_asked(self, weights: Any, model: Any) -> None:
+        provenance = self.context.provenance
+        if not weights and not getattr(model, "built", True) and provenance.called_by_program():
+            stack = provenance.stack()
+            if stack and self.context.is_first("unbuilt", stack):
+                made_at = self.made_at.get(model) or ()
+                self.context.emit(UnbuiltModelRead(stack, model.name, made_at))
 
-def model_called(result, args, options):
-    """How many examples each replica gives to a model, and what it says outside of graphs."""
-    import tensorflow as tf
+    # Metrics
 
-    if training.on_the_outside():
-        told_answer(result, args, options)
-    inputs = tf.nest.flatten(args[1] if len(args) > 1 else options)
-    size = inputs[0].shape[0] if inputs and getattr(inputs[0], "shape", None) else None
-    replicas = max(1, variables.replicas_now())
-    if size is not None and once("called", id(args[0]), size, replicas):
-        numbers = variables.numbers_of(args[0].variables)
-        note("called", size=int(size), replicas=replicas, numbers=numbers, at=where())
+    def compiled(self, _: Any, call: Call) -> None:
+        self.compiled_at[call.owner] = self.context.provenance.stack()
 
+    def fitted(self, history: Any, call: Call) -> None:
+        """Reports the first epoch, since later ones start from weights that differ."""
+        first = {name: values[0] for name, values in history.history.items() if values}
+        self.reported(call.owner, first)
 
-def model_made(_, args, options):
-    MADE[id(args[0])] = where()
+    def evaluated(self, result: Any, call: Call) -> None:
+        is_named = isinstance(result, dict)
+        self.reported(call.owner, result if is_named else call.owner.get_metrics_result())
 
-
-def layer_made(layer):
-    LAYERS[id(layer)] = weakref.ref(layer), where()
-
-
-def layer_of(number: int) -> list:
-    """Where the innermost layer was made that has this variable."""
-    known = [(each(), at) for each, at in LAYERS.values()]
-    found = [
-        (len(layer.variables), at)
-        for layer, at in known
-        if layer is not None and number in variables.numbers_of(layer.variables)
-    ]
-    return min(found, default=(0, []), key=lambda each: each[0])[1]
-
-
-def compiled(_, args, options):
-    """An optimizer that has been used, for a model with more than it was used for."""
-    model = args[0]
-    _, known = checkpoints.OPTIMIZERS.get(id(model.optimizer), (None, None))
-    new = set(variables.numbers_of(model.trainable_variables)) - set(known or [])
-    if known and new:
-        note("compiled", new=sorted(new), at=where())
-
-
-def asked_for_weights(found, model):
-    if not found and not getattr(model, "built", True) and asked_by_program():
-        at = where()
-        if at and once("unbuilt", tuple(map(tuple, at))):
-            note("unbuilt", name=model.name, made=MADE.get(id(model), []), at=at)
-
-
-def updated(args, options):
-    """Gradients as an optimizer gets them: as pairs with their variables, or as two lists of which the second may lack."""
-    optimizer, *given = args
-    first, *others = [*given, *options.values()]
-    pairs = [each if isinstance(each, (tuple, list)) else (each, None) for each in first]
-    gradients = [each[0] for each in pairs]
-    trained = (
-        others[0] if others and not isinstance(others[0], str) else [each[1] for each in pairs]
-    )
-    numbers = variables.numbers_of([each for each in trained or [] if each is not None])
-    _, known = checkpoints.OPTIMIZERS.get(id(optimizer), (optimizer, []))
-    checkpoints.OPTIMIZERS[id(optimizer)] = optimizer, sorted({*numbers, *known})
-    if once("updated", id(optimizer), way()[0], len(gradients)):
-        state = checkpoints.state_of(optimizer, numbers or known)
-        missing = sum(each is None for each in gradients)
-        note("updated", gradients=len(gradients), missing=missing, state=state, at=where())
-
-
-def model_saved(_, args, options):
-    checkpoints.saved("model", file_in(args, options), variables.numbers_of(args[0].variables))
-
-
-def weights_loaded(_, args, options):
-    path = str(file_in(args, options))
-    checkpoints.loaded(variables.numbers_of(args[0].variables), path, "load_weights")
-
-
-def file_in(args, options):
-    return args[1] if len(args) > 1 else options.get("filepath", "")
+    def reported(self, model: Any, values: Mapping[str, Any]) -> None:
+        metrics = tuple(
+            Metric(name, float(value))
+            for name, value in values.items()
+            if not isinstance(value, dict)
+        )
+        if self.context.count("reported", self.context.serial(model)) <= MOST_REPORTS:
+            compiled_at = self.compiled_at.get(model) or ()
+            stack = self.context.provenance.stack()
+            self.context.emit(MetricsReported(stack, metrics, compiled_at))

@@ -1,223 +1,159 @@
-"""Runs a program and watches it from inside its process: what it does is written as facts, one a line.
+"""Runs a program with an observer in its process.
 
-It comes as one file, a zip with these modules in it, that needs nothing but what the program has; it runs in their interpreter:
+    python FOLDER/strategy_clinic/observer/__main__.py --events FILE [--devices N] [--seed] ... -- train.py ARGUMENTS
+    python FOLDER/strategy_clinic/observer/__main__.py --events FILE ... -- -m package.module ARGUMENTS
 
-    python observer.pyz --facts FILE [--devices N] [--seed] [--steps N] [--library FOLDER] ... -- train.py ARGUMENTS
-    python observer.pyz --facts FILE -- -m package.module ARGUMENTS
-
-Nothing is decided here. What facts mean is for the rules to say, in another process.
+FOLDER holds this package and nothing else. It runs in the program's own interpreter, which may be Python 3.9, and needs
+nothing but its standard library and TensorFlow.
 """
 
+from __future__ import annotations
+
 import argparse
+import functools
 import os
 import random
-import re
 import runpy
 import sys
 import threading
-import time
-import traceback
 import types
 
-from . import checkpoints, keras_models, learning_rates, tracing, training, variables
-from .notes import HERE, SETTINGS, acted, flush, guarded, is_own, note
-from .patching import Finder, unhook
+from .context import Settings, flush_output
+from .events import Outcome
+from .observer import Observer
+from .provenance import HERE
 
-SEED = 87654321  # TensorFlow's own for operations that name another: what those draw stays as it is
-FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
-MOST_TEXT = 60_000  # signs of a traceback that are told
-BEGAN = time.monotonic()
-PROCESS = os.getpid()
-ENDED: list = []
-FINDERS: list = []
+SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
 
 
-def main():
+def main() -> None:
     place = sys.argv.index("--")
-    read_settings(sys.argv[1:place])
-    random.seed(SEED) if SETTINGS.seed else None
-    act_on_imports()
-    training.AT_END.append(lambda how: told_at_end(how, 0))
-    note("started", devices=SETTINGS.devices)
-    sys.exit(watched_run(sys.argv[place + 1 :]))
+    settings, program = read_settings(sys.argv[1:place]), sys.argv[place + 1 :]
+    if settings.seed:
+        random.seed(SEED)
+    observer = Observer(settings)
+    observer.start(
+        {
+            "numpy": functools.partial(seed_numpy, settings),
+            "tensorflow": functools.partial(prepare_tensorflow, observer),
+        }
+    )
+    sys.exit(run_observed(observer, program))
 
 
-def act_on_imports():
-    """At once where a module is there already, as in a process that was forked from one that has it."""
-    act_on(WATCHES | {"tensorflow": tensorflow_is_here, "numpy": numpy_is_here})
-
-
-def act_on(actions: dict):
-    for name in [name for name in actions if name in sys.modules]:
-        acted(actions.pop(name))
-    FINDERS.append(Finder(actions))
-    sys.meta_path.insert(0, FINDERS[-1])
-
-
-def leave():
-    """For who watches a part of a process only: nothing is seen from here on."""
-    unhook()
-    while FINDERS:
-        sys.meta_path.remove(FINDERS.pop())
-
-
-def read_settings(given: list):
+def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--facts", type=os.path.abspath)
-    for name in ("--devices", "--steps", "--reset"):
-        parser.add_argument(name, type=int, default=vars(SETTINGS)[name[2:]])
-    for name in ("--give", "--begin"):
-        parser.add_argument(name, default="")
+    parser.add_argument("--events", type=os.path.abspath)
+    parser.add_argument("--devices", type=int, default=1)
+    for name in ("--steps", "--reset"):
+        parser.add_argument(name, type=int, default=0)
+    parser.add_argument("--give", type=two_numbers, default=(0, 0))
+    parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
-    parser.add_argument("--library", action="append", type=os.path.realpath, default=[])
-    parser.parse_args(given, SETTINGS)
+    parser.add_argument("--library", action="append", default=[])
+    options = vars(parser.parse_args(arguments))
+    return Settings(**options | {"library": tuple(options["library"])})
 
 
-def numpy_is_here():
-    if SETTINGS.seed:
+def two_numbers(text: str) -> tuple[int, int]:
+    first, second = text.split(":")
+    return int(first), int(second)
+
+
+def number_and_value(text: str) -> tuple[int, float]:
+    number, value = text.split(":")
+    return int(number), float(value)
+
+
+def seed_numpy(settings: Settings) -> None:
+    if settings.seed:
         sys.modules["numpy"].random.seed(SEED)
-    checkpoints.watch_numpy()
 
 
-def tensorflow_is_here():
-    """Splits the machine before the program can start TensorFlow up; a program that splits it anew has its own way."""
+def prepare_tensorflow(observer: Observer) -> None:
+    """Splits the CPU before the program can start TensorFlow; a program that splits it again has its way."""
     import tensorflow as tf
 
-    if SETTINGS.devices > 1:
+    settings = observer.context.settings
+    if settings.devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
-        parts = [tf.config.LogicalDeviceConfiguration() for _ in range(SETTINGS.devices)]
+        parts = [tf.config.LogicalDeviceConfiguration() for _ in range(settings.devices)]
         tf.config.set_logical_device_configuration(cpu, parts)
-    if SETTINGS.seed:
+    if settings.seed:
         tf.random.set_seed(SEED)
-    watch_tensorflow()
-    acted(tpu_if_asked_for)
-    note("tensorflow", version=tf.__version__)
+    if not settings.library:  # the clinic's own programs describe a TPU themselves
+        observer.context.guard_always(describe_tpu, observer)
 
 
-def watch_tensorflow():
-    variables.watch_variables()
-    training.watch_training()
-    tracing.watch_tracing()
-    checkpoints.watch_checkpoints()
-    learning_rates.watch_checkpoint_rates()
+def describe_tpu(observer: Observer) -> None:
+    from . import described_tpu  # needs a newer Python than the rest
 
-
-# What is watched in a package, once it is imported.
-WATCHES = {
-    "tensorflow": watch_tensorflow,
-    "keras": lambda: keras_models.watch_keras("keras"),
-    "tf_keras": lambda: keras_models.watch_keras("tf_keras"),
-    "numpy": checkpoints.watch_numpy,
-}
-
-
-def tpu_if_asked_for():
-    from . import described_tpu  # here, since it needs a newer Python than the rest
-
-    described_tpu.describe_tpu()
+    described_tpu.describe_tpu(observer.context)
 
 
 # The program
 
 
-def watched_run(program: list) -> int:
-    """The exit status that the program would have had; an uncaught exception is shown as Python shows it, without us."""
+def run_observed(observer: Observer, program: list[str]) -> int:
+    """Returns the exit status that the program would have had; shows an uncaught exception as Python would without us."""
     try:
         run_program(program)
-        end("finished", 0)
-        stay_if_asked()
-        return 0
-    except SystemExit as left:
-        status = left.code if isinstance(left.code, int) else int(left.code is not None)
-        end("finished" if not status else "left", status)
-        stay_if_asked()
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        observer.end(Outcome.EXITED if status else Outcome.FINISHED, status)
+        stay_if_asked(observer)
         raise
     except BaseException as error:
-        without_us(error)
-        guarded(told_error, error)
-        end("raised", 1)
+        remove_own_frames(error)
+        observer.exception_raised(error)
+        observer.end(Outcome.RAISED, 1)
         sys.excepthook(type(error), error, error.__traceback__)
         return 130 if isinstance(error, KeyboardInterrupt) else 1
+    observer.end(Outcome.FINISHED, 0)
+    stay_if_asked(observer)
+    return 0
 
 
-def stay_if_asked():
-    """One of several processes waits to be ended, until the others need it no more."""
-    if SETTINGS.stay:
-        flush()
+def stay_if_asked(observer: Observer) -> None:
+    """Waits to be killed: other processes of a cluster may still need this one."""
+    if observer.context.settings.stay:
+        flush_output()
         threading.Event().wait()
 
 
-def run_program(program: list):
-    """As `python` would: with its own arguments, path and name."""
-    named = program[0] == "-m"
-    sys.argv = program[1:] if named else list(program)
-    sys.path[0] = os.getcwd() if named else os.path.dirname(os.path.abspath(program[0]))
-    if named:
-        return runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+def run_program(program: list[str]) -> None:
+    """Runs a script or a module as `python` would: with its own arguments, path and name."""
+    is_module = program[0] == "-m"
+    sys.argv = program[1:] if is_module else list(program)
+    sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(program[0]))
+    if is_module:
+        runpy.run_module(program[1], run_name="__main__", alter_sys=True)
+        return
     main_module = types.ModuleType("__main__")
-    main_module.__dict__.update(__file__=os.path.abspath(program[0]), __builtins__=__builtins__)
+    path = os.path.abspath(program[0])
+    vars(main_module).update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = main_module
     with open(program[0], "rb") as file:
-        exec(compile(file.read(), main_module.__file__, "exec"), main_module.__dict__)
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, vars(main_module))
 
 
-def told_error(error):
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    chain, frames = error, []
-    while chain is not None and not frames:
-        listed = traceback.extract_tb(chain.__traceback__)[::-1]
-        frames = [
-            [os.path.abspath(f.filename), f.lineno, f.name] for f in listed if is_own(f.filename)
-        ]
-        chain = chain.__cause__ or chain.__context__
-    inside = [
-        [path, int(line), name]
-        for path, line, name in FRAME_IN_MESSAGE.findall(str(error))
-        if is_own(path)
-    ]
-    note(
-        "raised", error=type(error).__name__, text=text[-MOST_TEXT:], at=frames, inside=inside[::-1]
-    )
-
-
-def without_us(error, known=()):
-    """The error, and those that it came from, as they would be if nobody watched: our frames are in none of their tracebacks."""
-    while error is not None and error not in known:
-        error.__traceback__ = frames_of_others(error.__traceback__)
-        known = (*known, error)
-        without_us(error.__cause__, known)
+def remove_own_frames(error: BaseException | None, seen: tuple[BaseException, ...] = ()) -> None:
+    """Removes the observer's frames from the tracebacks of an exception, and of those that it came from."""
+    while error is not None and error not in seen:
+        error.__traceback__ = without_own_frames(error.__traceback__)
+        seen = (*seen, error)
+        remove_own_frames(error.__cause__, seen)
         error = error.__context__
 
 
-def frames_of_others(trace):
-    frames = []
+def without_own_frames(trace: types.TracebackType | None) -> types.TracebackType | None:
+    kept = []
     while trace:
         if not trace.tb_frame.f_code.co_filename.startswith((HERE, "<frozen runpy")):
-            frames.append(trace)
+            kept.append(trace)
         trace = trace.tb_next
-    for frame, following in zip(frames, [*frames[1:], None]):
-        frame.tb_next = following
-    return frames[0] if frames else None
-
-
-def end(how: str, status: int):
-    if os.getpid() == PROCESS and not ENDED:  # a forked child has another story
-        ENDED.append(how)
-        told_at_end(how, status)
-
-
-def apart_with_layers() -> list:
-    found = variables.apart()
-    return [each | {"layer": keras_models.layer_of(each["number"])} for each in found]
-
-
-def told_at_end(how: str, status: int):
-    looks = {
-        "values": variables.values,
-        "apart": apart_with_layers,
-        "late": checkpoints.late,
-    }
-    seen = {name: acted(look) for name, look in looks.items() if "tensorflow" in sys.modules}
-    seconds = round(time.monotonic() - BEGAN, 3)
-    note("ended", how=how, status=status, seconds=seconds, **{k: v for k, v in seen.items() if v})
+    for one, following in zip(kept, [*kept[1:], None]):
+        one.tb_next = following
+    return kept[0] if kept else None

@@ -1,116 +1,212 @@
-"""Hooks in the functions of other packages: they tell us of a call, and pass it on as it is. Runs in the reader's process."""
+"""Replaces functions of other packages by functions that report their calls, and puts them back."""
+
+from __future__ import annotations
 
 import functools
 import importlib.abc
 import importlib.util
+import inspect
 import sys
-import types
+import threading
+from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
 
-from .notes import THREAD, acted, guarded
-
-REPLACED: list = []  # each function that tells us, as it was
-INHERITED = object()  # stands for what a class had from another, and not of its own
+INHERITED = object()  # stands for an attribute that a class has from another class
 
 
-def hook(owner, name: str, before=None, after=None, level=""):
-    """Has a function tell us when it is called, and what came of it. It keeps its name, module and signature.
+class WrongCall(Exception):
+    """A call does not fit the function's signature; the function itself tells the program."""
 
-    With a level, only the outermost call of that level tells what came of it.
-    """
-    plain = vars(owner)[name]
 
-    @functools.wraps(plain)
-    def watched(*args, **options):
-        guarded(before, args, options)
-        levels = vars(THREAD)
-        outermost = not levels.get(level)
-        levels[level] = bool(level)
+class Call:
+    """One call of a wrapped function."""
+
+    def __init__(
+        self, signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.signature, self.args, self.kwargs = signature, args, kwargs
+        self.state: Any = None  # what the handler before the call has for the handler after it
+
+    @property
+    def owner(self) -> Any:
+        """The object whose method is called."""
+        return self.args[0]
+
+    @functools.cached_property
+    def bound(self) -> inspect.BoundArguments:
         try:
-            result = plain(*args, **options)
-        finally:
-            levels[level] = bool(level) and not outermost
-        if outermost:
-            guarded(after, result, args, options)
-        return result
+            bound = self.signature.bind(*self.args, **self.kwargs)
+        except TypeError:
+            raise WrongCall from None
+        bound.apply_defaults()
+        return bound
 
-    watched.autograph_info__ = {}  # like TensorFlow's own functions, AutoGraph does not copy it
-    replace_in(owner, name, watched)
+    def __getitem__(self, name: str) -> Any:
+        """Returns an argument by the name of its parameter, or the parameter's default."""
+        return self.bound.arguments[name]
 
-
-def replace_in(owner, name: str, new):
-    REPLACED.append((owner, name, vars(owner).get(name, INHERITED)))
-    setattr(owner, name, new)
-
-
-def unhook():
-    """Everything as it was; the last that was put in is the first to go."""
-    while REPLACED:
-        owner, name, plain = REPLACED.pop()
-        delattr(owner, name) if plain is INHERITED else setattr(owner, name, plain)
+    def list_iterator(self, name: str) -> None:
+        """Replaces an argument that can be read only once, such as `zip(...)`, by a list of its items."""
+        try:
+            argument = self[name]
+        except WrongCall:
+            return
+        if isinstance(argument, Iterator):
+            self.bound.arguments[name] = list(argument)
+            self.args, self.kwargs = self.bound.args, self.bound.kwargs
 
 
-def hook_property(owner, name: str, after):
-    plain = vars(owner)[name]
-
-    @functools.wraps(plain.fget)
-    def read(self):
-        result = plain.fget(self)
-        guarded(after, result, self)
-        return result
-
-    read.autograph_info__ = {}
-    replace_in(owner, name, property(read, plain.fset, plain.fdel, plain.__doc__))
+class ThreadState(threading.local):
+    def __init__(self) -> None:
+        self.groups: set[str] = set()  # of wrapped functions that are being called
 
 
-def hook_new(kind, after):
-    """Objects of a class whose `__init__` is read by its library: Keras 3 takes the names of a layer's arguments from there."""
-    plain = kind.__new__
-
-    @functools.wraps(plain)
-    def new(cls, *args, **options):
-        made = plain(cls) if plain is object.__new__ else plain(cls, *args, **options)
-        guarded(after, made)
-        return made
-
-    replace_in(kind, "__new__", staticmethod(new))
+Handler = Callable[[Call], None]
+ResultHandler = Callable[[Any, Call], None]
 
 
-def hook_everywhere(package: str, function, after):
-    """A function that several modules of a package hand on."""
-    holder = types.SimpleNamespace(**{function.__name__: function})
-    hook(holder, function.__name__, None, after)
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] == package:
-            for key, value in list(vars(module).items()):
-                if value is function:
-                    replace_in(module, key, vars(holder)[function.__name__])
+class Patches:
+    """Functions that are replaced, with what they were. `guard` calls a handler so that none of its errors gets out."""
+
+    def __init__(self, guard: Callable[..., Any]) -> None:
+        self.guard, self.thread = guard, ThreadState()
+        self.replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def replace(self, owner: Any, name: str, new: Any) -> None:
+        self.replaced.append((owner, name, vars(owner).get(name, INHERITED), new))
+        setattr(owner, name, new)
+
+    def restore(self) -> None:
+        """Puts every function back that nobody else has replaced since."""
+        while self.replaced:
+            owner, name, plain, new = self.replaced.pop()
+            if vars(owner).get(name) is not new:
+                continue
+            if plain is INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, plain)
+
+    def wrap(
+        self,
+        owner: Any,
+        name: str,
+        before: Handler | None = None,
+        after: ResultHandler | None = None,
+        *,
+        group: str = "",
+        listed: str = "",
+        here: bool = False,
+    ) -> None:
+        """Wraps a function where it is defined, or `here`, in the class itself.
+
+        Only the outermost of several nested calls in one group is reported to `after`. An iterator that is given as the
+        argument `listed` is turned into a list, so that a handler can read it, too.
+        """
+        definer = defining_class(owner, name)
+        wrapper = self.wrapped(vars(definer)[name], before, after, group, listed)
+        self.replace(owner if here else definer, name, wrapper)
+
+    def wrap_everywhere(self, package: str, function: Any, after: ResultHandler) -> None:
+        """Wraps a function that several modules of a package export."""
+        wrapper = self.wrapped(function, None, after)
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] == package:
+                for key in [key for key, value in vars(module).items() if value is function]:
+                    self.replace(module, key, wrapper)
+
+    def wrapped(
+        self,
+        plain: Any,
+        before: Handler | None,
+        after: ResultHandler | None,
+        group: str = "",
+        listed: str = "",
+    ) -> Any:
+        signature, guard, thread = inspect.signature(plain), self.guard, self.thread
+
+        @functools.wraps(plain)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            call = Call(signature, args, kwargs)
+            if listed:
+                call.list_iterator(listed)
+            if before:
+                guard(before, call)
+            outermost = group not in thread.groups
+            if group:
+                thread.groups.add(group)
+            try:
+                result = plain(*call.args, **call.kwargs)
+            finally:
+                if outermost:
+                    thread.groups.discard(group)
+            if outermost and after:
+                guard(after, result, call)
+            return result
+
+        return without_conversion(wrapper)
+
+    def wrap_property(self, owner: Any, name: str, after: Callable[[Any, Any], None]) -> None:
+        """Wraps the getter of a property; `after` gets its value and the object."""
+        definer = defining_class(owner, name)
+        plain = vars(definer)[name]
+
+        @functools.wraps(plain.fget)
+        def read(instance: Any) -> Any:
+            value = plain.fget(instance)
+            self.guard(after, value, instance)
+            return value
+
+        getter = without_conversion(read)
+        self.replace(definer, name, property(getter, plain.fset, plain.fdel, plain.__doc__))
+
+    def wrap_new(self, kind: Any, after: Callable[[Any], None]) -> None:
+        """Reports new objects of a class whose `__init__` its library inspects: Keras 3 reads a layer's arguments there."""
+        plain = kind.__new__
+
+        @functools.wraps(plain)
+        def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
+            made = plain(cls) if plain is object.__new__ else plain(cls, *args, **kwargs)
+            self.guard(after, made)
+            return made
+
+        self.replace(kind, "__new__", staticmethod(new))
 
 
-def definer(kind, name: str):
-    """The class that a method of this one comes from."""
-    return next(each for each in kind.__mro__ if name in vars(each))
+def without_conversion(function: Any) -> Any:
+    """Returns the function, marked as TensorFlow marks its own, so that AutoGraph does not convert it."""
+    function.autograph_info__ = {}
+    return function
 
 
-class Finder(importlib.abc.MetaPathFinder):
-    """Lets modules be found as ever, and acts once one of them has been imported."""
+def defining_class(owner: Any, name: str) -> Any:
+    """Returns the class that an attribute comes from; what is not a class defines its attributes itself."""
+    return next(kind for kind in getattr(owner, "__mro__", [owner]) if name in vars(kind))
 
-    def __init__(self, actions: dict):
-        self.actions, self.looking = actions, False
 
-    def find_spec(self, name, path=None, target=None):
-        if name not in self.actions or self.looking:
+class ImportWatch(importlib.abc.MetaPathFinder):
+    """Calls an action once a module has been imported; modules are found and loaded as usual."""
+
+    def __init__(self, actions: dict[str, Callable[[], None]]) -> None:
+        self.actions, self.searching = actions, False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in self.actions or self.searching:
             return None
-        self.looking = True
+        self.searching = True
         try:
             spec = importlib.util.find_spec(name)
         finally:
-            self.looking = False
+            self.searching = False
         if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = functools.partial(self.executed, spec.loader.exec_module)
+            plain = spec.loader.exec_module
+            spec.loader.exec_module = functools.partial(self.execute, plain)  # type: ignore[method-assign] # of this loader only
         return spec
 
-    def executed(self, plain, module):
+    def execute(self, plain: Callable[[ModuleType], None], module: ModuleType) -> None:
         plain(module)
         action = self.actions.pop(module.__name__, None)
         if action:
-            acted(action)
+            action()

@@ -1,68 +1,81 @@
-"""Traced functions that a program calls, and whether each call traces anew. Runs in the reader's process."""
+"""Observes calls of traced functions, and why they are traced again."""
+
+from __future__ import annotations
 
 import types
 import weakref
+from typing import Any
 
-from .notes import asked_by_program, note, way, where
-from .patching import hook
+from .context import Context
+from .events import FunctionRetraced, RetraceCause
+from .patching import Call
 
-SITES: dict = {}  # by line of the program, why its calls have traced; None once a graph was used again
-TRACES = weakref.WeakKeyDictionary()  # how often a traced function had been traced when last called
-TAKEN = weakref.WeakSet()  # Python functions that were arguments
-# Calls, all of which traced, after which it is told. A function may be new for a reason, a few times.
-ENOUGH = {"a Python number": 5, "a Python function": 20, "a tf.function": 20}
-
-
-def watch_tracing():
-    import tensorflow as tf
-
-    hook(type(tf.function(lambda: None)), "__call__", None, function_called)
+Numbers = tuple[Any, ...]
+# Calls that all traced, after which they are reported. A function may be new for a reason, a few times.
+ENOUGH = {RetraceCause.NUMBER: 5, RetraceCause.FUNCTION: 20, RetraceCause.TRACED_FUNCTION: 20}
 
 
-def function_called(_, args, options):
-    import tensorflow as tf
+class Tracing:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        # By line of the program, why its calls have traced; None once a graph was used again.
+        self.sites: dict[Any, list[tuple[RetraceCause, Numbers]] | None] = {}
+        self.traces: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.functions: weakref.WeakSet[types.FunctionType] = (
+            weakref.WeakSet()
+        )  # that were arguments
 
-    line = way()[0]
-    causes = SITES.setdefault(line, [])
-    if causes is None or not tf.executing_eagerly() or not asked_by_program():
-        return
-    function, traced = args[0], args[0].experimental_get_tracing_count()
-    known = TRACES.get(function)
-    if traced == known:
-        SITES[line] = None
-        return
-    TRACES[function] = traced
-    causes.append((cause(known is None, args[1:], options), numbers_in(args[1:], options)))
-    tell_enough(causes, args[1:])
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        self.context.patches.wrap(type(tf.function(lambda: None)), "__call__", after=self.called)
+
+    def called(self, _: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        provenance = self.context.provenance
+        site, _ = provenance.call_site()
+        causes = self.sites.setdefault(site, [])
+        if causes is None or not tf.executing_eagerly() or not provenance.called_by_program():
+            return
+        known = self.traces.get(call.owner)
+        traced = call.owner.experimental_get_tracing_count()
+        if traced == known:
+            self.sites[site] = None
+            return
+        self.traces[call.owner] = traced
+        positional = call.args[1:]
+        values = tf.nest.flatten((positional, call.kwargs))
+        causes.append((self.cause(known is None, values), tuple(filter(is_number, values))))
+        self.report(causes, positional)
+
+    def cause(self, first_call: bool, values: list[Any]) -> RetraceCause:
+        """Returns why this call could not use the graph of an earlier one."""
+        functions = [value for value in values if isinstance(value, types.FunctionType)]
+        new = [function for function in functions if function not in self.functions]
+        self.functions.update(new)
+        if first_call:
+            return RetraceCause.TRACED_FUNCTION
+        return RetraceCause.FUNCTION if new else RetraceCause.NUMBER
+
+    def report(self, causes: list[tuple[RetraceCause, Numbers]], args: tuple[Any, ...]) -> None:
+        """Reports once that enough calls have traced, all but the first of them for one cause."""
+        import tensorflow as tf
+
+        last = causes[-1][0]
+        same_cause = all(cause is last for cause, _ in causes[1:])
+        all_new = len({numbers for _, numbers in causes}) == len(causes)
+        if (
+            same_cause
+            and (all_new or last is not RetraceCause.NUMBER)
+            and len(causes) == ENOUGH[last]
+        ):
+            with_numbers = (
+                i for i, arg in enumerate(args) if any(map(is_number, tf.nest.flatten(arg)))
+            )
+            stack = self.context.provenance.stack()
+            self.context.emit(FunctionRetraced(stack, len(causes), last, next(with_numbers, 0)))
 
 
-def cause(fresh: bool, args, options) -> str:
-    """Why this call could use no graph of an earlier one, as far as it can be seen."""
-    import tensorflow as tf
-
-    made = [
-        each for each in tf.nest.flatten((args, options)) if isinstance(each, types.FunctionType)
-    ]
-    new = [each for each in made if each not in TAKEN]
-    TAKEN.update(new)
-    return "a tf.function" if fresh else "a Python function" if new else "a Python number"
-
-
-def numbers_in(args, options) -> tuple:
-    import tensorflow as tf
-
-    return tuple(each for each in tf.nest.flatten((args, options)) if type(each) in (int, float))
-
-
-def tell_enough(causes: list, args):
-    """Once, when enough calls have traced, all but the first of them for one cause."""
-    kind = causes[-1][0]
-    alike = all(each == kind for each, _ in causes[1:])
-    others = len({numbers for _, numbers in causes}) == len(causes) or kind != "a Python number"
-    if alike and others and len(causes) == ENOUGH[kind]:
-        note("retraced", calls=len(causes), new=kind, place=argument_of(args), at=where())
-
-
-def argument_of(args) -> int:
-    """The first of the arguments that has numbers in it."""
-    return next((i for i, each in enumerate(args) if numbers_in(each, ())), 0)
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float)

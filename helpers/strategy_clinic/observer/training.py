@@ -1,216 +1,236 @@
-"""Strategies, steps, batches, gradients and sums over replicas. Runs in the reader's process."""
+"""Observes strategies, steps, batches, and means over replicas."""
 
+from __future__ import annotations
+
+import functools
 import os
 import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
 
-from . import variables
-from .notes import RUN_FROM, SETTINGS, asked_by_program, chain, flush, note, once, way, where
-from .patching import definer, hook, hook_property
+from .context import Context, flush_output
+from .events import (
+    BatchTaken,
+    ClusterStrategyRequested,
+    DatasetBatched,
+    DatasetFromFunction,
+    MeanReduced,
+    Outcome,
+    Owner,
+    ReplicaCountRead,
+    Stack,
+    StepEnded,
+    StrategyMade,
+    VariableValue,
+)
+from .patching import Call, defining_class
+from .variables import Variables, copies_of, sample_of
 
-STRATEGIES: list = []  # weak references to those that the program has made
-RUNS: dict = {}  # by the way to a `strategy.run`, the lines on it, innermost first
-SIZES: list = []  # how many examples each replica got last
-RESULT: list = []  # what the last `strategy.run` gave
-LOOKED = {"looks": 0, "told": 0}
-# Calls after which trained variables are looked at, and steps that are told.
-MOST_LOOKS, MOST_TOLD = 24, 3
-AT_END: list = []  # what to do before the program is ended early
-
-
-def watch_training():
-    import tensorflow as tf
-
-    strategy = tf.distribute.Strategy
-    hook(definer(strategy, "__init__"), "__init__", None, strategy_made)
-    hook(definer(strategy, "run"), "run", run_begins, step_ends, "step")
-    for kind, made in (
-        ("multi_worker", tf.distribute.MultiWorkerMirroredStrategy),
-        ("parameter_server", tf.distribute.ParameterServerStrategy),
-    ):
-        hook(definer(made, "__init__"), "__init__", cluster_asked_for(kind))
-    hook(definer(strategy, "reduce"), "reduce", None, reduced)
-    name = "experimental_distribute_dataset"
-    hook(definer(strategy, name), name, None, distributed)
-    name = "distribute_datasets_from_function"
-    hook(definer(strategy, name), name, None, distributed_by_function)
-    for kind in (strategy, tf.distribute.ReplicaContext, tf.distribute.InputContext):
-        name = "num_replicas_in_sync"
-        hook_property(definer(kind, name), name, counted)
-    hook(tf.distribute.InputContext, "get_per_replica_batch_size", None, divided)
-    hook(tf.data.Dataset, "batch", None, batched)
-    hook(tf.GradientTape, "gradient", None, differentiated)
-    hook(type(tf.function(lambda: None)), "__call__", None, step_ends, "step")
+# Calls after which trained variables are looked at, and steps that are reported.
+MOST_LOOKS, MOST_STEPS = 24, 3
 
 
-def cluster_asked_for(kind: str):
-    def asked(args, options):
-        note("cluster", strategy=kind, at=where())
+class Training:
+    def __init__(
+        self, context: Context, variables: Variables, end: Callable[[Outcome, int], None]
+    ) -> None:
+        self.context, self.variables, self.end = context, variables, end
+        self.strategies: list[weakref.ref[Any]] = []
+        self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
+        self.run_result: list[Any] = []  # of the last `strategy.run`
+        self.batch_sizes: tuple[int, ...] = ()  # examples that each replica got last
+        self.looks = self.steps = 0
+        self.last_values: tuple[VariableValue, ...] = ()
+        self.steps_left = context.settings.steps
 
-    return asked
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        patches, distribute = self.context.patches, tf.distribute
+        wrap = patches.wrap
+        wrap(distribute.Strategy, "__init__", after=self.strategy_made)
+        wrap(
+            distribute.Strategy, "run", before=self.run_begins, after=self.step_ended, group="step"
+        )
+        wrap(distribute.MultiWorkerMirroredStrategy, "__init__", before=self.multi_worker_requested)
+        wrap(distribute.ParameterServerStrategy, "__init__", before=self.parameter_server_requested)
+        wrap(distribute.Strategy, "reduce", after=self.reduced)
+        wrap(distribute.Strategy, "experimental_distribute_dataset", after=self.distributed)
+        wrap(
+            distribute.Strategy,
+            "distribute_datasets_from_function",
+            after=self.distributed_from_function,
+        )
+        for kind in (distribute.Strategy, distribute.ReplicaContext, distribute.InputContext):
+            patches.wrap_property(kind, "num_replicas_in_sync", self.replicas_counted)
+        wrap(distribute.InputContext, "get_per_replica_batch_size", after=self.batch_divided)
+        wrap(tf.data.Dataset, "batch", after=self.batched)
+        wrap(type(tf.function(lambda: None)), "__call__", after=self.step_ended, group="step")
+
+    # Strategies
+
+    def multi_worker_requested(self, call: Call) -> None:
+        self.context.emit(ClusterStrategyRequested(self.stack(), "multi_worker"))
+
+    def parameter_server_requested(self, call: Call) -> None:
+        self.context.emit(ClusterStrategyRequested(self.stack(), "parameter_server"))
+
+    def strategy_made(self, _: Any, call: Call) -> None:
+        strategy = call.owner
+        name, replicas = type(strategy).__name__, strategy.num_replicas_in_sync
+        if name.startswith("_"):
+            return  # TensorFlow's default strategy
+        self.strategies.append(weakref.ref(strategy))
+        running = defining_class(type(strategy), "run")
+        if self.context.is_first("run of", running):  # it may have one around that of its base
+            self.context.patches.wrap(running, "run", after=self.run_ended)
+        self.context.emit(StrategyMade(self.stack(), name, int(replicas)))
+
+    def most_replicas(self) -> int:
+        """Returns the largest number of replicas of the strategies that the program still has."""
+        alive = [
+            strategy for strategy in (reference() for reference in self.strategies) if strategy
+        ]
+        return max((int(strategy.num_replicas_in_sync) for strategy in alive), default=1)
+
+    def replicas_counted(self, _: Any, __: Any) -> None:
+        """Reports who may decide how large a batch is; a replica gets its batch, and scales its loss at most."""
+        import tensorflow as tf
+
+        if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
+            return
+        if self.context.provenance.called_by_program():
+            self.count_read()
+
+    def batch_divided(self, _: Any, call: Call) -> None:
+        self.count_read()
+
+    def count_read(self) -> None:
+        if self.is_first_here("count read"):
+            self.context.emit(ReplicaCountRead(self.stack()))
+
+    # Steps: calls of `strategy.run` or of a traced function from outside, after which weights differ
+
+    def run_begins(self, call: Call) -> None:
+        path = self.context.provenance.call_path()
+        if path not in self.run_stacks:
+            self.run_stacks[path] = self.stack()
+        self.context.provenance.replica_caller = self.run_stacks[path]
+
+    def run_ended(self, result: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        self.run_result = tf.nest.flatten(result)
+
+    def step_ended(self, _: Any, call: Call) -> None:
+        if self.looks < MOST_LOOKS and self.steps < MOST_STEPS and outside_replicas():
+            self.look()
+        if self.steps_left:
+            self.steps_left -= 1
+            if self.steps_left == 0:
+                self.end(Outcome.STOPPED, 0)
+                flush_output()
+                os._exit(0)
+
+    def look(self) -> None:
+        """Reports the values of trained variables if they have changed since the last look."""
+        records = self.variables.alive()
+        trained = [record for record in records if record.trained]
+        self.looks += bool(trained)
+        values = tuple(VariableValue(record.number, sample_of(record)) for record in trained)
+        self.variables.hold(trained)
+        if not values or values == self.last_values:
+            return
+        self.last_values, self.steps = values, self.steps + 1
+        # Some optimizers divide their updates by what they keep of the first gradients, so that no update shows a factor.
+        slots = [
+            VariableValue(record.number, sample_of(record))
+            for record in records
+            if self.steps == 1 and record.maker is Owner.OPTIMIZER and record.variable.shape.rank
+        ]
+        self.context.emit(
+            StepEnded(
+                number=self.steps,
+                values=values,
+                initial_values=tuple(
+                    VariableValue(record.number, record.first)
+                    for record in trained
+                    if record.first and record.first.entries
+                ),
+                optimizer_values=tuple(slots),
+                diverged_copies=self.variables.diverged_copies(),
+            )
+        )
+
+    # Data
+
+    def distributed(self, dataset: Any, call: Call) -> None:
+        """Reports batches where the program takes them one by one."""
+        if self.context.is_first("dataset", type(dataset)):
+            self.context.patches.wrap(type(dataset), "__iter__", after=self.iterated)
+
+    def distributed_from_function(self, dataset: Any, call: Call) -> None:
+        if self.is_first_here("dataset function"):
+            self.context.emit(DatasetFromFunction(self.stack()))
+        self.distributed(dataset, call)
+
+    def iterated(self, iterator: Any, call: Call) -> None:
+        kind = defining_class(type(iterator), "get_next")
+        if self.context.is_first("iterator", kind):
+            self.context.patches.wrap(kind, "get_next", after=self.batch_taken)
+
+    def batch_taken(self, batch: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        shapes = [part.shape for part in copies_of(tf.nest.flatten(batch)[0])]
+        known = all(shape.rank and shape[0] is not None for shape in shapes)
+        self.batch_sizes = tuple(int(shape[0]) for shape in shapes) if known else ()
+        if self.batch_sizes and self.context.is_first("batch", self.batch_sizes):
+            self.context.emit(BatchTaken(self.stack(), self.batch_sizes))
+
+    def batched(self, _: Any, call: Call) -> None:
+        size = call["batch_size"]
+        if isinstance(size, int) and self.is_first_here("batched", size):
+            self.context.emit(DatasetBatched(self.stack(), size))
+
+    def reduced(self, _: Any, call: Call) -> None:
+        """Reports a mean over replicas of numbers that they returned in a step, but not Keras's own in `fit`."""
+        import tensorflow as tf
+
+        site, owner = self.context.provenance.call_site()
+        value = call["value"]
+        returned = owner is Owner.USER and any(value is result for result in self.run_result)
+        if not returned or "MEAN" not in str(call["reduce_op"]).upper() or call["axis"] is not None:
+            return
+        parts, stack = copies_of(value), self.stack()
+        if len(parts) < 2 or not all(part.shape.rank == 0 for part in parts):
+            return
+        if all(hasattr(part, "numpy") for part in parts):
+            self.report_mean(stack, *parts)
+        elif self.context.settings.tell:
+            report = functools.partial(self.context.guard, self.report_mean, stack)
+            tf.py_function(report, parts, [])
+        elif self.context.is_first("reduced", site):
+            self.context.emit(MeanReduced(stack, (), ()))
+
+    def report_mean(self, stack: Stack, *parts: Any) -> None:
+        sizes = self.batch_sizes
+        if len(sizes) == len(parts) and len(set(sizes)) > 1:
+            values = tuple(float(part) for part in parts)
+            if self.context.is_first("reduced", stack, sizes):
+                self.context.emit(MeanReduced(stack, sizes, values))
+
+    def stack(self) -> Stack:
+        return self.context.provenance.stack()
+
+    def is_first_here(self, *key: Any) -> bool:
+        """Returns whether this key is new on this line of the program."""
+        return self.context.is_first(*key, self.context.provenance.call_site()[0])
 
 
-def strategy_made(_, args, options):
-    made = args[0]
-    name, replicas = type(made).__name__, made.num_replicas_in_sync
-    if name.startswith("_"):
-        return  # the one that stands for none
-    STRATEGIES.append(weakref.ref(made))
-    running = definer(type(made), "run")
-    if once("run of", running):  # a strategy may have one of its own, around that of its class
-        hook(running, "run", None, run_ended)
-    note("strategy", name=name, replicas=replicas, at=where())
-
-
-def most_replicas() -> int:
-    """Of the strategies that the program still has."""
-    here = [each() for each in STRATEGIES]
-    return max((each.num_replicas_in_sync for each in here if each is not None), default=1)
-
-
-def counted(_, __):
-    """Asked for by what could decide how large a batch is; a replica gets its batch, and scales its loss at most."""
-    import tensorflow as tf
-
-    if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
-        return
-    if asked_by_program() and once("asked", way()[0]):
-        note("asked", at=where())
-
-
-def divided(_, args, options):
-    if once("asked", way()[0]):
-        note("asked", at=where())
-
-
-# Steps: calls of strategy.run or of a traced function from outside, after which weights are others
-
-
-def run_begins(args, options):
-    led_here = chain()
-    if led_here not in RUNS:
-        RUNS[led_here] = where()
-    RUN_FROM[:] = RUNS[led_here]
-
-
-def run_ended(result, args, options):
-    import tensorflow as tf
-
-    RESULT[:] = tf.nest.flatten(result)
-
-
-def step_ends(_, args, options):
-    if LOOKED["looks"] < MOST_LOOKS and LOOKED["told"] < MOST_TOLD and on_the_outside():
-        look()
-    if SETTINGS.steps:
-        SETTINGS.steps -= 1
-        if SETTINGS.steps == 0:
-            for action in AT_END:
-                action("stopped")
-            flush()
-            os._exit(0)
-
-
-def on_the_outside() -> bool:
+def outside_replicas() -> bool:
     import tensorflow as tf
 
     outside = not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
-    return outside and tf.executing_eagerly()
-
-
-def look():
-    """Tells the values of trained variables, if they are others than at the last look."""
-    trained = [each for each in variables.alive() if each.trained]
-    LOOKED["looks"] += bool(trained)
-    found = {each.number: variables.samples_of(each) for each in trained}
-    variables.keep(trained)
-    if found and found != LOOKED.get("last"):
-        LOOKED["last"], LOOKED["told"] = found, LOOKED["told"] + 1
-        before = {each.number: each.first for each in trained if each.first}
-        kept, apart = slots(), variables.apart()
-        note("step", number=LOOKED["told"], values=found, before=before, slots=kept, apart=apart)
-
-
-def slots() -> dict:
-    """What optimizers keep of the first gradients: some divide their updates by it, so that no update shows a factor."""
-    if LOOKED["told"] > 1:
-        return {}
-    kept = [each for each in variables.alive() if each.maker == "optimizer"]
-    return {each.number: variables.samples_of(each) for each in kept if each.ref().shape.rank}
-
-
-# Data
-
-
-def distributed(dataset, args, options):
-    """Batches are seen where the program takes them one by one."""
-    kind = type(dataset)
-    if once("dataset", kind):
-        hook(definer(kind, "__iter__"), "__iter__", None, iterated)
-
-
-def distributed_by_function(dataset, args, options):
-    if once("by function", way()[0]):
-        note("by_function", at=where())
-    distributed(dataset, args, options)
-
-
-def iterated(iterator, args, options):
-    kind = definer(type(iterator), "get_next")
-    if once("iterator", kind):
-        hook(kind, "get_next", None, batch_taken)
-
-
-def batch_taken(batch, args, options):
-    import tensorflow as tf
-
-    parts = variables.copies_of(tf.nest.flatten(batch)[0])
-    sizes = [int(each.shape[0]) for each in parts if each.shape.rank and each.shape[0] is not None]
-    SIZES[:] = sizes if len(sizes) == len(parts) else []
-    if SIZES and once("batch", tuple(sizes)):
-        note("batch", sizes=sizes, at=where())
-
-
-def batched(_, args, options):
-    size = args[1] if len(args) > 1 else options.get("batch_size")
-    if isinstance(size, int) and once("batched", way()[0], size):
-        note("batched", size=size, at=where())
-
-
-def reduced(result, args, options):
-    """A mean over replicas of numbers that they gave in a step: what each gave, and how many examples it had.
-
-    What `fit` does with its logs is Keras's own.
-    """
-    import tensorflow as tf
-
-    spot, part = way()
-    given = dict(zip(("self", "reduce_op", "value", "axis"), args)) | options
-    value, how = given["value"], str(given["reduce_op"]).upper()
-    asked = part == "user" and any(value is each for each in RESULT)
-    if not asked or "MEAN" not in how or given.get("axis") is not None:
-        return
-    parts, at = variables.copies_of(value), where()
-    if len(parts) < 2 or not all(part.shape.rank == 0 for part in parts):
-        return
-    if all(hasattr(part, "numpy") for part in parts):
-        told_mean(at, *parts)
-    elif SETTINGS.tell:  # an operation more in a graph, in a run that is made for it
-        tf.py_function(lambda *values: told_mean(at, *values), parts, [])
-    elif once("reduced", spot):
-        note("reduced", sizes=[], values=[], at=at)
-
-
-def told_mean(at, *parts):
-    if len(SIZES) == len(parts) and len(set(SIZES)) > 1:
-        values = [float(each) for each in parts]
-        if once("reduced", str(at), tuple(SIZES)):
-            note("reduced", sizes=list(SIZES), values=values, at=at)
-
-
-def differentiated(result, args, options):
-    import tensorflow as tf
-
-    found = tf.nest.flatten(result)
-    missing = sum(each is None for each in found)
-    if once("gradient", way()[0], missing):
-        note("gradient", missing=missing, of=len(found), at=where())
+    return bool(outside and tf.executing_eagerly())

@@ -1,276 +1,272 @@
-"""Variables of the program: where each was made, by whom it is written, and its values. Runs in the reader's process."""
+"""Observes the program's variables: where each is made, by whom it is read and written, and its values."""
+
+from __future__ import annotations
 
 import contextlib
 import functools
 import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..base import tf_internals
-from .notes import SETTINGS, note, once, way, where
-from .patching import hook
+from .context import Context
+from .events import (
+    DivergedCopies,
+    Owner,
+    Sample,
+    VariableMade,
+    VariableRead,
+    VariableSharedCentrally,
+    VariableValue,
+    VariableWritten,
+)
+from .identity_map import IdentityMap
+from .patching import Call
 
-RECORDS: dict = {}  # by the id of the variable; a record tells whether it is still that one
-COMPONENTS: dict = {}  # by the id of a copy on one device, the record of the variable that it is a copy of
-EMPTY: list = []  # a graph that nothing is ever put into
-HELD_ON: dict = {}  # trained variables, by number, so that their last values can be read at the end
-MOST_KEPT = 3000
-SAMPLES = 48  # entries of a variable that are told, beside its norm
-NUMBER = [0]
-CARRIED: list = []  # the value that is given from one variable to another
+MOST_HELD = 3000
+ENTRIES = 48  # of a variable that are reported, beside its norm
+LEAST_DISTANCE = 1e-5  # of copies that differ
 
 
 class Record:
-    """What is known of one variable, as the program has it: a distributed one is one variable."""
+    """What is known of one variable as the program has it: a distributed variable is one."""
 
-    def __init__(self, variable, maker: str):
-        NUMBER[0] += 1
-        self.number, self.ref, self.maker = NUMBER[0], weakref.ref(variable), maker
-        self.trained = self.written = self.read = self.used = False
-        self.first = None  # its samples before the program wrote to it,
-        self.start = None  # and its whole value, if the program made it itself
+    def __init__(self, number: int, variable: Any, maker: Owner) -> None:
+        self.number, self.maker = number, maker
+        self.reference: weakref.ref[Any] = weakref.ref(variable)
+        self.trained = self.written = self.read = False
+        self.read_since_load = False
+        self.first: Sample | None = None  # before the program wrote to it
+        self.start: Any = None  # its whole value then, if the program made it itself
 
-    def is_of(self, variable) -> bool:
-        return self.ref() is variable
+    @property
+    def variable(self) -> Any:
+        return self.reference()
 
 
-def variable_in(weight):
-    """The tf.Variable in a Keras 3 variable, or in one of mixed precision in Keras 2, or the variable itself."""
-    if is_cast(type(weight)):
+class Variables:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.records: IdentityMap[Record] = IdentityMap()
+        self.copies: IdentityMap[Record] = (
+            IdentityMap()
+        )  # the records of the variables that these are copies of
+        self.count = 0
+        self.held: dict[int, Any] = {}  # trained variables, whose last values are read at the end
+        self.given: Any = None  # the value for the variable of `--give`
+
+    def watch(self) -> None:
+        ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
+        distributed, resources = tf_internals.values, tf_internals.resource_variables
+        wrap = self.context.patches.wrap
+        wrap(resources.BaseResourceVariable, "__init__", after=self.made)
+        wrap(distributed.DistributedVariable, "__init__", after=self.distributed_made)
+        for kind in (ps_values.AggregatingVariable, ps_values.CachingVariable):
+            wrap(kind, "__init__", after=self.wrapper_made)
+        # A TPU's variables are written to as a whole, past the copies of each core.
+        on_tpu = tpu_values.TPUDistributedVariable, tpu_values.TPUMirroredVariable
+        for kind in (resources.BaseResourceVariable, resources.ResourceVariable, *on_tpu):
+            for name in ("assign", "assign_add", "assign_sub"):
+                if name in vars(kind):
+                    wrap(kind, name, before=self.written)
+        wrap(resources.BaseResourceVariable, "_read_variable_op", before=self.was_read)
+
+    # Records
+
+    def record_of(self, weight: Any) -> Record | None:
+        """Returns the record of a variable, of the variable that this is a copy of, or of what a Keras variable holds."""
+        variable = variable_in(weight)
+        return self.copies.get(variable) or self.records.get(variable)
+
+    def numbers_of(self, weights: Iterable[Any]) -> tuple[int, ...]:
+        records = [self.record_of(weight) for weight in weights]
+        return tuple(sorted({record.number for record in records if record}))
+
+    def alive(self) -> list[Record]:
+        """Returns the records of the variables that exist, without those that are copies."""
+        return [record for key, record in self.records.items() if self.copies.get(key) is None]
+
+    def hold(self, records: Iterable[Record]) -> None:
+        """Keeps trained variables alive: a program that returns from its main function would take its weights along."""
+        for record in records:
+            if len(self.held) < MOST_HELD:
+                self.held[record.number] = record.variable
+
+    # Values
+
+    def values(self) -> tuple[VariableValue, ...]:
+        """Returns samples of all variables that can be read."""
+        values = []
+        for record in self.alive():
+            with contextlib.suppress(Exception):  # not initialised, or in a graph that is gone
+                values.append(VariableValue(record.number, sample_of(record)))
+        return tuple(values)
+
+    def diverged_copies(self) -> tuple[DivergedCopies, ...]:
+        """Returns the variables with several copies that must agree and do not."""
+        diverged = []
+        for record in self.alive():
+            variable = record.variable
+            on_read = "ON_READ" in str(getattr(variable, "synchronization", ""))
+            if not on_read and len(copies_of(variable)) > 1:
+                distance = distance_of_copies(variable)
+                if distance > LEAST_DISTANCE:
+                    diverged.append(DivergedCopies(record.number, distance, ()))
+        return tuple(diverged)
+
+    def carry(self, record: Record) -> None:
+        """Keeps the value that a variable has when it is first not saved, for the one that replaces it after loading."""
+        if record.number == self.context.settings.give[0] and self.given is None:
+            self.given = arrays_of(record.variable)[0]
+
+    # Handlers
+
+    def made(self, _: Any, call: Call) -> None:
+        if not type(call.owner).__name__.startswith("_"):  # the value of an assignment in a graph
+            self.emit_made(self.new_record(call.owner), call.owner, 0)
+
+    def distributed_made(self, _: Any, call: Call) -> None:
+        """Lets a strategy's variable take the place of its copies."""
+        copies = list(call.owner.values)
+        parts = self.numbers_of(copies)
+        record = self.new_record(call.owner)
+        for copy in copies:
+            self.copies[copy] = record
+        self.emit_made(record, call.owner, len(copies), parts)
+
+    def wrapper_made(self, _: Any, call: Call) -> None:
+        """Knows a variable also by what central storage and parameter servers give the program for it."""
+        record = self.record_of(call.owner.get())
+        if record is not None:
+            self.copies[call.owner] = record
+            self.context.emit(VariableSharedCentrally(record.number))
+
+    def new_record(self, variable: Any) -> Record:
+        self.count += 1
+        record = Record(self.count, variable, self.context.provenance.call_site()[1])
+        self.records[variable] = record
+        return record
+
+    def emit_made(
+        self, record: Record, variable: Any, copies: int, parts: tuple[int, ...] = ()
+    ) -> None:
+        self.context.emit(
+            VariableMade(
+                location=self.context.provenance.stack(),
+                number=record.number,
+                name=variable.name.split(":")[0],
+                shape=tuple(variable.shape.as_list() if variable.shape.rank is not None else ()),
+                dtype=variable.dtype.name,
+                maker=record.maker,
+                copies=copies,
+                parts=parts,
+                synchronization=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
+            )
+        )
+        settings = self.context.settings
+        if self.given is not None and record.number == settings.give[1]:
+            assign(record, self.given)
+        if record.number == settings.begin[0]:
+            assign(record, variable.dtype.as_numpy_dtype(settings.begin[1]))
+
+    def written(self, call: Call) -> None:
+        record = self.record_of(call.owner)
+        if record is None:
+            return
+        site, writer = self.context.provenance.call_site()
+        if writer in (Owner.USER, Owner.OPTIMIZER) and record.first is None:
+            record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
+            record.first = sample_of(record)
+        record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
+        record.trained |= writer is Owner.OPTIMIZER
+        replicas = replicas_now()
+        if self.context.is_first("written", record.number, site, writer, replicas):
+            stack = self.context.provenance.stack()
+            self.context.emit(VariableWritten(stack, record.number, writer, replicas))
+
+    def was_read(self, call: Call) -> None:
+        record = self.record_of(call.owner)
+        if record is not None and not record.read_since_load:
+            record.read = record.read_since_load = True
+            self.context.emit(VariableRead(record.number))
+
+
+def variable_in(weight: Any) -> Any:
+    """Returns the tf.Variable in a Keras 3 variable, or in one of mixed precision in Keras 2, or the variable itself."""
+    kind: Any = type(weight)
+    if is_cast(kind):
         return tf_internals.read(weight, "_variable")
     value = getattr(weight, "value", None)
     return weight if value is None or callable(value) else value
 
 
 @functools.cache
-def is_cast(kind) -> bool:
-    return any(each.__name__ == "AutoCastVariable" for each in kind.__mro__)
+def is_cast(kind: Any) -> bool:
+    return any(base.__name__ == "AutoCastVariable" for base in kind.__mro__)
 
 
-def record_of(weight):
-    """What is known of a variable, a copy of one, or a Keras variable around one."""
-    variable = variable_in(weight)
-    found = COMPONENTS.get(id(variable)) or RECORDS.get(id(variable))
-    if found is None:
-        return None
-    return found if found.is_of(variable) or id(variable) in COMPONENTS else None
+def copies_of(value: Any) -> list[Any]:
+    """Returns what each device has of a variable or of a value; one that is not distributed is its only copy."""
+    return list(value.values) if hasattr(type(value), "values") else [value]
 
 
-def numbers_of(weights) -> list:
-    found = [record_of(each) for each in weights]
-    return sorted({each.number for each in found if each})
+@functools.cache
+def empty_graph() -> Any:
+    import tensorflow as tf
 
-
-def alive() -> list:
-    """Records of the variables that exist, without the copies that they are made of."""
-    return [
-        each
-        for key, each in list(RECORDS.items())
-        if key not in COMPONENTS and each.ref() is not None
-    ]
-
-
-def keep(records):
-    """Holds on to what is trained: a program that returns from its main function would take its weights along."""
-    for each in records:
-        if len(HELD_ON) < MOST_KEPT:
-            HELD_ON[each.number] = each.ref()
-
-
-# Values
-
-
-def copies_of(variable) -> list:
-    """What each device has of a variable or of a value; one that no strategy has spread stands alone."""
-    return list(variable.values) if hasattr(type(variable), "values") else [variable]
+    return tf.Graph()
 
 
 @contextlib.contextmanager
-def outside_graphs():
-    """And outside of scopes, which lie on graphs. In a replica's thread `tf.init_scope` knows of no way out of the graph."""
-    import tensorflow as tf
-
-    if not EMPTY:
-        EMPTY.append(tf.Graph())
-    with EMPTY[0].as_default(), tf_internals.context.eager_mode():
+def outside_graphs() -> Iterator[None]:
+    """Executes eagerly, outside of scopes too: in a replica's thread `tf.init_scope` does not leave the graph."""
+    with empty_graph().as_default(), tf_internals.context.eager_mode():
         yield
 
 
-def arrays_of(variable) -> list:
-    """The value of every copy, read without leaving a trace in a graph that is being made."""
+def arrays_of(variable: Any) -> list[Any]:
+    """Returns the value of every copy, without a trace in a graph that is being made."""
     with outside_graphs():
-        return [each.numpy() for each in copies_of(variable)]
+        return [copy.numpy() for copy in copies_of(variable)]
 
 
-def samples(array) -> list:
-    """The norm of an array and some of its entries, as plain numbers; what is not numbers has none."""
+def sample(array: Any) -> Sample:
     import numpy as np
 
     if array.dtype.kind not in "fiubV" or not array.size:
-        return []
+        return Sample()
     flat = np.asarray(array, dtype="float64").ravel()
-    picked = flat[:: max(1, -(-flat.size // SAMPLES))][:SAMPLES]
-    return [float(np.linalg.norm(flat)), *map(float, picked)]
+    entries = flat[:: max(1, -(-flat.size // ENTRIES))][:ENTRIES]
+    return Sample(float(np.linalg.norm(flat)), tuple(map(float, entries)))
 
 
-def samples_of(record) -> list:
-    variable = record.ref()
-    return [] if variable is None else samples(arrays_of(variable)[0])
+def sample_of(record: Record) -> Sample:
+    variable = record.variable
+    return Sample() if variable is None else sample(arrays_of(variable)[0])
 
 
-def values() -> dict:
-    """The samples of all variables that can be read."""
-    found = {}
-    for each in alive():
-        try:
-            found[each.number] = samples_of(each)
-        except Exception:  # not initialised, or in a graph that has gone
-            continue
-    return found
-
-
-def spread_of(variable) -> float:
-    """How far the copies of a variable are apart, relative to its size."""
+def distance_of_copies(variable: Any) -> float:
+    """Returns how far the copies of a variable are apart, relative to its largest entry."""
     import numpy as np
 
-    first, *others = [np.asarray(each, dtype="float64") for each in arrays_of(variable)]
+    first, *others = [np.asarray(array, dtype="float64") for array in arrays_of(variable)]
     size = 1e-12 + np.abs(first).max(initial=0.0)
-    return max(
-        (float(np.abs(first - each).max(initial=0.0) / size) for each in others), default=0.0
-    )
+    distances = [float(np.abs(first - other).max(initial=0.0) / size) for other in others]
+    return max(distances, default=0.0)
 
 
-def give_value(record, value):
+def assign(record: Record, value: Any) -> None:
     with outside_graphs():
-        for each in copies_of(record.ref()):
-            each.assign(value)
-
-
-def keep_for_another(record):
-    """The value that a variable has when it is first not saved, for the one that takes its place after loading."""
-    if record.number == given_from() and not CARRIED:
-        CARRIED.append(arrays_of(record.ref())[0])
-
-
-def given_from(place: int = 0) -> int:
-    return int(SETTINGS.give.split(":")[place]) if SETTINGS.give else 0
-
-
-def begin_with(record):
-    """Gives a variable, as it is made, the value that it had before the program was started again."""
-    number, _, value = SETTINGS.begin.partition(":")
-    if number and record.number == int(number):
-        with outside_graphs():
-            for each in copies_of(record.ref()):
-                each.assign(each.dtype.as_numpy_dtype(float(value)))
-
-
-# Hooks
-
-
-def watch_variables():
-    ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
-    distributed, resources = tf_internals.values, tf_internals.resource_variables
-    hook(resources.BaseResourceVariable, "__init__", None, made)
-    hook(distributed.DistributedVariable, "__init__", None, made_of_copies)
-    for kind in (ps_values.AggregatingVariable, ps_values.CachingVariable):
-        hook(kind, "__init__", None, made_around)
-    # A TPU's variables are written to as a whole, past the copies of each core.
-    on_tpu = tpu_values.TPUDistributedVariable, tpu_values.TPUMirroredVariable
-    for kind in (resources.BaseResourceVariable, resources.ResourceVariable, *on_tpu):
-        for name in {"assign", "assign_add", "assign_sub"} & set(vars(kind)):
-            hook(kind, name, written)
-    hook(resources.BaseResourceVariable, "_read_variable_op", was_read)
-
-
-def made(_, args, options):
-    variable = args[0]
-    if type(variable).__name__.startswith("_"):
-        return  # the value of an assignment in a graph, and no variable of its own
-    record = RECORDS[id(variable)] = Record(variable, way()[1])
-    COMPONENTS.pop(id(variable), None)
-    note_variable(record, variable, 0)
-
-
-def made_of_copies(_, args, options):
-    """The strategy's own variable takes the place of its copies."""
-    variable, copies = args[0], list(args[0].values)
-    parts = numbers_of(copies)
-    record = RECORDS[id(variable)] = Record(variable, way()[1])
-    for each in copies:
-        COMPONENTS[id(each)] = record
-    note_variable(record, variable, len(copies), parts)
-
-
-def made_around(_, args, options):
-    """What central storage and servers give the program for a variable: it is known by this as by itself."""
-    inner = record_of(args[0].get())
-    if inner is not None:
-        COMPONENTS[id(args[0])] = inner
-        note("central", number=inner.number)
-
-
-def note_variable(record, variable, copies: int, parts=()):
-    note(
-        "variable",
-        number=record.number,
-        name=variable.name.split(":")[0],
-        shape=list(variable.shape.as_list() if variable.shape.rank is not None else []),
-        dtype=variable.dtype.name,
-        maker=record.maker,
-        copies=copies,
-        parts=parts,
-        reading=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
-        at=where(),
-    )
-    if CARRIED and record.number == given_from(1):
-        give_value(record, CARRIED[0])
-    begin_with(record)
-
-
-def written(args, _):
-    record = record_of(args[0])
-    if record is None:
-        return
-    spot, part = way()
-    if part in ("user", "optimizer") and record.first is None:
-        record.start = arrays_of(record.ref())[0] if record.maker == "user" else None
-        record.first = samples_of(record)
-    record.written = record.written or part in ("user", "optimizer", "layer")
-    record.trained = record.trained or part == "optimizer"
-    replicas = replicas_now()
-    if once("written", record.number, spot, part, replicas):
-        note("written", number=record.number, by=part, replicas=replicas, at=where())
-
-
-def was_read(args, _):
-    record = record_of(args[0])
-    if record is not None and not (record.read and record.used):
-        record.read = True
-        if not record.used:
-            record.used = True
-            note("used", number=record.number)
+        for copy in copies_of(record.variable):
+            copy.assign(value)
 
 
 def replicas_now() -> int:
-    """How many replicas do what is being done; 0 where it is done once."""
+    """Returns how many replicas do what is being done; 0 where it is done once."""
     import tensorflow as tf
 
     if not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context():
         return 0
-    if (
-        tf.distribute.get_replica_context() is None
-    ):  # in an update, which is done once for each copy
+    if tf.distribute.get_replica_context() is None:  # in an update, once for each copy
         return 0
-    return tf.distribute.get_strategy().num_replicas_in_sync
-
-
-def apart() -> list:
-    """Variables that are one for whoever reads them, and have copies that differ."""
-    found = []
-    for each in alive():
-        variable = each.ref()
-        reading = str(getattr(variable, "synchronization", ""))
-        if "ON_READ" not in reading and len(copies_of(variable)) > 1:
-            distance = spread_of(variable)
-            if distance > 1e-5:
-                found.append({"number": each.number, "apart": distance})
-    return found
+    return int(tf.distribute.get_strategy().num_replicas_in_sync)

@@ -1,0 +1,18 @@
+"""Starts the observer: `python FOLDER/strategy_clinic/observer/__main__.py` or `python -m strategy_clinic.observer`."""
+
+import os
+import sys
+
+
+def start() -> None:
+    if (
+        not __package__
+    ):  # run as a file: the package is found in FOLDER, whatever the program's folder has
+        sys.path[0] = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
+    from strategy_clinic.observer.main import main
+
+    main()
+
+
+if __name__ == "__main__":
+    start()

@@ -1,0 +1,114 @@
+"""Defines what all parts of an observer share: its settings, the file of events, and the patches."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .events import Event, ObserverFailed
+from .identity_map import IdentityMap
+from .patching import Patches, WrongCall
+from .provenance import Provenance
+
+MOST_MESSAGE = 300
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Where events are written, how the program is run, and what is changed in it."""
+
+    events: str  # a file
+    devices: int = 1
+    steps: int = 0  # after which the program is stopped; 0: none
+    seed: bool = False
+    stay: bool = False  # the process waits to be killed when the program has finished
+    library: tuple[str, ...] = ()  # folders whose files are not the program's
+    reset: int = 0  # the variable that gets its first value again at the first checkpoint
+    give: tuple[int, int] = (
+        0,
+        0,
+    )  # the variable whose value at the first checkpoint the second one gets when it is made
+    begin: tuple[int, float] = (0, 0.0)  # the variable that gets this value when it is made
+    die: bool = False  # the process is killed after the first checkpoint
+    tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
+
+
+class ThreadState(threading.local):
+    busy = False  # handling an event: what handlers do is not the program's doing
+
+
+class Context:
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.provenance = Provenance(settings.library)
+        self.patches = Patches(self.guard)
+        self.thread, self.stopped = ThreadState(), False
+        self.seen: set[object] = set()
+        self.counts: Counter[object] = Counter()
+        self.serials: IdentityMap[int] = IdentityMap()
+        self.next_serial = itertools.count(1)
+
+    def emit(self, event: Event) -> None:
+        """Writes an event, whole or not at all, whatever becomes of the process afterwards."""
+        with open(self.settings.events, "ab", buffering=0) as file:
+            file.write(event.to_json().encode() + b"\n")
+
+    def guard(self, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Returns what a handler returns. Its errors become events, and calls that it makes are not reported."""
+        if self.thread.busy or self.stopped:
+            return None
+        self.thread.busy = True
+        try:
+            return handler(*arguments)
+        except WrongCall:
+            return None
+        except Exception as error:
+            name = getattr(handler, "__qualname__", repr(handler))
+            if self.is_first("failed", name, type(error)):
+                message = f"{type(error).__name__}: {error}"
+                with contextlib.suppress(OSError):
+                    self.emit(ObserverFailed(name, message[:MOST_MESSAGE]))
+            return None
+        finally:
+            self.thread.busy = False
+
+    def guard_always(self, handler: Callable[..., Any], *arguments: Any) -> Any:
+        """Does the same also while another handler is running."""
+        before, self.thread.busy = self.thread.busy, False
+        try:
+            return self.guard(handler, *arguments)
+        finally:
+            self.thread.busy = before
+
+    def is_first(self, *key: object) -> bool:
+        """Returns whether this key is new: most of what a program does, it does many times."""
+        is_new = key not in self.seen
+        self.seen.add(key)
+        return is_new
+
+    def count(self, *key: object) -> int:
+        self.counts[key] += 1
+        return self.counts[key]
+
+    def serial(self, thing: object) -> int:
+        """Returns a number for an object that no other object gets."""
+        return self.serials.setdefault(thing, lambda: next(self.next_serial))
+
+
+def flush_output() -> None:
+    """Writes what the program has printed; it may have closed or replaced its output."""
+    with contextlib.suppress(Exception):
+        sys.stdout.flush()
+
+
+def kill_process() -> None:
+    flush_output()
+    os.kill(os.getpid(), signal.SIGKILL)

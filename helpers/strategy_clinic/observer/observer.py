@@ -1,0 +1,147 @@
+"""Defines the observer: it reports as events what a program does with TensorFlow and Keras. It decides nothing."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from .checkpoints import Checkpoints
+from .context import Context, Settings
+from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
+from .keras_models import KerasModels
+from .optimizers import Optimizers
+from .patching import ImportWatch
+from .provenance import Provenance
+from .tracing import Tracing
+from .training import Training
+from .variables import Variables
+
+FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+MOST_TEXT = 60_000  # characters of a traceback, its end
+Action = Callable[[], None]
+
+
+class Observer:
+    """Watches a process from `start` to `stop`, after which every function is what it was."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.context = Context(settings)
+        self.variables = Variables(self.context)
+        self.training = Training(self.context, self.variables, self.end)
+        self.optimizers = Optimizers(self.context, self.variables)
+        self.checkpoints = Checkpoints(
+            self.context, self.variables, self.optimizers, self.training.most_replicas
+        )
+        self.models = KerasModels(self.context, self.variables)
+        self.tracing = Tracing(self.context)
+        self.imports = ImportWatch({})
+        self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
+
+    def start(self, prepare: Mapping[str, Action] | None = None) -> None:
+        """Watches what is imported at once, and other modules as soon as they are imported.
+
+        `prepare` has actions by the name of a module that come before.
+        """
+        self.context.emit(Started(self.context.settings.devices))
+        for name, watch in self.watches().items():
+            actions = [watch, *([prepare[name]] if prepare and name in prepare else [])][::-1]
+            if name in sys.modules:  # as in a process that was forked from one that has it
+                self.run(actions)
+            else:
+                self.imports.actions[name] = functools.partial(self.run, actions)
+        sys.meta_path.insert(0, self.imports)
+
+    def stop(self) -> None:
+        self.context.stopped = (
+            True  # for functions that the program has taken from where they are replaced
+        )
+        self.context.patches.restore()
+        if self.imports in sys.meta_path:
+            sys.meta_path.remove(self.imports)
+
+    def run(self, actions: list[Action]) -> None:
+        for action in actions:
+            self.context.guard_always(action)
+
+    def watches(self) -> dict[str, Action]:
+        return {
+            "tensorflow": self.watch_tensorflow,
+            "keras": lambda: self.watch_keras("keras"),
+            "tf_keras": lambda: self.watch_keras("tf_keras"),
+            "numpy": self.checkpoints.watch_numpy,
+        }
+
+    def watch_tensorflow(self) -> None:
+        self.variables.watch()
+        self.training.watch()
+        self.tracing.watch()
+        self.checkpoints.watch()
+        self.optimizers.watch()
+
+    def watch_keras(self, package: str) -> None:
+        """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
+        keras = sys.modules[package]
+        self.models.watch(keras)
+        self.checkpoints.watch_keras(package, keras)
+        self.optimizers.watch_keras(keras)
+
+    # The end
+
+    def exception_raised(self, error: BaseException) -> None:
+        """Reports the exception that ends the program."""
+        self.context.guard(self.report_exception, error)
+
+    def report_exception(self, error: BaseException) -> None:
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+        provenance = self.context.provenance
+        traced = tuple(
+            Frame(path, int(line), name)
+            for path, line, name in FRAME_IN_MESSAGE.findall(str(error))
+            if provenance.is_own(path)
+        )
+        location = location_of(error, provenance)
+        kind = type(error).__name__
+        self.context.emit(ExceptionRaised(location, kind, text[-MOST_TEXT:], traced[::-1]))
+
+    def end(self, outcome: Outcome, status: int) -> None:
+        """Reports the end once, with the values of all variables; in a forked child, which has another end, nothing."""
+        if self.ended or os.getpid() != self.process:
+            return
+        self.ended = True
+        look = self.context.guard_always if "tensorflow" in sys.modules else lambda _: None
+        ended = Ended(
+            outcome=outcome,
+            status=status,
+            seconds=round(time.monotonic() - self.began, 3),
+            values=look(self.variables.values) or (),
+            diverged_copies=look(self.diverged_copies) or (),
+            restored_before_build=look(self.checkpoints.restored_before_build) or (),
+        )
+        self.context.emit(ended)
+
+    def diverged_copies(self) -> tuple[DivergedCopies, ...]:
+        return tuple(
+            replace(copies, layer_location=self.models.layer_location(copies.number))
+            for copies in self.variables.diverged_copies()
+        )
+
+
+def location_of(error: BaseException, provenance: Provenance) -> Stack:
+    """Returns the program's lines in the traceback of an exception, or else of the one that it came from."""
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = tuple(
+            Frame(os.path.abspath(frame.filename), frame.lineno or 0, frame.name)
+            for frame in traceback.extract_tb(cause.__traceback__)[::-1]
+            if provenance.is_own(frame.filename)
+        )
+        if frames:
+            return frames
+        cause = cause.__cause__ or cause.__context__
+    return ()

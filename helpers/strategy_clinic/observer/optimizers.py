@@ -1,0 +1,161 @@
+"""Observes optimizers: the gradients that they get, how many steps they have taken, and their learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .context import Context
+from .events import (
+    GradientComputed,
+    GradientsApplied,
+    LearningRateRestored,
+    OptimizerState,
+    UsedOptimizerCompiled,
+)
+from .patching import Call
+from .variables import Variables, arrays_of, outside_graphs, variable_in
+
+SAME_RATE = 1e-6  # relative
+LONGEST_RATE = 80  # characters of a schedule's text
+Rates = list[tuple[Any, float]]
+
+
+class Optimizers:
+    def __init__(self, context: Context, variables: Variables) -> None:
+        self.context, self.variables = context, variables
+        # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
+        # how far they had come.
+        self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
+
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        self.context.patches.wrap(tf.GradientTape, "gradient", after=self.differentiated)
+        for name in ("restore", "read"):
+            self.context.patches.wrap(
+                tf.train.Checkpoint,
+                name,
+                before=self.restore_begins,
+                after=self.rates_restored,
+                group="rates",
+            )
+
+    def watch_keras(self, keras: Any) -> None:
+        wrap = self.context.patches.wrap
+        kind = keras.optimizers.Optimizer
+        wrap(kind, "apply_gradients", before=self.pairs_applied, listed="grads_and_vars")
+        if hasattr(kind, "apply"):
+            wrap(kind, "apply", before=self.gradients_applied)
+        wrap(keras.Model, "compile", after=self.compiled)
+        wrap(
+            keras.Model,
+            "load_weights",
+            before=self.load_begins,
+            after=self.rates_restored,
+            group="rates",
+        )
+
+    # States
+
+    def states(self) -> tuple[OptimizerState, ...]:
+        return tuple(self.state_of(*used) for used in list(self.used.values()))
+
+    def state_of(self, optimizer: Any, trains: tuple[int, ...]) -> OptimizerState:
+        """Returns how far an optimizer has come; also while a graph is being made, in which values cannot be read."""
+        with outside_graphs():
+            config = optimizer.get_config()
+            rate = str(config.get("learning_rate"))[:LONGEST_RATE]
+        return OptimizerState(
+            kind=type(optimizer).__name__,
+            trains=trains,
+            steps=int(arrays_of(variable_in(optimizer.iterations))[0]),
+            variables=self.variables.numbers_of(variables_of(optimizer)),
+            learning_rate=rate,
+            clipnorm=float_or_none(config.get("clipnorm")),
+            global_clipnorm=float_or_none(config.get("global_clipnorm")),
+            clipvalue=float_or_none(config.get("clipvalue")),
+        )
+
+    def trained_by(self, optimizer: Any) -> tuple[int, ...]:
+        serial = self.context.serials.get(optimizer)
+        return self.used[serial][1] if serial in self.used else ()
+
+    # Gradients
+
+    def differentiated(self, result: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        gradients = tf.nest.flatten(result)
+        missing = sum(gradient is None for gradient in gradients)
+        if self.context.is_first("gradient", self.context.provenance.call_site()[0], missing):
+            stack = self.context.provenance.stack()
+            self.context.emit(GradientComputed(stack, missing, len(gradients)))
+
+    def pairs_applied(self, call: Call) -> None:
+        pairs = call["grads_and_vars"]
+        self.applied(call.owner, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+    def gradients_applied(self, call: Call) -> None:
+        if not isinstance(call["grads"], Iterator):  # which Keras refuses
+            self.applied(call.owner, list(call["grads"]), call["trainable_variables"] or ())
+
+    def applied(self, optimizer: Any, gradients: list[Any], trained: Iterable[Any]) -> None:
+        serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
+        numbers = self.variables.numbers_of(trained)
+        self.used[serial] = optimizer, tuple(sorted({*numbers, *known}))
+        site, _ = self.context.provenance.call_site()
+        if self.context.is_first("applied", serial, site, len(gradients)):
+            state = self.state_of(optimizer, numbers or known)
+            missing = sum(gradient is None for gradient in gradients)
+            stack = self.context.provenance.stack()
+            self.context.emit(GradientsApplied(stack, len(gradients), missing, state))
+
+    def compiled(self, _: Any, call: Call) -> None:
+        """Reports an optimizer that is compiled into a model with more variables than it has trained."""
+        known = self.trained_by(call.owner.optimizer)
+        new = {*self.variables.numbers_of(call.owner.trainable_variables)} - {*known}
+        if known and new:
+            stack = self.context.provenance.stack()
+            self.context.emit(UsedOptimizerCompiled(stack, tuple(sorted(new))))
+
+    # Learning rates
+
+    def restore_begins(self, call: Call) -> None:
+        import tensorflow as tf
+
+        call.state = rates_of(tf.train.TrackableView(call.owner).descendants())
+
+    def load_begins(self, call: Call) -> None:
+        call.state = rates_of([getattr(call.owner, "optimizer", None)])
+
+    def rates_restored(self, _: Any, call: Call) -> None:
+        for optimizer, before in call.state or ():
+            after = rate_of(optimizer)
+            if after is not None and abs(before - after) > SAME_RATE * abs(before):
+                stack = self.context.provenance.stack()
+                numbers = self.variables.numbers_of(variables_of(optimizer))
+                self.context.emit(LearningRateRestored(stack, before, after, numbers))
+
+
+def variables_of(thing: Any) -> list[Any]:
+    """Returns the variables of a layer or an optimizer, for which some classes have a method and some a property."""
+    listed = getattr(thing, "variables", None)
+    return list((listed() if callable(listed) else listed) or ())
+
+
+def float_or_none(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def rates_of(things: Iterable[Any]) -> Rates:
+    optimizers = [thing for thing in things if hasattr(thing, "apply_gradients")]
+    rates = [(optimizer, rate_of(optimizer)) for optimizer in optimizers]
+    return [(optimizer, rate) for optimizer, rate in rates if rate is not None]
+
+
+def rate_of(optimizer: Any) -> float | None:
+    """Returns the learning rate that is kept in a variable; None for a schedule, which no file can replace."""
+    with outside_graphs():
+        rate = optimizer.get_config().get("learning_rate")
+    return float(rate) if isinstance(rate, (int, float)) or hasattr(rate, "dtype") else None

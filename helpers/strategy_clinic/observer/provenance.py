@@ -1,0 +1,143 @@
+"""Tells whose code a file is, and finds the lines of the program on the call stack."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import site
+import sys
+import sysconfig
+import threading
+from collections.abc import Iterable, Iterator
+from types import CodeType, FrameType
+
+from ..base import tf_internals
+from .events import Frame, Owner, Stack
+
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+AUTOGRAPH_COPY = "__autograph_generated_file"  # in the names of files that AutoGraph writes
+SITES = "site-packages", "dist-packages"
+PACKAGES = "tensorflow", "keras", "tf_keras"
+MOST_FRAMES = 8
+# What a path inside of a library says about its purpose; the first that fits counts.
+PURPOSES = (
+    (Owner.OPTIMIZER, "/optimizers/"),
+    (Owner.METRIC, "/metrics/"),
+    (Owner.RANDOM, "/random/"),
+    (Owner.CHECKPOINT, "/checkpoint/"),
+    (Owner.CHECKPOINT, "/saving/"),
+    (Owner.LAYER, "/layers/"),
+    (Owner.LAYER, "/models/"),
+    (Owner.LAYER, "/engine/"),
+    (Owner.TRAINER, "/trainer"),
+)
+CallSite = tuple[str, int]
+
+
+class Provenance:
+    """Answers by the folders of libraries and by paths relative to them, wherever these folders are."""
+
+    def __init__(self, libraries: Iterable[str] = ()) -> None:
+        self.sites = folders([*site_folders(), *libraries])
+        self.standard_library = folders(
+            [sysconfig.get_path("stdlib"), os.path.dirname(os.__file__)]
+        )
+        self.owners: dict[str, Owner | None] = {}
+        self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
+
+    # Files
+
+    def owner_of(self, filename: str) -> Owner | None:
+        """Returns USER for a file of the program; for a library's, the purpose of that part of it, or None."""
+        if filename not in self.owners:
+            self.owners[filename] = self.look_up(filename)
+        return self.owners[filename]
+
+    def look_up(self, filename: str) -> Owner | None:
+        if filename.startswith("<") or AUTOGRAPH_COPY in filename:
+            return Owner.USER if filename.startswith("<ipython") else None
+        packages = folders(package_folders())
+        for path in {os.path.abspath(filename), os.path.realpath(filename)}:
+            roots = [root for root in (*packages, *self.sites) if path.startswith(root)]
+            if roots:
+                root = max(roots, key=len)
+                inside = path[len(root) :].replace(os.sep, "/")
+                return purpose_of(inside if root in packages else inside.partition("/")[2])
+            if path.startswith(self.standard_library):
+                return None
+        return Owner.USER
+
+    def is_own(self, filename: str) -> bool:
+        return self.owner_of(filename) is Owner.USER
+
+    def is_program(self, code: CodeType) -> bool:
+        """Returns whether this is the program's code, or a copy that AutoGraph made of somebody's."""
+        return AUTOGRAPH_COPY in code.co_filename or self.is_own(code.co_filename)
+
+    # Stacks
+
+    def stack(self) -> Stack:
+        """Returns the program's lines that led here; lines of AutoGraph's copies are those of their source."""
+        frames = [
+            Frame(os.path.abspath(frame.filename), frame.lineno, frame.name)
+            for frame in list(tf_internals.tf_stack.extract_stack())[::-1]
+            if self.is_own(frame.filename)
+        ]
+        in_replica = threading.current_thread() is not threading.main_thread()
+        return (*frames, *(self.replica_caller if in_replica else ()))[:MOST_FRAMES]
+
+    def call_site(self) -> tuple[CallSite | None, Owner]:
+        """Returns the innermost line of the program, and by which part of a library it led here."""
+        owner = None
+        for frame in frames_outwards():
+            if self.is_program(frame.f_code):
+                return (frame.f_code.co_filename, frame.f_lineno), owner or Owner.USER
+            owner = owner or self.owner_of(frame.f_code.co_filename)
+        return None, owner or Owner.USER
+
+    def call_path(self) -> tuple[tuple[CodeType, int], ...]:
+        """Returns the program's lines that led here as a key; this costs less than `stack`."""
+        return tuple(
+            (frame.f_code, frame.f_lineno)
+            for frame in frames_outwards()
+            if self.is_own(frame.f_code.co_filename)
+        )
+
+    def called_by_program(self) -> bool:
+        """Returns whether the program itself made the call, and not a library."""
+        return any(
+            self.is_program(frame.f_code) for frame in itertools.islice(frames_outwards(), 1)
+        )
+
+
+def frames_outwards() -> Iterator[FrameType]:
+    """Yields the frames that led here, the innermost first, without the observer's."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(HERE):
+            yield frame
+        frame = frame.f_back
+
+
+def purpose_of(path: str) -> Owner | None:
+    return next((owner for owner, part in PURPOSES if part in f"/{path}"), None)
+
+
+def site_folders() -> list[str]:
+    """Returns the folders in which packages are installed."""
+    on_path = [folder for folder in sys.path if os.path.basename(folder) in SITES]
+    installed = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    return [*installed, *site.getsitepackages(), site.getusersitepackages(), *on_path]
+
+
+def package_folders() -> list[str]:
+    """Returns the folders of this package and of the libraries that are watched, as far as they are imported."""
+    modules = [sys.modules.get(name) for name in PACKAGES]
+    files = [getattr(module, "__file__", None) for module in modules]
+    return [os.path.dirname(HERE[:-1]), *(os.path.dirname(file) for file in files if file)]
+
+
+def folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """Returns each folder as it is written and with its symbolic links resolved, both ending in a separator."""
+    forms = {form for path in paths for form in (os.path.abspath(path), os.path.realpath(path))}
+    return tuple(f"{form}{os.sep}" for form in forms)
