@@ -1,32 +1,25 @@
-"""The names that a notebook imports. A module is imported when one of its names is first used, so this costs nothing."""
+"""The names that a notebook imports. Each is fetched from its room when it is first asked for, so this costs nothing."""
 
-import logging
 import sys
 from importlib import import_module
-from typing import Any
 
 from .base import public_api
-
-if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python
-    from .base.errors import UserError
-
-    raise UserError(
-        f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
-    )
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program asks
+from .base.errors import UserError
 
 __all__ = list(public_api.NAMES)
 
 
-def __getattr__(name: str) -> Any:
-    defined_in = public_api.WORDS | public_api.EXTENSION
-    value: Any
+def __getattr__(name: str):
+    if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python, and the observer runs on any
+        raise UserError(
+            f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
+        )
+    defined = public_api.WORDS | public_api.EXTENSION
     if name in public_api.MODULES:
-        value = import_module(f".{public_api.MODULES[name]}", __name__)
-    elif name in defined_in:
-        value = getattr(import_module(f".{defined_in[name]}", __name__), name)
+        found = import_module(f".{public_api.MODULES[name]}", __name__)
+    elif name in defined:
+        found = getattr(import_module(f".{defined[name]}", __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+    globals()[name] = found
+    return found

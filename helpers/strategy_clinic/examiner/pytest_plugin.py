@@ -1,45 +1,60 @@
 """For pytest: `def test_training(examine): assert not examine("train.py", devices=(1, 2))`. Importing it costs nothing."""
 
+from __future__ import annotations
+
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from .frontends.in_process import Findings
 
 OPTIONS = ("keras", "python", "restart", "steps", "limit")  # as the command has them
 
 
 @pytest.fixture(name="examine")
-def examine_fixture(request):
-    """Examines a program as `clinic examine` does. What it gives is true if something was found, and holds the findings.
+def examine_fixture(request: pytest.FixtureRequest) -> Callable[..., Findings]:
+    """Returns a function that examines a program as `clinic examine` does, and returns findings, which are true if there are any.
 
     A program that fails in a way that is none of the modes fails the test, since nothing was shown of it.
     """
 
-    def examine_program(*words, devices=(1, 2), folder=None, **options):
+    def examine(*arguments: str, devices: tuple[int, ...] = (1, 2), **options: Any) -> Findings:
         from ..base.errors import UserError
 
         try:
-            found = look_at(words, Path(folder or Path.cwd()).absolute(), devices, options)
+            findings = findings_in(arguments, devices, options)
         except UserError as reason:
             pytest.fail(str(reason), pytrace=False)
-        request.node.add_report_section("call", "examine", found.report)
-        return found
+        request.node.add_report_section("call", "examine", findings.report)
+        return findings
 
-    return examine_program
+    return examine
 
 
-def look_at(words: tuple, folder: Path, devices, options: dict):
+def findings_in(
+    arguments: tuple[str, ...], devices: tuple[int, ...], options: dict[str, Any]
+) -> Findings:
     from ..base.errors import UserError
-    from .frontends import in_process, program_input
-    from .runs.sandbox import Case
+    from .frontends.in_process import Findings
+    from .frontends.program_input import with_notebook
+    from .report import text
+    from .runs import plan
+    from .runs.program_spec import ProgramSpec
 
+    folder = Path(options.pop("folder", None) or Path.cwd()).absolute()
     for name in set(options) - set(OPTIONS):
         raise UserError(f"examine knows {', '.join(OPTIONS)}, and not {name!r}.")
     restart = options.pop("restart", False)
-    program = Case(tuple(map(os.fspath, words)), folder, **{"python": sys.executable} | options)
-    found = program_input.examine_words_of(program, list(devices), restart, lambda line: None)
-    if found.failure and not found.findings:
-        said = f"{found.program} failed in a way that is none of the modes: {found.failure}"
-        pytest.fail(said, pytrace=False)
-    return in_process.Found(found)
+    program = ProgramSpec(tuple(map(os.fspath, arguments)), folder, **options)
+    examination = plan.examine(with_notebook(program), devices, restart)
+    if examination.failure and not examination.findings:
+        failure = text.failure_of(examination)
+        pytest.fail(
+            f"{examination.program} failed in a way that is none of the modes: {failure}",
+            pytrace=False,
+        )
+    return Findings(examination)

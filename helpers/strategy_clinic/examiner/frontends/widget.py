@@ -1,55 +1,52 @@
 """The notebook that examines a program of the reader's: a field to paste it into, and the marked-up program as the answer."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ...base.errors import UserError
 from ...base.templates import from_template
 from ...panel.cards import show_widget
-from ..cells import Line, Listing
-from ..recording import Examination
-from ..report import html
+from ..cells import Listing
+from ..findings import Examination
+from ..report import html, text
+from ..runs import plan
+from ..runs.progress import Progress, Reporter
 from . import program_input
-from .ipython_magic import counts_in, say_stage
+from .ipython_magic import device_counts, print_progress
 
 PROGRAM_HINT = "Paste a program, or the path of a .py or .ipynb file that this kernel can read."
 FILES = (".py", ".ipynb")
+EMPTY = "examiner/frontends/templates/field.html"
 
 
-def marked_up(program: str, devices="1, 2", keras: int = 3) -> Examination:
+def marked_up(program: str, devices: str = "1, 2", keras: int = 3) -> Examination:
     """Examines a program, given as text or as a path, and shows it with what was found."""
     from IPython.display import display
 
-    answer = examine_given(program, devices, keras, say_stage)
-    display(html.as_display(*answer), raw=True)
-    return answer[0]
+    examination, listing = examine_given(program, devices, keras, print_progress)
+    display(html.as_display(examination, listing), raw=True)
+    return examination
 
 
 def examine_given(
-    program: str, devices: str, keras: int, tell: Callable
-) -> tuple[Examination, Listing, Line | None]:
-    given = program.strip()
-    counts = counts_in(str(devices))
-    if "\n" not in given and given.endswith(FILES):
-        return examine_file(Path(given).expanduser().absolute(), counts, keras, tell)
-    listing = program_input.pasted_listing(program)
-    with program_input.empty_folder() as folder:
-        here = program_input.case_here(folder, keras)
-        found, stuck = program_input.examine_listing(listing, here, counts, False, tell)
-    return found, listing, stuck
-
-
-def examine_file(path: Path, counts: list, keras: int, tell: Callable):
-    """In a copy of its folder, with all that lies beside it."""
-    here = program_input.case_here(path.parent, keras)
-    if path.suffix == ".ipynb":
-        listing = program_input.notebook_listing(path, path.name)
-        found, stuck = program_input.examine_listing(listing, here, counts, False, tell)
-        return found, listing, stuck
-    script = here.but(words=(path.name,))
-    found = program_input.examine_words_of(script, counts, False, tell)
-    listing = program_input.script_listing(path)
-    return found, listing, program_input.stuck_at(found, listing, str(path))
+    given: str, devices: str, keras: int, report: Reporter
+) -> tuple[Examination, Listing]:
+    """Examines a text in an empty folder, a file in a copy of its own; returns its lines, too."""
+    counts, path = device_counts(str(devices)), Path(given.strip()).expanduser().absolute()
+    is_path = "\n" not in given.strip() and path.suffix in FILES
+    with program_input.empty_folder() as empty:
+        program = program_input.program_here(path.parent if is_path else empty, keras)
+        if is_path and path.suffix == ".py":
+            script = replace(program, arguments=(path.name,))
+            examination = plan.examine(script, counts, report=report)
+            return examination, program_input.script_listing(path)
+        listing = (
+            program_input.notebook_listing(path, path.name)
+            if is_path
+            else program_input.pasted_listing(given)
+        )
+        return plan.examine(program.with_listing(listing), counts, report=report), listing
 
 
 # The field
@@ -60,27 +57,31 @@ class Box:
 
     def __init__(self, program: str = ""):
         self.controls, self.button, self.status, self.answer = make_widgets(program)
-        self.looks, self.found = 0, None
-        self.answer.value = from_template("examiner/frontends/templates/field.html")
+        self.runs = 0
+        self.examination: Examination | None = None
+        self.answer.value = from_template(EMPTY)
         self.button.on_click(self.click)
-        self.say("Paste a program and press the button.", "ready")
+        self.show_status("Paste a program and press the button.", "ready")
 
-    def say(self, words: str, state: str = "running"):
+    def show_status(self, words: str, state: str = "running") -> None:
         self.status.value = from_template(
-            "panel/templates/status.html", words=words, state=state, runs=self.looks
+            "panel/templates/status.html", words=words, state=state, runs=self.runs
         )
 
-    def click(self, _=None):
+    def report(self, step: Progress) -> None:
+        self.show_status(text.progress_in_words(step))
+
+    def click(self, _: object = None) -> None:
         self.button.disabled = True
+        program, devices, keras = (control.value for control in self.controls.values())
         try:
-            given = [self.controls[name].value for name in ("program", "devices", "keras")]
-            self.found, *rest = examine_given(*given, self.say)
-            self.answer.value = html.card_of_program(self.found, *rest, links="")
-            self.looks += 1
-            self.say("Done.", "done")
+            self.examination, listing = examine_given(program, devices, keras, self.report)
+            self.answer.value = html.card_of_program(self.examination, listing, links="")
+            self.runs += 1
+            self.show_status("Done.", "done")
         except UserError as reason:
-            self.answer.value = from_template("examiner/frontends/templates/field.html")
-            self.say(str(reason), "refused")
+            self.answer.value = from_template(EMPTY)
+            self.show_status(str(reason), "refused")
         finally:
             self.button.disabled = False
 
@@ -88,13 +89,14 @@ class Box:
 def program_box(program: str = "") -> Box:
     import ipywidgets
 
-    made = Box(program)
-    rows = [*made.controls.values(), made.button, made.status, made.answer]
+    box = Box(program)
+    rows = [*box.controls.values(), box.button, box.status, box.answer]
     show_widget(ipywidgets.VBox(rows))
-    return made
+    return box
 
 
-def make_widgets(program: str) -> tuple:
+def make_widgets(program: str) -> tuple[dict[str, Any], Any, Any, Any]:
+    """Returns the controls, the button, the status and the answer."""
     import ipywidgets
 
     controls = {

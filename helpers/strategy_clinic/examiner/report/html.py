@@ -1,14 +1,16 @@
 """The answer as a card: the program line by line, with each finding below the line to blame. Text and HTML, no TensorFlow."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
-from ...triage import answer_text
+from ...triage import desk
 from ..cells import Line, Listing
-from ..recording import Examination, Finding
-from . import serialize
+from ..findings import Evidence, Examination, Finding
+from . import text
 
 AROUND = 4  # lines that are shown before and after one that is marked; the others are folded away
 SHORTEST_FOLD = 12
@@ -16,7 +18,7 @@ SHORTEST_FOLD = 12
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the program with what is said of it."""
+    """A line of the program with its findings."""
 
     line: Line
     findings: tuple[Finding, ...]
@@ -29,97 +31,100 @@ class Row:
 
 @dataclass(frozen=True)
 class Piece:
-    """Lines that are shown together: a heading for a new cell, or what is folded away."""
+    """Rows that are shown together, or folded away."""
 
     rows: tuple[Row, ...]
-    heading: str = ""
-    folded: str = ""
+    heading: str  # of a new cell
+    shown: bool
+
+    @property
+    def folded(self) -> str:
+        """What is shown of rows that are folded away."""
+        numbers = self.rows[0].line.number, self.rows[-1].line.number
+        return "" if self.shown else "lines {} to {}".format(*numbers)
 
 
-def card_of_program(found: Examination, listing: Listing, stuck: Line | None, links: str) -> str:
-    """Links lead to notebooks beside the page that shows the card, or to where they are published."""
-    rows = marked_rows(found, listing, stuck)
-    placed = [each for row in rows for each in row.findings]
+def as_display(examination: Examination, listing: Listing, links: str = "") -> dict[str, str]:
+    """Returns what a front end shows: the card, or the words of it where there is no HTML."""
+    card = card_of_program(examination, listing, links)
+    return {"text/plain": text.in_words(examination), "text/html": card}
+
+
+def card_of_program(examination: Examination, listing: Listing, links: str) -> str:
+    """Returns the card. Its links lead to notebooks beside the page that shows it, or to where they are published."""
+    rows = list(marked_rows(examination, listing))
+    placed = [finding for row in rows for finding in row.findings]
     return from_template(
         "examiner/report/templates/card.html",
-        look=LOOKS[look_of(found)],
-        headline=headline_of(found),
+        look=LOOKS[look_of(examination)],
+        headline=headline_of(examination),
         pieces=pieces_of(rows),
-        elsewhere=[each for each in found.findings if each not in placed],
-        found=found,
-        told=serialize.finding_as_dict,
-        place=serialize.place_of,
-        notebook=answer_text.notebook_name,
+        elsewhere=[finding for finding in examination.findings if finding not in placed],
+        examination=examination,
+        text=text,
+        desk=desk,
         links=links,
-        name=answer_text.full_name,
     )
 
 
-def look_of(found: Examination) -> str:
-    if found.findings:
-        loud = any(each.proof.startswith("raised") for each in found.findings)
+def look_of(examination: Examination) -> str:
+    if examination.findings:
+        loud = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
         return "raises" if loud else "silent"
-    return "crashes" if found.failure else "unavailable" if found.stopped else "works"
+    return "crashes" if examination.failure else "unavailable" if examination.stopped else "works"
 
 
-def headline_of(found: Examination) -> str:
-    many = len(found.findings)
-    if many:
-        return f"{found.program}: {many} finding{'s' if many > 1 else ''}"
-    if found.failure:
-        return f"{found.program} failed, in a way that is none of the modes"
-    if found.stopped:
-        return f"{found.program}: stopped before all runs were made"
-    return f"{found.program}: nothing found in {serialize.ran(found)}"
+def headline_of(examination: Examination) -> str:
+    program, count = examination.program, len(examination.findings)
+    if count:
+        return f"{program}: {count} finding{'s' if count > 1 else ''}"
+    if examination.failure:
+        return f"{program} failed, in a way that is none of the modes"
+    if examination.stopped:
+        return f"{program}: stopped before all runs were made"
+    return f"{program}: nothing found in {text.runs_of(examination)}"
 
 
-def marked_rows(found: Examination, listing: Listing, stuck: Line | None) -> list[Row]:
-    """Lines that no cell has, and empty ones at the end, are nobody's."""
-    places = {}
-    for each in found.findings:
-        if each.file == listing.file:
-            places.setdefault((each.cell, each.line), []).append(each)
-    lines = [each for each in listing.lines if each.number]
+def marked_rows(examination: Examination, listing: Listing) -> Iterator[Row]:
+    """Yields the lines that a reader has, without empty ones at the end."""
+    findings: defaultdict[tuple[str, int, int], list[Finding]] = defaultdict(list)
+    for finding in examination.findings:
+        location = finding.location
+        findings[location.file, location.cell, location.line].append(finding)
+    failed_at = examination.failed_at
+    failed = failed_at.file, failed_at.cell, failed_at.line
+    lines = [line for line in listing.lines if line.number]
     while lines and not lines[-1].code.strip():
         lines.pop()
+    for line in lines:
+        key = listing.file, line.cell, line.number
+        yield Row(line, tuple(findings.get(key, ())), key == failed)
+
+
+def pieces_of(rows: Sequence[Row]) -> list[Piece]:
+    """Cuts the rows where a cell begins, behind each marked line, and where lines are folded away."""
+    shown, starts = in_view(rows), [0] if rows else []
+    for i in range(1, len(rows)):
+        new_cell = rows[i].line.cell != rows[i - 1].line.cell
+        if new_cell or rows[i - 1].marked or shown[i] != shown[i - 1]:
+            starts.append(i)
     return [
-        Row(each, tuple(places.get((each.cell, each.number), ())), each == stuck) for each in lines
+        Piece(tuple(rows[start:end]), heading(rows, start), shown[start])
+        for start, end in zip(starts, [*starts[1:], len(rows)])
     ]
 
 
-def pieces_of(rows: list[Row]) -> list[Piece]:
-    """Cut where a cell begins, behind each marked line, and where lines are folded away."""
-    shown = in_view(rows)
-    pieces, cell = [], 0
-    for i, row in enumerate(rows):
-        first = not pieces or row.line.cell != cell
-        new = first or rows[i - 1].marked or shown[i] != shown[i - 1]
-        cell = row.line.cell
-        if new:
-            heading = f"cell {cell}" if cell and first else ""
-            pieces.append(Piece((), heading, "" if shown[i] else "folded"))
-        last = pieces[-1]
-        pieces[-1] = Piece((*last.rows, row), last.heading, last.folded and folded_words(last, row))
-    return pieces
+def heading(rows: Sequence[Row], i: int) -> str:
+    cell = rows[i].line.cell
+    return f"cell {cell}" if cell and (i == 0 or rows[i - 1].line.cell != cell) else ""
 
 
-def folded_words(piece: Piece, last: Row) -> str:
-    first = piece.rows[0] if piece.rows else last
-    return f"lines {first.line.number} to {last.line.number}"
-
-
-def in_view(rows: list[Row]) -> list[bool]:
-    """Which lines are shown: those around a marked one, and runs that are too short to be folded."""
+def in_view(rows: Sequence[Row]) -> list[bool]:
+    """Returns for each row whether it is shown: those around a marked one are, and stretches too short to be folded."""
     marked = [i for i, row in enumerate(rows) if row.marked]
-    near = [any(abs(i - each) <= AROUND for each in marked) or not marked for i in range(len(rows))]
-    return [each for shown, run in groupby(near) for each in shown_run(shown, len(list(run)))]
-
-
-def shown_run(shown: bool, length: int) -> list[bool]:
-    return [shown or length <= SHORTEST_FOLD] * length
-
-
-def as_display(found: Examination, listing: Listing, stuck: Line | None, links: str = "") -> dict:
-    """What a front end shows: the card, or the words of it where there is no HTML."""
-    html = card_of_program(found, listing, stuck, links)
-    return {"text/plain": serialize.in_words(found), "text/html": html}
+    near = [any(abs(i - mark) <= AROUND for mark in marked) or not marked for i in range(len(rows))]
+    view: list[bool] = []
+    for shown, stretch in groupby(near):
+        length = len(list(stretch))
+        view += [shown or length <= SHORTEST_FOLD] * length
+    return view

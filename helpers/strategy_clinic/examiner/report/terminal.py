@@ -1,68 +1,70 @@
 """What a person at a terminal sees of an examination: each run as it goes, and the findings, likeliest first."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
-from ..recording import Examination, Finding
-from . import serialize
+from rich.console import Console
+from rich.text import Text
 
-# How the words of a finding look, by what they are; without a terminal they are words alone.
+from ..findings import Examination, Finding
+from ..runs.progress import Progress, Reporter, RunStarted
+from . import text
+
+# How the details of a finding look, by their first word; without a terminal they are words alone.
 STYLES = {"proof": "dim", "fix": "green", "notebook": "cyan"}
 
 
-def console(stream):
-    """rich's, which knows whether this is a terminal, how wide, and whether colours are wanted (NO_COLOR)."""
-    from rich.console import Console
-
+def console(stream: IO[str]) -> Console:
+    """Returns rich's, which knows whether this is a terminal, how wide, and whether colours are wanted (NO_COLOR)."""
     return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 @contextmanager
-def progress() -> Iterator[Callable]:
-    """Says what is run; at a terminal the line turns until the run has ended. Findings have standard output for themselves."""
+def progress() -> Iterator[Reporter]:
+    """Yields what reports progress to standard error: line by line, or with a spinner at a terminal."""
     shown = console(sys.stderr)
     if not shown.is_terminal:
-        yield lambda line: print(line, file=sys.stderr, flush=True)
+        yield lambda step: print(text.progress_in_words(step), file=sys.stderr, flush=True)
         return
-    status, held = shown.status(""), []
+    status, started = shown.status(""), ""
 
-    def tell(line: str):
-        """A run stays in sight with how it ended."""
-        ended = line.startswith(" ")
+    def report(step: Progress) -> None:
+        """Shows a run while it goes on, and with how it ended afterwards."""
+        nonlocal started
         status.stop()
-        if held:
-            shown.print(f"{held.pop()}:{line[1:]}" if ended else held.pop(), style="dim")
-        if not ended:
-            held.append(line.removesuffix(" ..."))
-            status.update(line)
+        if isinstance(step, RunStarted):
+            started = text.start_in_words(step)
+            status.update(text.progress_in_words(step))
             status.start()  # now, since a program that is refused has nothing to wait for
+        else:
+            shown.print(f"{started}: {text.end_in_words(step)}", style="dim")
 
     try:
-        yield tell
+        yield report
     finally:
         status.stop()
 
 
-def show_report(found: Examination):
-    """At a terminal in colours; else the words as they are, line for line."""
+def show_report(examination: Examination) -> None:
+    """Prints the report, in colours at a terminal."""
     shown = console(sys.stdout)
     if not shown.is_terminal:
-        return print(serialize.in_words(found), flush=True)
-    for each in found.findings:
-        show_finding(shown, each)
-    for line in serialize.rest_in_words(found):
-        shown.print(line, style="bold red" if line.startswith("the program failed") else "")
+        print(text.in_words(examination), flush=True)
+        return
+    for finding in examination.findings:
+        show_finding(shown, finding)
+    for line in text.rest_in_words(examination):
+        failed = examination.failure and line.startswith("the program failed")
+        shown.print(line, style="bold red" if failed else "")
 
 
-def show_finding(shown, found: Finding):
-    from rich.text import Text
-
-    head, *lines = serialize.finding_in_words(found).splitlines()
-    place = serialize.place_of(found)
-    rest = head.removeprefix(place).removeprefix(f"  {found.mode}")
-    shown.print(Text.assemble((place, "bold"), "  ", (found.mode, "bold yellow"), rest))
-    for line in lines:
-        label = line.split()[0]
-        shown.print(line, style=STYLES.get(label, "bold") if line.startswith("    ") else "")
+def show_finding(shown: Console, finding: Finding) -> None:
+    place, message = text.place_of(finding.location), text.printable(f"  {finding.message}")
+    shown.print(Text.assemble((place, "bold"), "  ", (finding.mode, "bold yellow"), message))
+    code = text.code_of(finding.location)
+    for line in text.details_of(finding):
+        style = "bold" if line == code else STYLES[line.split()[0]]
+        shown.print(f"    {text.printable(line)}", style=style)
     shown.print()

@@ -1,87 +1,95 @@
-"""Programs of several processes: each task of a cluster on loopback runs the program, and each is watched."""
+"""Runs a program as all tasks of a cluster on loopback, each in its own process and under its own observer."""
 
 import json
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ...experiments.workers import addresses_for
+from ...observer.events import ClusterStrategyRequested, Ended, ExceptionRaised, Outcome
 from ...setups import strategies
-from ..recording import Observation, read_facts
-from .process import Running
-from .sandbox import Workplace
+from ..recording import Recording, Role, read_events
+from .sandbox import Sandbox
 
-AFTER_A_FAILURE = 10  # seconds for the others, once one has failed
+AFTER_A_FAILURE = 10  # seconds for the other tasks, once one has failed
 BETWEEN_LOOKS = 0.2
 
 
-def asked_for(run: Observation) -> str:
-    """The strategy of several processes that a program makes, though it runs alone; it may miss TF_CONFIG before that."""
-    missing = "KeyError: 'TF_CONFIG'" in run.last("raised").get("text", "")
-    return run.last("cluster").get("strategy", "multi_worker" if missing else "")
+def requested_cluster(recording: Recording) -> str:
+    """Returns the strategy of several processes that a program makes though it runs alone, or an empty string."""
+    requested = recording.last(ClusterStrategyRequested)
+    raised = recording.last(ExceptionRaised)
+    if requested:
+        return requested.strategy
+    return "multi_worker" if raised and "KeyError: 'TF_CONFIG'" in raised.traceback else ""
 
 
-def run_tasks(place: Workplace, kind: str, *options: str) -> list[Observation]:
-    """One run in all processes of a cluster, each on one device. Servers have no end of their own."""
-    tasks = strategies.TABLE[kind].tasks
+def run_tasks(
+    sandbox: Sandbox, strategy: str, role: Role, options: Sequence[str] = ()
+) -> list[Recording]:
+    """Runs the program in all processes of a cluster, each on one device. Servers run until the others have ended."""
+    tasks = strategies.TABLE[strategy].tasks or {}
     addresses = addresses_for(tasks)
-    started = {
-        (job, index): Task(place, addresses, job, index, options)
+    running = [
+        Task(sandbox, addresses, job, index, options)
         for job, count in tasks.items()
         for index in range(count)
-    }
-    answering = [
-        each for (job, _), each in started.items() if job == "chief" or "chief" not in tasks
     ]
+    leading = [task for task in running if task.job == "chief" or "chief" not in tasks]
     try:
-        wait_for(answering, place.program.limit)
+        wait_for(leading, sandbox.program.limit)
     except KeyboardInterrupt:
-        place.stopped = True
-    over = [each for each in started.values() if each.over]
-    for each in started.values():
-        each.running.end()
-    return [each.observed(each in over, each in answering) for each in started.values()]
+        sandbox.stopped = True
+    over = [task for task in running if task.over]
+    for task in running:
+        task.running.process.end()
+    return [task.recording(role, task in over, task in leading) for task in running]
 
 
-def wait_for(tasks: list, limit: float):
-    """Until all have come to their ends, or until one has failed and the others had their time."""
+def wait_for(tasks: list["Task"], limit: float) -> None:
+    """Returns when all tasks have ended, or some time after one has failed."""
     latest = time.monotonic() + limit
     while time.monotonic() < latest:
-        over = [each for each in tasks if each.over]
+        over = [task for task in tasks if task.over]
         if len(over) == len(tasks):
             return
-        if any(each.failed for each in over):
+        if any(task.status != 0 for task in over):
             latest = min(latest, time.monotonic() + AFTER_A_FAILURE)
         time.sleep(BETWEEN_LOOKS)
 
 
 class Task:
-    """The program as one task of the cluster."""
+    """The program as one task of a cluster."""
 
-    def __init__(self, place: Workplace, addresses: dict, job: str, index: int, options):
-        self.place, self.name, self.began = place, f"{job} {index}", time.monotonic()
-        self.size, self.facts = sum(map(len, addresses.values())), place.new_facts()
-        described = {"cluster": addresses, "task": {"type": job, "index": index}}
-        given = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
-        # It stays when it has finished: another one may still be fetching its part of the last sum.
-        command = place.command(self.facts, 1, ("--seed", "--stay", *options))
-        self.running = Running(lambda streams: place.started(command, streams, given))
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        addresses: dict[str, list[str]],
+        job: str,
+        index: int,
+        options: Sequence[str],
+    ):
+        self.sandbox, self.job, self.name = sandbox, job, f"{job} {index}"
         self.workers = len(addresses["worker"])
+        described = {"cluster": addresses, "task": {"type": job, "index": index}}
+        environment = {"TF_CONFIG": json.dumps(described), "GRPC_VERBOSITY": "ERROR"}
+        # It stays when it has finished: another one may still be fetching its part of the last sum.
+        self.running = sandbox.start(1, ("--stay", *options), environment)
 
-    def ended(self) -> dict:
-        return next((each for each in read_facts(self.facts)[::-1] if each["fact"] == "ended"), {})
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs. A task that stays has reported the status that it will have."""
+        ended = [event for event in read_events(self.running.events) if isinstance(event, Ended)]
+        return ended[-1].status if ended else self.running.process.process.poll()
 
     @property
     def over(self) -> bool:
-        return self.running.process.poll() is not None or bool(self.ended())
+        return self.status is not None
 
-    @property
-    def failed(self) -> bool:
-        """Of one that is over: whether it came to no good end."""
-        return self.ended().get("status", 1) != 0
-
-    def observed(self, over: bool, answers: bool) -> Observation:
-        ended = self.ended().get("status", self.running.process.returncode)
-        status = ended if over or not answers else None
-        found = self.place.observation(
-            self.name, self.workers, self.facts, self.running.output, status, self.began
-        )
-        return found if answers or found.of("raised") else found.but(ended="stopped")
+    def recording(self, role: Role, over: bool, leads: bool) -> Recording:
+        """Returns what it has shown. A task that only serves the others is stopped when these have ended."""
+        status = self.status if over or not leads else None
+        recording = self.sandbox.recording(self.running, role, self.workers, status, self.name)
+        if leads or recording.of(ExceptionRaised):
+            return recording
+        return replace(recording, outcome=Outcome.STOPPED)

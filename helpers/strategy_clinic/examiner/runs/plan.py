@@ -1,172 +1,254 @@
-"""The whole examination: which runs are made, what is compared, and what comes of it."""
+"""Plans an examination: which runs are made, which of them are compared, and what is said of those that failed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from ...base.errors import UserError
-from ..recording import Examination, Observation, troubles_of
-from ..rules import devices, divergence, findings
-from . import cluster, followups, restarting
-from .sandbox import Case, Workplace, require_program
+from ...observer.events import ExceptionRaised, Outcome, Saved
+from ..divergence import Divergence, first_divergence, repeats
+from ..engine import NOT_REPEATED, Diagnosis, diagnose, stack_of
+from ..findings import (
+    BeginWith,
+    Change,
+    Evidence,
+    Examination,
+    FollowUp,
+    GiveValue,
+    Location,
+    ResetVariable,
+    ShowMeans,
+)
+from ..recording import Recording, Role, observer_failures
+from ..rule import Runs
+from .cluster import requested_cluster, run_tasks
+from .program_spec import ProgramSpec
+from .progress import Reporter, RunEnded, RunStarted, ignore
+from .sandbox import Sandbox
 
 USUAL_COUNTS = (1, 2)
-NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
+MOST_DEVICES = 8
+EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
+WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
 
-def examine(program: Case, counts=USUAL_COUNTS, restart: bool = False, tell=print) -> Examination:
-    """Runs the program on every number of devices, and once more as it was, before it is compared with itself.
+def examine(
+    program: ProgramSpec,
+    counts: Sequence[object] = USUAL_COUNTS,
+    restart: bool = False,
+    report: Reporter = ignore,
+) -> Examination:
+    """Runs the program on each number of devices, and returns what its runs show. Ctrl-C ends it with what is known then.
 
-    Ctrl-C ends it with what is known by then.
+    Raises UserError if the program cannot be run, or if a number of devices is none.
     """
-    program = require_program(program)
-    if not counts or not all(isinstance(each, int) and 1 <= each <= 8 for each in counts):
+    devices = {count for count in counts if isinstance(count, int) and 1 <= count <= MOST_DEVICES}
+    if not devices or len(devices) < len(set(counts)):
         raise UserError(
-            f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to 8."
+            f"devices = {list(counts)!r} is not known here; valid: whole numbers from 1 to {MOST_DEVICES}."
         )
-    return examined(program, sorted(set(counts)), tell, restart)
+    with Sandbox(program.checked()) as sandbox:
+        plan = Plan(sandbox, report)
+        plan.make_runs(sorted(devices), restart)
+        runs = Runs(plan.recordings, plan.divergences)
+        return plan.result(diagnose(runs, None if plan.stopped else plan.follow_up))
 
 
-def examined(program: Case, counts: list[int], tell, restart: bool = False) -> Examination:
-    """The same, of a program that can be run, on numbers of devices that there are."""
-    found = Examination(program.name)
-    partings = []
-    try:
-        partings = compare_devices(program, counts, found, tell)
-        ask_again(program, found, tell)
-        if restart:
-            restarting.try_restart(program, found, tell)
-    except KeyboardInterrupt:
-        found.stopped = True
-        found.notes.append("stopped before all runs were made")
-    found.findings = findings.findings_of(found.runs, partings)
-    found.notes += uncompared(found) + unexplained(partings, found)
-    found.notes += [f"not everything was seen ({each})" for each in troubles_of(found.runs)]
-    found.failure = failure_of(found)
-    return found
+class Plan:
+    """The runs of one examination, in the order in which they are made."""
 
+    def __init__(self, sandbox: Sandbox, report: Reporter = ignore):
+        self.sandbox, self.report = sandbox, report
+        self.cluster = ""  # the strategy of several processes that the program makes
+        self.recordings: list[Recording] = []
+        self.divergences: list[Divergence] = []
+        self.notes: list[str] = []
+        self.repetitions: dict[Recording, Recording] = {}
+        self.stopped = False
 
-def unexplained(partings: list, found: Examination) -> list[str]:
-    """What two runs differ in although no rule says why."""
-    if not partings or any("compared" in each.proof for each in found.findings):
-        return []
-    first = partings[0]
-    one, other = (devices.examples_of(run) for run in (first.one, first.other))
-    if one and other and one != other:
-        counts = f"{first.one.devices} and {first.other.devices} devices"
-        return [
-            f"a step takes in {one} and {other} examples on {counts}: these are other trainings"
-        ]
-    return [f"{first.words}; that is none of the modes by itself"]
+    def make_runs(self, counts: list[int], restart: bool) -> None:
+        try:
+            self.compare_devices(counts)
+            if restart:
+                self.restart()
+        except KeyboardInterrupt:
+            self.stopped = True
 
+    def compare_devices(self, counts: list[int]) -> None:
+        """Runs on the largest number first, since most failures show there, and on the others if they can be compared."""
+        first = self.run(Role.WATCHED, counts[-1])
+        self.cluster = requested_cluster(first)
+        if self.cluster:
+            self.compare_processes(first)
+        elif first.finished and first.replicas > 1:
+            others = [self.run(Role.COMPARED, count) for count in counts[:-1]]
+            self.compare(first, [other for other in others if other.finished])
+        elif first.finished:
+            self.notes.append(
+                "it makes no strategy with several replicas, so there are no devices to compare"
+            )
 
-def make_run(program: Case, role: str, count: int, found: Examination, tell) -> Observation:
-    tell(f"running on {count} device{'s' if count > 1 else ''} ({role}) ...")
-    with Workplace(program) as place:
-        run = place.run(role, count, "--seed")
-    found.runs.append(run)
-    tell(f"  {run.ended} after {run.seconds:.1f} s")
-    if place.stopped:
-        raise KeyboardInterrupt
-    return run
+    def compare_processes(self, alone: Recording) -> None:
+        """Runs the tasks of a cluster instead of the program alone, and compares several workers with one."""
+        self.recordings.clear()
+        first = self.run(Role.TASK, 1, cluster=self.cluster)
+        finished = all(run.finished for run in (alone, *self.recordings))
+        if finished and self.cluster != "parameter_server":
+            one = self.run(Role.COMPARED, 1) if alone.devices > 1 else alone
+            self.compare(first, [one])
 
+    def compare(self, run: Recording, others: list[Recording]) -> None:
+        """Keeps where the others differ from a run, if that repeats itself."""
+        divergences = [first_divergence(other, run) for other in others]
+        self.divergences = [divergence for divergence in divergences if divergence]
+        if self.divergences and not repeats(run, self.follow_up(FollowUp(run, None, ""))):
+            self.divergences = []
+            self.notes.append(NOT_REPEATED)
 
-def compare_devices(program: Case, counts: list, found: Examination, tell) -> list:
-    """The largest number first, since most failures show there; fewer runs where nothing could be compared."""
-    first = make_run(program, "watched", counts[-1], found, tell)
-    if kind := cluster.asked_for(first):
-        return compare_processes(program, kind, found, tell)
-    if not comparable(first, found) or len(counts) < 2:
-        return []
-    others = [make_run(program, "compared", count, found, tell) for count in counts[:-1]]
-    partings = [divergence.parting(other, first) for other in others if other.ended == "finished"]
-    if not any(partings):
-        return []
-    again = make_run(program, "again", counts[-1], found, tell)
-    found.runs.remove(again)
-    if not divergence.repeats(first, again):
-        found.notes.append(NOT_REPEATED)
-        return []
-    return [each for each in partings if each]
-
-
-def compare_processes(program: Case, kind: str, found: Examination, tell) -> list:
-    """What runs alone and asks for several processes is run in them, and compared with one."""
-    alone, runs = found.runs[0], run_cluster(program, kind, tell)
-    found.runs[:] = runs
-    if runs[0].ended == "stopped":  # the first of them is a chief or a worker, and no server
-        raise KeyboardInterrupt
-    if kind == "parameter_server" or {alone.ended, *(each.ended for each in runs)} != {"finished"}:
-        return []
-    one = make_run(program, "compared", 1, found, tell) if alone.devices > 1 else alone
-    parting = divergence.parting(one, runs[0])
-    if parting and not divergence.repeats(runs[0], run_cluster(program, kind, tell)[0]):
-        found.notes.append(NOT_REPEATED)
-        return []
-    return [parting] if parting else []
-
-
-def run_cluster(program: Case, kind: str, tell) -> list[Observation]:
-    tell(f"running in several processes, as {kind} asks for ...")
-    with Workplace(program) as place:
-        runs = cluster.run_tasks(place, kind)
-    for run in runs:
-        tell(f"  {run.role} {run.ended} after {run.seconds:.1f} s")
-    return runs
-
-
-def ask_again(program: Case, found: Examination, tell):
-    """Whether a variable is missed that no checkpoint holds, and what else the first run has left open."""
-    first = found.runs[0]
-    for question in followups.questions_of(first) if first.role == "watched" else ():
-        tell(f"running {question.words} ...")
-        with Workplace(program) as place:
-            other = place.run("asked", first.devices, "--seed", *question.options)
-        new = question.answer(first, other)
-        if new and question.compared and not repeats_itself(program, first, found):
+    def restart(self) -> None:
+        """Kills the program after its first checkpoint, and starts it again in the folder that it has left."""
+        first = max(self.recordings, key=lambda run: run.devices)
+        stopped = self.run_again(first, Role.STOPPED, "--die")
+        if stopped.outcome is not Outcome.KILLED or not stopped.of(Saved):
+            self.notes.append("it saved no checkpoint, so there was nothing to restart from")
             return
-        found.runs[0] = first = first.also(*new)
+        self.sandbox.copy.store(self.sandbox.left)
+        self.recordings.append(replace(self.run_again(first, Role.RESTARTED), before=stopped))
 
+    def follow_up(self, follow_up: FollowUp) -> Recording:
+        """Makes a run that a rule asks for; raises KeyboardInterrupt if it was stopped."""
+        first = follow_up.recording
+        if follow_up.change:
+            options = options_of(follow_up.change)
+            return self.run_again(first, Role.CHANGED, *options, words=follow_up.words)
+        if first not in self.repetitions:
+            self.repetitions[first] = self.run_again(first, Role.REPEATED)
+        return self.repetitions[first]
 
-def repeats_itself(program: Case, first: Observation, found: Examination) -> bool:
-    with Workplace(program) as place:
-        again = place.run("again", first.devices, "--seed")
-    same = divergence.repeats(first, again) and not divergence.answers_part(first, again)
-    if not same:
-        found.notes.append(NOT_REPEATED)
-    return same
+    def run_again(self, first: Recording, role: Role, *options: str, words: str = "") -> Recording:
+        """Runs the program as another run did: alone or in a cluster, from the same state of its folder."""
+        cluster = self.cluster if first.task else ""
+        left = Role.RESTARTED in (role, first.role)
+        return self.run(role, first.devices, *options, cluster=cluster, left=left, words=words)
 
+    def run(
+        self,
+        role: Role,
+        devices: int,
+        *options: str,
+        cluster: str = "",
+        left: bool = False,
+        words: str = "",
+    ) -> Recording:
+        """Runs the program alone, or as all tasks of a cluster; returns what it, or the first task, has shown.
 
-def comparable(run: Observation, found: Examination) -> bool:
-    if run.ended != "finished":
-        return False
-    if run.replicas() < 2:
-        found.notes.append(
-            "it makes no strategy with several replicas, so there are no devices to compare"
+        The folder is as the reader has it, or as the killed run has left it. Raises KeyboardInterrupt after Ctrl-C.
+        """
+        sandbox = self.sandbox
+        self.report(RunStarted(words or description(role, devices, cluster)))
+        sandbox.copy.restore(sandbox.left if left else sandbox.initial)
+        recordings = (
+            run_tasks(sandbox, cluster, role, options)
+            if cluster
+            else [sandbox.run(role, devices, options)]
         )
-        return False
-    return True
+        for recording in recordings:
+            self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
+        if role in EXAMINED:
+            self.recordings += recordings
+        if sandbox.stopped:
+            raise KeyboardInterrupt
+        return recordings[0]
+
+    # The result
+
+    def result(self, diagnosis: Diagnosis) -> Examination:
+        """Returns the examination, with lines as the reader of the program has them."""
+        program, locate = self.sandbox.program, self.sandbox.locate
+        failed = failed_run(self.recordings)
+        if any(finding.evidence is Evidence.RAISED for finding in diagnosis.findings):
+            failed = None
+        stopped = self.stopped or diagnosis.stopped
+        notes = ["stopped before all runs were made"] if stopped else []
+        notes += [*self.notes, *diagnosis.notes, *uncompared(self.recordings)]
+        notes += [
+            f"not everything was seen ({each})" for each in observer_failures(self.recordings)
+        ]
+        if not any(finding.evidence is Evidence.COMPARED for finding in diagnosis.findings):
+            notes += map(unexplained, self.divergences[:1])
+        return Examination(
+            program.name,
+            self.recordings,
+            [finding.relocated(locate) for finding in diagnosis.findings],
+            list(dict.fromkeys([*notes, *(program.listing.notes if program.listing else ())])),
+            ending(failed) if failed else "",
+            locate(failed_at(failed, self.sandbox.script)) if failed else Location(),
+            stopped,
+        )
 
 
-def failure_of(found: Examination) -> str:
-    """A run that ended badly although no mode explains it; a program may count its devices, and refuse to run on fewer."""
-    unwell = [each for each in unwell_runs(found) if each.role != "compared"]
-    bad = min(unwell, key=lambda run: run.ended != "raised", default=None)  # the others wait for it
-    named = {finding.mode for finding in found.findings if finding.proof.startswith("raised")}
-    if bad is None or named:
-        return ""
-    return ended_words(bad)
+def description(role: Role, devices: int, cluster: str) -> str:
+    where = f"in several processes, as {cluster} asks for" if cluster else f"on {counted(devices)}"
+    return where if role is Role.TASK else f"{where} ({role.value})"
 
 
-def uncompared(found: Examination) -> list[str]:
-    """The runs on other numbers of devices that ended badly."""
+def counted(devices: int) -> str:
+    return f"{devices} device{'s' if devices > 1 else ''}"
+
+
+def options_of(change: Change) -> tuple[str, ...]:
+    """Returns the observer's options for a change to a run."""
+    match change:
+        case ResetVariable(number):
+            return ("--reset", str(number))
+        case GiveValue(source, target):
+            return ("--give", f"{source}:{target}")
+        case BeginWith(number, value):
+            return ("--begin", f"{number}:{value}")
+        case ShowMeans():
+            return ("--tell",)
+
+
+# What is said of runs that ended badly, and of those that differ
+
+
+def failed_runs(recordings: list[Recording]) -> list[Recording]:
+    return [run for run in recordings if run.outcome not in WELL]
+
+
+def failed_run(recordings: list[Recording]) -> Recording | None:
+    """Returns the run whose failure is told. A program may count its devices, and refuse to run on fewer."""
+    failed = [run for run in failed_runs(recordings) if run.role is not Role.COMPARED]
+    # An exception comes first: what did not raise may have waited for what did.
+    return min(failed, key=lambda run: run.outcome is not Outcome.RAISED, default=None)
+
+
+def failed_at(run: Recording, script: str) -> Location:
+    """Returns the innermost line of a program's exception; of a program of cells, the innermost that is in a cell."""
+    raised = run.last(ExceptionRaised)
+    stack = stack_of(raised) if raised else ()
+    in_cell = next((i for i, frame in enumerate(stack) if frame.path == script), 0)
+    return Location(stack[in_cell:])
+
+
+def uncompared(recordings: list[Recording]) -> list[str]:
     return [
-        f"on {run.devices} device{'s' if run.devices > 1 else ''} it {ended_words(run)}, so it was not compared there"
-        for run in unwell_runs(found)
-        if run.role == "compared"
+        f"on {counted(run.devices)} it {ending(run)}, so it was not compared there"
+        for run in failed_runs(recordings)
+        if run.role is Role.COMPARED
     ]
 
 
-def unwell_runs(found: Examination) -> list[Observation]:
-    return [each for each in found.runs if each.ended not in ("finished", "stopped")]
+def ending(run: Recording) -> str:
+    raised = run.last(ExceptionRaised)
+    lines = (raised.traceback if raised else run.output).strip().splitlines()
+    return f"{run.outcome.value} with status {run.status}: {lines[-1] if lines else 'no output'}"
 
 
-def ended_words(run: Observation) -> str:
-    lines = run.last("raised").get("text", run.output).strip().splitlines()
-    return f"{run.ended} with status {run.status}: {lines[-1] if lines else 'no output'}"
+def unexplained(divergence: Divergence) -> str:
+    """Returns what is said of two runs that differ although no rule says why."""
+    one, other = divergence.one, divergence.other
+    if one.examples and other.examples and one.examples != other.examples:
+        examples = f"{one.examples} and {other.examples} examples"
+        counts = f"{one.devices} and {other.devices} devices"
+        return f"a step takes in {examples} on {counts}: these are other trainings"
+    return f"{divergence}; that is none of the modes by itself"

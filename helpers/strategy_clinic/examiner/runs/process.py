@@ -1,36 +1,57 @@
-"""A process under examination while it runs: the end of its output is kept, and it is ended with all that it has started."""
+"""A process under examination: it reads nothing, the end of its output is kept, and it ends with all that it has started."""
 
 import contextlib
 import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
+from typing import Protocol
 
 MOST_OUTPUT = 1 << 20  # bytes of output that are kept: its end
 OUTPUT_GRACE = 5  # seconds for the output of a process that has ended
 
+Streams = tuple[int, int, int]  # descriptors of standard input, output and error
 
-class Running:
-    """It reads nothing, and its output is read at once, so that it never waits for us."""
 
-    def __init__(self, start):
+class Process(Protocol):
+    """One that was started, or forked from another one, which is its parent."""
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+class RunningProcess:
+    """Its output is read at once, so that it never waits for a reader."""
+
+    def __init__(self, start: Callable[[Streams], Process]):
         reading, writing = os.pipe()
         with open(os.devnull) as nothing:
             self.process = start((nothing.fileno(), writing, writing))
         os.close(writing)
-        self.said = bytearray()
-        self.reader = threading.Thread(target=keep_end, args=(reading, self.said), daemon=True)
+        self.written = bytearray()
+        self.reader = threading.Thread(target=self.read, args=(reading,), daemon=True)
         self.reader.start()
 
+    def read(self, descriptor: int) -> None:
+        with open(descriptor, "rb") as stream:
+            for chunk in iter(lambda: stream.read1(1 << 16), b""):
+                self.written += chunk
+                del self.written[:-MOST_OUTPUT]
+
     def wait(self, seconds: float) -> int | None:
-        """Its exit status, or None if it is still at it."""
+        """Returns its exit status, or None if it has not ended by then."""
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
-    def end(self):
-        """What has left its group may hold the output open for longer: it is not waited for."""
+    def end(self) -> None:
+        """Ends it and its process group. A process that left the group may still hold the output: nobody waits for that."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -38,11 +59,4 @@ class Running:
 
     @property
     def output(self) -> str:
-        return self.said.decode(errors="replace")
-
-
-def keep_end(reading: int, said: bytearray):
-    with open(reading, "rb") as stream:
-        for chunk in iter(lambda: stream.read1(1 << 16), b""):
-            said += chunk
-            del said[:-MOST_OUTPUT]
+        return self.written.decode(errors="replace")

@@ -1,252 +1,171 @@
-"""Runs the program in its own interpreter and a copy of its folder, watched by the observer, and reads what it saw."""
+"""Sandbox: a copy of the program's folder, in which the program runs in its own interpreter under an observer."""
 
-import itertools
+import json
 import os
-import shutil
-import stat
 import subprocess
-import sys
 import tempfile
 import time
-import zipfile
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from ...base import files
 from ...base.errors import UserError
-from ...processes import python_process
-from ..recording import Observation, read_facts
-from .process import Running
+from ...observer.events import Ended, Event, Outcome
+from ...processes import forkserver_client
+from ..findings import Location
+from ..recording import Recording, Role, read_events
+from .folder import WorkingCopy, copy_folder
+from .process import Process, RunningProcess, Streams
+from .program_spec import ProgramSpec
 
-OBSERVER = "strategy_clinic_observer"  # what the observer is called in the program's process
-# What comes along, as it lies in the clinic: the observer, and what describes a TPU.
-OBSERVER_MODULES = (
-    "base/package_versions.py",
-    "base/tf_internals.py",
-    "base/errors.py",
-    "setups/runtime.py",
-    "setups/tpu_graph.py",
-    "setups/tpu.py",
-    *files.modules_in("observer"),
-)
-NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", "node_modules", ".tox")
-ENVIRONMENT = "pyvenv.cfg"  # what lies in a virtual environment, whatever its name
-MOST_BESIDE = 1000  # files and folders beside that of the program, which it may reach by `..`
-LARGEST_FOLDER = 2 << 30  # bytes of a folder that is copied for every run
-NOTHING_MORE: dict = {}
+NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class Case:
-    """What is examined: a script or a module, its arguments, and how it is run."""
+class Sandbox:
+    """The folder is copied once. Every run begins with it as the reader has it, or as a killed run has left it."""
 
-    words: tuple[str, ...]  # train.py --epochs 1, or -m package.train
-    folder: Path
-    python: str = sys.executable
-    keras: int | None = None
-    limit: float = 600
-    steps: int = 0
-    libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
-    warm: str | None = None  # the socket of a process that it is forked from
-    brought: Path | None = None  # the script, where it does not lie in the folder
+    def __init__(self, program: ProgramSpec):
+        self.temporary = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
+        self.place = Path(self.temporary.name).resolve()
+        self.program, self.processes, self.stopped = program, 0, False
+        self.initial, self.left = self.place / "initial", self.place / "left"
+        copy_folder(program.folder, self.initial / "program")
+        (self.initial / "temporary").mkdir()
+        self.copy = WorkingCopy(self.place / "copy")
+        self.folder = self.copy.root / "program" / program.folder.name
+        self.originals = {self.folder: program.folder}  # since events have the paths of the copy
+        self.script = ""  # of a program of cells
+        if program.listing:
+            script = self.initial / "program" / program.folder.name / program.listing.file_name
+            script.write_text(program.listing.text)
+            self.originals = {self.folder / script.name: script} | self.originals
+            self.script = str(script)
+        # Beside the observer's package is nothing else that the program's interpreter could import.
+        self.packages = self.place / "packages"
+        self.packages.mkdir()
+        (self.packages / files.PACKAGE.name).symlink_to(files.PACKAGE)
 
-    @property
-    def name(self) -> str:
-        return " ".join(self.words)
-
-    @property
-    def script(self) -> Path:
-        return self.brought or self.folder / self.words[0]
-
-    def but(self, **changes) -> "Case":
-        return replace(self, **changes)
-
-
-def require_program(program: Case) -> Case:
-    """Refuses, in one sentence, what cannot be run at all."""
-    first, *others = program.words
-    if first == "-m":
-        if not others:
-            raise UserError(
-                "-m needs the name of a module, such as: clinic examine -m package.train"
-            )
-    elif not program.script.is_file():
-        raise UserError(f"There is no file {first!r} in {str(program.folder)!r} to examine.")
-    else:
-        program = program.but(words=(script_in(program.folder, first), *others))
-    if program.keras not in (None, 2, 3):
-        raise UserError(f"keras = {program.keras!r} is not known here; valid: 2, 3.")
-    require_tensorflow(program)
-    require_small(program.folder)
-    return program
-
-
-def script_in(folder: Path, name: str) -> str:
-    """As it is found from a copy of the folder: one that lies in it, in the copy; another, where it is."""
-    path = (folder / name).absolute()
-    path = Path(os.path.normpath(path))
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
-
-
-def require_tensorflow(program: Case):
-    code = "import importlib.util as u; raise SystemExit(u.find_spec('tensorflow') is None)"
-    try:  # not where the program lies, whose files may bear TensorFlow's name
-        done = subprocess.run([program.python, "-c", code], cwd=os.sep, capture_output=True)
-    except OSError as error:
-        raise UserError(
-            f"{program.python!r} cannot be run ({error.strerror}): give another --python."
-        ) from None
-    if done.returncode:
-        raise UserError(
-            f"{program.python!r} has no TensorFlow: give the one that the program uses as --python."
-        )
-
-
-def require_small(folder: Path):
-    size = 0
-    for place, folders, names in os.walk(folder):
-        stay = left_behind(place, folders)
-        folders[:] = [each for each in folders if each not in stay]
-        size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
-        if size > LARGEST_FOLDER:
-            raise UserError(
-                f"{str(folder)!r} holds more than {LARGEST_FOLDER >> 30} GiB, and is copied for every run: "
-                "examine the program in a folder with only what it needs."
-            )
-
-
-def observer(folder: Path) -> Path:
-    """The observer as one file, which needs nothing but Python's own modules and TensorFlow."""
-    made, begin = (
-        folder / "observer.pyz",
-        f"from {OBSERVER}.observer import main\n\nmain.main()\n",
-    )
-    with zipfile.ZipFile(made, "w") as file:
-        file.writestr("__main__.py", begin)
-        file.writestr(f"{OBSERVER}/__main__.py", begin)
-        for room in ("", "base/", "setups/"):
-            file.writestr(f"{OBSERVER}/{room}__init__.py", "")
-        for name in OBSERVER_MODULES:
-            file.write(files.PACKAGE / name, f"{OBSERVER}/{name}")
-    return made
-
-
-def copy_folder(folder: Path, copy: Path):
-    """With links to what lies beside it, since programs say `../data`. Pipes and sockets are no files, and stay away."""
-    try:
-        shutil.copytree(folder, copy, symlinks=True, ignore=left_behind)
-    except (shutil.Error, OSError) as error:
-        many = isinstance(error, shutil.Error)
-        first = "{0!r} in it: {2}".format(*error.args[0][0]) if many else error
-        raise UserError(
-            f"{str(folder)!r} cannot be copied, to run the program there: {first}."
-        ) from None
-    for each in itertools.islice(folder.parent.iterdir(), MOST_BESIDE):
-        if each.name != copy.name:
-            (copy.parent / each.name).symlink_to(each)
-
-
-def left_behind(place: str, names: list[str]) -> set[str]:
-    paths = {name: os.path.join(place, name) for name in names}
-    special = {name for name, path in paths.items() if not is_copied(path)}
-    special |= {
-        name for name, path in paths.items() if os.path.isfile(os.path.join(path, ENVIRONMENT))
-    }
-    return special | set(NOT_COPIED(place, names))
-
-
-def is_copied(path: str) -> bool:
-    kind = os.lstat(path).st_mode
-    return stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)
-
-
-class Workplace:
-    """A copy of the program's folder for one run, or for a run and its restart. The original stays as it is."""
-
-    def __init__(self, program: Case):
-        self.held = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
-        self.place = Path(self.held.name).resolve()
-        self.program, self.copy = program, self.place / "copy" / program.folder.name
-        copy_folder(program.folder, self.copy)
-        if program.brought:
-            shutil.copy(program.brought, self.copy / program.words[0])
-        (self.place / "temporary").mkdir()
-        self.observer, self.runs, self.stopped = observer(self.place), 0, False
-
-    def __enter__(self):
+    def __enter__(self) -> "Sandbox":
         return self
 
-    def __exit__(self, *_):
-        self.held.cleanup()
+    def __exit__(self, *_: object) -> None:
+        self.temporary.cleanup()
 
-    def run(self, role: str, devices: int, *options: str) -> Observation:
-        facts, began = self.new_facts(), time.monotonic()
-        command = self.command(facts, devices, options)
-        running = Running(lambda streams: self.started(command, streams))
+    def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
+        """Runs the program in the folder as it is. Ctrl-C ends the run, and its outcome says so."""
+        running = self.start(devices, options)
         try:
-            status = running.wait(self.program.limit)
+            status = running.process.wait(self.program.limit)
         except KeyboardInterrupt:
             status, self.stopped = None, True
         finally:
-            running.end()
-        return self.observation(role, devices, facts, running.output, status, began)
+            running.process.end()
+        return self.recording(running, role, devices, status)
 
-    def new_facts(self) -> Path:
-        self.runs += 1
-        return self.place / f"facts-{self.runs}.jsonl"
+    def start(
+        self, devices: int, options: Sequence[str], more: Mapping[str, str] = NOTHING_MORE
+    ) -> "RunningProgram":
+        """Starts the program; a forked one has TensorFlow imported already."""
+        self.processes += 1
+        events = self.place / f"events-{self.processes}.jsonl"
+        command, environment = (
+            self.command(events, devices, options),
+            {**self.environment(), **more},
+        )
+        socket = self.program.forkserver_socket
 
-    def observation(self, role, devices, facts: Path, output: str, status, began) -> Observation:
-        found = tuple(self.as_original(each) for each in read_facts(facts))
-        if not found and not self.stopped and status is not None:
+        def start(streams: Streams) -> Process:
+            if socket:
+                folder = str(self.folder)
+                return forkserver_client.fork(socket, command, environment, folder, streams)
+            stdin, stdout, stderr = streams
+            return subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+        return RunningProgram(RunningProcess(start), events, time.monotonic())
+
+    def recording(
+        self,
+        running: "RunningProgram",
+        role: Role,
+        devices: int,
+        status: int | None,
+        task: str = "",
+    ) -> Recording:
+        """Returns what an ended process has shown; its status is None if it had to be ended."""
+        events, output = self.read(running.events), running.process.output
+        if not events and not self.stopped and status is not None:
             last = (output.strip().splitlines() or ["no output"])[-1]
             raise UserError(f"The observer cannot start in {self.program.python!r}: {last}")
-        ended = next((each["how"] for each in found[::-1] if each["fact"] == "ended"), "killed")
-        ended = "stopped" if self.stopped else "hangs" if status is None else ended
-        seconds = time.monotonic() - began
-        keras = self.program.keras
-        return Observation(
-            role, devices, found, keras, -1 if status is None else status, ended, output, seconds
+        ended = [event.outcome for event in events if isinstance(event, Ended)]
+        outcome = ended[-1] if ended else Outcome.KILLED
+        if self.stopped or status is None:
+            outcome = Outcome.STOPPED if self.stopped else Outcome.HANGS
+        return Recording(
+            role,
+            devices,
+            events,
+            self.program.keras,
+            outcome,
+            -1 if status is None else status,
+            output,
+            time.monotonic() - running.began,
+            task,
         )
 
-    def command(self, facts: Path, devices: int, options) -> list[str]:
-        own = ["--facts", str(facts), "--devices", str(devices), *options]
-        own += ["--steps", str(self.program.steps)] if self.program.steps else []
-        own += [word for each in self.program.libraries for word in ("--library", each)]
-        observer = ["-m", OBSERVER] if self.program.warm else [str(self.observer)]
-        return [self.program.python, *observer, *own, "--", *self.program.words]
+    def read(self, path: Path) -> tuple[Event, ...]:
+        """Reads events, with the reader's own paths in them."""
+        if path.exists():
+            text = path.read_text(errors="replace")
+            for copied, original in self.originals.items():
+                text = text.replace(in_json(copied), in_json(original))
+            path.write_text(text)
+        return read_events(path)
 
-    def environment(self) -> dict:
-        given = {word: value for word, value in os.environ.items() if word != "TF_CONFIG"} | {
-            "TMPDIR": str(self.place / "temporary"),
+    def locate(self, location: Location) -> Location:
+        """Returns a line of the script that was made of cells as its reader has it; any other line as it is."""
+        listing = self.program.listing
+        return listing.locate(location) if listing and location.file == self.script else location
+
+    def command(self, events: Path, devices: int, options: Sequence[str]) -> list[str]:
+        program = self.program
+        observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
+        if program.forkserver_socket:
+            observer = ["-m", "strategy_clinic.observer"]
+        own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
+        own += ["--steps", str(program.steps)] if program.steps else []
+        own += [word for folder in program.libraries for word in ("--library", folder)]
+        return [program.python, *observer, *own, "--", *program.arguments]
+
+    def environment(self) -> dict[str, str]:
+        given = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | {
+            "TMPDIR": str(self.copy.root / "temporary"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
-        if self.program.libraries or self.program.warm:
-            own = () if self.program.libraries else (given.get("PYTHONPATH", ""),)
-            places = (str(self.observer), *self.program.libraries, *own)
-            given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+        if self.program.libraries:
+            given["PYTHONPATH"] = os.pathsep.join(self.program.libraries)
         if self.program.keras:
             given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
         usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
         return usual | given
 
-    def started(self, command: list[str], streams: tuple, given: dict = NOTHING_MORE):
-        """Forked from a process that has TensorFlow imported, where the program is one of the clinic's own."""
-        environment = self.environment() | given
-        return python_process.start(
-            command, environment, str(self.copy), streams, self.program.warm
-        )
 
-    def as_original(self, fact):
-        """Facts speak of the copy; the reader's files are where they were."""
-        if isinstance(fact, str):
-            if self.program.brought:
-                fact = fact.replace(
-                    str(self.copy / self.program.words[0]), str(self.program.brought)
-                )
-            return fact.replace(str(self.copy) + os.sep, str(self.program.folder) + os.sep)
-        if isinstance(fact, dict):
-            return {key: self.as_original(value) for key, value in fact.items()}
-        if isinstance(fact, list):
-            return [self.as_original(each) for each in fact]
-        return fact
+def in_json(path: Path) -> str:
+    return json.dumps(str(path))[1:-1]
+
+
+@dataclass(frozen=True)
+class RunningProgram:
+    process: RunningProcess
+    events: Path  # which the observer writes
+    began: float

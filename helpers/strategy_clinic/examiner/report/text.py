@@ -1,0 +1,122 @@
+"""An examination as a person reads it: the location of each finding, its mode, its proof and its fix."""
+
+import os
+from typing import Any
+
+from ...triage import desk, wordings
+from ..blame import code_at
+from ..cells import location_in_file
+from ..findings import Examination, Finding, Location
+from ..runs.progress import Progress, RunEnded, RunStarted
+
+
+def declared(mode: str) -> dict[str, Any]:
+    """Returns what a mode declares about itself, such as its title and its fix."""
+    modes: dict[str, dict[str, Any]] = wordings.declared_modes()
+    return modes.get(mode, {})
+
+
+def code_of(location: Location) -> str:
+    return location.code or code_at(location.file, location.line)
+
+
+def notebook_path(mode: str) -> str:
+    return f"notebooks/{desk.notebook_name(mode)}"
+
+
+def exit_status(examination: Examination) -> int:
+    """0 nothing found, 1 findings, 3 a failure that is none of the modes; 130 if it was stopped before any of these."""
+    if examination.findings:
+        return 1
+    return 3 if examination.failure else 130 if examination.stopped else 0
+
+
+def printable(text: str) -> str:
+    """Replaces characters that control a terminal: what an exception says is the program's own text."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+# Findings
+
+
+def in_words(examination: Examination) -> str:
+    return "\n\n".join([*map(finding_in_words, examination.findings), *rest_in_words(examination)])
+
+
+def finding_in_words(finding: Finding) -> str:
+    lines = [f"{place_of(finding.location)}  {finding.mode}  {finding.message}"]
+    lines += [f"    {line}" for line in details_of(finding)]
+    return "\n".join(map(printable, lines))
+
+
+def details_of(finding: Finding) -> list[str]:
+    """Returns what is below a finding's first line: the code of the program, and what to do."""
+    code = code_of(finding.location)
+    return [
+        *([code] if code else []),
+        f"proof     {finding.proof}",
+        f"fix       {declared(finding.mode).get('fix', '')}",
+        f"notebook  {notebook_path(finding.mode)}",
+    ]
+
+
+def place_of(location: Location) -> str:
+    if not location:
+        return "(no line of the program)"
+    path = shown_path(location.file)
+    if location.cell:
+        return location_in_file(path, location.cell, location.line)
+    return f"{path}:{location.line}"
+
+
+def shown_path(path: str) -> str:
+    return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+
+
+# What is said beside the findings
+
+
+def rest_in_words(examination: Examination) -> list[str]:
+    parts = []
+    if examination.failure:
+        parts.append(
+            f"the program failed in a way that is none of the modes: {failure_of(examination)}"
+        )
+    elif not examination.findings:
+        parts.append(f"nothing found in {runs_of(examination)}")
+    parts += [f"note: {note}" for note in examination.notes]
+    return [printable(part) for part in parts]
+
+
+def failure_of(examination: Examination) -> str:
+    """Returns how the program failed, with the line if one is known."""
+    location = examination.failed_at
+    if not location:
+        return examination.failure
+    # A program of cells is named already.
+    place = str(location) if location.code else place_of(location)
+    return f"{examination.failure} ({place})"
+
+
+def runs_of(examination: Examination) -> str:
+    counts = [str(recording.devices) for recording in examination.recordings]
+    return f"{len(counts)} run{'s' if len(counts) != 1 else ''} (devices: {', '.join(counts)})"
+
+
+# Progress
+
+
+def progress_in_words(step: Progress, seconds: bool = True) -> str:
+    """Returns a line about a run. A stored notebook leaves out the seconds, which differ each time."""
+    if isinstance(step, RunStarted):
+        return f"{start_in_words(step)} ..."
+    return f"  {end_in_words(step, seconds)}"
+
+
+def start_in_words(step: RunStarted) -> str:
+    return f"running {step.description}"
+
+
+def end_in_words(step: RunEnded, seconds: bool = True) -> str:
+    task = f"{step.task} " if step.task else ""
+    return f"{task}{step.outcome.value}" + (f" after {step.seconds:.1f} s" if seconds else "")
