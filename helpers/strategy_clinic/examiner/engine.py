@@ -16,7 +16,6 @@ from .rule import ModeRules, Runs
 
 NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
 LONGEST_MESSAGE = 300
-REPEATABLE = {Role.WATCHED, Role.RESTARTED}  # recordings that can be made again with a change
 
 Runner = Callable[[FollowUp], Recording]
 
@@ -76,8 +75,8 @@ class FollowUps:
 
     def recording(self, follow_up: FollowUp) -> Recording | None:
         first = follow_up.recording
-        repeatable = first.role in REPEATABLE and first not in self.unrepeatable
-        if self.run is None or self.diagnosis.stopped or not (first.finished and repeatable):
+        repeatable = can_be_repeated(first) and first not in self.unrepeatable
+        if self.run is None or self.diagnosis.stopped or not repeatable:
             return None
         try:
             recording = self.run(follow_up)
@@ -88,6 +87,12 @@ class FollowUps:
             self.unrepeatable.add(first)
             self.diagnosis.notes.append(NOT_REPEATED)
         return recording
+
+
+def can_be_repeated(recording: Recording) -> bool:
+    """Tells whether the run can be made again with a change: the first run of a program, or its restart."""
+    watched = recording.role is Role.WATCHED and recording.finished
+    return watched or recording.role is Role.RESTARTED
 
 
 # Exceptions, which triage names

@@ -1,0 +1,103 @@
+"""Recordings side by side: whether a program repeats itself, and where two runs differ first."""
+
+import math
+
+import pytest
+from recorded import LINE, ended, run, stack, updated, values, variable
+from strategy_clinic.examiner.divergence import (
+    distance,
+    first_divergence,
+    first_other_answer,
+    is_deterministic,
+    repeats,
+    update_ratio,
+)
+from strategy_clinic.observer.events import ModelAnswered, Outcome, Sample, StepEnded
+
+
+def trained(value, *events, **fields):
+    """A run whose first step takes the one variable from 1 to this value."""
+    step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), ())
+    return run(*events, variable(1), updated(), step, ended({1: [value]}), **fields)
+
+
+def test_where_two_runs_differ():
+    divergence = first_divergence(trained(0.9, devices=1), trained(0.8))
+    assert (divergence.step, divergence.name) == (1, "v1")
+    assert divergence.distance == pytest.approx(0.1 / 0.9)
+    assert str(divergence) == "compared 1 and 2 devices: v1 parts in step 1, by 0.11"
+    assert update_ratio(trained(0.9), trained(0.8)) == pytest.approx(2)
+
+
+def test_runs_that_agree():
+    assert first_divergence(trained(0.9), trained(0.9 + 1e-6)) is None
+    assert repeats(trained(0.9), trained(0.9))
+
+
+def test_runs_that_do_not_repeat_each_other():
+    assert not repeats(trained(0.9), trained(0.8))
+    assert not repeats(trained(0.9), trained(0.9, outcome=Outcome.RAISED))
+
+
+def test_what_differs_only_at_the_end():
+    one, other = (run(variable(1), updated(), ended({1: [value]})) for value in (0.9, 0.8))
+    assert first_divergence(one, other).step == 0
+    assert str(first_divergence(one, other)).startswith("compared 2 and 2 devices: v1 parts later")
+
+
+def test_what_is_not_trained_may_differ_at_the_end():
+    one, other = (run(variable(1), ended({1: [value]})) for value in (0.9, 0.8))
+    assert first_divergence(one, other) is None
+
+
+def test_variables_are_compared_by_where_they_were_made():
+    elsewhere = run(variable(1, location=stack("train.py", 1)), updated(), ended({1: [0.8]}))
+    assert first_divergence(run(variable(1), updated(), ended({1: [0.9]})), elsewhere) is None
+
+
+def test_of_several_variables_the_first_that_was_made_is_told():
+    """Not whichever a set names first, which would be another one in each process."""
+
+    def several(update):
+        after = {n: [1.0 - update] for n in range(1, 41)}
+        made = [variable(n, location=stack("train.py", n)) for n in after]
+        return run(*made, StepEnded(1, values(after), (), (), ()), ended(after))
+
+    assert first_divergence(several(0.1), several(0.2)).name == "v1"
+
+
+def test_sixteen_bits_agree_to_less():
+    half = variable(9, dtype="bfloat16")
+    assert first_divergence(trained(0.90), trained(0.89))
+    assert first_divergence(trained(0.90, half), trained(0.89, half)) is None
+
+
+@pytest.mark.parametrize(
+    "one, other, apart",
+    [
+        ((1.0, 2.0), (1.0, 1.0), 0.5),
+        ((1e-9,), (2e-9,), 1e-6),
+        ((math.nan,), (math.nan,), 0.0),
+        ((math.nan,), (1.0,), math.inf),
+        ((1.0,), (1.0, 2.0), math.inf),
+        ((), (), 0.0),
+    ],
+)
+def test_the_distance_of_two_samples(one, other, apart):
+    assert distance(Sample(0.0, one), Sample(0.0, other)) == pytest.approx(apart)
+
+
+def answered(value, location=LINE):
+    return ModelAnswered(location, Sample(0.0, (value,)))
+
+
+def test_the_first_answer_that_differs():
+    one, other = run(answered(1.0), answered(2.0)), run(answered(1.0), answered(3.0))
+    assert first_other_answer(one, other) is one.events[1]
+    assert not is_deterministic(one, other)
+    assert is_deterministic(one, one)
+
+
+def test_answers_on_other_lines_are_not_compared():
+    one, other = run(answered(1.0)), run(answered(2.0, stack("train.py", 8)))
+    assert first_other_answer(one, other) is None

@@ -1,0 +1,100 @@
+"""Recordings: what can be asked of them, and how they are read from a file."""
+
+import pytest
+from recorded import LINE, OTHER, ended, loaded, omitted, run, saved, strategy, updated, variable
+from strategy_clinic.examiner.recording import observer_failures, read_events
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    EventError,
+    ModelCalled,
+    ObserverFailed,
+    Owner,
+    Saved,
+    SaveKind,
+    VariableRead,
+    VariableSharedCentrally,
+)
+
+
+def test_events_of_a_kind_from_one_event_to_another():
+    reads = [VariableRead(1), VariableRead(1), VariableRead(1)]
+    recording = run(reads[0], loaded(), reads[1], ended(), reads[2])
+    load, end = recording.events[1], recording.events[3]
+    assert recording.of(VariableRead) == reads
+    assert [id(each) for each in recording.of(VariableRead, after=load)] == [*map(id, reads[1:])]
+    assert [id(each) for each in recording.of(VariableRead, after=load, until=end)] == [
+        id(reads[1])
+    ]
+    assert recording.last(VariableRead) is reads[2]
+    assert recording.last(Saved) is None
+
+
+def test_which_event_comes_first():
+    first, second = VariableRead(1), VariableRead(1)
+    recording = run(first, second)
+    assert recording.is_before(first, second)
+    assert not recording.is_before(second, first)
+
+
+def test_a_recording_is_equal_to_itself_only():
+    one, other = run(), run()
+    assert one == one and one != other
+    assert len({one, other}) == 2
+
+
+def test_variables():
+    recording = run(variable(1, copies=2, parts=(2, 3)), variable(4), VariableSharedCentrally(4))
+    assert recording.name_of(1) == "v1"
+    assert recording.name_of(9) == "a variable"
+    assert recording.location_of(9) == ()
+    assert recording.maker_of(1) is Owner.LAYER
+    assert recording.copies == {2, 3}
+    assert [recording.is_distributed(number) for number in (1, 4, 2, 9)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_replicas_and_examples():
+    recording = run(strategy(2), strategy(4), BatchTaken(LINE, (3, 3)))
+    assert (recording.replicas, recording.processes, recording.examples) == (4, 2, 12)
+    assert run(ModelCalled(LINE, 8, 2, ())).examples == 16
+    assert (run().replicas, run().examples) == (1, 0)
+
+
+def test_a_start_knows_what_was_saved_before_but_not_its_variables():
+    first = run(saved(left=[omitted()], optimizers=(updated().optimizer,)), VariableRead(1))
+    recording = run(saved(path="ck-2"), loaded(), before=first)
+    (save,) = recording.saves_before_start
+    assert (save.path, save.variables, save.omitted) == ("ck-1", (), ())
+    assert save.optimizers == (updated().optimizer,)
+    assert recording.saves("ck-1", until=recording.events[1]) == [save]
+    assert run(saved()).saves_before_start == []
+
+
+def test_saves_before_an_event():
+    recording = run(saved(), loaded(), saved(location=OTHER), saved(kind=SaveKind.MODEL))
+    assert len(recording.saves("ck-1", until=recording.events[1])) == 1
+    assert len(recording.checkpoints) == 2
+
+
+def test_a_line_that_a_crash_has_cut_off(tmp_path):
+    path = tmp_path / "events.jsonl"
+    whole = VariableRead(1).to_json() + "\n"
+    path.write_text(whole + whole[:20])
+    assert read_events(path) == (VariableRead(1),)
+    assert read_events(tmp_path / "none") == ()
+
+
+def test_a_line_that_is_no_event(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"schema": 1, "event": "Unheard"}\n')
+    with pytest.raises(EventError, match="no event 'Unheard'"):
+        read_events(path)
+
+
+def test_failures_of_the_observer_are_told_once():
+    failed = ObserverFailed("was_read", "KeyError: 1")
+    assert observer_failures([run(failed), run(failed)]) == ("was_read: KeyError: 1",)
