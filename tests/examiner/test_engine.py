@@ -35,7 +35,7 @@ def asks(change, mode="one"):
 
 
 def diagnosed(runs, run_again=None, *rules):
-    return engine.diagnose(Runs(runs), run_again, ModeRules(rules, {}, ()))
+    return engine.diagnose(Runs(runs), run_again, ModeRules(rules, {}, (), {}))
 
 
 def test_nothing_is_said_of_nothing():
@@ -140,14 +140,14 @@ def test_a_rule_corrects_what_triage_names():
     mode = diagnosed([raised()]).findings[0].mode
     for corrected in ("another", None):
         corrects = reclassify(mode)(lambda mode, raised, stack: corrected)  # noqa: B023
-        found = engine.diagnose(Runs([raised()]), None, ModeRules((), {}, (corrects,))).findings
+        found = engine.diagnose(Runs([raised()]), None, ModeRules((), {}, (corrects,), {})).findings
         assert [finding.mode for finding in found] == ([corrected] if corrected else [])
 
 
 def test_the_line_to_blame_is_the_rules_choice():
     mode = diagnosed([raised()]).findings[0].mode
     for chosen, line in ((OTHER, 20), ((), 7)):
-        rules = ModeRules((), {mode: lambda recording, stack: chosen}, ())  # noqa: B023
+        rules = ModeRules((), {mode: lambda recording, stack: chosen}, (), {})  # noqa: B023
         (finding,) = engine.diagnose(Runs([raised()]), None, rules).findings
         assert finding.line == line
 

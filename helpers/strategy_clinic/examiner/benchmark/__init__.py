@@ -1,1 +1,1 @@
-"""The clinic's own modes as programs to examine, and the score that is kept of them."""
+"""The experiments of all modes as programs on which the examiner is measured, and how it does on them."""

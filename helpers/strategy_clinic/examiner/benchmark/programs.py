@@ -1,97 +1,36 @@
-"""The clinic's own modes as programs: each experiment of a notebook by itself, without the clinic's checks, and the score."""
+"""Programs of the benchmark: each experiment of a mode's page by itself, without the checks of the notebook."""
+
+from __future__ import annotations
 
 import ast
+import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...base import files
 from ...base.errors import UserError, choose
 from ...base.free_names import needed
 from ...modes.registry import mode_by_id
-from ...processes import python_process
+from ...processes import forkserver_client
 from ...setups import strategies
 from ...setups.parameters import Setup
-from ..recording import Examination
+from ..findings import Examination
 from ..runs import plan
-from ..runs.sandbox import Case
+from ..runs.program_spec import ProgramSpec
 
 SUBJECTS = "broken", "fixed", "solved"
-PATIENT_LIMIT = 120
+LIMIT = 120  # seconds for a run
 ONE_PROCESS = "valid: default, one_device, mirrored, central_storage, tpu_traced"
-STAND_IN_NAME = (
-    "patient_words"  # the module that stands in for `strategy_clinic` in a patient's folder
-)
-# What a notebook takes from the package, without checks: a program has none. It shows what it has found, and nobody compares.
-STAND_IN = '''\
-"""What programs made of notebooks take from the clinic; no check of the clinic's is among it."""
-
-import types
-
-import tensorflow as tf
-
-from strategy_clinic.experiments import checks as real
-from strategy_clinic.setups import formats, runtime, strategies, tpu
-from strategy_clinic.setups.strategies import runner
-
-
-class Nothing:
-    def assert_optimizer_resumed(self, model, steps):
-        model.optimizer.build(model.trainable_variables)  # as the check does, before files are gone
-
-    def __getattr__(self, name):
-        return getattr(real, name) if name == "variable_of" else lambda *_, **__: None
-
-
-class Proof:
-    def __init__(self, what, got, want, tolerance=0):
-        print(what, [[float(x) for x in tf.reshape(tf.cast(each, "float64"), [-1])] for each in got])
-
-    def unwrap(self):
-        return self
-
-
-def build_strategy(setup):
-    if setup.strategy == "mirrored":
-        return tf.distribute.MirroredStrategy()
-    parts = tf.config.get_logical_device_configuration(tf.config.list_physical_devices("CPU")[0])
-    here = len(parts or [None])  # on as many devices as there are in this run
-    if setup.strategy == "tpu_traced":
-        return tpu.strategy(replicas=1 if here == 1 else 0)
-    if setup.strategy == "central_storage":
-        setup = setup.but(devices=here)
-    return strategies.TABLE[setup.strategy].build(setup.devices)
-
-
-def experiment(function):
-    return function
-
-
-def observe(**variables):
-    pass
-
-
-def values_of(weight):
-    return [part.numpy() for part in getattr(real.variable_of(weight), "values", [real.variable_of(weight)])]
-
-
-def __getattr__(name):
-    """Whatever else a notebook takes for its pages."""
-    if name.startswith("_"):
-        raise AttributeError(name)
-    return lambda *_, **__: None
-
-
-checks = Nothing()
-figures = types.SimpleNamespace(values_of=values_of)
-compiler = Nothing()
-workers = types.SimpleNamespace(launch=lambda place, pairs: [types.SimpleNamespace(unwrap=lambda: run(s)) for run, s in pairs])
-'''
+# Modules beside a program: what it imports for `strategy_clinic`, and its setup.
+STAND_IN, SETUP = "clinic_stand_in", "clinic_setup"
 
 
 @dataclass(frozen=True)
-class Patient:
-    """One experiment of one mode, and what the examiner is to say of it."""
+class BenchmarkProgram:
+    """One experiment of one mode, and the line that the examiner is to blame if it is broken."""
 
     mode: str
     subject: str
@@ -100,106 +39,111 @@ class Patient:
     guilty: int  # the line, or 0
 
     @property
-    def sick(self) -> bool:
-        return self.subject == "broken" and mode_by_id(self.mode).expects(self.setup) != "works"
+    def expected(self) -> str:
+        """Returns how it ends: `raises`, `silent` or `works`."""
+        outcome: str = mode_by_id(self.mode).expects(self.setup)
+        return outcome if self.subject == "broken" else "works"
+
+    @property
+    def is_broken(self) -> bool:
+        return self.expected != "works"
 
 
-def patients_of(path: Path, keras: int, strategy: str = "") -> list[Patient]:
-    """The three programs of one source. Lines keep their numbers, so that the guilty one is where it was."""
-    text = path.read_text()
+def sources() -> dict[str, Path]:
+    """Returns the pages of all modes."""
+    pages = [path for path in files.page_sources() if path.name == "page.py"]
+    return {files.page_name(path).split("_")[0]: path for path in pages}
+
+
+def benchmark_programs(
+    modes: Sequence[str], keras: int, strategy: str = ""
+) -> list[BenchmarkProgram]:
+    """Returns the programs of some modes, or of all, under their own setup or under another strategy."""
+    chosen = [path for mode, path in sources().items() if not modes or mode in modes]
+    return [program for path in chosen for program in programs_of(path, keras, strategy)]
+
+
+def programs_of(page: Path, keras: int, strategy: str = "") -> list[BenchmarkProgram]:
+    text = page.read_text()
     tree = ast.parse(text)
-    body = [each for each in tree.body if not isinstance(each, ast.Expr)]
-    mode = files.page_name(path)[:4]
+    body = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
+    mode = files.page_name(page).split("_")[0]
+    setup, guilty = setup_in(tree, keras, strategy), guilty_line(text, body)
     return [
-        Patient(
-            mode,
-            subject,
-            setup_in(tree, keras, strategy),
-            program_of(text, body, subject),
-            guilty_line(text, body),
-        )
+        BenchmarkProgram(mode, subject, setup, program_text(text, body, subject), guilty)
         for subject in SUBJECTS
     ]
 
 
-def setup_in(tree: ast.Module, keras: int, strategy: str = "") -> Setup:
-    """What the notebook's parameters say, with this generation of Keras, and perhaps another strategy."""
-    assigned = {
-        each.targets[0].id: each.value.value
-        for each in tree.body
-        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Constant)
+def setup_in(tree: ast.Module, keras: int, strategy: str) -> Setup:
+    """Returns what the notebook's parameters say, with this generation of Keras, and perhaps another strategy."""
+    assigned: dict[str, Any] = {
+        node.targets[0].id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        if isinstance(node.targets[0], ast.Name)
     }
     chosen = {name: assigned[name] for name in ("strategy", "devices", "save_format")}
     if strategy:
-        counts = choose_row(strategy).counts
-        fitting = [each for each in counts if each in (2, chosen["devices"]) and each > 1]
+        counts = row_of(strategy).counts
+        fitting = [count for count in counts if count in (2, chosen["devices"]) and count > 1]
         chosen |= {"strategy": strategy, "devices": max(fitting, default=counts[-1])}
     return Setup(**chosen, keras=keras)
 
 
-def choose_row(strategy: str) -> strategies.Row:
-    row = strategies.TABLE[choose("strategy", strategy, strategies.TABLE)]
+def row_of(strategy: str) -> strategies.Row:
+    row: strategies.Row = strategies.TABLE[choose("strategy", strategy, strategies.TABLE)]
     if row.tasks or row.missing():
         raise UserError(f"strategy = {strategy!r} is none for one process here; {ONE_PROCESS}.")
     return row
 
 
-def guilty_line(text: str, body: list) -> int:
-    """Of what `broken` is made of; other cells may have guilty lines of their own."""
+def guilty_line(text: str, body: list[ast.stmt]) -> int:
+    """Returns the line marked `# guilty` in what `broken` is made of; other cells may have guilty lines of their own."""
     lines = text.splitlines()
     for statement in needed(body, {"broken"}):
-        for number in range(statement.lineno, statement.end_lineno + 1):
+        for number in range(statement.lineno, (statement.end_lineno or 0) + 1):
             if "# guilty" in lines[number - 1]:
                 return number
     return 0
 
 
-def program_of(text: str, body: list, subject: str) -> str:
-    """What an experiment needs, where it stood; everything else is an empty line."""
+def program_text(text: str, body: list[ast.stmt], subject: str) -> str:
+    """Returns what an experiment needs, on its own lines, so that the guilty one is where it was; other lines are empty."""
     lines, kept = text.splitlines(), {}
     for statement in needed(body, {subject}):
-        first = min(
-            [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))]
-        )
-        for number in range(first, statement.end_lineno + 1):
-            kept[number] = with_stand_in(lines[number - 1])
+        decorators = getattr(statement, "decorator_list", [])
+        first = min(node.lineno for node in (statement, *decorators))
+        for number in range(first, (statement.end_lineno or first) + 1):
+            line = lines[number - 1]
+            kept[number] = line.replace("from strategy_clinic import", f"from {STAND_IN} import")
     whole = [kept.get(number, "") for number in range(1, len(lines) + 1)]
-    return "\n".join([*whole, f"{subject}(patient_setup.SETUP)", ""])
+    whole[0] = f"import {SETUP}"
+    return "\n".join([*whole, f"{subject}({SETUP}.SETUP)", ""])
 
 
-def with_stand_in(line: str) -> str:
-    return line.replace("from strategy_clinic import", f"from {STAND_IN_NAME} import")
-
-
-def lay_out_patient(patient: Patient, place: Path) -> Case:
-    """A folder with the program and its setup, and beside it what the program takes its words from."""
-    folder, words = place / "patient", place / "words"
+def lay_out(program: BenchmarkProgram, place: Path) -> ProgramSpec:
+    """Writes a folder with the program, and beside it the modules that it imports for `strategy_clinic`."""
+    folder, libraries = place / "program", place / "libraries"
     folder.mkdir()
-    words.mkdir()
-    setup = f"from strategy_clinic.setups.parameters import Setup\n\nSETUP = Setup(**{patient.setup.as_dict()!r})\n"
-    (words / f"{STAND_IN_NAME}.py").write_text(STAND_IN)
-    (words / "patient_setup.py").write_text(setup)
-    name = f"{patient.mode}_{patient.subject}.py"
-    (folder / name).write_text(patient.text.replace("\n", "import patient_setup\n", 1))
-    libraries = (str(words), str(files.PACKAGE.parent))
-    options = {"keras": patient.setup.keras, "limit": PATIENT_LIMIT, "libraries": libraries}
-    return Case((name,), folder, warm=python_process.fork_server(), **options)
+    libraries.mkdir()
+    setup = f"from strategy_clinic.setups.parameters import Setup\n\nSETUP = Setup(**{program.setup.as_dict()!r})\n"
+    shutil.copy(Path(__file__).with_name("stand_in.py"), libraries / f"{STAND_IN}.py")
+    (libraries / f"{SETUP}.py").write_text(setup)
+    name = f"{program.mode}_{program.subject}.py"
+    (folder / name).write_text(program.text)
+    return ProgramSpec(
+        (name,),
+        folder,
+        keras=program.setup.keras,
+        limit=LIMIT,
+        libraries=(str(libraries), str(files.PACKAGE.parent)),
+        forkserver_socket=forkserver_client.warm(),
+    )
 
 
-def examine_patient(patient: Patient) -> Examination:
-    """As a reader's program is, on as many devices as its setup says, and on one."""
+def examine_benchmark_program(program: BenchmarkProgram) -> Examination:
+    """Examines it as a reader's program, on as many devices as its setup says, and on one."""
     with tempfile.TemporaryDirectory() as place:
-        program = lay_out_patient(patient, Path(place).resolve())
-        counts = sorted({1, patient.setup.devices})
-        return plan.examined(program, counts, lambda line: None)
-
-
-def chosen_patients(modes: list[str], keras: int, strategy: str = "") -> list[Patient]:
-    paths = [path for mode, path in patient_sources().items() if not modes or mode in modes]
-    return [patient for path in paths for patient in patients_of(path, keras, strategy)]
-
-
-def patient_sources() -> dict[str, Path]:
-    return {
-        files.page_name(path)[:4]: path for path in files.page_sources() if path.name == "page.py"
-    }
+        spec = lay_out(program, Path(place).resolve())
+        return plan.examine(spec, sorted({1, program.setup.devices}))

@@ -1,117 +1,108 @@
-"""How well the examiner knows the clinic's own modes: one line for each patient, totals, and the file that keeps the score."""
+"""How well the examiner does on the benchmark: one line for each program, totals, and an exit status for the nightly run."""
 
-import ast
-import hashlib
-import json
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...base.files import PACKAGE, modules_in, write_whole
-from ..recording import Examination, Finding, troubles_of
-from ..runs.sandbox import OBSERVER_MODULES
-from .programs import Patient
-
-# What finds a mode, beside the observer; the other rooms of the examiner are how it is told.
-JUDGES = (
-    "examiner/recording.py",
-    "examiner/benchmark/programs.py",
-    *modules_in("examiner/rules"),
-    *modules_in("examiner/runs"),
+from ...base.errors import choose
+from ...observer.events import ExceptionRaised, Outcome
+from ...setups import runtime
+from ..findings import Examination, Finding
+from ..recording import observer_failures
+from ..rule import mode_rules
+from .programs import (
+    BenchmarkProgram,
+    benchmark_programs,
+    examine_benchmark_program,
+    sources,
 )
-UNAVAILABLE = "unavailable"
-SCORE_FILE = PACKAGE / "examiner" / "benchmark" / "score.json"
+
+ON_LINE, NAMED, MISSED, UNDETECTABLE = "on the line", "named", "missed", "undetectable"
+CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
+BAD = MISSED, FALSE_POSITIVE, FAILED
 
 
 @dataclass(frozen=True)
 class Score:
-    patient: Patient
+    """What the examiner said of one program."""
+
+    program: BenchmarkProgram
     findings: tuple[Finding, ...]
-    ended: str
-    troubles: tuple[str, ...] = ()
-
-    @property
-    def named(self) -> bool:
-        return any(each.mode == self.patient.mode for each in self.findings)
-
-    @property
-    def on_line(self) -> bool:
-        lines = [each.line for each in self.findings if each.mode == self.patient.mode]
-        return self.patient.guilty in lines
-
-    @property
-    def accused(self) -> bool:
-        return not self.patient.sick and self.ended != "raised" and bool(self.findings)
+    outcome: Outcome
+    available: bool = True  # a program may raise Unavailable, as a notebook does
+    failures: tuple[str, ...] = ()  # of the observer
 
     @property
     def word(self) -> str:
-        if self.ended == UNAVAILABLE:
+        if not self.available:
             return UNAVAILABLE
-        if self.patient.sick:
-            return "on the line" if self.on_line else "named" if self.named else "missed"
-        return "ACCUSED" if self.accused else "healthy" if self.ended == "finished" else "FAILED"
+        if not self.program.is_broken:
+            return self.word_of_correct
+        lines = [each.line for each in self.findings if each.mode == self.program.mode]
+        if lines:
+            return ON_LINE if self.program.guilty in lines else NAMED
+        silent = self.program.expected == "silent"
+        undetectable = silent and self.program.mode in mode_rules().undetectable
+        return UNDETECTABLE if undetectable else MISSED
+
+    @property
+    def word_of_correct(self) -> str:
+        if self.findings and self.outcome is not Outcome.RAISED:
+            return FALSE_POSITIVE
+        return CORRECT if self.outcome is Outcome.FINISHED else FAILED
+
+    def __str__(self) -> str:
+        program, setup = self.program, self.program.setup
+        found = [f"{each.mode} at line {each.line}" for each in self.findings]
+        elsewhere = program.is_broken and self.word != ON_LINE
+        word = self.word + (f" (guilty: {program.guilty})" if elsewhere else "")
+        place = f"Keras {setup.keras}  {setup.strategy} x{setup.devices}"
+        failures = "".join(f"  OBSERVER FAILED {each}" for each in self.failures)
+        ended = f"{', '.join(found) or 'nothing'}  [{self.outcome.value}]"
+        return f"{program.mode} {program.subject:7} {place:28} {word:14} {ended}{failures}"
 
 
-def score_of(patient: Patient, found: Examination) -> Score:
-    first = found.runs[0]
-    refused = first.last("raised").get("error") == "Unavailable"  # as the clinic says it
-    ended = UNAVAILABLE if refused else first.ended
-    return Score(patient, tuple(found.findings), ended, troubles_of(found.runs))
-
-
-# Words
-
-
-def score_line(score: Score) -> str:
-    patient, setup = score.patient, score.patient.setup
-    said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
-    wrong = patient.sick and not score.on_line
-    word = score.word + (f" (guilty: {patient.guilty})" if wrong else "")
-    trouble = "".join(f"  TROUBLE {each}" for each in score.troubles)
-    place = f"Keras {setup.keras}  {setup.strategy} x{setup.devices}"
-    return (
-        f"{patient.mode} {patient.subject:7} {place:28} {word:12} {said}  [{score.ended}]{trouble}"
+def score_of(program: BenchmarkProgram, examination: Examination) -> Score:
+    first = examination.recordings[0]
+    raised = first.last(ExceptionRaised)
+    return Score(
+        program,
+        tuple(examination.findings),
+        first.outcome,
+        not raised or raised.error != "Unavailable",
+        observer_failures(examination.recordings),
     )
 
 
-def score_totals(scores: list[Score]) -> str:
-    scores = [each for each in scores if each.word != UNAVAILABLE]
-    words = [each.word for each in scores]
-    sick = [each for each in scores if each.patient.sick]
-    lines = words.count("on the line")
-    named, well = lines + words.count("named"), len(scores) - len(sick)
-    failed = f", {words.count('FAILED')} failed" if "FAILED" in words else ""
-    healthy = f"{words.count('ACCUSED')} of {well} healthy accused{failed}"
-    return f"{named} of {len(sick)} named, {lines} on the line; {healthy}"
+def totals(scores: Sequence[Score]) -> str:
+    words = [score.word for score in scores if score.word != UNAVAILABLE]
+    lines = words.count(ON_LINE)
+    named, missed = lines + words.count(NAMED), words.count(MISSED) + words.count(UNDETECTABLE)
+    failed = f", {words.count(FAILED)} failed" if FAILED in words else ""
+    correct = f"{words.count(FALSE_POSITIVE)} false positives in {len(words) - named - missed} correct programs"
+    return f"{named} of {named + missed} named, {lines} on the line; {correct}{failed}"
 
 
-# The file
+def run_benchmark(
+    modes: Sequence[str], generations: Sequence[int], strategies: Sequence[str]
+) -> int:
+    """Examines the programs of some modes, or of all, and prints what becomes of each.
 
-
-def examiner_now() -> str:
-    """Changes with whatever the examiner's code does; comments and layout are none of it."""
-    named = (*JUDGES, *OBSERVER_MODULES)
-    texts = [ast.dump(ast.parse((PACKAGE / name).read_text())) for name in named]
-    return hashlib.sha256("".join(texts).encode()).hexdigest()[:16]
-
-
-def kept_score() -> dict:
-    return json.loads(SCORE_FILE.read_text())
-
-
-def keep_score(keras: int, scores: list[Score]):
-    """One generation of Keras, every mode under its own setup."""
-    sick = {each.patient.mode: each.word for each in scores if each.patient.sick}
-    well = {
-        f"{each.patient.mode} {each.patient.subject}": each.word
-        for each in scores
-        if not each.patient.sick and each.word != "healthy"
-    }
-    found = {
-        "examiner": examiner_now(),
-        "total": score_totals(scores),
-        "sick": sick,
-        "not healthy": well,
-    }
-    known = kept_score() if SCORE_FILE.exists() else {}
-    write_whole(
-        SCORE_FILE, json.dumps(known | {f"keras {keras}": found}, indent=1, sort_keys=True) + "\n"
-    )
+    Returns 1 if a correct program is accused or fails, or if a mode is missed that the examiner can see; otherwise 0.
+    """
+    for mode in modes:
+        choose("mode", mode, sources())
+    for keras in generations:
+        choose("keras", keras, runtime.GENERATIONS)
+    bad = False
+    for keras in generations:
+        for strategy in strategies or [""]:
+            scores = []
+            for program in benchmark_programs(modes, keras, strategy):
+                scores.append(score_of(program, examine_benchmark_program(program)))
+                print(scores[-1], flush=True)
+            under = f", {strategy}" if strategy else ""
+            print(f"Keras {keras}{under}: {totals(scores)}", flush=True)
+            bad = bad or any(score.word in BAD for score in scores)
+    return int(bad)
