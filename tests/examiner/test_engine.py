@@ -162,12 +162,22 @@ def test_lines_of_a_traced_function_are_further_in():
 
 
 def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
-    from strategy_clinic.examiner.rule import Blame, Reclassification, Rule, rule_modules
+    from strategy_clinic.examiner.rule import (
+        Blame,
+        Reclassification,
+        Rule,
+        Undetectable,
+        rule_modules,
+    )
 
     for module in rule_modules():
         mode = module.__name__.split(".")[-2].split("_")[0]
         things = vars(module).values()
-        made = [each for each in things if isinstance(each, Rule | Blame | Reclassification)]
+        made = [
+            each
+            for each in things
+            if isinstance(each, Rule | Blame | Reclassification | Undetectable)
+        ]
         assert made, module.__name__
         for each in made:
             assert mode in (each.modes if isinstance(each, Reclassification) else (each.mode,))
@@ -177,5 +187,5 @@ def test_the_rules_of_all_modes_are_loaded():
     from strategy_clinic.base.files import PACKAGE
 
     rules = mode_rules()
-    modes = {each.mode for each in rules.rules} | set(rules.blame)
+    modes = {each.mode for each in rules.rules} | set(rules.blame) | set(rules.undetectable)
     assert modes == {path.parent.name.split("_")[0] for path in PACKAGE.glob("modes/*/rule.py")}

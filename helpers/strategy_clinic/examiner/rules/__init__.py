@@ -1,1 +1,0 @@
-"""From facts to findings: pure functions, one for each failure mode, and what they read in sources and compare in runs."""

@@ -1,0 +1,150 @@
+"""The line to blame, found in a program's source."""
+
+import pytest
+from recorded import stack
+from strategy_clinic.examiner import blame
+
+PROGRAM = """\
+def read(path):
+    return open_file(path)
+
+def passes(path):
+    model.load_weights(path)
+
+def main(name):
+    folder = "out"
+    path = folder + name
+    passes(path)
+    plain = path
+    passes("written")
+
+def count(n):
+    batch = n
+    use(batch)
+
+def outer(size):
+    def inner():
+        return take(size)
+    return inner
+
+def trains():
+    size = 8
+    run(outer(size))
+
+main("a")
+"""
+
+
+@pytest.fixture
+def at(tmp_path):
+    """Frames of the program, by their lines."""
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+
+    def frames(*lines, function="main"):
+        return stack(path, *lines, function=function)
+
+    return frames
+
+
+def lines(found):
+    return [frame.line for frame in found]
+
+
+def test_the_code_of_a_line(at, tmp_path):
+    path = at(1)[0].path
+    assert blame.code_at(path, 2) == "return open_file(path)"
+    assert blame.code_at(path, 0) == blame.code_at(path, 99) == ""
+    assert blame.code_at(str(tmp_path / "none.py"), 1) == ""
+
+
+def test_a_file_that_is_no_python(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("def (")
+    (frame,) = stack(path, 1)
+    assert blame.statement_at(frame) is None
+    assert blame.function_at(stack(tmp_path / "none.py", 1)[0]) is None
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("first()\n")
+    (frame,) = stack(path, 1)
+    assert blame.called_at(frame) == ["first"]
+    path.write_text("second()\n\n")
+    import os
+
+    os.utime(path, (1, 1))
+    assert blame.called_at(frame) == ["second"]
+
+
+def test_the_first_argument_is_followed_to_its_assignment_or_to_the_caller(at):
+    functions = blame.FILE_FUNCTIONS
+    assert lines(blame.from_argument(at(5, 10), functions)) == [10]
+    assert lines(blame.from_argument(at(10), ("passes",))) == [9, 10]
+    assert lines(blame.from_argument(at(5), functions)) == [5]
+    assert blame.from_argument((), functions) == ()
+
+
+def test_a_function_that_only_passes_on_decides_nothing(at):
+    assert lines(blame.from_caller(at(5, 10))) == [10]
+    assert lines(blame.from_caller(at(10, 27))) == [10, 27]
+
+
+def test_a_function_of_one_line_is_a_factory(at):
+    assert lines(blame.from_factory(at(2, 10))) == [10]
+    assert lines(blame.from_factory(at(9, 27))) == [9, 27]
+
+
+def test_what_is_done_with_an_object_is_decided_where_it_was_made(at):
+    assert lines(blame.from_maker(at(5, 10), at(9))) == [5, 10]
+    inner = (*at(5, function="passes"), *at(10))
+    assert lines(blame.from_maker(inner, at(9))) == [10]
+    assert blame.from_maker(inner, ()) == inner
+
+
+def test_the_last_assignment_above_a_line(at):
+    (frame,) = at(12)
+    assert blame.last_assignment(frame, "path").line == 9
+    assert blame.last_assignment(frame, "plain").line == 11
+    assert blame.last_assignment(frame, "other") is None
+
+
+def test_a_choice_in_the_function_that_made_this_one(at):
+    """`outer` has returned, and is in no frame."""
+    assert lines(blame.from_choice(at(20, 25))) == [24, 20, 25]
+
+
+def test_the_same_statement(at, tmp_path):
+    (one,), (other,) = at(9), at(10)
+    assert blame.same_statement(one, one)
+    assert not blame.same_statement(one, other)
+    twice = tmp_path / "twice.py"
+    twice.write_text("a = make()\na = make()\n")
+    assert blame.same_statement(*stack(twice, 1, 2))
+
+
+STEPS = """\
+def train(batch):
+    def step(part):
+        loss = model(part)
+        return loss
+    strategy.run(step, args=(batch,))
+
+def given(step):
+    strategy.run(step)
+
+def main():
+    def mine(part):
+        return part
+    given(mine)
+"""
+
+
+@pytest.mark.parametrize(
+    "frames, line", [([5], 4), ([8, 13], 12), ([9], 9)], ids=["here", "passed", "nowhere"]
+)
+def test_the_end_of_the_step_that_is_given_to_run(tmp_path, frames, line):
+    path = tmp_path / "train.py"
+    path.write_text(STEPS)
+    assert blame.from_return(stack(path, *frames))[0].line == line
