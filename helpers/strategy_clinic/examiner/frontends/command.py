@@ -23,10 +23,6 @@ def examine_command(options: argparse.Namespace) -> int:
     Progress goes to standard error, so that the report, as text or as JSON, has standard output.
     """
     arguments = options.program if options.module is None else ["-m", *options.module]
-    if not arguments or arguments == ["-m"]:
-        raise UserError(
-            "Which program? Such as: clinic examine train.py, or clinic examine -m package.train"
-        )
     if len(options.keras) > 1:
         raise UserError(
             "A program is examined on one generation of Keras at a time: give --keras 2 or --keras 3."

@@ -9,13 +9,21 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
+from ...base.errors import UserError
 from ...processes import forkserver_client
 from ..cells import Cell, Line, Listing, lines_of, listing_of, read_cells
 from ..runs.program_spec import ProgramSpec
 
 
 def with_notebook(program: ProgramSpec) -> ProgramSpec:
-    """Returns a notebook as the program of its cells, run in its own folder, as in Jupyter; any other program as it is."""
+    """Returns a notebook as the program of its cells, run in its own folder, as in Jupyter; any other program as it is.
+
+    Raises UserError if there is no program.
+    """
+    if program.arguments in ((), ("-m",)):
+        raise UserError(
+            "Which program? Such as: clinic examine train.py, or clinic examine -m package.train"
+        )
     name = program.arguments[0]
     if not name.endswith(".ipynb"):
         return program

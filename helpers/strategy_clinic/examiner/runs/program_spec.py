@@ -38,13 +38,10 @@ class ProgramSpec:
         """Returns the program with the script as a copy of the folder has it; raises UserError if it cannot be run."""
         first, *others = self.arguments
         program = self
-        if self.listing and self.python == sys.executable:
-            require_python(self.listing)
-        elif first == "-m" and not others:
-            raise UserError(
-                "-m needs the name of a module, such as: clinic examine -m package.train"
-            )
-        elif not self.listing and first != "-m":
+        if self.listing:
+            if self.python == sys.executable:
+                require_python(self.listing)
+        elif first != "-m":
             if not (self.folder / first).is_file():
                 raise UserError(f"There is no file {first!r} in {str(self.folder)!r} to examine.")
             program = replace(self, arguments=(script_in(self.folder, first), *others))

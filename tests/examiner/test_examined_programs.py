@@ -12,11 +12,11 @@ import time
 from functools import partial
 
 import pytest
-from examine_facts import AS_A_TASK
+from recorded import AS_A_TASK
 from strategy_clinic import cli
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import command
-from strategy_clinic.processes import python_process
+from strategy_clinic.processes import forkserver_client
 
 pytestmark = pytest.mark.slow
 
@@ -83,8 +83,8 @@ def examined(tmp_path, monkeypatch, capfd):
 @pytest.fixture
 def forked(examined, monkeypatch):
     """The same, except that programs are forked from a process that has imported TensorFlow."""
-    case = partial(command.Case, warm=python_process.fork_server())
-    monkeypatch.setattr(command, "Case", case)
+    spec = partial(command.ProgramSpec, forkserver_socket=forkserver_client.warm())
+    monkeypatch.setattr(command, "ProgramSpec", spec)
     return examined
 
 
@@ -191,7 +191,7 @@ def test_a_program_that_asks_for_servers_gets_them(forked):
     "text, ended",
     [
         ("input()", "raised"),
-        ("import sys; sys.exit(7)", "left"),
+        ("import sys; sys.exit(7)", "exited"),
         ("import os; os._exit(4)", "killed"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
     ],
@@ -257,17 +257,29 @@ def test_a_program_that_never_ends(examined):
 
 
 def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
-    (tmp_path / "train.py").write_text("import time; open('pid', 'w').close(); time.sleep(99)")
+    """The program says by a file outside of its folder that it has begun."""
+    begun = tmp_path / "begun"
+    text = f"import os, time; open({str(begun)!r}, 'w').write(str(os.getpid())); time.sleep(99)"
+    (tmp_path / "train.py").write_text(text)
     words = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     places = os.environ | {"PYTHONPATH": str(files.PACKAGE.parent)}
     with subprocess.Popen(words, env=places, **options) as process:
         assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
-        time.sleep(2)  # for the program to begin
+        wait_until(lambda: begun.exists() and begun.read_text())
         process.terminate()
-        told, _ = process.communicate(timeout=20)
-    assert "stopped before all runs were made" in told
+        report, _ = process.communicate(timeout=20)
+    assert "stopped before all runs were made" in report
     assert process.returncode == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
+
+
+def wait_until(condition, seconds=60):
+    latest = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < latest, "it has not come to that"
+        time.sleep(0.05)
 
 
 def test_a_program_that_never_trains(examined):

@@ -6,13 +6,15 @@ import textwrap
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from recorded import run
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner import cells
 from strategy_clinic.examiner.cells import Cell
+from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
 from strategy_clinic.examiner.frontends import program_input
-from strategy_clinic.examiner.recording import Examination, Finding, Observation
-from strategy_clinic.examiner.report import html, serialize
+from strategy_clinic.examiner.report import html, machine_readable, text
+from strategy_clinic.observer.events import Frame
 
 MIXED = """\
 %pip install keras
@@ -48,12 +50,12 @@ def test_magics_and_shell_lines_are_left_out_and_named():
     ]
     assert [place in told for place, told in zip(gone, made.left_out)] == [True] * 5
     assert len(made.left_out) == 5
-    (said,) = program_input.left_out_words(made)
-    assert said.endswith("line 6 `files = !ls` and 2 more")
+    (note,) = made.notes
+    assert note.endswith("line 6 `files = !ls` and 2 more")
 
 
 def test_what_a_process_has_no_need_of_is_left_out_without_a_word():
-    assert listing("%load_ext helpers\n%matplotlib inline\nx = 1").left_out == ()
+    assert listing("%load_ext strategy_clinic\n%matplotlib inline\nx = 1").left_out == ()
 
 
 @pytest.mark.parametrize("code", ["rest", "name in os", "sum"])
@@ -94,10 +96,10 @@ def test_what_is_no_program(texts, says):
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("x = 1\na b", "train.ipynb, cell 1, line 2 is no Python (invalid syntax): 'a b'"),
-        ("def f(:", "cell 1, line 1 is no Python"),
+        ("x = 1\na b", "train.ipynb, cell 1, line 2 is not Python (invalid syntax): 'a b'"),
+        ("def f(:", "cell 1, line 1 is not Python"),
         ("await x", "'await' outside function"),
-        ("x = '\0'", "train.ipynb is no Python"),
+        ("x = '\0'", "train.ipynb is not Python"),
     ],
 )
 def test_what_is_no_python(text, says):
@@ -144,48 +146,34 @@ def test_a_line_that_the_file_does_not_have_alone(notebook):
     assert cells.line_in_file(notebook, 2, 1) == 0
 
 
-def found_in(listing, code, **changes):
-    number = next(n for n, each in enumerate(listing.lines, 1) if code in each.code)
-    usual = {
-        "mode": "fm05",
-        "at": (["/tmp/cells.py", number, "f"],),
-        "proof": f"line {number} saved it",
-    }
-    finding = Finding(
-        **{**usual, "says": "no <b>checkpoint</b> holds it", "devices": (2,)} | changes
-    )
-    placed = program_input.in_cells(finding, listing, "/tmp/cells.py", True)
-    return Examination(listing.name, [Observation("watched", 2)], [placed])
+SCRIPT = "/tmp/cells.py"
+
+
+def at(number, path=SCRIPT):
+    return Location((Frame(path, number, "f"),))
+
+
+def examined(listing, code):
+    """An examination that has found something at a line, as it is after its lines have been located."""
+    number = next(n for n, line in enumerate(listing.lines, 1) if code in line.code)
+    message, proof = Text("no <b>checkpoint</b> holds it"), Text(at(number), " saved it")
+    finding = Finding("fm05", at(number), Evidence.OBSERVED, message, proof, (2,))
+    return Examination(listing.name, [run()], [finding.relocated(listing.locate)])
 
 
 def test_reports_name_cell_and_line(notebook, monkeypatch):
     monkeypatch.chdir(notebook.parent)
-    found = found_in(program_input.notebook_listing(notebook, "train.ipynb"), "y = 3")
-    assert serialize.in_words(found).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
-    told = serialize.as_plain_object(found)["findings"][0]
-    assert (told["file"], told["cell"], told["line"], told["code"]) == (
-        str(notebook),
-        2,
-        2,
-        "y = 3",
-    )
-    assert told["proof"] == "cell 2, line 2 saved it"
-    place = serialize.as_sarif(found, notebook.parent)["runs"][0]["results"][0]["locations"][0]
-    line = place["physicalLocation"]["region"]["startLine"]
+    result = examined(program_input.notebook_listing(notebook, "train.ipynb"), "y = 3")
+    assert text.in_words(result).startswith("train.ipynb, cell 2, line 2  fm05  no <b>")
+    written = machine_readable.as_json(result)["findings"][0]
+    place = [written[name] for name in ("file", "cell", "line", "code")]
+    assert place == [str(notebook), 2, 2, "y = 3"]
+    assert written["proof"] == "cell 2, line 2 saved it"
+    (result,) = machine_readable.as_sarif(result, notebook.parent)["runs"][0]["results"]
+    place = result["locations"][0]["physicalLocation"]
+    line = place["region"]["startLine"]
     assert "y = 3" in notebook.read_text().splitlines()[line - 1]
-    assert place["physicalLocation"]["artifactLocation"] == {"uri": "train.ipynb"}
-
-
-def test_a_line_of_another_file_keeps_its_number():
-    made = listing("x = 1")
-    other = Finding("fm05", (["/tmp/models.py", 2, "f"],), "says", "line 2 saved it")
-    assert program_input.in_cells(other, made, "/tmp/cells.py", True) is other
-    mine = Finding("fm05", (["/tmp/cells.py", 2, "f"],), "says", "line 2 saved it")
-    assert program_input.in_cells(mine, made, "/tmp/cells.py", False).proof == "line 2 saved it"
-    raised = Finding(
-        "fm05", (["/tmp/cells.py", 2, "f"],), "KeyError: line 2", "raised on 2 devices"
-    )
-    assert program_input.in_cells(raised, made, "/tmp/cells.py", True).says == "KeyError: line 2"
+    assert place["artifactLocation"] == {"uri": "train.ipynb"}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +191,7 @@ def test_a_line_of_another_file_keeps_its_number():
             "written in R",
         ),
         (nbformat.writes(new_notebook()), "is empty"),
-        (nbformat.writes(new_notebook(cells=[new_code_cell("a b")])), "is no Python"),
+        (nbformat.writes(new_notebook(cells=[new_code_cell("a b")])), "is not Python"),
         (None, "There is no file"),
     ],
 )
@@ -222,13 +210,13 @@ def test_a_notebook_that_cannot_be_examined_is_one_sentence(
 
 
 def test_a_card_marks_the_line_and_escapes_everything():
-    text = (
+    program = (
         "x = '<script>alert(1)</script>'\n" + "y = 1\n" * 40 + "guilty = '<i>'\n" + "z = 1\n" * 40
     )
-    made = program_input.pasted_listing(text)
-    found = found_in(made, "guilty")
-    found.notes.append("<img src=x>")
-    page = html.card_of_program(found, made, None, "").split("</style>")[1]
+    made = program_input.pasted_listing(program)
+    result = examined(made, "guilty")
+    result.notes.append("<img src=x>")
+    page = html.card_of_program(result, made, "").split("</style>")[1]
     assert "<script" not in page and "<img" not in page and "<i>&#39;" not in page
     assert "data-clinic-marked='42'" in page and page.count("data-clinic-marked") == 1
     marked = page.index("data-clinic-marked")
@@ -241,22 +229,25 @@ def test_a_card_marks_the_line_and_escapes_everything():
 
 def test_a_card_says_where_a_program_failed_and_that_nothing_was_found():
     made = listing("x = 1", "y = 2")
-    failed = Examination("train.ipynb", [Observation("watched", 2)], failure="KeyError: 'x'")
-    page = html.card_of_program(failed, made, made.line(3), "")
+    failed = Examination("train.ipynb", [run()], failure="KeyError: 'x'")
+    failed.failed_at = made.locate(at(3))
+    page = html.card_of_program(failed, made, "")
     assert "in a way that is none of the modes" in page and "It failed here." in page
+    assert "KeyError: &#39;x&#39; (cell 2, line 1)" in page
     assert page.index("y = 2") < page.index("It failed here.")
-    quiet = Examination("train.ipynb", [Observation("watched", 2)])
-    page = html.card_of_program(quiet, made, None, "")
+    quiet = Examination("train.ipynb", [run()])
+    page = html.card_of_program(quiet, made, "")
     assert "nothing found in 1 run" in page and "It failed here." not in page
     assert "data-clinic-outcome='works'" in page
-    stopped = Examination("train.ipynb", [Observation("watched", 2)], stopped=True)
-    assert "stopped before all runs" in html.card_of_program(stopped, made, None, "")
+    stopped = Examination("train.ipynb", [run()], stopped=True)
+    assert "stopped before all runs" in html.card_of_program(stopped, made, "")
 
 
 def test_a_finding_without_a_line_stands_above_the_program():
     made = listing("x = 1")
-    nowhere = Examination("train.ipynb", [], [Finding("fm37", (), "too large", "compared 1 and 2")])
-    page = html.card_of_program(nowhere, made, None, "")
+    compared = Text("compared 1 and 2 devices")
+    finding = Finding("fm37", Location(), Evidence.COMPARED, Text("too large"), compared)
+    page = html.card_of_program(Examination("train.ipynb", [], [finding]), made, "")
     assert page.index("too large") < page.index("x = 1")
 
 

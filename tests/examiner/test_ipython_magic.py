@@ -4,9 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 import strategy_clinic
+from recorded import run
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.frontends import ipython_magic, program_input, widget
-from strategy_clinic.examiner.recording import Examination, Finding, Observation
+from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.frontends import ipython_magic, widget
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.progress import RunStarted
+from strategy_clinic.observer.events import Frame
 
 # A cell
 
@@ -43,7 +47,7 @@ def test_cells_that_ran_before_come_along_where_they_are_needed(magic_shell, cap
         ("%%examine\n", "the cell body is empty"),
         ("%%examine\n# nothing", "nothing but comments, so there is no program"),
         ("%%examine\n!ls", "only magics and shell lines (cell 1, line 2 `!ls`)"),
-        ("%%examine\nx = 1\na b", "cell 1, line 3 is no Python (invalid syntax): 'a b'"),
+        ("%%examine\nx = 1\na b", "cell 1, line 3 is not Python (invalid syntax): 'a b'"),
         ("%%examine --devices 0\nx = 1", "whole numbers from 1 to 8"),
         ("%%examine --devices two\nx = 1", "whole numbers from 1 to 8"),
         ("%%examine --keras 4\nx = 1", "valid: 2, 3"),
@@ -83,7 +87,7 @@ def box(monkeypatch):
     "text, says",
     [
         ("", "the program is empty"),
-        ("a b", "the program, line 1 is no Python"),
+        ("a b", "the program, line 1 is not Python"),
         ("none.py", "There is no file"),
         ("none.ipynb", "There is no file"),
     ],
@@ -94,12 +98,13 @@ def test_a_field_without_a_program_is_told_in_one_sentence(box, text, says):
 
 
 def test_the_field_shows_the_marked_up_program(box, monkeypatch):
-    def look(listing, program, counts, restart, tell):
-        tell("running on 2 devices ...")
-        found = Finding("fm05", ([listing.file, 2, "f"],), "<b>", "observed", (2,))
-        return Examination("the program", [Observation("watched", 2)], [found]), None
+    def examine(program, counts, report):
+        report(RunStarted("on 2 devices"))
+        line = Location((Frame(program.listing.file, 2, "f"),), code="y = 2")
+        finding = Finding("fm05", line, Evidence.OBSERVED, Text("<b>"), Text("observed"), (2,))
+        return Examination("the program", [run()], [finding])
 
-    monkeypatch.setattr(program_input, "examine_listing", look)
+    monkeypatch.setattr(plan, "examine", examine)
     status, answer = box("x = 1\ny = 2")
     assert "data-clinic-state='done'" in status
     assert "data-clinic-marked='2'" in answer and "&lt;b&gt;" in answer

@@ -1,0 +1,146 @@
+"""Reports of an examination: as text, JSON and SARIF. No TensorFlow."""
+
+import copy
+import json
+import os
+
+import jsonschema
+import pytest
+from conftest import ROOT
+from recorded import run, stack
+from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.report import machine_readable, text
+
+# As published by OASIS: github.com/oasis-tcs/sarif-spec, sarif-2.1/schema; under the terms of its LICENSE.md.
+SCHEMA = json.loads((ROOT / "tests" / "sarif-schema-2.1.0.json").read_text())
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("\n" * 11 + '    name = "weights"\n')
+    return str(path)
+
+
+def finding(path="/program/train.py", **changes):
+    usual = {
+        "mode": "fm05",
+        "location": Location(stack(path, 12)),
+        "evidence": Evidence.OBSERVED,
+        "message": Text("no checkpoint holds it"),
+        "proof": Text("observed on 2 devices: ", Location(stack(path, 9)), " saved"),
+        "devices": (2,),
+    }
+    return Finding(**usual | changes)
+
+
+NOWHERE = finding(mode="fm37", location=Location(), evidence=Evidence.COMPARED)
+
+
+def examination(*findings, **options):
+    return Examination("train.py", [run(keras=3, seconds=1.25)], list(findings), **options)
+
+
+# Text
+
+
+def test_a_person_reads_line_mode_and_fix_first(script, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(script))
+    lines = text.in_words(examination(finding(script))).splitlines()
+    assert lines[0] == "train.py:12  fm05  no checkpoint holds it"
+    assert lines[1] == '    name = "weights"'
+    assert lines[2] == "    proof     observed on 2 devices: line 9 saved"
+    assert [line.split()[0] for line in lines[2:]] == ["proof", "fix", "notebook"]
+
+
+def test_a_finding_without_a_line_is_reported_all_the_same():
+    words = text.in_words(examination(NOWHERE))
+    assert words.startswith("(no line of the program)  fm37  no checkpoint holds it")
+
+
+def test_a_failure_that_is_none_of_the_modes_is_reported_with_its_line(script, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(script))
+    failed = examination(failure="KeyError: 'x'", failed_at=Location(stack(script, 12)))
+    assert text.in_words(failed).endswith("none of the modes: KeyError: 'x' (train.py:12)")
+    in_cell = Location(stack("notes.ipynb", 2), cell=3, code="x")
+    failed = examination(failure="KeyError: 'x'", failed_at=in_cell)
+    assert text.in_words(failed).endswith("none of the modes: KeyError: 'x' (cell 3, line 2)")
+    assert text.failure_of(examination(failure="killed")) == "killed"
+
+
+def test_no_character_of_a_program_controls_a_terminal():
+    steering = finding(message=Text("x\x1b[2Jy"), proof=Text("raised\x07 on 2 devices"))
+    words = text.in_words(examination(steering, failure="a\x1b[31mb\nc"))
+    assert all(line.isprintable() for line in words.splitlines())
+
+
+@pytest.mark.parametrize(
+    "result, status",
+    [
+        (examination(finding()), 1),
+        (examination(), 0),
+        (examination(failure="raised"), 3),
+        (examination(stopped=True), 130),
+        (examination(finding(), stopped=True), 1),
+    ],
+)
+def test_exit_status(result, status):
+    assert text.exit_status(result) == status
+
+
+# JSON
+
+
+def test_json_has_the_promised_shape(script):
+    written = json.loads(json.dumps(machine_readable.as_json(examination(finding(script)))))
+    assert list(written) == ["program", "runs", "findings"]
+    assert written["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
+    names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
+    assert list(written["findings"][0]) == names
+    assert written["findings"][0]["code"] == 'name = "weights"'
+    assert written["findings"][0]["proof"] == "observed on 2 devices: line 9 saved"
+    assert written["findings"][0]["notebook"] == "notebooks/fm05_untracked_variable.ipynb"
+
+
+# SARIF
+
+
+def violations(sarif: dict) -> list[str]:
+    errors = jsonschema.Draft4Validator(SCHEMA).iter_errors(json.loads(json.dumps(sarif)))
+    return [f"{list(error.absolute_path)}: {error.message}" for error in errors]
+
+
+@pytest.mark.parametrize("findings", [(), (finding(),), (finding(), NOWHERE, finding())], ids=len)
+def test_sarif_is_what_its_schema_asks_for(findings):
+    sarif = machine_readable.as_sarif(examination(*findings), ROOT)
+    assert violations(sarif) == []
+    assert len(sarif["runs"][0]["results"]) == len(findings)
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        (("version",), "2.0.0"),
+        (("runs", 0, "tool", "driver", "name"), None),
+        (("runs", 0, "results", 0, "message"), "a text"),
+        (("runs", 0, "results", 0, "level"), "bad"),
+        (("runs", 0, "results", 0, "locations", 0, "physicalLocation", "region", "startLine"), 0),
+        (("runs", 0, "results", 0, "mode"), "fm05"),
+    ],
+    ids=lambda value: str(value)[-30:],
+)
+def test_what_the_schema_does_not_allow_is_noticed(path, value):
+    sarif = copy.deepcopy(machine_readable.as_sarif(examination(finding()), ROOT))
+    place = sarif
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    assert len(violations(sarif)) == 1
+
+
+def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
+    sarif = machine_readable.as_sarif(examination(finding(script), NOWHERE), tmp_path)["runs"][0]
+    assert [rule["id"] for rule in sarif["tool"]["driver"]["rules"]] == ["fm05", "fm37"]
+    place = sarif["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
+    assert sarif["results"][1]["locations"] == []

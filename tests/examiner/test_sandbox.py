@@ -1,0 +1,248 @@
+"""The copied folder that a program runs in: what is in it, and that every run begins with the same. No TensorFlow."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner import cells
+from strategy_clinic.examiner.findings import Location
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs.folder import WorkingCopy, signatures_in
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
+from strategy_clinic.observer.events import Frame, Outcome, Started, StrategyMade
+from test_mistakes import python
+
+
+@pytest.fixture
+def program(tmp_path):
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)\n")
+    return ProgramSpec(("train.py",), folder)
+
+
+def names_in(sandbox):
+    sandbox.copy.restore(sandbox.initial)
+    return sorted(os.listdir(sandbox.folder))
+
+
+@pytest.mark.parametrize("name", ["venv", "any name"])
+def test_a_virtual_environment_is_not_copied(program, name):
+    (program.folder / name).mkdir()
+    (program.folder / name / "large").write_bytes(b"x" * 100)
+    (program.folder / name / "pyvenv.cfg").touch()
+    with Sandbox(program) as sandbox:
+        assert names_in(sandbox) == ["train.py"]
+
+
+def test_a_folder_that_only_has_the_name_of_an_environment_is_copied(program):
+    (program.folder / "venv").mkdir()
+    with Sandbox(program) as sandbox:
+        assert names_in(sandbox) == ["train.py", "venv"]
+
+
+def test_a_folder_is_copied_with_what_it_reaches(program):
+    (program.folder.parent / "data").write_text("numbers")
+    (program.folder / "link").symlink_to("../data")
+    os.mkfifo(program.folder / "pipe")
+    with Sandbox(program) as sandbox:
+        assert names_in(sandbox) == ["link", "train.py"]
+        assert (sandbox.folder / "link").read_text() == "numbers"
+        assert (sandbox.folder / "../data").read_text() == "numbers"
+
+
+def test_a_folder_that_cannot_be_copied(program, monkeypatch):
+    def fail(*_, **__):
+        raise shutil.Error([("train.py", "copy", "no permission")])
+
+    monkeypatch.setattr(shutil, "copytree", fail)
+    with pytest.raises(UserError, match="cannot be copied, .*: 'train.py' in it: no permission"):
+        Sandbox(program)
+
+
+@pytest.mark.parametrize("socket", [None, "/socket"])
+def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
+    monkeypatch.setenv("PYTHONPATH", "/theirs")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("TF_CONFIG", "{}")
+    with Sandbox(ProgramSpec(("train.py",), program.folder, forkserver_socket=socket)) as sandbox:
+        environment = sandbox.environment()
+    assert environment["PYTHONPATH"] == "/theirs"
+    assert environment["CUDA_VISIBLE_DEVICES"] == "-1"
+    assert "TF_CONFIG" not in environment
+
+
+def test_nothing_but_the_package_is_beside_the_observer(program):
+    with Sandbox(program) as sandbox:
+        assert os.listdir(sandbox.packages) == ["strategy_clinic"]
+        assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, ())[1])
+
+
+def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path):
+    old = python(tmp_path / "python", "echo too old")
+    with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:
+        sandbox.copy.restore(sandbox.initial)
+        with pytest.raises(UserError, match="cannot start in .*: too old"):
+            sandbox.run(Role.WATCHED, 1)
+
+
+# What is observed
+
+
+def observed_at(path, program, listing=None):
+    """The recording of a run in which the observer has written one event, at a line of a file in the copy."""
+    with Sandbox(program.with_listing(listing) if listing else program) as sandbox:
+        event = StrategyMade((Frame(str(sandbox.folder / path), 2, "main"),), "Mirrored", 2)
+        events = program.folder.parent / "written"
+        events.write_text(f"{Started(2).to_json()}\n{event.to_json()}\n")
+        observer = python(program.folder.parent / "python", f'cp {events} "$3"')
+        sandbox.program = replace(sandbox.program, python=observer)
+        sandbox.copy.restore(sandbox.initial)
+        recording = sandbox.run(Role.WATCHED, 2)
+        (made,) = recording.of(StrategyMade)
+        text = Path(made.location[0].path).read_text()
+        return recording, sandbox.locate(Location(made.location)), text
+
+
+def test_events_have_the_paths_of_the_reader(program):
+    recording, location, _ = observed_at("train.py", program)
+    assert location.file == str(program.folder / "train.py")
+    assert (recording.outcome, recording.status) == (
+        Outcome.KILLED,
+        0,
+    )  # no event says how it ended
+
+
+def test_a_line_of_a_cell_is_located_in_its_cell(program):
+    listing = cells.listing_of("notes.ipynb", [cells.Cell(3, "x = 1")], "/notes.ipynb")
+    _, location, text = observed_at(listing.file_name, program, listing)
+    assert text == listing.text
+    assert (location.file, location.cell, location.line) == ("/notes.ipynb", 3, 1)
+    assert location.code == "x = 1"
+
+
+# What is restored
+
+
+@pytest.fixture
+def stored(tmp_path):
+    folder = tmp_path / "stored"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "numbers").write_text("1 2 3")
+    (folder / "train.py").write_text("print(1)\n")
+    (folder / "link").symlink_to("train.py")
+    (folder / "data").chmod(0o555)
+    yield folder
+    (folder / "data").chmod(0o755)
+
+
+def contents(root):
+    """Kind, permissions and text of all that is in a folder."""
+    found = {}
+    for name in signatures_in(root):
+        path = root / name
+        mode = path.lstat().st_mode
+        found[name] = (mode, os.readlink(path)) if path.is_symlink() else (mode,)
+        found[name] += (path.read_text(),) if path.is_file() else ()
+    return found
+
+
+def append(root):
+    (root / "train.py").write_text("print(1)\nprint(2)\n")
+
+
+def change_with_its_time(root):
+    """To a text of the same length, as if nothing had been written."""
+    path = root / "data" / "numbers"
+    before = path.stat()
+    path.write_text("4 5 6")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def remove_folder(root):
+    (root / "data").chmod(0o755)
+    shutil.rmtree(root / "data")
+
+
+def put_a_file_for_a_folder(root):
+    remove_folder(root)
+    (root / "data").write_text("a file")
+
+
+def put_a_folder_for_a_file(root):
+    (root / "train.py").unlink()
+    (root / "train.py" / "deep").mkdir(parents=True)
+
+
+def move_folder(root):
+    (root / "data").chmod(0o755)
+    (root / "data").rename(root / "moved")
+
+
+def add(root):
+    (root / "new" / "deep").mkdir(parents=True)
+    (root / "new" / "deep" / "file").touch()
+    (root / "new" / "deep").chmod(0o000)
+
+
+def point_elsewhere(root):
+    (root / "link").unlink()
+    (root / "link").symlink_to("data")
+
+
+def remove_all(root):
+    remove_folder(root)
+    shutil.rmtree(root)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        append,
+        change_with_its_time,
+        remove_folder,
+        put_a_file_for_a_folder,
+        put_a_folder_for_a_file,
+        move_folder,
+        add,
+        point_elsewhere,
+        remove_all,
+    ],
+    ids=lambda change: change.__name__,
+)
+def test_whatever_a_run_has_changed_is_restored(stored, tmp_path, change):
+    copy = WorkingCopy(tmp_path / "copy")
+    copy.restore(stored)
+    assert contents(copy.root) == contents(stored)
+    change(copy.root)
+    assert not copy.root.exists() or contents(copy.root) != contents(stored)
+    copy.restore(stored)
+    assert contents(copy.root) == contents(stored)
+
+
+def test_what_no_run_has_changed_is_not_copied_again(stored, tmp_path):
+    copy = WorkingCopy(tmp_path / "copy")
+    copy.restore(stored)
+    before = (copy.root / "data" / "numbers").stat()
+    append(copy.root)
+    copy.restore(stored)
+    after = (copy.root / "data" / "numbers").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_a_run_goes_on_in_what_another_has_left(stored, tmp_path):
+    copy = WorkingCopy(tmp_path / "copy")
+    copy.restore(stored)
+    add(copy.root)
+    (copy.root / "new" / "deep").chmod(0o755)
+    left = contents(copy.root)
+    copy.store(tmp_path / "left")
+    append(copy.root)
+    copy.restore(tmp_path / "left")
+    assert contents(copy.root) == left
+    copy.restore(stored)
+    assert contents(copy.root) == contents(stored)
