@@ -13,6 +13,8 @@ from strategy_clinic.examiner.divergence import (
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     BatchTaken,
     GradientComputed,
@@ -20,6 +22,7 @@ from strategy_clinic.observer.events import (
     Owner,
     StepEnded,
 )
+from strategy_clinic.processes import forkserver_client
 
 rule = import_module("strategy_clinic.modes.fm37_loss_scaled_per_replica.rule")
 
@@ -81,6 +84,55 @@ def test_an_optimizer_that_clips(name):
     assert judged(steps(0.1, 1, **clipped), steps(0.2, 2, **clipped)) == []
     off = {name: None}
     assert judged(steps(0.1, 1, **off), steps(0.2, 2, **off)) == ["fm37"]
+
+
+TRAINED = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+x = rng.normal(size=(64, 3)).astype("float32")
+y = (x @ np.array([[3.0], [-2.0], [5.0]], "float32")) + 4
+strategy = tf.distribute.MirroredStrategy()
+
+
+def loss_of(label, output):
+    return tf.square(label - output)
+
+
+with strategy.scope():
+    layers = [tf.keras.layers.Dense(8, activation="relu"), tf.keras.layers.Dense(1)]
+    model = tf.keras.Sequential([tf.keras.Input((3,)), *layers])
+    model.compile(tf.keras.optimizers.SGD(0.1, global_clipnorm=0.5), loss=loss_of)
+data = tf.data.Dataset.from_tensor_slices((x, y)).batch(16)
+model.fit(data, epochs=1, verbose=0)
+"""
+CLIPS, MEAN = ", global_clipnorm=0.5", "return tf.reduce_mean(tf.square(label - output))"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "edits, expected",
+    [
+        ([], []),
+        ([(CLIPS, ", clipnorm=0.5")], []),
+        ([(CLIPS, "")], []),
+        ([(CLIPS, ""), ("return tf.square(label - output)", MEAN)], ["fm37"]),
+    ],
+    ids=["global_clipnorm", "clipnorm", "correct", "a mean in each replica"],
+)
+def test_a_program_that_clips_is_not_accused(tmp_path, edits, expected):
+    text = TRAINED
+    for old, new in edits:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "train.py").write_text(text)
+    socket = forkserver_client.warm()
+    program = ProgramSpec(("train.py",), tmp_path, keras=3, forkserver_socket=socket)
+    examination = plan.examine(program)
+    assert [finding.mode for finding in examination.findings] == expected
+    assert [run.finished for run in examination.recordings] == [True, True]
 
 
 def test_optimizers_of_other_rates_are_other_trainings():

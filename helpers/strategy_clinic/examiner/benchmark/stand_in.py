@@ -7,12 +7,19 @@ from typing import Any
 
 import tensorflow as tf
 
+from strategy_clinic.base.errors import Unavailable
 from strategy_clinic.experiments import checks as real
 from strategy_clinic.setups import formats, runtime, strategies, tpu
 from strategy_clinic.setups.parameters import Setup
 from strategy_clinic.setups.strategies import runner
 
-__all__ = ["formats", "runner", "runtime", "tpu"]  # as they are; the others are below
+__all__ = [
+    "Unavailable",
+    "formats",
+    "runner",
+    "runtime",
+    "tpu",
+]  # as they are; the others are below
 
 
 def nothing(*arguments: Any, **options: Any) -> None:
