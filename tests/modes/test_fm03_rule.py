@@ -1,7 +1,8 @@
 """The line that the examiner blames for fm03."""
 
+import pytest
 from recorded import LINE, modes, run, stack, strategy, variable
-from strategy_clinic.observer.events import ExceptionRaised, Outcome
+from strategy_clinic.observer.events import ExceptionRaised, Outcome, Owner
 
 TEXT = 'ValueError: Need to be inside "with strategy.scope()" for <MirroredStrategy object at 0x7f>'
 TRAIN = "/program/train.py"
@@ -17,6 +18,15 @@ def test_a_model_made_before_the_scope_is_blamed_on_the_function_that_trains_it(
         raised,
     ]
     assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm03", 12)]
+
+
+@pytest.mark.parametrize(
+    "made", [{"maker": Owner.USER}, {"location": ()}], ids=["not a layer's", "no line"]
+)
+def test_a_variable_that_says_nothing_of_a_model(made):
+    raised = ExceptionRaised(stack(TRAIN, 14), "ValueError", TEXT, ())
+    events = strategy(location=LINE), variable(1, **made), raised
+    assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm03", 14)]
 
 
 def test_a_model_whose_variables_are_distributed_is_not_blamed():

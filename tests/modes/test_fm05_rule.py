@@ -45,15 +45,29 @@ def test_a_trained_variable_that_no_checkpoint_holds():
         [TOGETHER, saved(left=[omitted(trained=True)]), saved(held=[1, 2])],
         [TOGETHER, saved(left=[omitted(trained=True)], kind=SaveKind.MODEL)],
         [saved(left=[omitted(trained=True)])],
+        [updated(trains=(2, 3)), saved(left=[omitted(trained=True)])],
+        [updated(trains=(1, 3)), saved(left=[omitted(trained=True)])],
     ],
     ids=[
         "in another checkpoint",
         "a model's file",
         "trained by itself, as a model that is another matter",
+        "only others are trained together",
+        "trained together with what is not saved",
     ],
 )
 def test_a_variable_that_is_rightly_left_out(events):
     assert modes(run(MINE, *events)) == []
+
+
+def test_a_models_file_is_no_checkpoint_that_holds_it():
+    model = saved(held=[1, 2], kind=SaveKind.MODEL)
+    assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]), model)) == [("fm05", 7)]
+
+
+def test_a_variable_that_no_line_of_the_program_has_made():
+    made = replace(MINE, location=())
+    assert modes(run(made, TOGETHER, saved(left=[omitted(trained=True)]))) == []
 
 
 # What only another run can tell
@@ -139,6 +153,7 @@ def given(*events):
 
 def test_what_is_made_again_after_loading_gets_the_value():
     assert given(*LOADING, AGAIN, READ) == [3]
+    assert given(*LOADING, AGAIN, written(number=1), READ) == [3]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +184,12 @@ def test_a_difference_that_the_value_makes_to_a_models_answer():
     assert (finding.mode, finding.line) == ("fm05", 7)
     assert str(finding.message).endswith("gets its value, the model says something else at line 7")
     assert asked == [ResetVariable(1), GiveValue(1, 3), None]
+
+
+def test_a_variable_that_is_missed_without_loading_is_tried_no_more():
+    first, other = (run(*LOADING, AGAIN, READ, answered(value)) for value in (1.0, 1.5))
+    again = answering(ResetVariable=other, same=first)
+    assert diagnosed(first, again)[1] == [ResetVariable(1), None]
 
 
 def test_a_difference_that_another_run_does_not_make():
@@ -222,8 +243,20 @@ def test_a_count_that_makes_no_difference_or_cannot_be_told(again):
         stopped(scalar=None),
         stopped(replace(COUNT, maker=Owner.LAYER)),
         stopped(replace(COUNT, location=OTHER)),
+        run(variable(2, maker=Owner.USER), saved(left=[omitted(number=2)])),
+        run(COUNT, saved(left=[omitted(number=2)])),
+        run(COUNT),
     ],
-    ids=["unread", "unchanged", "not one number", "of a layer", "made elsewhere"],
+    ids=[
+        "unread",
+        "unchanged",
+        "not one number",
+        "of a layer",
+        "made elsewhere",
+        "another",
+        "not left out",
+        "not saved",
+    ],
 )
 def test_nothing_is_asked_of_what_cannot_be_missed(before):
     diagnosis, asked = diagnosed(second(1.0, before), answering())

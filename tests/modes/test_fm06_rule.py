@@ -11,13 +11,23 @@ def main(path):
     model = build(9)
     model.load_weights(path)
     load(path, units)
+    load(path, make())
+    self.inner.load_weights(path)
+    size = count()
+    load(size)
 """
 
 
 @pytest.mark.parametrize(
     "line, blamed",
-    [(4, 3), (5, 2)],
-    ids=["the model that was built for it", "the number that was written down"],
+    [(4, 3), (5, 2), (6, 6), (7, 7), (9, 9)],
+    ids=[
+        "the model that was built for it",
+        "the number that was written down",
+        "no number",
+        "a model of no name",
+        "a number that was computed",
+    ],
 )
 def test_weights_of_another_architecture(tmp_path, line, blamed):
     path = tmp_path / "train.py"

@@ -1,5 +1,7 @@
 """The examiner's rule for fm08: a restart that does not find what was saved."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import LINE, OTHER, found, modes, run, saved
 from strategy_clinic.examiner.recording import Role
@@ -26,8 +28,16 @@ def test_a_restart_that_does_not_find_what_was_saved():
         ([restored(None)], run(saved(made_at=LINE))),
         ([restored(None)], run(saved(made_at=OTHER, kind=SaveKind.MODEL))),
         ([], BEFORE),
+        ([replace(restored(None), location=())], BEFORE),
     ],
-    ids=["first start", "found at first", "another object", "a model's file", "no restore"],
+    ids=[
+        "first start",
+        "found at first",
+        "another object",
+        "a model's file",
+        "no restore",
+        "no line",
+    ],
 )
 def test_a_restore_that_has_nothing_to_find(events, before):
     assert modes(run(*events, before=before)) == []

@@ -9,5 +9,7 @@ RAISED = ExceptionRaised(OTHER, "ValueError", f"{TEXT} it was originally built w
 
 def test_an_optimizer_is_blamed_where_it_got_another_model():
     assert modes(run(RAISED, outcome=Outcome.RAISED)) == [("fm10", 20)]
+    nowhere = UsedOptimizerCompiled((), (1,))
+    assert modes(run(nowhere, RAISED, outcome=Outcome.RAISED)) == [("fm10", 20)]
     again = UsedOptimizerCompiled(LINE, (1,))
     assert modes(run(again, RAISED, outcome=Outcome.RAISED)) == [("fm10", 7)]

@@ -17,6 +17,15 @@ def test_a_mean_of_means(sizes, values):
     (finding,) = found(run(mean(sizes, values)))
     assert (finding.mode, finding.line) == ("fm19", 7)
     assert "had {} and {} examples".format(*sizes) in str(finding.message)
+    assert str(finding.proof).endswith(" and 2 if every example counts the same")
+
+
+def test_means_on_one_line_are_one_finding():
+    assert modes(run(mean([3, 1], [1.0, 5.0]), mean([3, 1], [1.0, 9.0]))) == [("fm19", 7)]
+
+
+def test_a_mean_on_no_line_of_the_program():
+    assert modes(run(MeanReduced((), (3, 1), (1.0, 5.0)))) == []
 
 
 def test_a_mean_that_is_right_all_the_same():

@@ -21,6 +21,21 @@ def test_a_whole_batch_for_each_replica():
     assert modes(batches(1, 8), batches(2, 8, DatasetBatched(OTHER, 8))) == [("fm21", 20)]
 
 
+def test_a_batch_of_another_size_is_not_blamed():
+    others = DatasetBatched(OTHER, 3), DatasetBatched((), 8)
+    assert modes(batches(1, 8), batches(2, 8, *others)) == [("fm21", 7)]
+
+
+def test_a_dataset_without_a_function_for_each_replica():
+    taken = [run(strategy(n), BatchTaken(LINE, (8,) * n), devices=n) for n in (1, 2)]
+    assert modes(*taken) == []
+
+
+def test_a_run_in_which_no_batch_was_seen_is_not_compared():
+    unseen = run(strategy(4), MADE, devices=4)
+    assert modes(batches(1, 8), batches(2, 8), unseen) == [("fm21", 7)]
+
+
 def test_a_batch_that_is_divided():
     assert modes(batches(1, 8), batches(2, 4, DatasetBatched(OTHER, 8))) == []
 

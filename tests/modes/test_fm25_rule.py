@@ -1,5 +1,7 @@
 """The examiner's rule for fm25: a model loaded outside the scope that takes the place of the saved one."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import OTHER, loaded, modes, run, saved, updated, variable
 from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
@@ -11,6 +13,15 @@ OUTSIDE = loaded(in_scope=False)
 
 def called(number, replicas=1):
     return ModelCalled(OTHER, 8, replicas, (number,))
+
+
+def nowhere(number):
+    return replace(called(number), location=())
+
+
+def test_another_file_that_is_loaded_in_the_scope():
+    other = loaded(path="ck-2")
+    assert modes(run(called(1), MIRRORED, *SAVED, OUTSIDE, other, called(2))) == [("fm25", 7)]
 
 
 def test_a_model_that_is_called_as_the_saved_one_was():
@@ -29,12 +40,22 @@ def test_a_model_saved_from_central_storage():
         [MIRRORED, *SAVED, OUTSIDE, called(2)],
         [called(1), MIRRORED, *SAVED, OUTSIDE, loaded(), called(2)],
         [called(1), variable(1), variable(2), saved(held=[1]), OUTSIDE, called(2)],
+        [called(1), MIRRORED, *SAVED, loaded(), called(2)],
+        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, replicas=1), called(2)],
+        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, location=()), called(2)],
+        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, undistributed=()), updated(trains=(2,))],
+        [nowhere(1), MIRRORED, *SAVED, OUTSIDE, nowhere(2)],
     ],
     ids=[
         "not called",
         "the saved one not called",
         "loaded in the scope, too",
         "on one device all along",
+        "loaded in the scope",
+        "one replica",
+        "no line",
+        "distributed where it is",
+        "called on no line",
     ],
 )
 def test_a_model_that_does_not_take_its_place(events):

@@ -29,6 +29,17 @@ def test_another_optimizer_is_another_training(new):
     assert modes(run(saved(optimizers=(kept,)), loaded(), again)) == []
 
 
+def test_weights_that_were_loaded_on_no_line_or_are_not_trained():
+    again = updated(trains=(2,), steps=0)
+    assert modes(run(saved(optimizers=(state(),)), loaded(location=()), again)) == []
+    assert modes(run(saved(optimizers=(state(),)), loaded(variables=(5,)), again)) == []
+
+
+def test_several_updates_are_one_finding():
+    again = [updated(trains=(2,), steps=0), updated(LINE, trains=(2,), steps=0)]
+    assert modes(run(saved(optimizers=(state(),)), loaded(), *again)) == [("fm29", 7)]
+
+
 def restarted(steps, path="ck-1", steps_before=3):
     """A second start, which has restored what the first one has saved."""
     before = run(saved(made_at=OTHER, optimizers=(state(steps=steps_before),)), role=Role.STOPPED)

@@ -135,6 +135,29 @@ def test_a_program_that_clips_is_not_accused(tmp_path, edits, expected):
     assert [run.finished for run in examination.recordings] == [True, True]
 
 
+def test_only_whole_runs_of_the_program_are_compared():
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    for role in (Role.TASK, Role.RESTARTED):
+        assert judged(one, replace(other, role=role)) == []
+        assert judged(replace(one, role=role), other) == []
+
+
+def test_a_gradient_that_no_line_of_the_program_computes():
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    events = [
+        replace(e, location=()) if isinstance(e, GradientComputed) else e for e in other.events
+    ]
+    assert judged(one, replace(other, events=tuple(events))) == []
+    assert judged(one, replace(other, events=(*events, GradientComputed(LINE, 0, 1)))) == ["fm37"]
+
+
+def test_another_divergence_proves_nothing():
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    divergences = [first_divergence(steps(0.1, 1), steps(0.4, 4))]
+    (finding,) = diagnose(Runs([other, one], divergences)).findings
+    assert str(finding.proof) == "compared 1 and 2 devices, in the first step"
+
+
 def test_optimizers_of_other_rates_are_other_trainings():
     assert judged(steps(0.1, 1), steps(0.2, 2, learning_rate="0.2")) == []
 

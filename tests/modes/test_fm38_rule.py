@@ -1,5 +1,7 @@
 """The examiner's rule for fm38: replicas, or processes, that differ in what is one for whoever reads it."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import LINE, ended, found, modes, run, stack, variable
 from strategy_clinic.examiner.recording import Role
@@ -33,6 +35,16 @@ def test_replicas_that_differ_at_the_end():
 
 def test_replicas_that_agree():
     assert modes(run(MIRRORED, ended(diverged_copies=diverged(1e-7)))) == []
+
+
+def test_replicas_that_differ_at_the_end_of_a_run_that_did_not_finish():
+    raised = run(MIRRORED, ended(diverged_copies=diverged(0.2)), outcome=Outcome.EXITED)
+    assert modes(raised) == []
+
+
+def test_a_variable_that_no_line_of_the_program_has_made():
+    copies = ended(diverged_copies=diverged(0.2))
+    assert modes(run(replace(MIRRORED, location=()), copies)) == []
 
 
 def test_what_an_optimizer_keeps_for_itself():
@@ -72,6 +84,18 @@ def test_what_each_process_has_for_itself(own):
     assert modes(process(0, 1.0, **own), process(1, 1.2, **own)) == []
 
 
+def test_what_only_one_process_has():
+    other = run(
+        variable(1, copies=1, shape=(4,)), ended({1: [1.2, 1.2]}), role=Role.TASK, task="worker 1"
+    )
+    assert modes(process(0, 1.0), other) == []
+
+
+def test_a_process_that_is_no_worker():
+    chief = process(0, 1.0)
+    assert modes(replace(chief, task="chief 0"), process(0, 1.2)) == []
+
+
 def test_processes_that_agree():
     assert modes(process(0, 1.0), process(1, 1.000001)) == []
 
@@ -82,7 +106,9 @@ def test_a_process_that_did_not_finish():
 
 # Exceptions
 
-IN_KERAS = 'File "/lib/tf_keras/src/{}.py", line 632, in call\n  File "/lib/tensorflow/values.py", line 1, in assign'
+IN_KERAS = (
+    'File "/lib/{}.py", line 632, in call\n  File "/lib/tensorflow/values.py", line 1, in assign'
+)
 MESSAGE = (
     "You must specify an aggregation method to update a AggregatingVariable in Replica Context."
 )
@@ -90,8 +116,12 @@ MESSAGE = (
 
 @pytest.mark.parametrize(
     "place, expected",
-    [("layers/normalization", [("fm38", 7)]), ("optimizers/optimizer", [])],
-    ids=["a layer that was chosen", "an optimizer for itself"],
+    [
+        ("tf_keras/src/layers/normalization", [("fm38", 7)]),
+        ("tf_keras/src/optimizers/optimizer", []),
+        ("theirs/optimizers/optimizer", [("fm38", 7)]),
+    ],
+    ids=["a layer that was chosen", "an optimizer for itself", "an optimizer of somebody else"],
 )
 def test_who_writes_without_an_aggregation(place, expected):
     text = f"Traceback\n  {IN_KERAS.format(place)}\nValueError: {MESSAGE}"

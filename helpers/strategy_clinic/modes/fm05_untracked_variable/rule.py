@@ -111,12 +111,11 @@ def value_at_stop(recording: Recording, number: int) -> float | None:
     save = stopped.last(Saved) if stopped else None
     if stopped is None or save is None:
         return None
-    made = stopped.variable(number)
-    is_same = made and made.location == recording.location_of(number)
-    if made is None or made.maker is not Owner.USER or not is_same:
-        return None
+    is_own = stopped.maker_of(number) is Owner.USER
+    is_same = is_own and stopped.location_of(number) == recording.location_of(number)
     omitted = [each for each in save.omitted if each.number == number]
-    return next((each.scalar for each in omitted if each.read and each.changed), None)
+    values = [each.scalar for each in omitted if each.read and each.changed]
+    return values[0] if values and is_same else None
 
 
 def made_again(recording: Recording, number: int) -> int | None:

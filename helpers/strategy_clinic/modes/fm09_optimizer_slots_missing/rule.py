@@ -12,7 +12,7 @@ from ...observer.events import CheckpointRestored, Owner, Saved
 def slots_missing(recording: Recording) -> Iterator[Finding]:
     saves = {save.path: save for save in recording.of(Saved)}
     for restored in recording.of(CheckpointRestored):
-        save = saves.get(restored.path or "")
+        save = saves.get(restored.path) if restored.path else None
         new = set(restored.variables) - set(save.variables) if save else set()
         slots = sorted(n for n in new if recording.maker_of(n) is Owner.OPTIMIZER)
         stepped = [

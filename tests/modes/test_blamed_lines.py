@@ -1,0 +1,91 @@
+"""The lines that the examiner blames for modes that are exceptions, and whose rule is no more than that choice."""
+
+import pytest
+from recorded import LINE, OTHER, run, stack, strategy, variable
+from strategy_clinic.examiner.rule import mode_rules
+from strategy_clinic.observer.events import GradientComputed, Owner
+
+PROGRAM = """\
+def make():
+    return variable(1)
+
+
+def use(name):
+    connect(name)
+
+
+def main():
+    made = make()
+
+    def step(x):
+        return x
+
+    strategy.run(step)
+    use("tpu")
+
+
+main()
+"""
+OPTIMIZER = variable(4, maker=Owner.OPTIMIZER)
+IN_MAIN = stack("/program/train.py", 9, 30)
+
+
+@pytest.fixture
+def at(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    return lambda *lines: stack(tmp_path / "train.py", *lines)
+
+
+def blamed(mode, frames, *events):
+    frames = mode_rules().blame[mode](run(*events), frames)
+    return [frame.line for frame in frames]
+
+
+def test_variables_are_made_where_their_factory_is_called(at):
+    assert blamed("fm12", at(2, 10)) == [10]
+
+
+def test_a_gradient_of_which_a_part_is_none():
+    gradients = GradientComputed(OTHER, 1, 2), GradientComputed(LINE, 0, 2)
+    assert blamed("fm13", IN_MAIN, *gradients) == [20]
+    assert blamed("fm13", IN_MAIN) == [9, 30]
+
+
+def test_a_condition_or_a_loop(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "learn()\ntf.cond(last, learn, skip)\ntf.while_loop(more, learn, [0])\nmain()\n"
+    )
+    assert blamed("fm15", stack(path, 1, 2, 4)) == [2, 4]
+    assert blamed("fm15", stack(path, 1, 3, 4)) == [3, 4]
+    assert blamed("fm15", stack(path, 1, 4)) == [1, 4]
+
+
+def test_who_gave_the_name_of_the_tpu(at):
+    assert blamed("fm17", at(6, 16)) == [16]
+
+
+def test_who_gave_the_devices_of_the_strategy(at):
+    assert blamed("fm18", IN_MAIN, strategy(location=at(6, 16))) == [16]
+    assert blamed("fm18", IN_MAIN) == [9, 30]
+
+
+@pytest.mark.parametrize("mode", ["fm20", "fm22"])
+def test_the_end_of_the_step(mode, at):
+    assert blamed(mode, at(15)) == [13, 15]
+
+
+def test_the_function_that_made_the_strategy():
+    inner = (*stack("/program/train.py", 3, function="step"), *IN_MAIN)
+    assert blamed("fm31", inner, strategy(location=LINE)) == [9, 30]
+    assert blamed("fm31", inner) == [3, 9, 30]
+
+
+def test_where_the_optimizer_was_made():
+    assert blamed("fm32", IN_MAIN, variable(1), OPTIMIZER) == [7]
+    assert blamed("fm32", IN_MAIN, variable(1)) == [9, 30]
+
+
+def test_the_last_strategy():
+    assert blamed("fm36", IN_MAIN, strategy(location=LINE), strategy(location=OTHER)) == [20]
+    assert blamed("fm36", IN_MAIN) == [9, 30]
