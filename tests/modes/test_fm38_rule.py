@@ -33,6 +33,15 @@ def test_replicas_that_differ_at_the_end():
     )
 
 
+def test_how_many_variables_differ():
+    copies = *diverged(0.2), DivergedCopies(2, 0.3, ()), DivergedCopies(3, 0.3, ())
+    made = [variable(n, copies=2, parts=()) for n in (1, 2, 3)]
+    (finding,) = found(run(*made, ended(diverged_copies=copies)))
+    assert str(finding.message).endswith("on each of 2 replicas, and so do 2 others")
+    (finding,) = found(run(*made, ended(diverged_copies=copies[:1])))
+    assert str(finding.message).endswith("on each of 2 replicas")
+
+
 def test_replicas_that_agree():
     assert modes(run(MIRRORED, ended(diverged_copies=diverged(1e-7)))) == []
 

@@ -17,13 +17,21 @@ def train_step():
     strategy.run(step)
 train_step()
 """
+OTHERWISE = DECORATED.replace("@tf.function\ndef learn", "@tf.recompute_grad\ndef learn")
+BY_NAME = DECORATED.replace("@tf.function\ndef learn", "@function\ndef learn")
 ASSIGNED = DECORATED.replace("@tf.function\ndef learn", "learn = tf.function(other)\ndef it")
 
 
 @pytest.mark.parametrize(
     "program, lines, line",
-    [(DECORATED, [4, 6, 9, 10], 2), (DECORATED, [9, 10], 9), (ASSIGNED, [4, 6, 9, 10], 2)],
-    ids=["decorated", "not seen", "assigned"],
+    [
+        (DECORATED, [4, 6, 9, 10], 2),
+        (DECORATED, [9, 10], 9),
+        (ASSIGNED, [4, 6, 9, 10], 2),
+        (OTHERWISE, [4, 6, 9, 10], 4),
+        (BY_NAME, [4, 6, 9, 10], 4),
+    ],
+    ids=["decorated", "not seen", "assigned", "decorated otherwise", "another function"],
 )
 def test_a_nested_function_is_blamed_where_it_is_traced(tmp_path, program, lines, line):
     path = tmp_path / "train.py"

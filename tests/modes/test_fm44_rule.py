@@ -42,6 +42,16 @@ def test_a_metric_that_does_not_differ(other):
     assert modes(*on_two(reported(), other)) == []
 
 
+def test_a_metric_without_a_loss_says_nothing():
+    one, other = (MetricsReported(OTHER, (Metric("error", value),), LINE) for value in (2.0, 4.0))
+    assert modes(*on_two(one, other)) == []
+
+
+def test_a_metric_that_only_one_run_has():
+    assert modes(*on_two(reported(only=1.0), reported())) == []
+    assert modes(*on_two(reported(), reported(only=1.0))) == []
+
+
 def test_losses_are_no_metrics():
     assert modes(*on_two(reported(val_loss=2.0), reported(val_loss=3.0))) == []
 
