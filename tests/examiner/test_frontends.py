@@ -1,10 +1,9 @@
-"""Programs that lie in no script, and parts of this process, really examined: about half a minute in all."""
+"""Notebooks, cells, pasted texts, pytest and parts of this process, really examined: about half a minute in all."""
 
 import os
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 
 import nbformat
@@ -15,7 +14,10 @@ from conftest import ROOT
 from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import widget
+from strategy_clinic.examiner.report.text import failure_of
+from strategy_clinic.examiner.runs import progress
 from strategy_clinic.processes import notebook_job
+from test_examined_programs import wait_until
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["pytester"]
@@ -30,34 +32,38 @@ strategy.run(lambda: count.assign_add(1.0))
 GUILTY = "count = tf.Variable(0.0)"
 WAITING = """\
 %%time
-import time
-time.sleep(99 if strategy.num_replicas_in_sync == 1 else 0)
+import pathlib, time
+if strategy.num_replicas_in_sync == 1:
+    pathlib.Path({begun!r}).touch()
+    time.sleep(99)
 display(count)
 """
 
 
-def test_ctrl_c_in_a_notebook_tells_what_is_known(tmp_path):
+def test_ctrl_c_in_a_notebook_reports_what_is_known(tmp_path):
     """The first run has shown something; the second would not end."""
-    texts = ["%pip install nothing\nimport helpers", COUNTING, WAITING]
+    begun = tmp_path / "begun"
+    texts = ["%pip install nothing\nimport helpers", COUNTING, WAITING.format(begun=str(begun))]
     made = new_notebook(cells=[new_code_cell(text) for text in texts])
     (tmp_path / "notes").mkdir()
     nbformat.write(made, tmp_path / "notes" / "train.ipynb")
     (tmp_path / "notes" / "helpers.py").write_text("mine = True\n")
     command = [sys.executable, "-P", "-m", "strategy_clinic", "examine", "notes/train.ipynb"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    options |= {"env": os.environ | {"PYTHONPATH": str(ROOT)}}
+    options |= {"env": os.environ | {"PYTHONPATH": str(ROOT / "helpers")}}
     options["preexec_fn"] = partial(
         signal.signal, signal.SIGINT, signal.SIG_DFL
     )  # ignored in a background job
     with subprocess.Popen(command, **options) as process:
         lines = [process.stderr.readline() for _ in range(3)]
         assert lines[1].startswith("  finished") and lines[2].startswith("running on 1 device")
-        time.sleep(0.5)
+        wait_until(begun.exists)
         process.send_signal(signal.SIGINT)
-        told, more = process.communicate(timeout=30)
-    assert told.startswith("notes/train.ipynb, cell 2, line 4  fm23") and GUILTY in told
-    assert "note: stopped before all runs were made" in told and "Traceback" not in more
-    assert "left out: cell 1, line 1 `%pip install nothing`" in told
+        report, more = process.communicate(timeout=30)
+    assert report.startswith("notes/train.ipynb, cell 2, line 4  fm23") and GUILTY in report
+    assert "proof     observed on 2 devices: 2 replicas wrote to it at cell 2, line 5" in report
+    assert "note: stopped before all runs were made" in report and "Traceback" not in more
+    assert "left out: cell 1, line 1 `%pip install nothing`" in report
     assert process.returncode == 1
     assert sorted(os.listdir(tmp_path / "notes")) == ["helpers.py", "train.ipynb"]
 
@@ -74,7 +80,7 @@ def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, magi
     assert "count" not in magic_shell.user_ns
 
 
-def test_a_cell_that_hangs_is_told(magic_shell, capsys):
+def test_a_cell_that_hangs_is_reported(magic_shell, capsys):
     magic_shell.run_cell(
         "%%examine --devices 2 --limit 2\nwhile True:\n    pass", store_history=True
     )
@@ -83,8 +89,8 @@ def test_a_cell_that_hangs_is_told(magic_shell, capsys):
 
 def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
     (tmp_path / "train.py").write_text(COUNTING)
-    found = widget.marked_up(str(tmp_path / "train.py"), "2", 3)
-    assert [(each.mode, each.line) for each in found.findings] == [("fm23", 4)]
+    examination = widget.marked_up(str(tmp_path / "train.py"), "2", 3)
+    assert [(each.mode, each.line) for each in examination.findings] == [("fm23", 4)]
     assert "fm23" in capsys.readouterr().out
 
 
@@ -92,13 +98,13 @@ def test_a_script_is_marked_up_where_it_lies(tensorflow, tmp_path, capsys):
     "text, says",
     [
         ("input('? ')", "EOFError: EOF when reading a line (line 1)"),
-        ("x = 1\nimport sys\nsys.exit(3)", "left with status 3"),
+        ("x = 1\nimport sys\nsys.exit(3)", "exited with status 3"),
     ],
 )
 def test_a_program_that_fails_in_its_own_way_is_marked_there(text, says):
-    found, listing, stuck = widget.examine_given(text, "1, 2", 3, lambda line: None)
-    assert says in found.failure and found.findings == []
-    assert (stuck.number if stuck else 0) == (1 if "input" in text else 0)
+    examination, _ = widget.examine_given(text, "1, 2", 3, progress.ignore)
+    assert says in failure_of(examination) and examination.findings == []
+    assert examination.failed_at.line == (1 if "input" in text else 0)
 
 
 def test_the_notebook_is_stored_with_its_answer():
@@ -143,14 +149,12 @@ def test_a_test_asserts_that_nothing_is_found(pytester):
             examine("leaves.py")
         """,
     )
-    done = pytester.runpytest_subprocess(
-        "-p", "strategy_clinic.examiner.pytest_plugin", "-p", "no:cacheprovider"
-    )
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     done.assert_outcomes(failed=2)
     text = done.stdout.str()
     assert "assert not <sick.py:4  fm23" in text.replace(f"{pytester.path}/", "")
     assert "proof     observed on 2 devices" in text
-    assert "leaves.py failed in a way that is none of the modes: left with status 3" in text
+    assert "leaves.py failed in a way that is none of the modes: exited with status 3" in text
 
 
 # In this process
@@ -178,7 +182,6 @@ def test_a_part_of_this_process_is_watched(tensorflow):
     assert not found
     there = kind.assign, tf.GradientTape.gradient, layer.__new__, tf.keras.Model.__call__
     assert plain == there
-    assert not [name for name in sys.modules if name.startswith("strategy_clinic_watch")]
 
 
 def test_calls_that_trace_again_are_seen_here_too(tensorflow):

@@ -1,4 +1,4 @@
-"""What `clinic examine` does: it examines a program, or the benchmark's."""
+"""What `clinic examine` does with a program: it checks the options, examines, and writes the reports."""
 
 import argparse
 import contextlib
