@@ -24,10 +24,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_clinic.examiner.recording import Finding
+from strategy_clinic.examiner.findings import Finding
 from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.sandbox import Case
-from strategy_clinic.processes import python_process
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.processes import forkserver_client
 
 HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
 LICENCES = ("Apache-2.0", "MIT", "BSD")
@@ -131,16 +131,16 @@ def examine(stranger: Stranger, keras: int) -> Score:
         empty.mkdir()
         (folder / "train.py").write_text(stranger.text)
         options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
-        program = Case(("train.py",), folder, warm=python_process.fork_server(), **options)
-        found = plan.examined(program, COUNTS, lambda line: None, stranger.restart)
+        socket = forkserver_client.warm()
+        program = ProgramSpec(("train.py",), folder, forkserver_socket=socket, **options)
+        found = plan.examine(program, COUNTS, stranger.restart)
     seconds = time.monotonic() - began
     return Score(stranger, keras, tuple(found.findings), ended(found), seconds)
 
 
 def ended(found) -> str:
-    return found.failure or next(
-        (each.ended for each in found.runs if each.ended != "finished"), "finished"
-    )
+    outcomes = [run.outcome.value for run in found.recordings if not run.finished]
+    return found.failure or next(iter(outcomes), "finished")
 
 
 def line_of(score: Score) -> str:

@@ -13,7 +13,9 @@ import textwrap
 import time
 from pathlib import Path
 
-from strategy_clinic.examiner.runs.sandbox import Case, Workplace
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
 
 DEVICES, STEPS = 2, 300
 START = f"""
@@ -85,8 +87,9 @@ def plain(folder: Path) -> str:
 
 
 def watched(folder: Path) -> str:
-    with Workplace(Case(("train.py",), folder)) as place:
-        return place.run("watched", DEVICES).output
+    with Sandbox(ProgramSpec(("train.py",), folder)) as sandbox:
+        sandbox.copy.restore(sandbox.initial)
+        return sandbox.run(Role.WATCHED, DEVICES).output
 
 
 def measured(text: str, repetitions: int) -> list[tuple[float, float]]:

@@ -1,25 +1,30 @@
-"""The names that a notebook imports. Each is fetched from its room when it is first asked for, so this costs nothing."""
+"""The names that a notebook imports. A module is imported when one of its names is first used, so this costs nothing."""
 
+import logging
 import sys
 from importlib import import_module
+from typing import Any
 
 from .base import public_api
 from .base.errors import UserError
 
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program asks
+
 __all__ = list(public_api.NAMES)
 
 
-def __getattr__(name: str):
-    if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python, and the observer runs on any
+def __getattr__(name: str) -> Any:
+    if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python, and the observer runs on 3.9
         raise UserError(
             f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
         )
-    defined = public_api.WORDS | public_api.EXTENSION
+    defined_in = public_api.WORDS | public_api.EXTENSION
+    value: Any
     if name in public_api.MODULES:
-        found = import_module(f".{public_api.MODULES[name]}", __name__)
-    elif name in defined:
-        found = getattr(import_module(f".{defined[name]}", __name__), name)
+        value = import_module(f".{public_api.MODULES[name]}", __name__)
+    elif name in defined_in:
+        value = getattr(import_module(f".{defined_in[name]}", __name__), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value

@@ -1,46 +1,47 @@
-"""The command: clinic, its arguments and their meaning. A user's mistake is one sentence and exit status 2."""
+"""The command `clinic`: its arguments. A user's mistake is one sentence and exit status 2."""
 
 import argparse
+import logging
 import sys
 from pathlib import Path
+from typing import Any, NoReturn
 
-from .base import lean  # noqa: F401, first: it spares what follows a second
+from .base import lean  # noqa: F401, first: what follows imports a second faster
 
 from . import commands  # isort: skip
+from .base import project
 from .base.errors import UserError
 from .setups import parameters, tpu
 
+logger = logging.getLogger(__name__)
+
 
 class Parser(argparse.ArgumentParser):
-    """argparse without abbreviations and usage blocks: one sentence says what was wrong and what is valid."""
+    """argparse without abbreviations and usage blocks: one sentence says what is wrong and what is valid."""
 
-    def __init__(self, **options):
+    def __init__(self, **options: Any):
         super().__init__(allow_abbrev=False, **options)
 
-    def parse_known_args(self, arguments=None, namespace=None):
-        """Each command refuses what it does not know itself; argparse would leave that to the top, which knows no options."""
-        options, unknown = super().parse_known_args(arguments, namespace)
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Refuses unknown arguments here; argparse would leave them to the top parser, which does not know the options."""
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unknown: {' '.join(unknown)}")
         return options, unknown
 
-    def error(self, message):
-        options = [
-            text
-            for action in self._actions
-            for text in action.option_strings
-            if text.startswith("--")
-        ]
-        raise UserError(f"{message}; options of {self.prog!r}: {', '.join(options)}.")
+    def error(self, message: str) -> NoReturn:
+        names = [name for action in self._actions for name in action.option_strings]
+        options = ", ".join(name for name in names if name.startswith("--"))
+        raise UserError(f"{message}; options of {self.prog!r}: {options}.")
 
 
-def several(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     return text.split(",")
 
 
-def several_numbers(text: str) -> list:
-    """Whole numbers; what is none stays as it is, so that the tables can say what would be valid."""
-    return [int(word) if word.lstrip("-").isdigit() else word for word in several(text)]
+def numbers(text: str) -> list[int | str]:
+    """Returns whole numbers; other words stay as they are, so that the error can say what is valid."""
+    return [int(word) if word.lstrip("-").isdigit() else word for word in words(text)]
 
 
 def positive(text: str) -> int:
@@ -49,63 +50,80 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def one_or_more(name: str) -> dict:
-    """An option with several values of a parameter, which the tables know."""
-    valid = ", ".join(map(str, parameters.choices()[name]))
-    kind = several if isinstance(parameters.choices()[name][0], str) else several_numbers
-    return {"type": kind, "help": f"one or more of {valid}, or all"}
+Argument = tuple[tuple[str, ...], dict[str, Any]]
 
 
-def argument(*names, **options) -> tuple:
+def argument(*names: str, **options: Any) -> Argument:
     return names, options
 
 
-MODES = argument("modes", nargs="*", help="ids such as fm25; none means all")
-SOME = argument("modes", nargs="+", help="ids such as fm25, notebooks, or all")
-KERAS = argument("--keras", type=several_numbers, default=[3], help="2, 3 or 2,3")
-JOBS = argument("--jobs", type=positive, default=1, help="how many at once")
-AGAIN = argument("--again", action="store_true", help="run anew what was finished before")
-JUNIT = argument("--junit", type=Path, metavar="FILE", help="the same as JUnit XML")
-LIMIT = argument("--limit", type=positive, metavar="SECONDS", help="after which a run hangs")
+def choice(name: str) -> Argument:
+    """Returns an option that takes one or more values of a parameter of the notebooks."""
+    valid = parameters.choices()[name]
+    return argument(
+        f"--{name.replace('_', '-')}",
+        type=words if isinstance(valid[0], str) else numbers,
+        help=f"one or more of {', '.join(map(str, valid))}, or all",
+    )
 
-# What every command is for, its action, and what it takes.
-COMMANDS = {
+
+MODES = argument("modes", nargs="*", help="ids such as fm25; without any: all modes")
+SOME = argument("modes", nargs="+", help="ids such as fm25, notebooks, or all")
+KERAS = argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+JOBS = argument("--jobs", type=positive, default=1, help="number of runs at the same time")
+AGAIN = argument("--again", action="store_true", help="repeat runs that have finished before")
+JUNIT = argument("--junit", type=Path, metavar="FILE", help="also write a report in JUnit XML")
+LIMIT = argument("--limit", type=positive, metavar="SECONDS", help="time limit of each run")
+VERBOSE = argument("-v", "--verbose", action="store_true", help="log to standard error")
+
+# Each command: what it does, its function, and its arguments.
+COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
     "run": (
         "run notebooks over a grid of setups",
         commands.run_notebooks,
         [
             SOME,
-            argument("--strategy", **one_or_more("strategy")),
-            argument("--devices", **one_or_more("devices")),
-            argument("--save-format", **one_or_more("save_format")),
+            choice("strategy"),
+            choice("devices"),
+            choice("save_format"),
             KERAS,
-            argument("-o", "--output", type=Path, default=Path("runs"), help="a folder"),
+            argument("-o", "--output", type=Path, default=Path("runs"), help="folder of results"),
             JOBS,
             LIMIT,
             AGAIN,
-            argument("--scheduler", metavar="ADDRESS", help="a dask cluster to run on"),
+            argument("--scheduler", metavar="ADDRESS", help="address of a dask cluster"),
+        ],
+    ),
+    "new": (
+        "start a new failure mode: its folder, with templates",
+        commands.new_mode,
+        [
+            argument("id", help="such as fm47"),
+            argument("slug", help="a name in lower case, such as optimizer_state_lost"),
         ],
     ),
     "render": (
-        "execute sources into notebooks",
+        "run the sources of pages and write their notebooks",
         commands.render_notebooks,
         [
             MODES,
-            argument("--check", action="store_true", help="say what is stale; run nothing"),
-            argument("--pull", type=Path, metavar="NOTEBOOK", help="take its edits back"),
+            argument("--check", action="store_true", help="list outdated notebooks; run nothing"),
+            argument(
+                "--pull", type=Path, metavar="NOTEBOOK", help="copy its edits into its source"
+            ),
         ],
     ),
     "record": (
-        "keep every verdict of this runtime",
+        "store the verdicts of this runtime",
         commands.record_verdicts,
         [MODES, KERAS, JOBS, AGAIN]
-        + [argument("--lane", action="store_true", help="of another version, in own setups only")],
+        + [argument("--lane", action="store_true", help="as another version of TensorFlow")],
     ),
     "check": (
-        "compare this runtime with outputs and record",
+        "compare this runtime with the stored outputs and verdicts",
         commands.check_runtime,
         [MODES, KERAS, JOBS, JUNIT]
-        + [argument("--save", type=Path, metavar="FOLDER", help="keep what was found there")],
+        + [argument("--save", type=Path, metavar="FOLDER", help="also store the verdicts there")],
     ),
     "atlas": (
         "draw all records as one page",
@@ -113,62 +131,62 @@ COMMANDS = {
         [argument("page", type=Path, help="the HTML file to write")],
     ),
     "triage": (
-        "say which mode an error shows, and its notebook",
+        "name the mode of an error message, and its notebook",
         commands.name_mode,
         [
-            argument("file", nargs="?", default="-", help="a text; without it, the input"),
-            argument("--json", action="store_true", help="answer with one JSON object"),
-            argument("--jsonl", action="store_true", help="one object per line, and back"),
+            argument("file", nargs="?", default="-", help="a text file; default: standard input"),
+            argument("--json", action="store_true", help="print one JSON object"),
+            argument("--jsonl", action="store_true", help="read and print one object per line"),
         ],
     ),
     "examine": (
-        "say what is wrong with a program of yours",
+        "find failure modes in a training program",
         commands.examine_program,
         [
-            argument("program", nargs=argparse.REMAINDER, help="a script with its arguments"),
+            argument("program", nargs=argparse.REMAINDER, help="a script and its arguments"),
             argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module instead"),
-            argument("--devices", type=several_numbers, default=[1, 2], help="such as 1,2,4"),
-            argument("--keras", type=several_numbers, default=[], help="2 or 3"),
+            argument("--devices", type=numbers, default=[1, 2], help="such as 1,2,4"),
+            argument("--keras", type=numbers, default=[], help="2 or 3"),
             argument("--python", default=sys.executable, help="the program's own interpreter"),
-            argument("--restart", action="store_true", help="kill it once, and start it again"),
-            argument("--steps", type=positive, default=0, help="after which a run is stopped"),
-            argument("--limit", type=positive, default=600, help="seconds for each run"),
-            argument("--json", metavar="FILE", help="the same as JSON; - is standard output"),
-            argument("--sarif", type=Path, metavar="FILE", help="the same for code scanning"),
+            argument("--restart", action="store_true", help="also kill it and start it again"),
+            argument("--steps", type=positive, default=0, help="stop each run after these steps"),
+            argument("--limit", type=positive, default=600, help="time limit of each run, in s"),
+            argument("--json", metavar="FILE", help="also write JSON; - is standard output"),
+            argument("--sarif", type=Path, metavar="FILE", help="also write SARIF"),
             argument("--benchmark", action="store_true", help="examine the programs of all modes"),
-            argument("--strategy", type=several, default=[], help="of the benchmark: mirrored,..."),
+            argument("--strategy", type=words, default=[], help="of the benchmark: mirrored,..."),
         ],
     ),
     "compile": (
-        "ask the TPU compiler about the steps of modes",
+        "compile the steps of modes for a TPU",
         commands.compile_steps,
         [
             SOME,
-            argument("--tpu", type=several, help=f"one or more of {', '.join(tpu.TPUS)}, or all"),
+            argument("--tpu", type=words, help=f"one or more of {', '.join(tpu.TPUS)}, or all"),
             KERAS,
         ],
     ),
     "notebooks": (
-        "lay the notebooks out in a folder of yours",
+        "copy the notebooks to a folder",
         commands.lay_out_notebooks,
-        [argument("folder", type=Path, help="a folder; files that are in it stay as they are")],
+        [argument("folder", type=Path, help="a folder; its files are not overwritten")],
     ),
     "handout": (
-        "notebooks for participants, without solutions",
+        "write notebooks for participants, without solutions",
         commands.hand_out,
         [
-            argument("folder", type=Path, help="a new folder, OUT: give all but OUT/solutions"),
+            argument("folder", type=Path, help="a new folder; do not give away its `solutions`"),
             MODES,
         ],
     ),
     "grade": (
-        "run participants' exercises: green, red or not run",
+        "grade participants' exercises: green, red or not run",
         commands.grade_folder,
         [
             argument("folder", type=Path, help="a participant's notebooks, or many folders"),
             JOBS,
-            argument("--limit", type=positive, metavar="SECONDS", help="after which it is red"),
-            argument("--json", type=Path, metavar="FILE", help="the same as JSON"),
+            argument("--limit", type=positive, metavar="SECONDS", help="time limit of each"),
+            argument("--json", type=Path, metavar="FILE", help="also write JSON"),
             JUNIT,
         ],
     ),
@@ -176,26 +194,40 @@ COMMANDS = {
 
 
 def parser() -> Parser:
-    top = Parser(prog="clinic", description="Runs and renders the notebooks of Strategy Clinic.")
-    added = top.add_subparsers(dest="command", required=True, parser_class=Parser)
-    for name, (purpose, action, taken) in COMMANDS.items():
-        command = added.add_parser(name, help=purpose)
-        for names, options in taken:
+    top = Parser(prog="clinic", description="Runs the notebooks and tools of Strategy Clinic.")
+    subparsers = top.add_subparsers(dest="command", required=True, parser_class=Parser)
+    for name, (purpose, action, arguments) in COMMANDS.items():
+        command = subparsers.add_parser(name, help=purpose)
+        for names, options in [*arguments, VERBOSE]:
             command.add_argument(*names, **options)
         command.set_defaults(action=action)
     return top
 
 
-def main(given=None) -> int:
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command and returns its exit status."""
     try:
-        options = parser().parse_args(given)
-        return options.action(options)
-    except UserError as reason:
-        print(f"clinic: {reason}", file=sys.stderr)
-        return 2
+        options = parser().parse_args(arguments)
+        if options.verbose:
+            logging.basicConfig(format="%(name)s: %(message)s")
+            logging.getLogger(__package__).setLevel(logging.DEBUG)
+            logger.info("version %s, %s", project.project()["version"], sys.executable)
+        return int(options.action(options))
+    except UserError as error:
+        return failed(str(error))
+    except ModuleNotFoundError as error:
+        extra = project.extra_with(error.name or "")
+        if extra is None:
+            raise
+        return failed(f"This needs {error.name}; run: pip install 'strategy-clinic[{extra}]'")
     except OSError as error:
-        print(f"clinic: {error.strerror}: {str(error.filename)!r}", file=sys.stderr)
-        return 2
+        reason = error.strerror or str(error) or type(error).__name__
+        return failed(f"{reason}: {str(error.filename)!r}" if error.filename else reason)
     except KeyboardInterrupt:
-        print("clinic: stopped; what had finished is kept", file=sys.stderr)
+        print("clinic: stopped; finished results are stored", file=sys.stderr)
         return 130
+
+
+def failed(sentence: str) -> int:
+    print(f"clinic: {sentence}", file=sys.stderr)
+    return 2

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import UserError
 from .findings import Location
@@ -144,7 +145,12 @@ def without_magics(cell: int, lines: list[str]) -> tuple[list[str], list[str]]:
     """Finds magics as IPython does, so a percent sign within a string stays where it is."""
     from IPython.core import inputtransformer2 as ipython
 
-    kinds = (ipython.MagicAssign, ipython.SystemAssign, ipython.EscapedCommand, ipython.HelpEnd)
+    kinds: tuple[Any, ...] = (
+        ipython.MagicAssign,
+        ipython.SystemAssign,
+        ipython.EscapedCommand,
+        ipython.HelpEnd,
+    )
     ended = [f"{line}\n" for line in lines]
     removed: dict[int, str] = {}
     while True:

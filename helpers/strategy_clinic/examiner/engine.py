@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ..experiments.verdicts import useful_line
+from ..experiments.error_text import useful_line
 from ..observer.events import ExceptionRaised, Stack
 from ..triage import classify
 from . import rule

@@ -4,12 +4,12 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from IPython.core import magic_arguments
+from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import display
 
 from ...base.errors import UserError
 from ...base.free_names import names_of
-from ...triage import desk
+from ...triage import ipython_hook
 from ..cells import Cell, is_program, listing_of, python_in
 from ..report import html, machine_readable, text
 from ..runs import plan
@@ -17,18 +17,25 @@ from ..runs.progress import Progress
 from . import program_input
 
 MAGIC = "examine"
+FLAGS = {
+    "--restart": "kill it once, and start it again",
+    "--alone": "without the cells that ran before",
+    "--with-history": "with them in any case",
+    "--empty": "in an empty folder, without the files beside it",
+}
 FAILED: set[int] = set()  # cells of this session that raised, by the number that stands beside them
 
 
 def load_ipython_extension(shell: Any) -> None:
-    desk.name_errors(shell)
+    ipython_hook.register(shell)
     shell.events.register("post_run_cell", remember)
-    of_shell = functools.update_wrapper(functools.partial(examine_cell, shell), examine_cell)
-    shell.register_magic_function(of_shell, "cell", MAGIC)
+    magic = functools.partial(examine_cell, shell)
+    magic.__doc__ = options_parser().format_help()  # what `%%examine?` shows
+    shell.register_magic_function(magic, "cell", MAGIC)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    desk.leave_errors(shell)
+    ipython_hook.unregister(shell)
     shell.events.unregister("post_run_cell", remember)
     shell.magics_manager.magics["cell"].pop(MAGIC, None)
 
@@ -43,23 +50,24 @@ def device_counts(words: str) -> list[int | str]:
     return [int(word) if word.strip().isdigit() else word for word in words.split(",")]
 
 
-@magic_arguments.magic_arguments()
-@magic_arguments.argument("--devices", type=device_counts, default=[1, 2], help="such as 1,2,4")
-@magic_arguments.argument("--keras", type=int, help="2 or 3; without it, what the program takes")
-@magic_arguments.argument("--restart", action="store_true", help="kill it once, and start it again")
-@magic_arguments.argument("--steps", type=int, default=0, help="after which a run is stopped")
-@magic_arguments.argument("--limit", type=int, default=600, help="seconds for each run")
-@magic_arguments.argument("--alone", action="store_true", help="without the cells that ran before")
-@magic_arguments.argument("--with-history", action="store_true", help="with them in any case")
-@magic_arguments.argument(
-    "--empty", action="store_true", help="in an empty folder, without the files beside it"
-)
-def examine_cell(shell: Any, line: str, cell: str) -> None:
-    """Runs this cell as a program on virtual CPU devices, watched, and says which failure modes it has.
+def options_parser() -> MagicArgumentParser:
+    parser = MagicArgumentParser(
+        f"%%{MAGIC}",
+        description="Runs this cell as a program on virtual CPU devices, watched, and says which failure modes it has. The "
+        "kernel stays as it is. Cells that ran before come along where the cell uses names of theirs.",
+    )
+    for name, help_text in FLAGS.items():
+        parser.add_argument(name, action="store_true", help=help_text)
+    parser.add_argument("--devices", type=device_counts, default=[1, 2], help="such as 1,2,4")
+    parser.add_argument("--keras", type=int, help="2 or 3; without it, what the program takes")
+    parser.add_argument("--steps", type=int, default=0, help="after which a run is stopped")
+    parser.add_argument("--limit", type=int, default=600, help="seconds for each run")
+    return parser
 
-    The kernel stays as it is. Cells that ran before come along where the cell uses names of theirs.
-    """
-    options = magic_arguments.parse_argstring(examine_cell, line)
+
+def examine_cell(shell: Any, line: str, cell: str) -> None:
+    """Examines a cell and displays the program with what was found."""
+    options = options_parser().parse_argstring(line)
     if options.steps < 0 or options.limit < 1:
         raise UserError("--steps and --limit are whole numbers of at least 1.")
     number = number_of_cell(shell)

@@ -7,7 +7,8 @@ from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
-from ...triage import desk
+from ...modes.registry import mode_by_id
+from ...triage import answer_text
 from ..cells import Line, Listing
 from ..findings import Evidence, Examination, Finding
 from . import text
@@ -62,7 +63,8 @@ def card_of_program(examination: Examination, listing: Listing, links: str) -> s
         elsewhere=[finding for finding in examination.findings if finding not in placed],
         examination=examination,
         text=text,
-        desk=desk,
+        answer_text=answer_text,
+        mode_by_id=mode_by_id,
         links=links,
     )
 

@@ -4,10 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from ...base import project
-from ...triage import desk
+from ...modes.registry import mode_by_id
+from ...triage.answer_text import notebook_name
 from ..cells import line_in_file
 from ..findings import Examination, Finding, Location
-from .text import code_of, declared, notebook_path
+from .text import code_of, notebook_path
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -42,7 +43,7 @@ def finding_as_json(finding: Finding) -> Json:
         "says": str(finding.message),
         "proof": str(finding.proof),
         "devices": list(finding.devices),
-        "fix": declared(finding.mode).get("fix", ""),
+        "fix": mode_by_id(finding.mode).fix,
         "notebook": notebook_path(finding.mode),
     }
 
@@ -86,13 +87,13 @@ def published() -> str:
 
 
 def sarif_rule(mode: str) -> Json:
-    facts = declared(mode)
+    declared = mode_by_id(mode)
     return {
         "id": mode,
-        "name": facts.get("slug", mode),
-        "shortDescription": {"text": facts.get("title", mode)},
-        "help": {"text": facts.get("fix", "")},
-        "helpUri": f"{published()}{desk.notebook_name(mode)}",
+        "name": declared.slug,
+        "shortDescription": {"text": declared.title},
+        "help": {"text": declared.fix},
+        "helpUri": f"{published()}{notebook_name(mode)}",
     }
 
 

@@ -1,19 +1,13 @@
 """An examination as a person reads it: the location of each finding, its mode, its proof and its fix."""
 
 import os
-from typing import Any
 
-from ...triage import desk, wordings
+from ...modes.registry import mode_by_id
+from ...triage.answer_text import notebook_name
 from ..blame import code_at
 from ..cells import location_in_file
 from ..findings import Examination, Finding, Location
 from ..runs.progress import Progress, RunEnded, RunStarted
-
-
-def declared(mode: str) -> dict[str, Any]:
-    """Returns what a mode declares about itself, such as its title and its fix."""
-    modes: dict[str, dict[str, Any]] = wordings.declared_modes()
-    return modes.get(mode, {})
 
 
 def code_of(location: Location) -> str:
@@ -21,7 +15,7 @@ def code_of(location: Location) -> str:
 
 
 def notebook_path(mode: str) -> str:
-    return f"notebooks/{desk.notebook_name(mode)}"
+    return f"notebooks/{notebook_name(mode)}"
 
 
 def exit_status(examination: Examination) -> int:
@@ -55,7 +49,7 @@ def details_of(finding: Finding) -> list[str]:
     return [
         *([code] if code else []),
         f"proof     {finding.proof}",
-        f"fix       {declared(finding.mode).get('fix', '')}",
+        f"fix       {mode_by_id(finding.mode).fix}",
         f"notebook  {notebook_path(finding.mode)}",
     ]
 
