@@ -152,8 +152,13 @@ class Sandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
-        if self.program.libraries:
-            given["PYTHONPATH"] = os.pathsep.join(self.program.libraries)
+        places = self.program.libraries or (given.get("PYTHONPATH", ""),)
+        if (
+            self.program.forkserver_socket
+        ):  # the observer replaces the first place by the program's folder
+            places = (str(self.packages), *places)
+        if any(places):
+            given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:
             given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
         usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
