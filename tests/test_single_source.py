@@ -103,7 +103,7 @@ def imported(text: str) -> set[str]:
 
 def undeclared(texts: list[str], declared: list[str]) -> set[str]:
     """Returns the imports that no requirement names; what lies beside the tests is imported by its file's name."""
-    ours = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).glob("*.py")}
+    ours = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
     modules = set().union(*map(imported, texts)) - set(sys.stdlib_module_names) - ours
     modules -= {"strategy_clinic", *UNDECLARED}
     return {

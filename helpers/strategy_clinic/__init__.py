@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any
 
 from .base import public_api
-from .base.errors import UserError
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program asks
 
@@ -15,6 +14,8 @@ __all__ = list(public_api.NAMES)
 
 def __getattr__(name: str) -> Any:
     if sys.version_info < (3, 11):  # noqa: UP036 - a clone may be opened on any Python, and the observer runs on 3.9
+        from .base.errors import UserError
+
         raise UserError(
             f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
         )

@@ -15,7 +15,7 @@ BLOCKS = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (1, 2, 1, 2), 8: (2, 2, 1, 2)}
 
 
 def describe_tpu(context: Context) -> None:
-    """Replaces the names by which programs reach a TPU where none is attached; an empty name asks for none (fm17)."""
+    """Replaces the names by which programs reach a TPU where none is attached; an empty name asks for none."""
     import tensorflow as tf
 
     if runtime.tpu_attached():

@@ -22,7 +22,7 @@ def one_device(count: int) -> Any:
 
 
 def mirrored(count: int) -> Any:
-    """Reduces on one device: with the default collectives, a strategy of another size in this process would die (fm36)."""
+    """Reduces on one device: with the default collectives, a strategy of another size in this process would die."""
     import tensorflow as tf
 
     reduction = tf.distribute.ReductionToOneDevice()
