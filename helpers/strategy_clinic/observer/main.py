@@ -82,7 +82,8 @@ def prepare_tensorflow(observer: Observer) -> None:
         tf.config.set_logical_device_configuration(cpu, parts)
     if settings.seed:
         tf.random.set_seed(SEED)
-    if not settings.library:  # the clinic's own programs describe a TPU themselves
+    # The package that describes a TPU needs a newer Python than 3.9, and the clinic's own programs describe one themselves.
+    if sys.version_info >= (3, 10) and not settings.library:  # noqa: UP036
         observer.context.guard_always(describe_tpu, observer)
 
 

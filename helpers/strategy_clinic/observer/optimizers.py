@@ -139,9 +139,12 @@ class Optimizers:
 
 
 def variables_of(thing: Any) -> list[Any]:
-    """Returns the variables of a layer or an optimizer, for which some classes have a method and some a property."""
-    listed = getattr(thing, "variables", None)
-    return list((listed() if callable(listed) else listed) or ())
+    """Returns the variables of a layer or an optimizer; none of a model of Keras 2 that is not built."""
+    try:
+        listed = getattr(thing, "variables", None)
+        return list((listed() if callable(listed) else listed) or ())
+    except ValueError:
+        return []
 
 
 def float_or_none(value: Any) -> float | None:

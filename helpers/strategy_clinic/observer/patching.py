@@ -127,7 +127,6 @@ class Patches:
     ) -> Any:
         signature, guard, thread = inspect.signature(plain), self.guard, self.thread
 
-        @functools.wraps(plain)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             call = Call(signature, args, kwargs)
             if listed:
@@ -146,39 +145,41 @@ class Patches:
                 guard(after, result, call)
             return result
 
-        return without_conversion(wrapper)
+        return as_plain(wrapper, plain)
 
     def wrap_property(self, owner: Any, name: str, after: Callable[[Any, Any], None]) -> None:
         """Wraps the getter of a property; `after` gets its value and the object."""
         definer = defining_class(owner, name)
         plain = vars(definer)[name]
 
-        @functools.wraps(plain.fget)
         def read(instance: Any) -> Any:
             value = plain.fget(instance)
             self.guard(after, value, instance)
             return value
 
-        getter = without_conversion(read)
+        getter = as_plain(read, plain.fget)
         self.replace(definer, name, property(getter, plain.fset, plain.fdel, plain.__doc__))
 
     def wrap_new(self, kind: Any, after: Callable[[Any], None]) -> None:
         """Reports new objects of a class whose `__init__` its library inspects: Keras 3 reads a layer's arguments there."""
         plain = kind.__new__
 
-        @functools.wraps(plain)
         def new(cls: Any, *args: Any, **kwargs: Any) -> Any:
             made = plain(cls) if plain is object.__new__ else plain(cls, *args, **kwargs)
             self.guard(after, made)
             return made
 
-        self.replace(kind, "__new__", staticmethod(new))
+        self.replace(kind, "__new__", staticmethod(as_plain(new, plain)))
 
 
-def without_conversion(function: Any) -> Any:
-    """Returns the function, marked as TensorFlow marks its own, so that AutoGraph does not convert it."""
-    function.autograph_info__ = {}
-    return function
+def as_plain(wrapper: Any, plain: Any) -> Any:
+    """Returns the wrapper with the name and the signature of the plain function, which Keras 3 inspects, too."""
+    functools.update_wrapper(wrapper, plain)
+    wrapper.__signature__ = inspect.signature(
+        plain
+    )  # `inspect.getfullargspec` does not ask `__wrapped__`
+    wrapper.autograph_info__ = {}  # as on TensorFlow's own functions: AutoGraph does not convert it
+    return wrapper
 
 
 def defining_class(owner: Any, name: str) -> Any:

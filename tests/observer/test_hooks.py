@@ -1,0 +1,472 @@
+"""Every function that the observer wraps, called by position and by keyword: it does what it does, and is seen alike."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from strategy_clinic.observer import events
+from strategy_clinic.observer.context import Settings
+from strategy_clinic.observer.observer import Observer
+from strategy_clinic.observer.patching import INHERITED
+
+pytestmark = pytest.mark.slow
+
+NUMBERS = np.ones((4, 3), "float32")
+TARGETS = np.ones((4, 1), "float32")
+
+
+@dataclass
+class Case:
+    """A call, what the observer has then seen, and the errors where this process lacks what the call needs."""
+
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    seen: Callable[[Observer, list[events.Event]], Any]
+    may_raise: tuple[type[Exception], ...] = ()
+
+
+def told(kind, *fields):
+    """Reads fields of the events of one kind; of a path its name."""
+
+    def seen(_, all_events):
+        chosen = [event for event in all_events if type(event) is kind]
+        values = [[getattr(event, field) for field in fields] for event in chosen]
+        return [[Path(v).name if isinstance(v, str) else v for v in row] for row in values]
+
+    return seen
+
+
+# Cases by the name of the hook; each gets the objects below and returns a new call.
+
+
+def variable_cases():
+    def new_variable(t, kind, *names):
+        v = t.tf.Variable(1.0)
+        given = {name: getattr(v, name, None) for name in names}
+        return Case(kind, given, told(events.VariableMade, "dtype"))
+
+    def write(t, owner, name, variable):
+        function = partial(getattr(owner, name), variable)
+        amount = "value" if name == "assign" or "TPU" in owner.__name__ else "delta"
+        return Case(function, {amount: 1.0}, told(events.VariableWritten, "writer"))
+
+    inner = ("trainable", "shape", "dtype", "handle")
+    cases = {
+        "tensorflow.BaseResourceVariable.__init__": lambda t: new_variable(
+            t, t.internals.resource_variables.BaseResourceVariable, *inner
+        ),
+        "tensorflow.BaseResourceVariable._read_variable_op": lambda t: Case(
+            t.tf.Variable(1.0)._read_variable_op,
+            {"no_copy": False},
+            told(events.VariableRead),
+        ),
+        "tensorflow.DistributedVariable.__init__": lambda t: Case(
+            type(t.mirrored),
+            {
+                "strategy": t.strategy,
+                "values": t.mirrored.values,
+                "aggregation": t.mirrored.aggregation,
+            },
+            told(events.VariableMade, "copies"),
+        ),
+        "tensorflow.AggregatingVariable.__init__": lambda t: Case(
+            t.internals.ps_values.AggregatingVariable,
+            {
+                "strategy": t.strategy,
+                "v": t.tf.Variable(1.0),
+                "aggregation": t.tf.VariableAggregation.SUM,
+            },
+            lambda _, seen: any(type(e) is events.VariableSharedCentrally for e in seen),
+        ),
+        "tensorflow.CachingVariable.__init__": lambda t: Case(
+            t.internals.ps_values.CachingVariable,
+            {"v": t.tf.Variable(1.0)},
+            lambda _, seen: any(type(e) is events.VariableSharedCentrally for e in seen),
+        ),
+    }
+    for module, kind, variable in (
+        ("resource_variables", "BaseResourceVariable", "plain"),
+        ("resource_variables", "ResourceVariable", "plain"),
+        ("tpu_values", "TPUDistributedVariable", "on_tpu"),
+        ("tpu_values", "TPUMirroredVariable", "mirrored_on_tpu"),
+    ):
+        for name in ("assign", "assign_add", "assign_sub"):
+            cases[f"tensorflow.{kind}.{name}"] = (
+                lambda t, module=module, kind=kind, name=name, variable=variable: write(
+                    t, getattr(getattr(t.internals, module), kind), name, getattr(t, variable)
+                )
+            )
+    return cases
+
+
+def strategy_cases():
+    return {
+        "tensorflow.StrategyBase.__init__": lambda t: Case(
+            t.tf.distribute.Strategy,
+            {"extended": t.strategy.extended},
+            told(events.StrategyMade, "name"),
+        ),
+        "tensorflow.StrategyBase.run": lambda t: Case(
+            t.strategy.run,
+            {"fn": lambda x: x, "args": (3,), "kwargs": None, "options": None},
+            lambda o, _: (bool(o.context.provenance.replica_caller), o.training.run_result[:1]),
+        ),
+        "tensorflow.CollectiveAllReduceStrategy.__init__": lambda t: Case(
+            t.tf.distribute.MultiWorkerMirroredStrategy,
+            {"cluster_resolver": None, "communication_options": None},
+            told(events.ClusterStrategyRequested, "strategy"),
+            (RuntimeError,),  # if TensorFlow is up already
+        ),
+        "tensorflow.ParameterServerStrategyV2.__init__": lambda t: Case(
+            t.tf.distribute.ParameterServerStrategy,
+            {"cluster_resolver": None},
+            told(events.ClusterStrategyRequested, "strategy"),
+            (AttributeError,),  # there are no servers
+        ),
+        "tensorflow.StrategyBase.reduce": mean_reduced,
+        "tensorflow.StrategyBase.experimental_distribute_dataset": lambda t: Case(
+            t.strategy.experimental_distribute_dataset,
+            {"dataset": t.dataset, "options": None},
+            lambda o, _: ("dataset", type(t.distributed)) in o.context.seen,
+        ),
+        "tensorflow.StrategyBase.distribute_datasets_from_function": lambda t: Case(
+            t.strategy.distribute_datasets_from_function,
+            {"dataset_fn": lambda _: t.dataset, "options": None},
+            told(events.DatasetFromFunction),
+        ),
+        "tensorflow.StrategyBase.num_replicas_in_sync": lambda t: counted(t.strategy),
+        "tensorflow.ReplicaContextBase.num_replicas_in_sync": lambda t: counted(
+            t.tf.distribute.get_replica_context(), None
+        ),
+        "tensorflow.InputContext.num_replicas_in_sync": lambda t: counted(t.input_context),
+        "tensorflow.InputContext.get_per_replica_batch_size": lambda t: Case(
+            t.input_context.get_per_replica_batch_size,
+            {"global_batch_size": 4},
+            told(events.ReplicaCountRead),
+        ),
+        "tensorflow.DatasetV2.batch": lambda t: Case(
+            t.tf.data.Dataset.range(4).batch,
+            {"batch_size": 2, "drop_remainder": True},
+            told(events.DatasetBatched, "size"),
+        ),
+        "tensorflow.DistributedDataset.__iter__": lambda t: Case(
+            t.distributed.__iter__, {}, lambda o, _: len(o.context.patches.replaced) > 0
+        ),
+        "tensorflow.DistributedIteratorBase.get_next": lambda t: Case(
+            iter(t.distributed).get_next, {}, told(events.BatchTaken, "sizes")
+        ),
+        "tensorflow.Function.__call__": lambda t: Case(
+            t.tf.function(lambda x, y: x + y),
+            {"x": t.tf.constant(1.0), "y": t.tf.constant(1.0)},
+            lambda o, _: len(o.tracing.sites) > 0,
+        ),
+        "tensorflow.GradientTape.gradient": gradient,
+    }
+
+
+def counted(owner, expected=events.ReplicaCountRead):
+    def read():
+        return owner.num_replicas_in_sync
+
+    return Case(
+        read, {}, told(expected) if expected else lambda o, _: o.context.thread.busy is False
+    )
+
+
+def mean_reduced(t):
+    losses = t.strategy.run(lambda: t.tf.constant(1.0))
+    t.observer.training.batch_sizes = (3, 1)
+    arguments = {"reduce_op": "MEAN", "value": losses, "axis": None}
+    return Case(t.strategy.reduce, arguments, told(events.MeanReduced, "sizes"))
+
+
+def gradient(t):
+    with t.tf.GradientTape() as tape:
+        loss = t.plain * 2.0
+    arguments = {"target": loss, "sources": [t.plain]}
+    return Case(tape.gradient, arguments, told(events.GradientComputed, "total"))
+
+
+def file_cases():
+    def manager(t):
+        return t.tf.train.CheckpointManager(checkpoint(t), t.new_path(), max_to_keep=1)
+
+    def checkpoint(t):
+        return t.tf.train.Checkpoint(plain=t.plain)
+
+    def saved(t):
+        return checkpoint(t).write(t.new_path("ck"))
+
+    restored = told(events.CheckpointRestored, "path")
+    return {
+        "tensorflow.Checkpoint.__init__": lambda t: Case(
+            t.tf.train.Checkpoint,
+            {"root": t.module},
+            lambda o, _: len(o.checkpoints.made_at.entries) > 0,
+        ),
+        "tensorflow.Checkpoint.save": lambda t: Case(
+            checkpoint(t).save,
+            {"file_prefix": t.new_path("ck")},
+            told(events.Saved, "kind", "path"),
+        ),
+        "tensorflow.Checkpoint.write": lambda t: Case(
+            checkpoint(t).write,
+            {"file_prefix": t.new_path("ck")},
+            told(events.Saved, "kind", "path"),
+        ),
+        "tensorflow.Checkpoint.restore": lambda t: Case(
+            checkpoint(t).restore, {"save_path": saved(t)}, restored
+        ),
+        "tensorflow.Checkpoint.read": lambda t: Case(
+            checkpoint(t).read, {"save_path": saved(t)}, restored
+        ),
+        "tensorflow.CheckpointManager.save": lambda t: Case(
+            manager(t).save, {"checkpoint_number": 7}, told(events.Saved, "path")
+        ),
+        "tensorflow.load": lambda t: Case(
+            t.tf.saved_model.load, {"export_dir": t.saved_model}, told(events.Loaded, "path")
+        ),
+        "numpy.savez": lambda t: Case(
+            np.savez,
+            {"file": t.new_path("weights.npz"), "kernel": t.plain.numpy()},
+            told(events.Saved, "kind", "path"),
+        ),
+    }
+
+
+def keras_cases(package):
+    def model(t):
+        return t.new_model(package)
+
+    def saved(t):
+        path = t.new_path("w.weights.h5")
+        t.models[package].save_weights(path)
+        return path
+
+    def apply(t, name, arguments):
+        optimizer = t.packages[package].optimizers.SGD(0.1)
+        weights = t.models[package].trainable_variables
+        optimizer.build(weights)
+        gradients = [t.tf.zeros_like(weight) for weight in weights]
+        given = arguments(gradients, weights)
+        return Case(getattr(optimizer, name), given, told(events.GradientsApplied, "gradients"))
+
+    def with_file(name, path, event, *fields):
+        return lambda t: Case(
+            getattr(t.models[package], name), {"filepath": path(t)}, told(event, *fields)
+        )
+
+    training = {"x": NUMBERS, "y": TARGETS, "batch_size": 2}
+    cases = {
+        "Model.__init__": lambda t: Case(
+            t.packages[package].Model,
+            {"inputs": (x := t.packages[package].Input((3,))), "outputs": x},
+            lambda o, _: len(o.models.made_at.entries) > 0,
+        ),
+        "Model.__call__": lambda t: Case(
+            model(t), {"inputs": t.tf.ones((4, 3))}, told(events.ModelCalled, "examples")
+        ),
+        "Layer.trainable_variables": lambda t: Case(
+            lambda: t.lazy_model(package).trainable_variables, {}, told(events.UnbuiltModelRead)
+        ),
+        "Layer.__new__": lambda t: Case(
+            t.packages[package].layers.Dense,
+            {"units": 2},
+            lambda o, _: len(o.models.layers.entries) > 0,
+        ),
+        f"{t_or_m(package, 'TensorFlowTrainer')}.predict": lambda t: Case(
+            t.models[package].predict,
+            {"x": NUMBERS, "batch_size": 2, "verbose": 0},
+            told(events.ModelAnswered, "output"),
+        ),
+        f"{t_or_m(package, 'Trainer')}.compile": lambda t: Case(
+            (m := model(t)).compile,
+            {"optimizer": "sgd", "loss": "mse"},
+            lambda o, _: bool(o.models.compiled_at.get(m)),
+        ),
+        f"{t_or_m(package, 'TensorFlowTrainer')}.fit": lambda t: Case(
+            t.new_compiled(package).fit, training, told(events.MetricsReported, "metrics")
+        ),
+        f"{t_or_m(package, 'TensorFlowTrainer')}.evaluate": lambda t: Case(
+            t.new_compiled(package).evaluate, training, told(events.MetricsReported, "metrics")
+        ),
+        "Model.save": with_file("save", lambda t: t.new_path("m.keras"), events.Saved, "path"),
+        "Model.save_weights": with_file(
+            "save_weights", lambda t: t.new_path("m.weights.h5"), events.Saved, "path"
+        ),
+        "Model.load_weights": with_file("load_weights", saved, events.Loaded, "function", "path"),
+        "Layer.set_weights": lambda t: weights_set(t, package),
+        "load_model": lambda t: Case(
+            t.packages[package].models.load_model,
+            {"filepath": t.saved_models[package]},
+            told(events.Loaded, "function", "path"),
+        ),
+        f"{t_or_m(package, 'BaseOptimizer', 'Optimizer')}.apply_gradients": lambda t: apply(
+            t, "apply_gradients", lambda g, w: {"grads_and_vars": zip(g, w)}
+        ),
+    }
+    if package == "keras":
+        cases["BaseOptimizer.apply"] = lambda t: apply(
+            t, "apply", lambda g, w: {"grads": g, "trainable_variables": w}
+        )
+    return {f"{package}.{name}": case for name, case in cases.items()}
+
+
+def t_or_m(package, keras_3, keras_2="Model"):
+    """The class that defines a method, in Keras 3 or in Keras 2."""
+    return keras_3 if package == "keras" else keras_2
+
+
+def weights_set(t, package):
+    weights = t.models[package].get_weights()
+    np.savez(t.new_path("w.npz"), *weights)
+    return Case(
+        t.models[package].set_weights, {"weights": weights}, told(events.Loaded, "function", "path")
+    )
+
+
+CASES = (
+    variable_cases()
+    | strategy_cases()
+    | file_cases()
+    | keras_cases("keras")
+    | keras_cases("tf_keras")
+)
+
+
+# The objects
+
+
+@pytest.fixture(scope="module")
+def observer(started, tmp_path_factory):
+    import keras  # noqa: F401
+    import tf_keras  # noqa: F401
+
+    observer = Observer(Settings(str(tmp_path_factory.mktemp("events") / "events.jsonl")))
+    observer.start()
+    yield observer
+    observer.stop()
+
+
+@pytest.fixture(scope="module")
+def things(observer, tmp_path_factory):
+    import keras
+    import tensorflow as tf
+    import tf_keras
+    from strategy_clinic.base import tf_internals
+    from strategy_clinic.setups import tpu
+
+    folder = tmp_path_factory.mktemp("files")
+    packages = {"keras": keras, "tf_keras": tf_keras}
+    paths = map(str, range(10**6))
+
+    def new_path(name="folder"):
+        place = folder / next(paths)
+        place.mkdir()
+        return str(place / name)
+
+    def new_model(package):
+        layers = packages[package].layers
+        return packages[package].Sequential(
+            [packages[package].Input((3,)), layers.Dense(1, kernel_initializer="ones")]
+        )
+
+    def new_compiled(package):
+        model = new_model(package)
+        model.compile("sgd", "mse")
+        return model
+
+    def lazy_model(package):
+        class Lazy(packages[package].Model):
+            pass
+
+        return Lazy()
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = tf.data.Dataset.range(4).batch(2)
+    distributed = strategy.experimental_distribute_dataset(dataset)
+    iter(distributed).get_next()
+    with strategy.scope():
+        mirrored = tf.Variable(1.0)
+    with (on_cores := tpu.strategy()).scope():
+        on_tpu = tf.Variable(1.0)
+        mirrored_on_tpu = tf_internals.tpu_values.TPUMirroredVariable(
+            on_cores, on_tpu.values, on_tpu.aggregation
+        )
+    module = tf.Module()
+    module.plain = plain = tf.Variable(5.5)
+    tf.saved_model.save(module, saved_model := new_path("saved"))
+    models = {package: new_model(package) for package in packages}
+    saved_models = {package: new_path("m.keras") for package in packages}
+    for package, model in models.items():
+        model.save(saved_models[package])
+    return SimpleNamespace(
+        tf=tf,
+        internals=tf_internals,
+        input_context=tf.distribute.InputContext(1, 0, 2),
+        **{
+            name: value
+            for name, value in locals().items()
+            if name not in ("tf", "keras", "tf_keras")
+        },
+    )
+
+
+# The tests
+
+
+def hook_name(owner, name, new):
+    if inspect.ismodule(owner):
+        return f"{owner.__name__.partition('.')[0]}.{new.__name__}"
+    return f"{owner.__module__.partition('.')[0]}.{owner.__name__}.{name}"
+
+
+def test_every_hook_has_a_case(observer, things):
+    replaced = observer.context.patches.replaced
+    hooks = {hook_name(owner, name, new) for owner, name, _, new in replaced}
+    assert hooks - {"strategy_clinic.EmulatedTPUStrategy.run"} == set(CASES)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_call_by_keyword_is_seen_as_one_by_position(name, observer, things):
+    seen = []
+    for by_keyword in (False, True):
+        case = CASES[name](things)
+        path = Path(observer.context.settings.events)
+        start = len(path.read_bytes())
+        observer.context.seen.clear()
+        observer.context.counts.clear()
+        with suppress(*case.may_raise):
+            if by_keyword:
+                case.function(**case.arguments)
+            else:
+                case.function(*case.arguments.values())
+        new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+        assert [event for event in new if isinstance(event, events.ObserverFailed)] == []
+        seen.append(case.seen(observer, new))
+    assert seen[0] and seen[0] == seen[1]
+
+
+def test_a_wrapped_function_keeps_its_signature(observer, things):
+    for _, name, plain, new in observer.context.patches.replaced:
+        if plain is not INHERITED and inspect.isfunction(plain):
+            assert inspect.signature(new) == inspect.signature(plain), name
+            assert (new.__name__, new.__doc__) == (plain.__name__, plain.__doc__)
+
+
+def test_stop_puts_every_function_back(started, tmp_path):
+    observer = Observer(Settings(str(tmp_path / "events.jsonl")))
+    observer.start()
+    replaced = observer.context.patches.replaced[::-1]
+    observer.stop()
+    assert len(replaced) > 50
+    originals = {(id(owner), name): (owner, plain) for owner, name, plain, _ in replaced}
+    for (_, name), (owner, plain) in originals.items():
+        assert vars(owner).get(name, INHERITED) is plain
