@@ -69,11 +69,10 @@ def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("TF_CONFIG", "{}")
-    with Sandbox(replace(program, forkserver_socket=socket)) as sandbox:
+    with Sandbox(ProgramSpec(("train.py",), program.folder, forkserver_socket=socket)) as sandbox:
         environment = sandbox.environment()
-    # In a forked process the program's folder takes the first place.
-    first = [str(sandbox.packages)] if socket else []
-    assert environment["PYTHONPATH"].split(":") == [*first, "/theirs"]
+        observer = [str(sandbox.packages)] if socket else []  # which the program's folder replaces
+    assert environment["PYTHONPATH"].split(os.pathsep) == [*observer, "/theirs"]
     assert environment["CUDA_VISIBLE_DEVICES"] == "-1"
     assert "TF_CONFIG" not in environment
 
