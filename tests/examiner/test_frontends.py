@@ -142,11 +142,11 @@ def test_a_test_asserts_that_nothing_is_found(pytester):
         sick=COUNTING,
         leaves="raise SystemExit(3)",
         test_training="""
-        def test_sick(examine):
-            assert not examine("sick.py", devices=(2,))
+        def test_sick(clinic_examine):
+            assert not clinic_examine("sick.py", devices=(2,))
 
-        def test_leaves(examine):
-            examine("leaves.py")
+        def test_leaves(clinic_examine):
+            clinic_examine("leaves.py")
         """,
     )
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")

@@ -105,17 +105,17 @@ def test_a_real_terminal_gets_colours_and_a_mistake_in_one_sentence(tmp_path):
 def test_the_fixture_fails_a_test_with_one_sentence(pytester):
     pytester.makepyfile(
         """
-        def test_absent(examine):
-            examine("none.py")
+        def test_absent(clinic_examine):
+            clinic_examine("none.py")
 
-        def test_unknown(examine):
-            examine("none.py", device=2)
+        def test_unknown(clinic_examine):
+            clinic_examine("none.py", device=2)
 
-        def test_counts(examine):
-            examine("none.ipynb", devices=(1,))
+        def test_counts(clinic_examine):
+            clinic_examine("none.ipynb", devices=(1,))
 
-        def test_nothing(examine):
-            examine()
+        def test_nothing(clinic_examine):
+            clinic_examine()
         """
     )
     done = pytester.runpytest_inprocess("-p", "no:cacheprovider")
@@ -123,7 +123,7 @@ def test_the_fixture_fails_a_test_with_one_sentence(pytester):
     written = done.stdout.str()
     assert "There is no file 'none.py'" in written
     assert f"There is no file '{pytester.path / 'none.ipynb'}'" in written
-    assert "examine knows keras, python, restart, steps, limit" in written
+    assert "clinic_examine knows keras, python, restart, steps, limit" in written
     assert "Which program?" in written
     assert "program_spec.py" not in written and "pytest_plugin.py" not in written
 
@@ -137,7 +137,6 @@ def test_importing_the_plugin_costs_nothing():
     ours = {name for name in done.stdout.split() if name.startswith("strategy_clinic.")}
     assert ours == {
         "strategy_clinic.base",
-        "strategy_clinic.base.errors",
         "strategy_clinic.base.public_api",
         "strategy_clinic.examiner",
         "strategy_clinic.examiner.pytest_plugin",

@@ -1,4 +1,4 @@
-"""For pytest: `def test_training(examine): assert not examine("train.py", devices=(1, 2))`. Importing it costs nothing."""
+"""For pytest: `def test_training(clinic_examine): assert not clinic_examine("train.py")`. Importing it costs nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 OPTIONS = ("keras", "python", "restart", "steps", "limit")  # as the command has them
 
 
-@pytest.fixture(name="examine")
-def examine_fixture(request: pytest.FixtureRequest) -> Callable[..., Findings]:
-    """Returns a function that examines a program as `clinic examine` does, and returns findings, which are true if there are any.
+@pytest.fixture
+def clinic_examine(request: pytest.FixtureRequest) -> Callable[..., Findings]:
+    """Examines a program as `clinic examine` does, when it is called; returns findings, which are true if there are any.
 
     A program that fails in a way that is none of the modes fails the test, since nothing was shown of it.
     """
@@ -29,7 +29,7 @@ def examine_fixture(request: pytest.FixtureRequest) -> Callable[..., Findings]:
             findings = findings_in(arguments, devices, options)
         except UserError as reason:
             pytest.fail(str(reason), pytrace=False)
-        request.node.add_report_section("call", "examine", findings.report)
+        request.node.add_report_section("call", "clinic examine", findings.report)
         return findings
 
     return examine
@@ -47,7 +47,7 @@ def findings_in(
 
     folder = Path(options.pop("folder", None) or Path.cwd()).absolute()
     for name in set(options) - set(OPTIONS):
-        raise UserError(f"examine knows {', '.join(OPTIONS)}, and not {name!r}.")
+        raise UserError(f"clinic_examine knows {', '.join(OPTIONS)}, and not {name!r}.")
     restart = options.pop("restart", False)
     program = ProgramSpec(tuple(map(os.fspath, arguments)), folder, **options)
     examination = plan.examine(with_notebook(program), devices, restart)
