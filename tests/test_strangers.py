@@ -8,6 +8,8 @@ import ast
 import pytest
 import score_strangers
 from conftest import changed
+from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
+from strategy_clinic.observer.events import Frame
 
 PROGRAM = """\
 # Source: this test. Licence: MIT. Copyright: nobody's. Changed: nothing.
@@ -97,7 +99,8 @@ def test_what_does_not_fit_is_said(folder, name, old, new):
 
 
 def finding(mode, line):
-    return score_strangers.Finding(mode, (["train.py", line, "step"],), "", "")
+    location = Location((Frame("train.py", line, "step"),))
+    return Finding(mode, location, Evidence.OBSERVED, Text(), Text())
 
 
 def scored(stranger, *findings, ended="finished"):

@@ -27,7 +27,7 @@ from pathlib import Path
 from strategy_clinic.examiner.findings import Finding
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
 LICENCES = ("Apache-2.0", "MIT", "BSD")
@@ -131,8 +131,8 @@ def examine(stranger: Stranger, keras: int) -> Score:
         empty.mkdir()
         (folder / "train.py").write_text(stranger.text)
         options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
-        socket = forkserver_client.warm()
-        program = ProgramSpec(("train.py",), folder, forkserver_socket=socket, **options)
+        server = python_process.fork_server()
+        program = ProgramSpec(("train.py",), folder, fork_server=server, **options)
         found = plan.examine(program, COUNTS, stranger.restart)
     seconds = time.monotonic() - began
     return Score(stranger, keras, tuple(found.findings), ended(found), seconds)

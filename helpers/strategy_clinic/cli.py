@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .base import lean  # noqa: F401, first: what follows imports a second faster
-
 from . import commands  # isort: skip
 from .base import project
 from .base.errors import UserError

@@ -16,7 +16,7 @@ from recorded import AS_A_TASK
 from strategy_clinic import cli
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import command
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +83,7 @@ def examined(tmp_path, monkeypatch, capfd):
 @pytest.fixture
 def forked(examined, monkeypatch):
     """The same, except that programs are forked from a process that has imported TensorFlow."""
-    spec = partial(command.ProgramSpec, forkserver_socket=forkserver_client.warm())
+    spec = partial(command.ProgramSpec, fork_server=python_process.fork_server())
     monkeypatch.setattr(command, "ProgramSpec", spec)
     return examined
 

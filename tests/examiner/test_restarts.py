@@ -13,7 +13,7 @@ from strategy_clinic.examiner.runs.plan import Plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Owner, Saved, VariableMade
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.slow
 
@@ -24,10 +24,9 @@ def sandbox_of(tmp_path):
 
     def write(text):
         (tmp_path / "train.py").write_text(textwrap.dedent(text))
-        socket = forkserver_client.warm()
-        return Sandbox(
-            ProgramSpec(("train.py",), tmp_path, keras=3, limit=240, forkserver_socket=socket)
-        )
+        server = python_process.fork_server()
+        program = ProgramSpec(("train.py",), tmp_path, keras=3, limit=240, fork_server=server)
+        return Sandbox(program)
 
     return write
 

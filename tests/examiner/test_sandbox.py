@@ -69,7 +69,7 @@ def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
     monkeypatch.setenv("PYTHONPATH", "/theirs")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("TF_CONFIG", "{}")
-    with Sandbox(ProgramSpec(("train.py",), program.folder, forkserver_socket=socket)) as sandbox:
+    with Sandbox(ProgramSpec(("train.py",), program.folder, fork_server=socket)) as sandbox:
         environment = sandbox.environment()
         observer = [str(sandbox.packages)] if socket else []  # which the program's folder replaces
     assert environment["PYTHONPATH"].split(os.pathsep) == [*observer, "/theirs"]

@@ -22,7 +22,7 @@ from strategy_clinic.observer.events import (
     Owner,
     StepEnded,
 )
-from strategy_clinic.processes import forkserver_client
+from strategy_clinic.processes import python_process
 
 rule = import_module("strategy_clinic.modes.fm37_loss_scaled_per_replica.rule")
 
@@ -128,8 +128,8 @@ def test_a_program_that_clips_is_not_accused(tmp_path, edits, expected):
         assert old in text
         text = text.replace(old, new)
     (tmp_path / "train.py").write_text(text)
-    socket = forkserver_client.warm()
-    program = ProgramSpec(("train.py",), tmp_path, keras=3, forkserver_socket=socket)
+    socket = python_process.fork_server()
+    program = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=socket)
     examination = plan.examine(program)
     assert [finding.mode for finding in examination.findings] == expected
     assert [run.finished for run in examination.recordings] == [True, True]

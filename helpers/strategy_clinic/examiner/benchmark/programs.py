@@ -14,7 +14,7 @@ from ...base import files
 from ...base.errors import UserError, choose
 from ...base.free_names import needed
 from ...modes.registry import mode_by_id
-from ...processes import forkserver_client
+from ...processes import python_process
 from ...setups import strategies
 from ...setups.parameters import Setup
 from ..findings import Examination
@@ -138,7 +138,7 @@ def lay_out(program: BenchmarkProgram, place: Path) -> ProgramSpec:
         keras=program.setup.keras,
         limit=LIMIT,
         libraries=(str(libraries), str(files.PACKAGE.parent)),
-        forkserver_socket=forkserver_client.warm(),
+        fork_server=python_process.fork_server(),
     )
 
 

@@ -1,7 +1,5 @@
 """What a reader gives to be examined: a script, a notebook, the cells of a session, a pasted text."""
 
-import os
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from ...base.errors import UserError
-from ...processes import forkserver_client
+from ...processes import python_process
 from ..cells import Cell, Line, Listing, lines_of, listing_of, read_cells
 from ..runs.program_spec import ProgramSpec
 
@@ -35,8 +33,8 @@ def program_here(
     folder: Path, keras: int | None = None, limit: float = 600, steps: int = 0
 ) -> ProgramSpec:
     """Returns a program without its text, for this kernel's Python; it is forked if the kernel was."""
-    socket = forkserver_client.inherited(sys.executable, os.environ) or None
-    return ProgramSpec((), folder, keras=keras, limit=limit, steps=steps, forkserver_socket=socket)
+    server = python_process.running_fork_server()
+    return ProgramSpec((), folder, keras=keras, limit=limit, steps=steps, fork_server=server)
 
 
 @contextmanager

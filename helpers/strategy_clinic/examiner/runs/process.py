@@ -6,23 +6,13 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import Protocol
+
+from ...processes.python_process import Process
 
 MOST_OUTPUT = 1 << 20  # bytes of output that are kept: its end
 OUTPUT_GRACE = 5  # seconds for the output of a process that has ended
 
 Streams = tuple[int, int, int]  # descriptors of standard input, output and error
-
-
-class Process(Protocol):
-    """One that was started, or forked from another one, which is its parent."""
-
-    @property
-    def pid(self) -> int: ...
-
-    def poll(self) -> int | None: ...
-
-    def wait(self, timeout: float | None = None) -> int: ...
 
 
 class RunningProcess:

@@ -22,7 +22,7 @@ class ProgramSpec:
     limit: float = 600  # seconds for each run
     steps: int = 0  # after which a run is stopped; 0 lets it finish
     libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
-    forkserver_socket: str | None = None  # of the process that the program is forked from
+    fork_server: str | None = None  # that the program is forked from
     listing: Listing | None = None  # cells that the copy of the folder gets as a script
 
     @property
@@ -47,7 +47,7 @@ class ProgramSpec:
             program = replace(self, arguments=(script_in(self.folder, first), *others))
         if self.keras is not None:
             choose("keras", self.keras, (2, 3))
-        if not self.forkserver_socket:  # a forked process has it
+        if not self.fork_server:  # a forked process has it
             require_tensorflow(self.python)
         require_size(self.folder)
         return program

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -13,11 +12,11 @@ from types import MappingProxyType
 from ...base import files
 from ...base.errors import UserError
 from ...observer.events import Ended, Event, Outcome
-from ...processes import forkserver_client
+from ...processes import python_process
 from ..findings import Location
 from ..recording import Recording, Role, read_events
 from .folder import WorkingCopy, copy_folder
-from .process import Process, RunningProcess, Streams
+from .process import RunningProcess
 from .program_spec import ProgramSpec
 
 NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
@@ -70,28 +69,14 @@ class Sandbox:
         """Starts the program; a forked one has TensorFlow imported already."""
         self.processes += 1
         events = self.place / f"events-{self.processes}.jsonl"
-        command, environment = (
-            self.command(events, devices, options),
-            {**self.environment(), **more},
+        command = self.command(events, devices, options)
+        environment = {**self.environment(), **more}
+        folder, server = str(self.folder), self.program.fork_server
+        began = time.monotonic()
+        process = RunningProcess(
+            lambda streams: python_process.start(command, environment, folder, streams, server)
         )
-        socket = self.program.forkserver_socket
-
-        def start(streams: Streams) -> Process:
-            if socket:
-                folder = str(self.folder)
-                return forkserver_client.fork(socket, command, environment, folder, streams)
-            stdin, stdout, stderr = streams
-            return subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env=environment,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
-
-        return RunningProgram(RunningProcess(start), events, time.monotonic())
+        return RunningProgram(process, events, began)
 
     def recording(
         self,
@@ -139,7 +124,7 @@ class Sandbox:
     def command(self, events: Path, devices: int, options: Sequence[str]) -> list[str]:
         program = self.program
         observer = [str(self.packages / files.PACKAGE.name / "observer" / "__main__.py")]
-        if program.forkserver_socket:
+        if program.fork_server:
             observer = ["-m", "strategy_clinic.observer"]
         own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
         own += ["--steps", str(program.steps)] if program.steps else []
@@ -154,7 +139,7 @@ class Sandbox:
         }
         places = self.program.libraries or (given.get("PYTHONPATH", ""),)
         if (
-            self.program.forkserver_socket
+            self.program.fork_server
         ):  # the observer replaces the first place by the program's folder
             places = (str(self.packages), *places)
         if any(places):
