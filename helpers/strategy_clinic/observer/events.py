@@ -439,7 +439,8 @@ def revive(value: typing.Any, hint: typing.Any) -> typing.Any:
     if dataclasses.is_dataclass(hint):
         return build(typing.cast(type, hint), value)
     if issubclass(hint, Frame):
-        return Frame(*map(revive, value, (str, int, str)))
+        path, line, function = value
+        return Frame(revive(path, str), revive(line, int), revive(function, str))
     if issubclass(hint, enum.Enum):
         return hint(value)
     if hint is float and isinstance(value, int):

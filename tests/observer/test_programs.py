@@ -1,0 +1,227 @@
+"""Programs under observation: they do what they do alone, and are seen."""
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from strategy_clinic.base import files
+from strategy_clinic.observer import events
+from strategy_clinic.observer.main import remove_own_frames
+
+OBSERVER = files.PACKAGE / "observer"
+
+
+class Watched:
+    def __init__(self, done, path):
+        self.status, self.output, self.error = done.returncode, done.stdout, done.stderr
+        self.events = [events.from_json(line) for line in path.read_text().splitlines()]
+
+    def of(self, kind):
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program below an observer, as the examiner does: from a folder with this package alone."""
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "strategy_clinic").symlink_to(files.PACKAGE)
+    (tmp_path / "program").mkdir()
+    main = tmp_path / "packages" / "strategy_clinic" / "observer" / "__main__.py"
+
+    def run_program(text, *options, words=("train.py",), **modules):
+        for name, code in {"train": text, **modules}.items():
+            (tmp_path / "program" / f"{name}.py").write_text(textwrap.dedent(code))
+        path = tmp_path / "events.jsonl"
+        command = [sys.executable, main, "--events", path, *options, "--", *words]
+        done = subprocess.run(
+            command, cwd=tmp_path / "program", capture_output=True, text=True, env={}
+        )
+        return Watched(done, path)
+
+    return run_program
+
+
+def test_a_program_has_its_name_arguments_and_path(run):
+    text = """
+        import sys
+
+        import events  # as one of the observer is called
+
+        assert __name__ == "__main__" and sys.modules["__main__"].__dict__ is globals()
+        print(__file__, sys.argv, sys.path[0], events.word)
+        """
+    watched = run(text, words=("train.py", "--events", "none"), events="word = 'mine'")
+    folder = Path(watched.output.split()[0]).parent
+    assert watched.output.split() == [
+        str(folder / "train.py"), "['train.py',", "'--events',", "'none']", str(folder), "mine",
+    ]  # fmt: skip
+    assert [event.outcome for event in watched.of(events.Ended)] == [events.Outcome.FINISHED]
+
+
+def test_a_program_is_compiled_as_alone(run):
+    """The observer's own `from __future__ import annotations` is not the program's."""
+    assert run("x: int = 1\nprint(__annotations__)").output == "{'x': <class 'int'>}\n"
+
+
+def test_a_module_is_run_as_a_module(run):
+    watched = run(
+        "", words=("-m", "package", "1"), package="import sys; print(sys.argv[1:], __spec__.name)"
+    )
+    assert watched.output == "['1'] package\n"
+
+
+def test_a_program_can_import_this_package(run):
+    watched = run("import strategy_clinic\nprint(strategy_clinic.Setup('default', 1).devices)")
+    assert (watched.status, watched.output) == (0, "1\n"), watched.error
+
+
+@pytest.mark.parametrize(
+    "code, status, outcome",
+    [
+        ("raise SystemExit", 0, "finished"),
+        ("raise SystemExit(0)", 0, "finished"),
+        ("raise SystemExit(4)", 4, "exited"),
+        ("raise SystemExit('words')", 1, "exited"),
+        ("raise ValueError('words')", 1, "raised"),
+        ("raise KeyboardInterrupt", 130, "raised"),
+    ],
+)
+def test_a_program_ends_as_alone(code, status, outcome, run):
+    watched = run(code)
+    (ended,) = watched.of(events.Ended)
+    assert (watched.status, ended.outcome.value) == (status, outcome)
+
+
+def test_a_traceback_is_shown_as_if_nobody_watched(run, tmp_path):
+    text = """
+        def failing():
+            raise KeyError("first")
+
+        try:
+            failing()
+        except KeyError as error:
+            raise ValueError("second") from error
+        """
+    watched = run(text)
+    alone = subprocess.run(
+        [sys.executable, tmp_path / "program" / "train.py"], capture_output=True, text=True
+    )
+    assert watched.error == alone.stderr
+    (raised,) = watched.of(events.ExceptionRaised)
+    assert (raised.error, raised.location[0].line) == ("ValueError", 8)
+    assert raised.traceback == watched.error
+
+
+def test_frames_of_wrapped_functions_are_removed(monkeypatch, tmp_path):
+    from strategy_clinic.observer.context import Context, Settings
+
+    class Owner:
+        def failing(self):
+            raise KeyError("first")
+
+    Context(Settings(str(tmp_path / "events"))).patches.wrap(Owner, "failing")
+    with pytest.raises(KeyError) as caught:
+        Owner().failing()
+    names = [entry.name for entry in caught.traceback]
+    assert "wrapper" in names
+    remove_own_frames(caught.value)
+    trace, left = caught.value.__traceback__, []
+    while trace:
+        left.append(trace.tb_frame.f_code.co_name)
+        trace = trace.tb_next
+    assert left == [name for name in names if name != "wrapper"]
+
+
+def test_a_forked_child_reports_no_end(run):
+    text = """
+        import os
+
+        if os.fork() == 0:
+            raise SystemExit(5)
+        os.wait()
+        """
+    assert [event.status for event in run(text).of(events.Ended)] == [0]
+
+
+# What it needs
+
+
+@pytest.mark.parametrize("path", sorted(OBSERVER.glob("*.py")), ids=lambda path: path.name)
+def test_a_module_suits_the_oldest_python_that_tensorflow_has(path):
+    """TensorFlow 2.18 runs on Python 3.9, where annotations such as `int | None` must not be evaluated."""
+    tree = ast.parse(path.read_text(), feature_version=(3, 9))
+    annotated = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    late = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    imported = [alias.name for node in late if node.module == "__future__" for alias in node.names]
+    assert imported == ["annotations"] or not any(node.args.args for node in annotated)
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level != 1:
+            names = [alias.name for alias in node.names]
+            yield from (
+                [f"..{node.module}.{name}" for name in names]
+                if node.level
+                else [node.module.partition(".")[0]]
+            )
+
+
+def test_the_observer_needs_the_standard_library_and_tensorflow():
+    needed = {name for path in OBSERVER.glob("*.py") for name in imports_of(path)}
+    others = needed - sys.stdlib_module_names - {"tensorflow", "numpy"}
+    own = {"..base.tf_internals", "..setups.runtime", "..setups.tpu", "strategy_clinic"}
+    assert others <= own
+
+
+# With TensorFlow
+
+KEYWORDS = """
+    import numpy as np
+    import tensorflow as tf
+
+    class Plain(tf.keras.Model):  # without __init__: Keras 3 inspects that of its base
+        def call(self, inputs):
+            return inputs
+
+    Plain()(np.ones((1, 1)))
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+        optimizer = tf.keras.optimizers.SGD(0.1)
+
+    @tf.function
+    def train(batch):
+        def step(batch):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(model(inputs=batch) ** 2) / 16.0
+            gradients = tape.gradient(target=loss, sources=model.trainable_variables)
+            optimizer.apply_gradients(grads_and_vars=zip(gradients, model.trainable_variables))
+            return loss
+        return strategy.reduce("SUM", strategy.run(fn=step, args=(batch,)), axis=None)
+
+    dataset = tf.data.Dataset.from_tensor_slices(np.ones((32, 3), "float32")).batch(batch_size=16)
+    for batch in strategy.experimental_distribute_dataset(dataset=dataset):
+        train(batch)
+    model.save(filepath="model.keras")
+    tf.keras.models.load_model(filepath="model.keras")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keras", [3, 2])
+def test_a_program_that_calls_by_keyword(keras, run):
+    legacy = f"import os\nos.environ['TF_USE_LEGACY_KERAS'] = '{int(keras == 2)}'\n"
+    watched = run(legacy + textwrap.dedent(KEYWORDS), "--devices", "2", "--seed")
+    assert watched.status == 0, watched.error
+    assert watched.of(events.ObserverFailed) == []
+    assert {event.gradients for event in watched.of(events.GradientsApplied)} == {2}
+    assert [event.number for event in watched.of(events.StepEnded)] == [1, 2]
+    assert [event.size for event in watched.of(events.DatasetBatched)] == [16]
+    files_seen = [*watched.of(events.Saved), *watched.of(events.Loaded)]
+    assert [event.path for event in files_seen] == ["model.keras"] * 2
