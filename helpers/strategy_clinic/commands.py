@@ -173,13 +173,14 @@ def name_mode(options) -> int:
     return 0
 
 
-def examine_program(options) -> int:
-    from .examiner.frontends import command as desk
-
+def examine_program(options: Namespace) -> int:
     if options.benchmark:
-        return desk.examine_patients(options.program, options.keras or [3], options.strategy)
-    words = ["-m", *options.module] if options.module is not None else options.program
-    return desk.examine_words(tuple(words), options)
+        from .examiner.benchmark.score import run_benchmark
+
+        return run_benchmark(options.program, options.keras or [3], options.strategy)
+    from .examiner.frontends.command import examine_command
+
+    return examine_command(options)
 
 
 def compile_steps(options: Namespace) -> int:
