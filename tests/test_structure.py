@@ -31,7 +31,7 @@ FOLDERS = [
     "mode",  # the folder of one mode; nothing imports it by its name
 ]
 # The same inside a folder that has folders; its own modules may be imported by all of them.
-SUBFOLDERS = {"examiner": ["rules", "runs", "report", "benchmark", "frontends"]}
+SUBFOLDERS = {"examiner": ["runs", "report", "benchmark", "frontends"]}
 ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "session"}
 # Neither of the two imports the other, though one stands above.
 SEPARATE = [
