@@ -396,8 +396,8 @@ def plain(value: object) -> object:
 @functools.cache
 def kinds() -> dict[str, type[Event]]:
     """Returns the classes of events by their names."""
-    classes = {*Event.__subclasses__(), *LocatedEvent.__subclasses__()} - {LocatedEvent}
-    return {kind.__name__: kind for kind in classes}
+    classes = [*Event.__subclasses__(), *LocatedEvent.__subclasses__()]
+    return {kind.__name__: kind for kind in classes if kind is not LocatedEvent}
 
 
 def from_json(text: str) -> Event:
