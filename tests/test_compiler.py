@@ -108,8 +108,8 @@ def test_what_tensorflow_does_not_lower_is_said_in_its_words():
     import tensorflow as tf
 
     found = programs.of_function(lambda x: tf.strings.as_string(x), tf.ones(2))
-    assert (found["outcome"], found["by"]) == ("raises", "TensorFlow")
-    assert found["says"].startswith("Detected unsupported operations") and "{{" not in found["says"]
+    assert (found.outcome, found.by) == ("raises", "TensorFlow")
+    assert found.says.startswith("Detected unsupported operations") and "{{" not in found.says
 
 
 def test_an_exchange_in_a_condition_is_refused_in_words():
@@ -122,7 +122,7 @@ def test_an_exchange_in_a_condition_is_refused_in_words():
         return lambda: tf.cond(tf.random.uniform(()) > 0, summed, lambda: tf.zeros(3))
 
     found = programs.of_step(*traced(halfway))
-    assert found["outcome"] == "unavailable" and "inside a condition" in found["says"]
+    assert found.outcome == "unavailable" and "inside a condition" in found.says
 
 
 def test_without_the_compiler_one_sentence_says_how_to_get_it(monkeypatch, capsys):
@@ -150,7 +150,7 @@ def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
     monkeypatch.setattr(programs, "COMPILER", tmp_path / "compiler.py")
     monkeypatch.setattr(programs, "COMPILING", 1)
     found = programs.compile_apart(b"", {})
-    assert found["outcome"] == outcome and says in found["says"]
+    assert found.outcome == outcome and says in found.says
 
 
 def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_path, monkeypatch):
@@ -160,7 +160,7 @@ def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_p
         (tmp_path / "libtpu" / name).write_text("")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     request = dict.fromkeys(("topology", "replicas", "partitions", "spmd"))
-    said = programs.compile_apart(b"", request)["says"]
+    said = programs.compile_apart(b"", request).says
     assert str(tmp_path / "libtpu" / "libtpu.so") in said
 
 
@@ -168,8 +168,8 @@ def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_p
 @pytest.mark.parametrize("name", tpu.TPUS)
 def test_a_training_step_compiles_for_all_replicas_of_every_tpu(name):
     found = programs.of_step(*traced(adam, name=name))
-    assert (found["outcome"], found["says"]) == ("works", "")
-    assert found["replicas"] == (4 if name == "v4-8" else 8) and found["memory"]["argument"]
+    assert (found.outcome, found.says) == ("works", "")
+    assert found.replicas == (4 if name == "v4-8" else 8) and found.memory["argument"]
 
 
 @installed
@@ -178,9 +178,9 @@ def test_the_references_image_compiles_for_eight_logical_devices_under_spmd_only
 
     whole = {"arguments": (tf.ones((4, 64, 64, 3)),), "name": "v2-8", "computation": (2, 2, 1, 2)}
     found = programs.of_step(*traced(image, **whole, spmd=True))
-    assert (found["outcome"], found["partitions"]) == ("works", 8)
+    assert (found.outcome, found.partitions) == ("works", 8)
     found = programs.of_step(*traced(image, **whole, spmd=False))
-    assert found["says"] == "UNIMPLEMENTED: Non-SPMD model parallelism is not supported."
+    assert found.says == "UNIMPLEMENTED: Non-SPMD model parallelism is not supported."
 
 
 @installed
@@ -189,7 +189,7 @@ def test_divided_variables_compile_for_four_replicas_of_two_devices():
 
     arguments = {"arguments": (tf.ones((32, 64)),), "name": "v2-8", "computation": (1, 1, 1, 2)}
     found = programs.of_step(*traced(with_own_weights, **arguments, spmd=True))
-    assert (found["outcome"], found["replicas"], found["partitions"]) == ("works", 4, 2)
+    assert (found.outcome, found.replicas, found.partitions) == ("works", 4, 2)
 
 
 @installed
@@ -201,4 +201,4 @@ def test_what_this_cpu_compiles_and_a_tpu_does_not():
 
     tf.function(doubles, jit_compile=True)(tf.ones((4, 4)))
     found = programs.of_function(doubles, tf.TensorSpec((4, 4)))
-    assert found["by"] == "the TPU compiler" and "Unexpected operand type for FFT" in found["says"]
+    assert found.by == "the TPU compiler" and "Unexpected operand type for FFT" in found.says

@@ -90,9 +90,9 @@ def recorded_messages(keras: int) -> dict[str, list[str]]:
     """For each mode what its broken code has said in this record, with the class that it declares for that."""
     modes = {mode.id: mode for mode in registry.modes()}
     said = {name: [] for name in modes}
-    for line in store.read_record(f"cpu-keras{keras}")["verdicts"]:
-        kinds = {each.raises for each in modes[line["mode"]].symptoms}
-        said[line["mode"]] += [" ".join(f"{kind}: {line['says']}".split()) for kind in kinds]
+    for verdict in store.read_record(f"cpu-keras{keras}").verdicts:
+        kinds = {each.raises for each in modes[verdict.mode].symptoms}
+        said[verdict.mode] += [" ".join(f"{kind}: {verdict.says}".split()) for kind in kinds]
     return said
 
 

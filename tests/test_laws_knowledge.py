@@ -5,6 +5,7 @@ import importlib.util
 import mmap
 import re
 from collections import defaultdict
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
@@ -78,8 +79,9 @@ def recorded_lines() -> dict[str, list[dict]]:
     """What the records of a plain machine hold of each mode."""
     found = defaultdict(list)
     for keras in runtime.GENERATIONS:
-        for line in (store.read_record(f"cpu-keras{keras}") or {"verdicts": ()})["verdicts"]:
-            found[line["mode"]].append(line)
+        record = store.read_record(f"cpu-keras{keras}")
+        for verdict in record.verdicts if record else ():
+            found[verdict.mode].append(asdict(verdict))
     return found
 
 
@@ -178,9 +180,8 @@ def source(file: str) -> str:
 
 
 def said_in(name: str) -> str:
-    return "\n".join(
-        line["says"] for line in (store.read_record(name) or {"verdicts": ()})["verdicts"]
-    )
+    record = store.read_record(name)
+    return "\n".join(verdict.says for verdict in record.verdicts) if record else ""
 
 
 @functools.cache

@@ -28,12 +28,11 @@ pytestmark = [
 def few(project, monkeypatch):
     """fm01 under three setups only and without its table, exercise and panel, so that a run is short.
 
-    Without lanes beside it, the record is the nearest one in every version.
+    Without version records, the record is the nearest one for every version.
     """
-    for path in (project / "notebooks" / "records").glob("lane-*"):
+    for path in (project / "notebooks" / "records").glob("tensorflow-*"):
         path.unlink()
-    every = store.grid_of
-    monkeypatch.setattr(measure, "grid_of", lambda mode, base: every(mode, base)[:3])
+    monkeypatch.setattr(measure, "grid_of", lambda mode, base: store.grid_of(mode, base)[:3])
     record = json.loads((project / RECORD).read_text())
     listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:3]
     (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
@@ -147,11 +146,15 @@ def test_a_runtime_without_a_record_is_compared_with_what_is_declared(few, tmp_p
 
 
 def test_a_verdict_that_is_not_as_declared_is_a_problem():
-    mode = registry.modes()[0]
-    line = {**Setup("mirrored", 2).as_dict(), "broken": "works", "fixed": "works", "says": ""}
-    found = compare.comparisons(None, mode, [line | {"agrees": False}, line | {"agrees": True}], {})
-    assert found[0].problem.endswith("not as declared: broken works, fixed works (no message)")
-    assert found[1].problem == ""
+    values = {"broken": "works", "fixed": "works", "evidence": "executed", "says": ""}
+    verdicts = [
+        store.RecordedVerdict("fm01", **Setup("mirrored", 2).as_dict(), agrees=agrees, **values)
+        for agrees in (False, True)
+    ]
+    measured = store.Measured(verdicts, {})
+    differs, agrees = compare.compared(None, registry.mode_by_id("fm01"), 3, measured)
+    assert differs.problem.endswith("not as declared: broken works, fixed works (no message)")
+    assert agrees.problem == ""
 
 
 def test_a_mode_that_is_not_recorded_says_how_to_record_it(few, capsys):
@@ -164,9 +167,9 @@ def test_a_record_is_written_after_every_mode_and_taken_up_again(few, capsys):
     (few / RECORD).unlink()
     assert cli.main(["record", "fm01"]) == 0
     record = store.read_record(NAME)
-    assert [line["broken"] for line in record["verdicts"]] == ["raises"] * 3
-    assert record["modes"]["fm01"]["claims"]["000-C1"] == "false"
-    assert set(record["versions"]) >= {"tensorflow", "keras"}
+    assert [verdict.broken for verdict in record.verdicts] == ["raises"] * 3
+    assert record.modes["fm01"].claims["000-C1"] == "false"
+    assert set(record.versions) >= {"tensorflow", "keras"}
     assert cli.main(["record", "fm01"]) == 0
     assert "1 of 1 modes are recorded already" in capsys.readouterr().out
     assert cli.main(["check", "fm01"]) == 0
@@ -175,15 +178,15 @@ def test_a_record_is_written_after_every_mode_and_taken_up_again(few, capsys):
 def test_a_record_of_other_versions_starts_anew(few):
     changed(few / RECORD, '"tensorflow": "', '"tensorflow": "1.')
     assert cli.main(["record", "fm01"]) == 0
-    assert list(store.read_record(NAME)["modes"]) == ["fm01"]
+    assert list(store.read_record(NAME).modes) == ["fm01"]
 
 
 def test_recording_one_mode_again_leaves_the_others(few):
     changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"')
-    before = set(store.read_record(NAME)["modes"])
+    before = set(store.read_record(NAME).modes)
     assert cli.main(["record", "fm01", "--again"]) == 0
-    assert set(store.read_record(NAME)["modes"]) == before
-    assert store.read_record(NAME)["modes"]["fm01"]["claims"]["000-C1"] == "false"
+    assert set(store.read_record(NAME).modes) == before
+    assert store.read_record(NAME).modes["fm01"].claims["000-C1"] == "false"
 
 
 ENDINGS = """
@@ -203,7 +206,7 @@ def test_setups_that_do_not_end_leave_the_others_their_verdicts(few, monkeypatch
     nbformat.write(notebook, few / FM01)
     (few / RECORD).unlink()
     assert cli.main(["record", "fm01"]) == 0
-    found = {line["strategy"]: line["broken"] for line in store.read_record(NAME)["verdicts"]}
+    found = {verdict.strategy: verdict.broken for verdict in store.read_record(NAME).verdicts}
     assert found == {"default": "hangs", "one_device": "crashes", "mirrored": "raises"}
 
 
@@ -223,8 +226,6 @@ def test_a_notebook_that_fails_is_not_recorded(few, capsys):
 
 
 def test_the_page_has_a_cell_for_every_recorded_place_and_links_that_lead_somewhere(project):
-    import re
-
     page = project / "atlas.html"
     assert cli.main(["atlas", str(page)]) == 0
     text = page.read_text()
@@ -246,7 +247,7 @@ def test_what_a_cell_of_the_atlas_says_is_escaped():
     evil = "<script>alert(1)</script>' onload='y\""
     row = atlas.atlas_rows()[0]
     mode = replace(row.mode, title=evil)
-    page = atlas.table([atlas.AtlasRow(mode, evil, {("mirrored", 2): {evil: "raises"}})], evil)
+    page = atlas.table_html([atlas.AtlasRow(mode, evil, {("mirrored", 2): {evil: "raises"}})], evil)
     assert "&lt;script&gt;" in page and "<script" not in page and "' onload" not in page
 
 

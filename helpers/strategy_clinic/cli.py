@@ -166,7 +166,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
     ),
     "notebooks": (
         "copy the notebooks to a folder",
-        commands.lay_out_notebooks,
+        commands.copy_notebooks,
         [argument("folder", type=Path, help="a folder; its files are not overwritten")],
     ),
     "handout": (

@@ -1,34 +1,47 @@
-"""The functions of the commands; each imports its modules when it runs, so that quick commands start quickly."""
+"""What each command does; each imports what it needs, so that a quick one does not wait for a slow one's imports.
+
+A function returns the exit status: 0, or 1 where something is not as it should be.
+"""
 
 import importlib.util
 import os
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
 
 from .base import files, project
 from .base.errors import UserError, choose
 from .setups import parameters, strategies, tpu
 
+if TYPE_CHECKING:
+    from .rendering.mode_notebooks import ModeNotebook
+    from .workshop.grade import Grade
 
-def expand(given: list[Any], valid: Iterable[Any]) -> list[Any]:
-    """Returns all valid values for the word `all`, and other values as they are."""
-    return list(valid) if given == ["all"] else given
+
+def expand_all(values: list[Any], valid: Iterable[Any]) -> list[Any]:
+    """Returns all valid values for the word all."""
+    return list(valid) if values == ["all"] else values
 
 
 def generations(options: Namespace) -> list[int]:
     return [choose("keras", keras, parameters.choices()["keras"]) for keras in options.keras]
 
 
-def chosen_modes(options: Namespace) -> list[Any]:
-    from .rendering import mode_notebooks
+def chosen_modes(options: Namespace) -> "list[ModeNotebook]":
+    from .rendering.mode_notebooks import mode_notebooks
 
-    notebooks = mode_notebooks.mode_notebooks(options.modes or ["all"])
-    return [(notebook.mode, notebook.path) for notebook in notebooks]
+    return mode_notebooks(options.modes or ["all"])
+
+
+def require_clone(what: str) -> None:
+    if not files.is_clone():
+        address = f"https://github.com/{project.setting()['repository']}"
+        raise UserError(f"{what} needs a clone of the repository; run: git clone {address}")
 
 
 def require_packages(*modules: str) -> None:
@@ -43,21 +56,22 @@ def run_notebooks(options: Namespace) -> int:
 
     require_packages("papermill", "ipykernel")
     valid = parameters.choices()
-    names = expand(options.strategy or ["mirrored"], valid["strategy"])
-    counts = expand(options.devices or usual_counts(names), valid["devices"])
-    formats = expand(options.save_format or ["keras"], valid["save_format"])
-    setups, skipped = parameters.combinations(names, counts, formats, options.keras)
+    names = expand_all(options.strategy or ["mirrored"], valid["strategy"])
+    counts = expand_all(options.devices or usual_counts(names), valid["devices"])
+    save_formats = expand_all(options.save_format or ["keras"], valid["save_format"])
+    setups, skipped = parameters.combinations(names, counts, save_formats, options.keras)
     for reason in skipped:
         print(f"skipped: {reason}")
-    address = options.scheduler
-    pool = grid.cluster(address) if address else ThreadPoolExecutor(options.jobs)
+    workers: Executor = ThreadPoolExecutor(options.jobs)
+    if options.scheduler:
+        workers = grid.cluster(options.scheduler)
     seconds = options.limit or grid.RUN_LIMIT
-    agreed = grid.run_grid(options.modes, setups, options.output, pool, seconds, options.again)
-    return 0 if agreed else 1
+    agree = grid.run_grid(options.modes, setups, options.output, workers, seconds, options.again)
+    return 0 if agree else 1
 
 
 def usual_counts(names: list[str]) -> list[int]:
-    """Returns two devices for each strategy, or the only number that it supports."""
+    """Returns what each strategy gets without --devices: two devices, or the one count that it has."""
     rows = [strategies.TABLE[choose("strategy", name, strategies.TABLE)] for name in names]
     return sorted({2 if 2 in row.counts else row.counts[0] for row in rows})
 
@@ -86,18 +100,12 @@ def render_notebooks(options: Namespace) -> int:
     return 1 if problems else 0
 
 
-def require_clone(what: str) -> None:
-    if not files.is_clone():
-        address = f"https://github.com/{project.setting()['repository']}"
-        raise UserError(f"{what} needs a clone of the repository; run: git clone {address}")
-
-
 def record_verdicts(options: Namespace) -> int:
     from .records import compare, version_records
 
     chosen = chosen_modes(options)
     if options.lane:
-        version_records.record_lane(chosen, options.jobs, options.again)
+        version_records.record_versions(chosen, options.jobs, options.again)
         return 0
     for keras in generations(options):
         compare.record(chosen, keras, options.jobs, options.again)
@@ -105,56 +113,51 @@ def record_verdicts(options: Namespace) -> int:
 
 
 def check_runtime(options: Namespace) -> int:
-    """Compares every verdict with the nearest recorded version, prints what is new first, and then compares stored outputs."""
+    """Compares every verdict with the nearest version that is recorded, prints what is new, and then runs nbval."""
     from .records import compare, junit
 
     require_packages("nbval", "ipykernel", "matplotlib")
-    chosen = chosen_modes(options)
-    junit.require_place(options.junit)
+    chosen, wanted = chosen_modes(options), generations(options)
+    junit.require_writable(options.junit)
     compared = {
-        keras: compare.compare(chosen, keras, options.jobs, save=options.save)
-        for keras in generations(options)
+        keras: compare.compare(chosen, keras, options.jobs, save=options.save) for keras in wanted
     }
-    verdicts = [verdict for of_keras in compared.values() for verdict in of_keras]
-    news = compare.news(verdicts) or ["no news: every verdict is as recorded"]
-    print("\n".join(news), flush=True)
-    outputs = nbval([path for _, path in chosen] if options.modes else [files.notebooks()])
-    problems = [verdict.problem for verdict in verdicts if verdict.problem]
-    if not compare.without_known(outputs):
+    everything = [comparison for part in compared.values() for comparison in part]
+    news = compare.news(everything)
+    print("\n".join(news or ["no news: every verdict is as recorded"]), flush=True)
+    outputs = nbval([each.path for each in chosen] if options.modes else [files.notebooks()])
+    problems = [comparison.problem for comparison in everything if comparison.problem]
+    if not compare.pages_as_stored(outputs):
         problems.append("stored outputs differ: see above what nbval says")
     if options.junit:
         suites = [
-            junit.suite(f"verdicts-keras{keras}", [verdict.case() for verdict in of_keras])
-            for keras, of_keras in compared.items()
+            junit.suite(f"verdicts-keras{keras}", [comparison.case() for comparison in part])
+            for keras, part in compared.items()
         ]
         junit.write_suites(options.junit, [*outputs, *suites])
     print("\n".join(problems) or "every output and every verdict is as stored")
     return 1 if problems else 0
 
 
-def nbval(paths: list[Path]) -> list[Any]:
-    """Runs strict nbval on notebooks and returns the suites of its report."""
+def nbval(paths: list[Path]) -> list[Element]:
+    """Runs nbval on stored notebooks, with kernels that are warm where that is possible; returns its suites."""
+    from .processes import forkserver_client, request_reply
     from .records import junit
 
+    environment = dict(os.environ)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "outputs.xml"
-        options = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
-        options += ["-p", "no:cacheprovider"]  # its folder would lie beside the notebooks
-        pytest([*options, *map(str, paths)])
+        arguments = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
+        arguments += ["-p", "no:cacheprovider"]  # which would make a folder beside the notebooks
+        warm = forkserver_client.warm(environment)
+        process = forkserver_client.start_module(
+            "pytest", environment, sys.__stdout__, warm, *arguments, *map(str, paths)
+        )
+        try:
+            process.wait()
+        finally:
+            request_reply.put_down(process)
         return junit.read_suites(report)
-
-
-def pytest(arguments: list[str]) -> None:
-    from .processes import python_process, request_reply
-
-    environment = os.environ | python_process.warm_kernels()
-    process = python_process.start_module(
-        "pytest", environment, sys.__stdout__, python_process.fork_server(), *arguments
-    )
-    try:
-        process.wait()
-    finally:
-        request_reply.end(process)
 
 
 def draw_atlas(options: Namespace) -> int:
@@ -164,7 +167,7 @@ def draw_atlas(options: Namespace) -> int:
     return 0
 
 
-def name_mode(options) -> int:
+def name_mode(options: Namespace) -> int:
     from .triage import command
 
     command.print_answer(
@@ -186,13 +189,13 @@ def examine_program(options: Namespace) -> int:
 def compile_steps(options: Namespace) -> int:
     from .compiler import programs
 
-    names = expand(options.tpu or [programs.USUAL], tpu.TPUS)
+    names = expand_all(options.tpu or [programs.USUAL], tpu.TPUS)
     for keras in generations(options):
         programs.compile_modes(chosen_modes(options), names, keras)
     return 0
 
 
-def lay_out_notebooks(options: Namespace) -> int:
+def copy_notebooks(options: Namespace) -> int:
     from .rendering import mode_notebooks
 
     mode_notebooks.copy_notebooks(options.folder)
@@ -207,21 +210,19 @@ def hand_out(options: Namespace) -> int:
 
 
 def grade_folder(options: Namespace) -> int:
-    """Grades exercises. Reports are rewritten after every grade, so a command that is stopped leaves the finished ones."""
+    """Writes the reports again with every grade, so that those of finished exercises are kept if it is stopped."""
     from .records import junit
     from .workshop import grade
 
-    wanted = {grade.write_grades: options.json, grade.write_junit: options.junit}
-    reports: dict[Callable[..., None], Path] = {
-        write: path for write, path in wanted.items() if path
-    }
+    reports = {grade.write_grades: options.json, grade.write_junit: options.junit}
     for path in reports.values():
-        junit.require_place(path)
+        junit.require_writable(path)
 
-    def write_reports(grades: list[Any]) -> None:
+    def write_reports(grades: "list[Grade]") -> None:
         for write, path in reports.items():
-            write(path, grades)
+            if path:
+                write(path, grades)
 
     seconds = options.limit or grade.EXERCISE_LIMIT
     grades = grade.grade(options.folder, options.jobs, seconds, write_reports)
-    return 0 if all(graded.result == "green" for graded in grades) else 1
+    return 0 if all(each.result == "green" for each in grades) else 1

@@ -1,7 +1,7 @@
-"""The TPU compiler inside libtpu, called through its C interface (PJRT): it compiles for a TPU that need not be there.
+"""Compiles one program with the TPU compiler inside libtpu, through its C interface (PJRT), for a TPU that need not be there.
 
-Run as a process of its own, with a folder that holds the program and a request, and answers there: the compiler ends its
-process where a check of its own fails, and must not end a notebook's. The standard library is all it needs besides libtpu.
+It runs as a process with a folder that holds the program and a request, and writes its answer there: the compiler ends its
+process where a check in it fails, and must not end a notebook's. Besides libtpu it needs only the standard library.
 """
 
 import ctypes as c
@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 # Places in the table of functions, which only ever grows: xla/pjrt/c/pjrt_c_api.h.
 FUNCTIONS = {
@@ -35,20 +36,20 @@ MEMORY = [*DEVICE, *[f"host_{name}" for name in DEVICE], "peak", "total"]
 POINTER, SIZE = c.c_void_p, c.c_size_t
 
 
-class CompilerRefused(Exception):
-    """What the compiler said, after the name of its status code."""
+class CompilerError(Exception):
+    """The compiler's message, after the name of its status code."""
 
 
-def structure(*fields):
-    """The arguments of one call; each such structure begins with its size and a place for extensions."""
+def structure(*fields: tuple[str, Any]) -> Any:
+    """Returns the type of a call's arguments, which begins with its size and a place for extensions."""
     members = [("struct_size", SIZE), ("extension", POINTER), *fields]
     return type("Arguments", (c.Structure,), {"_fields_": members})
 
 
-FAILURE = ("error", POINTER)
+ERROR = ("error", POINTER)
 Nothing = structure()
-Message = structure(FAILURE, ("text", POINTER), ("size", SIZE))
-Code = structure(FAILURE, ("code", c.c_int))
+Message = structure(ERROR, ("text", POINTER), ("size", SIZE))
+Code = structure(ERROR, ("code", c.c_int))
 Topology = structure(
     ("name", c.c_char_p), ("size", SIZE), ("options", POINTER), ("count", SIZE), ("made", POINTER)
 )
@@ -70,82 +71,78 @@ Memory = structure(("executable", POINTER), *[(name, c.c_int64) for name in MEMO
 class Plugin:
     """libtpu's table of functions."""
 
-    def __init__(self):
-        library = c.CDLL(str(libtpu()))
+    def __init__(self) -> None:
+        package = importlib.util.find_spec("libtpu")
+        assert package and package.origin
+        library = c.CDLL(str(Path(package.origin).with_name("libtpu.so")))
         library.GetPjrtApi.restype = POINTER
-        self.table = library.GetPjrtApi()
+        self.table: int = library.GetPjrtApi()
         self.call("PJRT_Plugin_Initialize", Nothing())
 
-    def function(self, name: str, returns):
-        place = self.table + HEADER + c.sizeof(POINTER) * FUNCTIONS[name]
-        return c.CFUNCTYPE(returns, POINTER)(POINTER.from_address(place).value)
-
-    def call(self, name: str, arguments):
-        arguments.struct_size = c.sizeof(arguments)
-        error = self.function(name, POINTER)(c.addressof(arguments))
-        if error:
-            raise CompilerRefused(self.told(error))
+    def call(self, name: str, arguments: Any) -> Any:
+        """Calls a function and returns its arguments, which it has filled in; raises CompilerError."""
+        if error := self.call_plain(name, arguments, POINTER):
+            raise CompilerError(self.message_of(error))
         return arguments
 
-    def told(self, error) -> str:
-        """Status and text of an error; these two functions return nothing themselves."""
+    def call_plain(self, name: str, arguments: Any, returns: Any) -> Any:
+        arguments.struct_size = c.sizeof(arguments)
+        place = self.table + HEADER + c.sizeof(POINTER) * FUNCTIONS[name]
+        function = c.CFUNCTYPE(returns, POINTER)(POINTER.from_address(place).value or 0)
+        return function(c.addressof(arguments))
+
+    def message_of(self, error: int) -> str:
         message, code = Message(error=error), Code(error=error)
-        for name, arguments in [("PJRT_Error_Message", message), ("PJRT_Error_GetCode", code)]:
-            arguments.struct_size = c.sizeof(arguments)
-            self.function(name, None)(c.addressof(arguments))
+        self.call_plain("PJRT_Error_Message", message, None)
+        self.call_plain("PJRT_Error_GetCode", code, None)
         text = c.string_at(message.text, message.size).decode(errors="replace")
         return f"{CODES.get(code.code, code.code)}: {text}"
 
 
-def libtpu() -> Path:
-    return Path(importlib.util.find_spec("libtpu").origin).with_name("libtpu.so")
+# The options are a protocol buffer, xla.CompileOptionsProto, of which a few fields are needed. TensorFlow has no class for it.
 
 
-# The options are a protocol buffer, xla.CompileOptionsProto, of which a few fields are needed.
-
-
-def number(value: int) -> bytes:
+def varint(value: int) -> bytes:
     value &= (1 << 64) - 1
     low, rest = value & 127, value >> 7
-    return bytes([low | 128]) + number(rest) if rest else bytes([low])
+    return bytes([low | 128]) + varint(rest) if rest else bytes([low])
 
 
-def whole(field: int, value: int) -> bytes:
-    return number(field << 3) + number(value)
+def integer(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value)
 
 
-def nested(field: int, content: bytes) -> bytes:
-    return number(field << 3 | 2) + number(len(content)) + content
+def message(field: int, content: bytes) -> bytes:
+    return varint(field << 3 | 2) + varint(len(content)) + content
 
 
 def compile_options(replicas: int, partitions: int, spmd: bool) -> bytes:
-    """Which device runs which replica's part, counted through as TensorFlow counts them."""
-    places = [
-        b"".join(number(replica * partitions + part) for replica in range(replicas))
-        for part in range(partitions)
-    ]
-    assignment = whole(1, replicas) + whole(2, partitions)
-    assignment += b"".join(nested(3, nested(1, each)) for each in places)
-    build = whole(1, -1) + whole(4, replicas) + whole(5, partitions) + whole(6, spmd)
-    return nested(3, build + nested(9, assignment))
+    """Returns the options, with devices assigned to replicas and their parts in TensorFlow's order."""
+    assignment = integer(1, replicas) + integer(2, partitions)
+    for part in range(partitions):
+        devices = b"".join(varint(replica * partitions + part) for replica in range(replicas))
+        assignment += message(3, message(1, devices))
+    build = integer(1, -1) + integer(4, replicas) + integer(5, partitions) + integer(6, spmd)
+    return message(3, build + message(9, assignment))
 
 
-def compile_program(code: bytes, topology: str, replicas: int, partitions: int, spmd: bool) -> dict:
-    plugin = Plugin()
-    name, start = topology.encode(), time.perf_counter()
+def compile_program(
+    code: bytes, topology: str, replicas: int, partitions: int, spmd: bool
+) -> dict[str, Any]:
+    """Returns the seconds that the compilation took, and the bytes of memory that the program takes."""
+    plugin, name, start = Plugin(), topology.encode(), time.perf_counter()
     made = plugin.call("PJRT_TopologyDescription_Create", Topology(name=name, size=len(name))).made
-    found = plugin.call(
-        "PJRT_TopologyDescription_GetDeviceDescriptions", Devices(topology=made)
-    ).count
-    if found < replicas * partitions:
-        raise CompilerRefused(
-            f"{topology} has {found} cores; the step is for {replicas * partitions}"
+    devices = Devices(topology=made)
+    plugin.call("PJRT_TopologyDescription_GetDeviceDescriptions", devices)
+    if devices.count < replicas * partitions:
+        raise CompilerError(
+            f"{topology} has {devices.count} cores; the step is for {replicas * partitions}"
         )
     program = HloProgram(code=code, size=len(code), format=b"hlo", format_size=3)
     program.struct_size = c.sizeof(program)
-    chosen = compile_options(replicas, partitions, spmd)
+    options = compile_options(replicas, partitions, spmd)
     arguments = Compile(
-        topology=made, program=c.addressof(program), options=chosen, options_size=len(chosen)
+        topology=made, program=c.addressof(program), options=options, options_size=len(options)
     )
     executable = plugin.call("PJRT_Compile", arguments).executable
     used = plugin.call("PJRT_Executable_GetCompiledMemoryStats", Memory(executable=executable))
@@ -154,16 +151,16 @@ def compile_program(code: bytes, topology: str, replicas: int, partitions: int, 
     return {"seconds": round(seconds, 2), "memory": amounts}
 
 
-def main(folder: Path):
+def main(folder: Path) -> None:
     request = json.loads((folder / "request.json").read_text())
     try:
         answer = compile_program((folder / "program.hlo").read_bytes(), **request)
-    except CompilerRefused as reason:
-        answer = {"refused": str(reason)}
+    except CompilerError as error:
+        answer = {"refused": str(error)}
     part = folder / "answer.part"  # whoever waits for the answer must not see half of it
     part.write_text(json.dumps(answer))
     part.rename(folder / "answer.json")
-    os._exit(0)  # what libtpu does on leaving takes seconds and has been seen to fail
+    os._exit(0)  # what libtpu does at exit takes seconds, and has failed
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
-"""A step that TPUStrategy has traced, as the program that TensorFlow hands to a compiler: one replica, in which all meet.
+"""Lowers a step that TPUStrategy has traced to the program of one replica, in which all replicas exchange values.
 
 TensorFlow lowers for the CPU it runs on. What only a TPU's lowering knows, sums and exchanges between replicas, is passed
-through as calls, and the compiler's own instructions are put in their place.
+through as custom calls, which are then replaced by the compiler's own instructions.
 """
 
 import json
+from typing import Any
 
 from ..base import tf_internals
 from ..base.errors import Unavailable
 from ..setups.tpu_graph import WRITERS, Program, cut, join, write_plain
 
 SUM, EXCHANGE = "clinic_sum", "clinic_exchange"
-OF_A_CALL = (
+CALL_FIELDS = (
     "custom_call_target",
     "backend_config",
     "custom_call_api_version",
@@ -20,46 +21,52 @@ OF_A_CALL = (
 )
 
 
-def lowered(traced) -> bytes:
+def lowered(traced: Any) -> bytes:
+    """Returns a traced step as a serialized HloModuleProto; raises Unavailable if its exchange cannot be lowered."""
     import tensorflow as tf
 
     whole = Program(traced.graph, WRITERS | LOWERING_WRITERS)
     whole.refuse_hidden_exchange()
     definition, results = whole.of_one_replica()
     needed = {name.split(":")[0].lstrip("^") for node in definition.node for name in node.input}
-    reads = [
-        (inside.name, known(outside))
+    captured = {
+        inside.op.name: value_or_spec(outside)
         for outside, inside in traced.graph.captures
         if inside.op.name in needed
-    ]
-    data = [(name, each) for name, each in reads if isinstance(each, tf.TensorSpec)]
+    }
+    data = {name: spec for name, spec in captured.items() if isinstance(spec, tf.TensorSpec)}
 
-    @tf.function(jit_compile=True, autograph=False)
-    def step(*values):
-        given = dict(reads) | {name: value for (name, _), value in zip(data, values)}
+    @tf.function(jit_compile=True, autograph=False)  # type: ignore[untyped-decorator]  # TensorFlow has no types
+    def step(*values: Any) -> list[Any]:
         graph = tf.compat.v1.get_default_graph()
-        captured = {name: graph.capture(each) for name, each in given.items()}
-        found = tf.graph_util.import_graph_def(definition, captured, results, name="")
-        return [tf.identity(each) for each in found]
+        given = captured | dict(zip(data, values))
+        inputs = {name: graph.capture(value) for name, value in given.items()}
+        outputs = tf.graph_util.import_graph_def(definition, inputs, results, name="")
+        return [tf.identity(output) for output in outputs]
 
-    lower = step.experimental_get_compiler_ir(*[spec for _, spec in data])
-    return with_exchange(lower(stage="hlo_serialized"))
+    lower = step.experimental_get_compiler_ir(*data.values())
+    return with_instructions(lower(stage="hlo_serialized"))
 
 
-def known(tensor):
-    """What is known of a captured tensor: all of it, for a variable or a constant; of data, its shape and type."""
+def value_or_spec(tensor: Any) -> Any:
+    """Returns a captured variable or constant itself, and of data its shape and type."""
     import tensorflow as tf
 
     if not hasattr(tensor, "graph"):
         return tensor
     outer = {id(inside): outside for outside, inside in getattr(tensor.graph, "captures", [])}
     if id(tensor) in outer:
-        return known(outer[id(tensor)])
+        return value_or_spec(outer[id(tensor)])
     return tf.TensorSpec(tensor.shape, tensor.dtype)
 
 
-def call(program, node, operation, target: str, inputs: list[str], shape):
-    """A call that TensorFlow lowers without knowing it; it says which replicas meet there."""
+# Custom calls, which TensorFlow lowers without knowing them
+
+
+def write_call(
+    program: Program, node: Any, operation: Any, target: str, inputs: list[str], shape: Any
+) -> None:
+    """Makes a node a custom call, whose configuration says which replicas exchange values."""
     if not shape.is_fully_defined():
         raise Unavailable(
             f"The replicas exchange values of shape {shape}, which is not known before it runs."
@@ -76,19 +83,19 @@ def call(program, node, operation, target: str, inputs: list[str], shape):
     node.attr["result_shapes"].list.shape.extend([shape.as_proto()] * len(inputs))
 
 
-def write_sum_call(program, node, operation, replica):
+def write_sum_call(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     summed = operation.inputs[0]
-    call(program, node, operation, SUM, [program.source(summed, replica)], summed.shape)
+    write_call(program, node, operation, SUM, [program.source(summed, replica)], summed.shape)
 
 
-def write_exchange_call(program, node, operation, replica):
+def write_exchange_call(program: Program, node: Any, operation: Any, replica: int | None) -> None:
     count, axis = operation.get_attr("split_count"), operation.get_attr("split_dimension")
     cut(program, node, operation, replica)
     shape = operation.inputs[0].shape.as_list()
     shape[axis] = shape[axis] and shape[axis] // count
     met, pieces = program.result.node.add(name=f"{node.name}/met"), f"{node.name}/pieces"
     parts = [f"{pieces}:{i}".removesuffix(":0") for i in range(count)]
-    call(program, met, operation, EXCHANGE, parts, operation.inputs[0].shape.__class__(shape))
+    write_call(program, met, operation, EXCHANGE, parts, operation.inputs[0].shape.__class__(shape))
     join(program, node, operation, [f"{met.name}:{i}" for i in range(count)])
 
 
@@ -100,43 +107,43 @@ LOWERING_WRITERS = {
 }
 
 
-def with_exchange(program: bytes) -> bytes:
-    """Puts the compiler's own instructions for meeting in the place of those calls."""
-    hlo_pb2 = tf_internals.hlo_pb2
-    module = hlo_pb2.HloModuleProto.FromString(program)
-    calls = [
-        each
-        for computation in module.computations
-        for each in computation.instructions
-        if each.custom_call_target in (SUM, EXCHANGE)
-    ]
-    first = max(computation.id for computation in module.computations) + 1
-    kinds = sorted({each.shape.element_type for each in calls if each.custom_call_target == SUM})
-    adders = {kind: adder(first + i, kind) for i, kind in enumerate(kinds)}
-    for each in calls:
-        for group in json.loads(each.backend_config):
-            each.replica_groups.add(replica_ids=group)
-        each.opcode = "all-reduce" if each.custom_call_target == SUM else "all-to-all"
-        if each.opcode == "all-reduce":
-            each.called_computation_ids.append(adders[each.shape.element_type].id)
-        for name in OF_A_CALL:
-            each.ClearField(name)
-    rest = list(module.computations)
+# The compiler's own instructions
+
+
+def with_instructions(program: bytes) -> bytes:
+    """Replaces the custom calls by all-reduce and all-to-all instructions."""
+    module = tf_internals.hlo_pb2.HloModuleProto.FromString(program)
+    computations = list(module.computations)
+    instructions = [each for part in computations for each in part.instructions]
+    calls = [each for each in instructions if each.custom_call_target in (SUM, EXCHANGE)]
+    number = max(computation.id for computation in computations)
+    adders: dict[int, Any] = {}
+    for call in calls:
+        call.opcode = "all-reduce" if call.custom_call_target == SUM else "all-to-all"
+        if call.opcode == "all-reduce":
+            kind = call.shape.element_type
+            if kind not in adders:
+                adders[kind] = adder(number + len(adders) + 1, kind)
+            call.called_computation_ids.append(adders[kind].id)
+        for group in json.loads(call.backend_config):
+            call.replica_groups.add(replica_ids=group)
+        for name in CALL_FIELDS:
+            call.ClearField(name)
     del module.computations[:]
-    module.computations.extend([*adders.values(), *rest])  # what is called stands before its caller
-    return module.SerializeToString()
+    module.computations.extend([*adders.values(), *computations])  # what is called comes first
+    serialized: bytes = module.SerializeToString()
+    return serialized
 
 
-def adder(number: int, kind: int):
-    """The computation that an all-reduce is made of: the sum of two numbers of one kind."""
-    hlo_pb2 = tf_internals.hlo_pb2
-    made = hlo_pb2.HloComputationProto(name=f"sum_{kind}", id=number)
+def adder(number: int, kind: int) -> Any:
+    """Returns the computation of an all-reduce: the sum of two numbers of one kind."""
+    made = tf_internals.hlo_pb2.HloComputationProto(name=f"sum_{kind}", id=number)
     ids = [number << 32 | i for i in (1, 2, 3)]
     for i in (0, 1):
-        one = made.instructions.add(name=f"sum_{kind}_{i}", opcode="parameter", id=ids[i])
-        one.parameter_number, one.shape.element_type = i, kind
-        one.shape.layout.SetInParent()
-        made.program_shape.parameters.add().CopyFrom(one.shape)
+        parameter = made.instructions.add(name=f"sum_{kind}_{i}", opcode="parameter", id=ids[i])
+        parameter.parameter_number, parameter.shape.element_type = i, kind
+        parameter.shape.layout.SetInParent()
+        made.program_shape.parameters.add().CopyFrom(parameter.shape)
         made.program_shape.parameter_names.append(f"p{i}")
     total = made.instructions.add(name=f"sum_{kind}_of", opcode="add", id=ids[2])
     total.operand_ids.extend(ids[:2])

@@ -1,7 +1,7 @@
-"""What the TPU compiler says of a step: TensorFlow lowers it here, and the compiler inside libtpu takes it from there.
+"""Asks the TPU compiler about the steps of notebooks: TensorFlow lowers a step here, and the compiler in libtpu takes it.
 
 Nothing is executed and no TPU is needed. The compiler is an optional extra of 586 MB; without it one sentence says how to get
-it, and what another machine has recorded is shown as that.
+it, and what another machine has recorded is shown as recorded.
 """
 
 import importlib.util
@@ -12,7 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -21,16 +24,20 @@ from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
 from ..base.package_versions import distribution_version
 from ..experiments.error_text import without_names
+from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job, request_reply
 from ..records import measure, store
+from ..rendering.mode_notebooks import ModeNotebook
 from ..setups import runtime, tpu
+from ..setups.parameters import Setup
 from .lowering import lowered
 
 USUAL = "v5e-8"
 INSTALL = "pip install -c requirements.lock -e '.[compile]'"
 COMPILER = Path(__file__).with_name("libtpu.py")
 COMPILING = 300  # seconds for one program
-# A machine that is no TPU host has to be told what it would be.
+MEMORY_PARTS = ("generated_code", "argument", "output", "temp", "alias", "peak")
+# libtpu reads these instead of asking the machine, which is no TPU host, what it has.
 NO_HOST = {
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_CHIPS_PER_HOST_BOUNDS": "2,2,1",
@@ -38,7 +45,47 @@ NO_HOST = {
 }
 
 
+@dataclass(frozen=True)
+class Answer:
+    """The outcome of a compilation in a verdict's words, in whose words `says` is, and what the program takes."""
+
+    outcome: str
+    by: str
+    says: str
+    evidence: str = "compiled"
+    replicas: int = 1
+    partitions: int = 1
+    spmd: bool = False
+    memory: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line(Answer):
+    """The answer about one program of a mode, for one kind of TPU."""
+
+    mode: str
+    subject: str
+    tpu: str
+
+    def __str__(self) -> str:
+        """One line for a reader, without seconds, which differ from run to run."""
+        head = f"{self.mode.upper()} {self.subject} on {self.tpu} ({self.evidence})"
+        if self.outcome != "works":
+            return f"{head} | {self.outcome}, says {self.by}: {self.says}"
+        replicas = f"{self.replicas} replica" + "s" * (self.replicas != 1)
+        return f"{head} | compiles for {replicas}, {self.megabytes:.1f} MB of HBM"
+
+    @property
+    def megabytes(self) -> float:
+        """What a core holds at once: the program, and the most of its input, output and temporary values."""
+        size = {name: self.memory.get(name, 0) for name in MEMORY_PARTS}
+        values = size["argument"] + size["output"] + size["temp"] - size["alias"]
+        return (size["generated_code"] + max(values, size["peak"])) / 1e6
+
+
 def not_installed() -> str:
+    """Returns a sentence that says how to install the compiler, or nothing where it is installed."""
     if importlib.util.find_spec("libtpu"):
         return ""
     return f"the TPU compiler is not installed (Linux on x86-64, 586 MB); run: {INSTALL}"
@@ -47,212 +94,211 @@ def not_installed() -> str:
 # One program
 
 
-def of_function(function, *arguments, name: str = USUAL) -> dict:
-    """Whether a plain function compiles for one core of a TPU, and what it takes."""
+def of_function(function: Callable[..., Any], *arguments: Any, name: str = USUAL) -> Answer:
+    """Compiles a plain function for one core of a TPU."""
     import tensorflow as tf
 
     traced = tf.function(function, jit_compile=True)
 
-    def lower():
-        return traced.experimental_get_compiler_ir(*arguments)(stage="hlo_serialized")
+    def lower() -> bytes:
+        program: bytes = traced.experimental_get_compiler_ir(*arguments)(stage="hlo_serialized")
+        return program
 
-    return compiled_by(lower, name)
-
-
-def of_step(strategy, program) -> dict:
-    """Whether a step that EmulatedTPUStrategy has traced compiles for all of its replicas."""
-    replicas = strategy.num_replicas_in_sync
-    shape = {"replicas": replicas, "partitions": strategy.parts, "spmd": strategy.spmd}
-    return compiled_by(lambda: lowered(program), strategy.described, **shape)
+    return answer_to(lower, name)
 
 
-def compiled_by(
-    lower, name: str, replicas: int = 1, partitions: int = 1, spmd: bool = False
-) -> dict:
-    """The outcome in a verdict's words, whose words they are, and seconds and bytes where there is a program."""
+def of_step(strategy: Any, program: Any) -> Answer:
+    """Compiles a step that EmulatedTPUStrategy has traced, for all of its replicas."""
+    shape = {
+        "replicas": strategy.num_replicas_in_sync,
+        "partitions": strategy.parts,
+        "spmd": strategy.spmd,
+    }
+    return answer_to(lambda: lowered(program), strategy.described, **shape)
+
+
+def answer_to(lower: Callable[[], bytes], name: str, **shape: Any) -> Answer:
     try:
         program = lower()
     except Unavailable as reason:
-        return {"outcome": "unavailable", "by": "the clinic", "says": str(reason)}
+        return Answer("unavailable", "the clinic", str(reason))
     except Exception as error:  # of several classes: TensorFlow does not lower it, and says why
-        return {"outcome": "raises", "by": "TensorFlow", "says": first_sentence(str(error))}
+        return Answer("raises", "TensorFlow", first_sentence(str(error)))
     if not_installed():
-        return {"outcome": "unavailable", "by": "the clinic", "says": not_installed()}
-    shape = {"replicas": replicas, "partitions": partitions, "spmd": spmd}
-    request = {"topology": tpu.TPUS[choose("TPU", name, tpu.TPUS)].topology, **shape}
-    return compile_apart(program, request) | shape
+        return Answer("unavailable", "the clinic", not_installed())
+    shape = {"replicas": 1, "partitions": 1, "spmd": False} | shape
+    topology = tpu.TPUS[choose("TPU", name, tpu.TPUS)].topology
+    return compile_apart(program, {"topology": topology, **shape}, **shape)
 
 
 def first_sentence(message: str) -> str:
-    """What a compiler says first, without the names and attributes of instructions."""
+    """Returns what a compiler says first, without the names and attributes of instructions."""
     first = message.strip().removeprefix("Failed getting HLO text: '").split("\n")[0]
     return re.sub(r"%\S+ = |, \w+=.*| HLO module: .*", "", without_names(first))
 
 
-def compile_apart(program: bytes, request: dict) -> dict:
-    """One compilation in a process of its own, which may die or be stopped."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        place = Path(folder)
-        (place / "program.hlo").write_bytes(program)
-        (place / "request.json").write_text(json.dumps(request))
+def compile_apart(program: bytes, request: dict[str, Any], **shape: Any) -> Answer:
+    """Compiles in a process of its own, which may die or be stopped."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "program.hlo").write_bytes(program)
+        (folder / "request.json").write_text(json.dumps(request))
         try:
-            answer = answer_of_compiler(place)
+            reply = reply_of_compiler(folder)
         except TimeoutError:
-            return compiler_verdict("hangs", f"no answer within {COMPILING} seconds")
+            outcome, reply = "hangs", {"refused": f"no answer within {COMPILING} seconds"}
         except ChildProcessError as error:
-            return compiler_verdict("crashes", str(error))
-    refused = answer.pop("refused", "")
-    return answer | compiler_verdict("raises" if refused else "works", first_sentence(refused))
+            outcome, reply = "crashes", {"refused": str(error)}
+        else:
+            outcome = "raises" if "refused" in reply else "works"
+    says = first_sentence(reply.pop("refused", ""))
+    return Answer(outcome, "the TPU compiler", says, **shape, **reply)
 
 
-def answer_of_compiler(place: Path) -> dict:
-    deadline, log = time.monotonic() + COMPILING, place / "log"
-    with open(log, "w") as said:
+def reply_of_compiler(folder: Path) -> dict[str, Any]:
+    deadline, log = time.monotonic() + COMPILING, folder / "log"
+    with open(log, "w") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", str(COMPILER), str(place)],
+            [sys.executable, "-P", str(COMPILER), str(folder)],
             env=os.environ | NO_HOST,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
         )
     try:
-        return request_reply.wait_for_answer(
-            process, place / "answer.json", deadline, log, "the compiler's process"
+        reply: dict[str, Any] = request_reply.answer_of(
+            process, folder / "answer.json", deadline, log, "the compiler's process"
         )
+        return reply
     finally:
         request_reply.end(process)
-
-
-def compiler_verdict(outcome: str, says: str) -> dict:
-    return {"outcome": outcome, "by": "the TPU compiler", "says": says}
 
 
 # The programs of a notebook
 
 
-def compile_lines(mode, subjects: dict, setup, names) -> list[dict]:
-    """One line for every program and TPU: what an experiment traces, or a function with its arguments."""
+def compile_lines(
+    mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, names: list[str]
+) -> list[Line]:
+    """Compiles every program for every TPU: what an experiment traces, or a function with its arguments."""
     lines = []
     for name in names:
-        for subject, one in subjects.items():
-            found = (
-                of_arguments(one, name) if isinstance(one, tuple) else of_traced(one, setup, name)
-            )
-            where = {"mode": mode.id, "subject": subject, "tpu": name}
-            lines += [where | {"evidence": "compiled"} | each for each in found]
+        for subject, program in subjects.items():
+            if isinstance(program, tuple):
+                function, *arguments = program
+                answers = [of_function(function, *arguments, name=name)]
+            else:
+                answers = of_experiment(program, setup, name)
+            lines += [
+                Line(mode=mode.id, subject=subject, tpu=name, **asdict(answer))
+                for answer in answers
+            ]
     return lines
 
 
-def of_arguments(one: tuple, name: str) -> list[dict]:
-    function, *arguments = one
-    return [of_function(function, *arguments, name=name)]
-
-
-def of_traced(experiment, setup, name: str) -> list[dict]:
-    """What an experiment hands to a TPU, whether or not it then comes to a good end."""
+def of_experiment(experiment: Callable[[Setup], Any], setup: Setup, name: str) -> list[Answer]:
+    """Compiles what an experiment has traced for a TPU, whether or not the experiment then fails."""
     with tpu.watched(name) as programs:
         try:
             experiment(setup.but(strategy="tpu_traced", devices=8))
+            refused = Answer("unavailable", "the clinic", "it runs no step on a TPU")
         except Exception as error:  # the compiler is asked about what was traced before
-            refused = {"outcome": "raises", "evidence": "traced", "by": "TPUStrategy"}
-            says = first_sentence(str(error))
-        else:
-            refused, says = (
-                {"outcome": "unavailable", "by": "the clinic"},
-                "it runs no step on a TPU",
-            )
-        return [of_step(*each) for each in programs] or [refused | {"says": says}]
-
-
-def line_in_words(line: dict) -> str:
-    """One line for a reader, without seconds: with them it would be another line in each run."""
-    head = f"{line['mode'].upper()} {line['subject']} on {line['tpu']} ({line['evidence']})"
-    if line["outcome"] != "works":
-        return f"{head} | {line['outcome']}, says {line['by']}: {line['says']}"
-    many = f"{line['replicas']} replica" + "s" * (line["replicas"] != 1)
-    return f"{head} | compiles for {many}, {amount(line['memory'])} of HBM"
-
-
-def amount(memory: dict) -> str:
-    """What a core holds at once: the program, and the most of what goes in, comes out and is needed on the way."""
-    parts = {name: memory.get(name, 0) for name in ("argument", "output", "temp", "peak", "alias")}
-    whole = parts["argument"] + parts["output"] + parts["temp"] - parts["alias"]
-    return f"{(memory.get('generated_code', 0) + max(whole, parts['peak'])) / 1e6:.1f} MB"
+            refused = Answer("raises", "TPUStrategy", first_sentence(str(error)), "traced")
+        return [of_step(*each) for each in programs] or [refused]
 
 
 # The record, shown where the compiler is not installed
 
 
-def compiled_file() -> Path:
-    return store.records_folder() / "compiled.json"
+@dataclass(frozen=True)
+class CompilerRecord:
+    """What a compiler has said of modes, and of which code of their notebooks."""
+
+    compiler: str
+    versions: dict[str, str]
+    modes: dict[str, dict[str, str]]
+    lines: list[Line]
+
+    def of(self, mode: FailureMode, name: str) -> list[Line]:
+        return [line for line in self.lines if (line.mode, line.tpu) == (mode.id, name)]
 
 
-def stored() -> dict:
-    return (
-        json.loads(compiled_file().read_text())
-        if compiled_file().exists()
-        else {"modes": {}, "lines": []}
-    )
+def stored() -> CompilerRecord:
+    path = store.record_file("compiled")
+    if not path.exists():
+        return CompilerRecord("", {}, {}, [])
+    values = json.loads(path.read_text())
+    return CompilerRecord(**values | {"lines": [Line(**line) for line in values["lines"]]})
 
 
-def recorded(mode, name: str = USUAL) -> dict[str, str]:
-    """The outcome of each subject of a mode in the record."""
-    lines = [line for line in stored()["lines"] if (line["mode"], line["tpu"]) == (mode.id, name)]
-    return {line["subject"]: line["outcome"] for line in lines}
+def recorded(mode: FailureMode, name: str = USUAL) -> dict[str, str]:
+    """Returns the recorded outcome of each subject of a mode."""
+    return {line.subject: line.outcome for line in stored().of(mode, name)}
 
 
-def show_compiled(mode, subjects: dict, setup, name: str = USUAL):
-    """Asks the compiler where it is installed; elsewhere says so, and what is recorded."""
+def show_compiled(
+    mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, name: str = USUAL
+) -> None:
+    """Shows what the compiler says, or, where it is not installed, how to install it and what is recorded."""
     if not not_installed():
         for line in compile_lines(mode, subjects, setup, [name]):
-            report(line_in_words(line), compiled=line)
+            report(str(line), compiled=asdict(line))
         return
-    record = stored()
     print(f"Not compiled here: {not_installed()}")
-    for line in record["lines"]:
-        if (line["mode"], line["tpu"]) == (mode.id, name):
-            print(line_in_words(line | {"evidence": f"recorded with {record['compiler']}"}))
+    record = stored()
+    for line in record.of(mode, name):
+        print(replace(line, evidence=f"recorded with {record.compiler}"))
 
 
-def with_report(path: Path, names) -> str:
-    """The notebook with one more cell, which puts its steps to the compiler."""
-    code = (
-        "from strategy_clinic.base.display import report\nfrom strategy_clinic.compiler.programs import compile_lines\n\n"
-        'subjects = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
-        f"report('', lines=compile_lines(session.mode, subjects, session.setup, {list(names)!r}))"
-    )
-    return measure.with_cell(path, code)
+def compile_modes(
+    chosen: list[ModeNotebook], names: list[str], keras: int, tell: Callable[[str], None] = say
+) -> None:
+    """Compiles the steps of notebooks, and records those that a notebook shows.
 
-
-def compile_modes(chosen, names: list[str], keras: int, tell=say):
-    """Puts the steps of notebooks to the compiler; what a notebook shows from the record is recorded anew."""
+    Raises UserError where the compiler is not installed, and for a notebook that fails.
+    """
     names = [choose("TPU", name, tpu.TPUS) for name in names]
     if not_installed():
         raise UserError(not_installed())
-    for mode, path in chosen:
-        ended = notebook_job.run_notebook(
-            with_report(path, names), {"keras": keras}, measure.MODE_LIMIT
-        )
-        if ended["end"] != "finished":
-            raise UserError(f"{mode.name} under Keras {keras} {ended['end']}: {ended['failure']}")
-        notebook = nbformat.reads(ended["notebook"], as_version=4)
-        lines = next(each["lines"] for each in reported(notebook) if "lines" in each)
+    for wanted in chosen:
+        lines = compiled_lines(wanted, names, keras)
         for line in lines:
-            took = f" in {line['seconds']:.1f} s" if "seconds" in line else ""
-            tell(line_in_words(line) + took)
-        if keras == 3 and "COMPILED" in path.read_text():
-            keep_lines(mode, nbformat.read(path, as_version=4), lines)
+            tell(f"{line} in {line.seconds:.1f} s" if line.seconds else str(line))
+        if keras == 3 and "COMPILED" in wanted.path.read_text():
+            write_lines(wanted, lines)
 
 
-def keep_lines(mode, notebook, lines: list[dict]):
-    record, asked = stored(), {line["tpu"] for line in lines}
-    others = [
-        line for line in record["lines"] if line["mode"] != mode.id or line["tpu"] not in asked
-    ]
-    found = {
-        "compiler": f"libtpu {distribution_version('libtpu')}",
-        "versions": runtime.versions(),
-        "modes": record["modes"] | {mode.id: {"code": store.code_of(notebook)}},
-        "lines": sorted(others + lines, key=lambda line: (line["mode"], line["tpu"])),
-    }
-    write_whole(compiled_file(), store.line_by_line(found, ("lines",)))
+def compiled_lines(wanted: ModeNotebook, names: list[str], keras: int) -> list[Line]:
+    """Runs a notebook with one more cell, which compiles its steps."""
+    code = (
+        "from strategy_clinic.compiler.programs import report_lines\n\n"
+        'subjects = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
+        f"report_lines(session.mode, subjects, session.setup, {names!r})"
+    )
+    text = nbformat.writes(measure.with_cell(wanted.notebook, code))
+    ended = notebook_job.run_notebook(text, {"keras": keras}, measure.MODE_LIMIT)
+    if ended["end"] != "finished":
+        name = f"{wanted.mode.name} under Keras {keras}"
+        raise UserError(f"{name} {ended['end']}: {ended['failure']}")
+    reports = reported(nbformat.reads(ended["notebook"], as_version=4))
+    return [Line(**line) for each in reports for line in each.get("lines", [])]
+
+
+def report_lines(
+    mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, names: list[str]
+) -> None:
+    lines = compile_lines(mode, subjects, setup, names)
+    report(f"{len(lines)} programs", lines=[asdict(line) for line in lines])
+
+
+def write_lines(wanted: ModeNotebook, lines: list[Line]) -> None:
+    record, mode = stored(), wanted.mode.id
+    asked = {line.tpu for line in lines}
+    others = [line for line in record.lines if line.mode != mode or line.tpu not in asked]
+    new = CompilerRecord(
+        compiler=f"libtpu {distribution_version('libtpu')}",
+        versions=runtime.versions(),
+        modes=record.modes | {mode: {"code": store.code_of(wanted.notebook)}},
+        lines=sorted(others + lines, key=lambda line: (line.mode, line.tpu)),
+    )
+    write_whole(store.record_file("compiled"), store.line_by_line(asdict(new)))

@@ -1,1 +1,1 @@
-"""Notebooks run under many setups: kept, compared, drawn as the atlas."""
+"""Records of verdicts: measured by running notebooks under many setups, compared with new runs, and drawn as the atlas."""

@@ -1,163 +1,180 @@
-"""A record made, or held against this run."""
+"""Records the verdicts of this runtime, or compares them with those that are recorded."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 from ..base.display import say
 from ..base.errors import UserError
+from ..modes.failure_mode import FailureMode
+from ..rendering.mode_notebooks import ModeNotebook
+from ..setups.parameters import Setup
 from . import junit
-from .measure import measure_all, own_setup, whole_grid
+from .measure import measure_all, measure_grid, measure_own
 from .store import (
-    add,
-    empty,
-    holds,
-    in_setup,
-    name_of,
+    Measured,
+    Record,
+    RecordedVerdict,
+    new_record,
     read_record,
     record_file,
-    setup_key,
+    runtime_name,
     write_record,
 )
-from .version_records import nearest_recorded, pages_that_differ
+from .version_records import VersionRecord, VersionVerdict, nearest
+
+Tell = Callable[[str], None]
 
 
-def record(chosen, keras: int, workers=1, again=False, tell=say):
-    """Measures what this runtime's record does not hold yet, and writes it after every mode, so it can be stopped."""
-    stored, fresh = read_record(name_of(keras)), empty(keras)
-    if not stored or stored["versions"] != fresh["versions"]:
-        stored = fresh
-    for mode, _ in chosen if again else []:
-        stored["modes"].pop(mode.id, None)
-    left = [(mode, path) for mode, path in chosen if not holds(stored, mode, path)]
+def record(
+    chosen: list[ModeNotebook], keras: int, workers: int = 1, again: bool = False, tell: Tell = say
+) -> None:
+    """Measures what this runtime's record does not hold yet, and writes it after every mode."""
+    name, new = runtime_name(keras), new_record(keras)
+    stored = read_record(name)
+    if not stored or stored.versions != new.versions:
+        stored = new
+    stored.date = new.date
+    left = [each for each in chosen if again or not stored.holds(each)]
     if len(left) < len(chosen):
-        tell(
-            f"{len(chosen) - len(left)} of {len(chosen)} modes are recorded already; --again runs them anew"
-        )
-    for mode, notebook, result in measure_all(left, keras, workers, tell):
-        add(stored, mode, notebook, *result())
-        write_record(stored | {"date": fresh["date"]})
-    tell(
-        f"{name_of(keras)}: {len(stored['verdicts'])} verdicts in {record_file(name_of(keras)).name}"
-    )
+        done = len(chosen) - len(left)
+        tell(f"{done} of {len(chosen)} modes are recorded already; --again runs them anew")
+    for wanted, result in measure_all(left, keras, workers, tell):
+        stored.add(result(), wanted)
+        write_record(stored)
+    tell(f"{name}: {len(stored.verdicts)} verdicts in {record_file(name).name}")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One verdict of this run beside its record; `problem` says in words how they differ, if they do."""
+    """A verdict or claim of this run beside its record; `problem` says how they differ, if they do."""
 
     mode: str
     what: str
     problem: str = ""
     unavailable: str = ""
 
-    def case(self):
+    def case(self) -> Element:
         skipped = "" if self.problem else self.unavailable
         return junit.case(self.mode, self.what, failure=self.problem, skipped=skipped)
 
 
-def compare(chosen, keras: int, workers=1, tell=say, save: Path | None = None) -> list[Comparison]:
-    """What this runtime says now, beside the nearest version that is recorded; `save` keeps it as a record of its own.
+def compare(
+    chosen: list[ModeNotebook],
+    keras: int,
+    workers: int = 1,
+    tell: Tell = say,
+    save: Path | None = None,
+) -> list[Comparison]:
+    """Compares this runtime with the nearest version that is recorded; `save` is a folder for a record of this run.
 
-    Of this runtime's own version every verdict is recorded, of another those in the notebooks' own setups.
+    Of this runtime's own version every setup is compared, of another one the notebooks' own setups.
     """
-    name, fresh = name_of(keras), empty(keras)
-    stored, lane = nearest_recorded(keras)
-    tell_versions(name, stored, fresh, tell)
-    found, how = [], own_setup if lane else whole_grid
-    for mode, notebook, result in measure_all(chosen, keras, workers, tell, how):
+    stored, new = nearest(keras), new_record(keras)
+    tell_versions(runtime_name(keras), stored, new.versions, tell)
+    how = measure_own if isinstance(stored, VersionRecord) else measure_grid
+    comparisons: list[Comparison] = []
+    for wanted, result in measure_all(chosen, keras, workers, tell, how):
         try:
-            found += comparisons(stored, mode, *result())
-            add(fresh, mode, notebook, *result())
-        except UserError as reason:  # a notebook that fails is a difference, and the rest goes on
-            found.append(Comparison(mode.id, f"Keras {keras}", str(reason)))
+            comparisons += compared(stored, wanted.mode, keras, result())
+            new.add(result(), wanted)
+        except UserError as error:  # a notebook that fails is a difference, and the rest goes on
+            comparisons.append(Comparison(wanted.mode.id, f"Keras {keras}", str(error)))
         if save:
-            write_record(fresh, save)
-    return found
+            write_record(new, save)
+    return comparisons
 
 
-def tell_versions(name: str, stored: dict | None, fresh: dict, tell):
+def tell_versions(
+    name: str, stored: Record | VersionRecord | None, here: dict[str, str], tell: Tell
+) -> None:
     if stored is None:
         tell(
             f"{name} has not been recorded yet, so its verdicts are compared with what the notebooks declare."
         )
-    elif not stored["versions"].items() <= fresh["versions"].items():
-        tell(
-            f"{name} was recorded with {versions_told(stored['versions'])}; this is {versions_told(fresh['versions'])}"
-        )
+    elif not stored.versions.items() <= here.items():
+        tell(f"{name} was recorded with {in_words(stored.versions)}; this is {in_words(here)}")
 
 
-def versions_told(versions: dict) -> str:
+def in_words(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
-def comparisons(stored: dict | None, mode, lines: list[dict], claims: dict) -> list[Comparison]:
-    if stored is None or ("lane" in stored and mode.id not in stored["modes"]):
-        return [as_declared(mode, line) for line in lines]
-    if mode.id not in stored["modes"]:
-        keras = lines[0]["keras"]
-        missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
-        return [Comparison(mode.id, f"Keras {keras}", missing)]
-    known = {setup_key(line): line for line in stored["verdicts"] if line["mode"] == mode.id}
-    found = [beside(mode, known.get(setup_key(line)), line) for line in lines]
-    gone = known.keys() - {setup_key(line) for line in lines}
-    found += [
-        Comparison(
-            mode.id, in_setup(line), f"{mode.id} {in_setup(line)}: recorded, and not run now"
-        )
-        for each, line in known.items()
-        if each in gone
-    ]
-    before = stored["modes"][mode.id]["claims"]
-    keras = lines[0]["keras"]
-    return found + [claimed(mode, each, keras, before, claims) for each in sorted(before | claims)]
+def compared(
+    stored: Record | VersionRecord | None, mode: FailureMode, keras: int, measured: Measured
+) -> list[Comparison]:
+    """Compares a mode with its record, or with its declaration where these versions have no record of it."""
+    if isinstance(stored, VersionRecord) and (verdict := stored.verdicts.get((mode.id, keras))):
+        return differences(mode, keras, stored.of_mode(mode, keras), verdict.claims, measured)
+    if not isinstance(stored, Record):
+        return [as_declared(mode, verdict) for verdict in measured.verdicts]
+    if mode.id in stored.modes:
+        claims = stored.modes[mode.id].claims
+        return differences(mode, keras, stored.of_mode(mode.id), claims, measured)
+    missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
+    return [Comparison(mode.id, f"Keras {keras}", missing)]
 
 
-def claimed(mode, name: str, keras: int, before: dict, now: dict) -> Comparison:
-    was, found = before.get(name), now.get(name)
-    words = f"{mode.id}, claim {name}: the record says {was}, this run says {found}"
-    return Comparison(mode.id, f"claim {name}, Keras {keras}", words if was != found else "")
+def differences(
+    mode: FailureMode,
+    keras: int,
+    before: Mapping[Setup, RecordedVerdict | VersionVerdict],
+    claims: dict[str, str],
+    measured: Measured,
+) -> list[Comparison]:
+    """Compares each verdict and each claim of a mode, those that are only recorded included."""
+    comparisons = [with_recorded(mode, before.get(now.setup), now) for now in measured.verdicts]
+    for setup in before.keys() - {now.setup for now in measured.verdicts}:
+        problem = f"{mode.id} {setup}: recorded, and not run now"
+        comparisons.append(Comparison(mode.id, str(setup), problem))
+    for claim in sorted(claims | measured.claims):
+        was, now = claims.get(claim), measured.claims.get(claim)
+        problem = f"{mode.id}, claim {claim}: the record says {was}, this run says {now}"
+        what = f"claim {claim}, Keras {keras}"
+        comparisons.append(Comparison(mode.id, what, problem if was != now else ""))
+    return comparisons
 
 
-def as_declared(mode, now: dict) -> Comparison:
-    """A verdict beside its declaration. Claims need no comparison: the notebook itself fails if one is not as declared."""
-    said = f"broken {now['broken']}, fixed {now['fixed']} ({now['says'] or 'no message'})"
-    problem = f"{mode.id} {in_setup(now)}: not as declared: {said}"
-    return Comparison(mode.id, in_setup(now), "" if now["agrees"] else problem)
+def as_declared(mode: FailureMode, now: RecordedVerdict) -> Comparison:
+    """Compares a verdict with its declaration; of a claim that is not as declared the notebook itself fails."""
+    outcomes = f"broken {now.broken}, fixed {now.fixed} ({now.says or 'no message'})"
+    problem = f"{mode.id} {now.setup}: not as declared: {outcomes}"
+    return Comparison(mode.id, str(now.setup), "" if now.agrees else problem)
 
 
-def beside(mode, before: dict | None, now: dict) -> Comparison:
-    unavailable = now["says"] if now["broken"] == "unavailable" else ""
-    return Comparison(mode.id, in_setup(now), other(mode, before, now), unavailable)
-
-
-def other(mode, before: dict | None, now: dict) -> str:
-    """One sentence if a verdict is not the recorded one, and nothing if it is."""
+def with_recorded(
+    mode: FailureMode, before: RecordedVerdict | VersionVerdict | None, now: RecordedVerdict
+) -> Comparison:
+    unavailable = now.says if now.broken == "unavailable" else ""
     if before is None:
-        return f"{mode.id} {in_setup(now)}: not in the record"
-    changed = [
-        f"{name} {before[name]}, this run says {now[name]}"
+        problem = f"{mode.id} {now.setup}: not in the record"
+        return Comparison(mode.id, str(now.setup), problem, unavailable)
+    changes = [
+        f"{name} {getattr(before, name)}, this run says {getattr(now, name)}"
         for name in ("broken", "fixed", "evidence")
-        if before[name] != now[name]
+        if getattr(before, name) != getattr(now, name)
     ]
-    if before["says"] != now["says"] and not changed:
-        changed = ["it in other words"]
-    if not changed:
-        return ""
-    messages = " | ".join(f"{each['says'] or 'no message'}" for each in (before, now))
-    return f"{mode.id} {in_setup(now)}: the record says {'; '.join(changed)} ({messages})"
+    if before.says != now.says and not changes:
+        changes = ["it in other words"]
+    messages = f"{before.says or 'no message'} | {now.says or 'no message'}"
+    problem = f"{mode.id} {now.setup}: the record says {'; '.join(changes)} ({messages})"
+    return Comparison(mode.id, str(now.setup), problem if changes else "", unavailable)
 
 
-def without_known(outputs: list) -> bool:
-    """Whether the stored outputs are as they are known to be on the nearest version that is recorded."""
-    return junit.passed(outputs, pages_that_differ(nearest_recorded(3)[1]))
+def pages_as_stored(suites: list[Element]) -> bool:
+    """Returns whether every page shows what is stored, or differs as the nearest version record says it does."""
+    stored = nearest(keras=3)
+    excused = stored.different_pages() if isinstance(stored, VersionRecord) else set()
+    return junit.passed(suites, excused)
 
 
-def news(found: list[Comparison]) -> list[str]:
-    """One line for each mode that behaves otherwise than it is recorded, the first difference with both messages."""
-    problems = {}
-    for each in found:
-        if each.problem:
-            problems.setdefault(each.mode, []).append(each.problem)
+def news(comparisons: list[Comparison]) -> list[str]:
+    """Returns a line for each mode that behaves otherwise than recorded: its first difference, and how many more."""
+    problems: dict[str, list[str]] = {}
+    for comparison in comparisons:
+        if comparison.problem:
+            problems.setdefault(comparison.mode, []).append(comparison.problem)
     return [
         f"news: {first}{f' (and {len(more)} more)' if more else ''}"
         for first, *more in problems.values()

@@ -1,13 +1,15 @@
-"""Notebooks over a grid of setups: papermill runs each one, and a folder collects what came of it."""
+"""Runs notebooks over a grid of setups; a folder collects each executed notebook, and a line of JSON for each run."""
 
 import contextlib
 import hashlib
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -16,145 +18,180 @@ from ..base.errors import UserError
 from ..base.files import writable, write_whole
 from ..experiments.verdicts import OUTCOMES
 from ..processes import notebook_job, pool
-from ..rendering.mode_notebooks import mode_notebooks
+from ..rendering.mode_notebooks import ModeNotebook, mode_notebooks
 from ..setups import runtime
-from ..setups.parameters import PARAMETERS, Setup
+from ..setups.parameters import Setup
 
 LINES = "verdicts.jsonl"
 RUN_LIMIT = 300  # seconds for one run
-ANSWERING = 10  # seconds for what should answer at once
+CONNECTING = 10  # seconds for a scheduler to answer
 ENDS = {"failed": "DISAGREES", "hangs": "HANGS", "crashes": "CRASHES", "finished": "NOT WHOLE"}
 
 
 @dataclass(frozen=True)
-class Run:
-    """One notebook under one setup; `of` changes with the notebook and with the versions that run it."""
+class GridResult:
+    """The outcome of one run, as it is written in one line; `of` is a hash of the notebook and the versions."""
 
-    mode: object
-    path: Path
-    setup: Setup
+    mode: str
+    strategy: str
+    devices: int
+    save_format: str
+    keras: int
+    of: str
+    runtime: str
+    end: str
+    broken: str
+    fixed: str
+    evidence: str
+    says: str
+    claims: dict[str, str]
+    agrees: bool
+    notebook: str
 
     @property
-    def stem(self) -> str:
-        setup = self.setup
-        return f"{self.mode.id}-{setup.strategy}-{setup.devices}-{setup.save_format}-keras{setup.keras}"
+    def key(self) -> tuple[object, ...]:
+        return self.mode, self.strategy, self.devices, self.save_format, self.keras, self.of
+
+    def __str__(self) -> str:
+        if self.broken == "unavailable":
+            return f"unavailable: {self.says}"
+        if self.agrees:
+            return f"broken {self.broken}, fixed {self.fixed}, as declared"
+        return f"{ENDS[self.end]}: {self.says}"
+
+
+@dataclass(frozen=True)
+class GridRun:
+    """One notebook under one setup."""
+
+    wanted: ModeNotebook
+    setup: Setup
 
     @cached_property
     def of(self) -> str:
-        made = self.path.read_text() + json.dumps(runtime.versions())
-        return hashlib.sha256(made.encode()).hexdigest()[:12]
+        text = self.wanted.path.read_text() + json.dumps(runtime.versions())
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
-    def key(self) -> tuple:
-        return (self.mode.id, *self.setup.as_dict().values(), self.of)
+    def key(self) -> tuple[object, ...]:
+        return self.wanted.mode.id, *self.setup.as_dict().values(), self.of
 
-    def __str__(self):
-        return f"{self.mode.id} {self.setup}"
+    @property
+    def file_name(self) -> str:
+        setup = self.setup
+        where = f"{setup.strategy}-{setup.devices}-{setup.save_format}-keras{setup.keras}"
+        return f"{self.wanted.mode.id}-{where}.ipynb"
 
-
-def line_key(line: dict) -> tuple:
-    return tuple(line.get(name) for name in ("mode", *PARAMETERS, "of"))
-
-
-def finished(folder: Path) -> dict:
-    """The verdict lines of earlier runs, by what they are about; a line that was cut off by a crash is no line."""
-    path, lines = folder / LINES, {}
-    for text in path.read_text().splitlines() if path.exists() else []:
-        with contextlib.suppress(ValueError):
-            line = json.loads(text)
-            lines[line_key(line)] = line
-    return lines
+    def __str__(self) -> str:
+        return f"{self.wanted.mode.id} {self.setup}"
 
 
-def run_grid(names, setups, folder: Path, workers=None, seconds=RUN_LIMIT, again=False, tell=say):
-    """Runs every notebook under every setup; True if each run agrees with what its mode declares.
+def run_grid(
+    names: list[str],
+    setups: list[Setup],
+    folder: Path,
+    workers: Executor | None = None,
+    seconds: float = RUN_LIMIT,
+    again: bool = False,
+    tell: Callable[[str], None] = say,
+) -> bool:
+    """Runs every notebook under every setup; returns whether each run agrees with what its mode declares.
 
-    What an earlier call has finished in this folder is not run again, so the same call goes on where it was stopped.
+    What is finished in this folder is not run again, so the same call continues where an earlier one was stopped.
     """
-    wanted = [
-        Run(each.mode, each.path, setup) for each in mode_notebooks(names) for setup in setups
-    ]
+    runs = [GridRun(wanted, setup) for wanted in mode_notebooks(names) for setup in setups]
     folder = writable(folder)
-    known = {} if again else finished(folder)
-    lines = [known[run.key] for run in wanted if run.key in known]
-    left = [run for run in wanted if run.key not in known]
-    if lines:
-        tell(f"{len(lines)} of {len(wanted)} runs were finished before; --again runs them anew")
+    finished = {} if again else read_results(folder)
+    results = [finished[run.key] for run in runs if run.key in finished]
+    if results:
+        tell(f"{len(results)} of {len(runs)} runs were finished before; --again runs them anew")
+    left = [run for run in runs if run.key not in finished]
     with workers or ThreadPoolExecutor(1) as started:
-        lines += run_each(left, folder, started, seconds, tell)
-    agreed = sum(line["agrees"] for line in lines)
-    tell(f"{agreed} of {len(lines)} runs agree with their mode; results in {folder}")
-    return agreed == len(lines)
+        results += run_all(left, folder, started, seconds, tell)
+    agreed = sum(result.agrees for result in results)
+    tell(f"{agreed} of {len(results)} runs agree with their mode; results in {folder}")
+    return agreed == len(results)
 
 
-def run_each(left: list[Run], folder: Path, workers, seconds: float, tell) -> list[dict]:
-    """Hands the runs to the workers and keeps each as soon as it has ended."""
-    wanted = [(run, (run.path.read_text(), run.setup.as_dict(), seconds)) for run in left]
-    began, lines = time.monotonic(), []
-    for run, future in pool.as_ended(workers, notebook_job.run_notebook, wanted):
-        lines.append(keep_run(run, future.result(), folder))
-        pace = (time.monotonic() - began) / len(lines)
-        remaining = f", about {pace * (len(left) - len(lines)):.0f} s left"
-        tell(f"[{len(lines)}/{len(left)}] {run}: {in_brief(lines[-1])}{remaining}")
-    return lines
+def read_results(folder: Path) -> dict[tuple[object, ...], GridResult]:
+    """Returns the results of earlier runs by key; a line that a crash has cut off is skipped."""
+    path, results = folder / LINES, {}
+    for text in path.read_text().splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError, TypeError):
+            result = GridResult(**json.loads(text))
+            results[result.key] = result
+    return results
 
 
-def cluster(address: str):
-    """Workers on other machines: a dask.distributed cluster, each of whose workers has this project installed."""
+def run_all(
+    left: list[GridRun],
+    folder: Path,
+    workers: Executor,
+    seconds: float,
+    tell: Callable[[str], None],
+) -> Iterator[GridResult]:
+    """Yields the result of each run, written as soon as the run has ended."""
+    tasks = [(run, (run.wanted.path.read_text(), run.setup.as_dict(), seconds)) for run in left]
+    began = time.monotonic()
+    ended = pool.as_ended(workers, notebook_job.run_notebook, tasks)
+    for number, (run, future) in enumerate(ended, 1):
+        result = write_result(run, future.result(), folder)
+        pace = (time.monotonic() - began) / number
+        remaining = f", about {pace * (len(left) - number):.0f} s left"
+        tell(f"[{number}/{len(left)}] {run}: {result}{remaining}")
+        yield result
+
+
+def cluster(address: str) -> Executor:
+    """Returns the workers of a dask.distributed cluster, each of which has this project installed."""
     try:
-        from distributed import Client
+        import distributed
     except ImportError:
         raise UserError(
             "--scheduler needs dask.distributed; run: pip install 'strategy-clinic[cluster]'"
         ) from None
     try:
-        return Client(address, timeout=ANSWERING).get_executor(pure=False)
+        client: Any = distributed.Client  # its functions have no types
+        executor: Executor = client(address, timeout=CONNECTING).get_executor(pure=False)
+        return executor
     except (OSError, ValueError) as error:
-        said = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0]
         raise UserError(
-            f"No dask scheduler answers at {address!r} ({said}); start one with: dask scheduler"
+            f"No dask scheduler answers at {address!r} ({reason}); start one with: dask scheduler"
         ) from None
 
 
-def in_brief(line: dict) -> str:
-    if line["broken"] == "unavailable":
-        return f"unavailable: {line['says']}"
-    if line["agrees"]:
-        return f"broken {line['broken']}, fixed {line['fixed']}, as declared"
-    return f"{ENDS[line['end']]}: {line['says']}"
-
-
-def keep_run(run: Run, ended: dict, folder: Path) -> dict:
-    """Keeps the executed notebook first and its line after it, so that no line is without its notebook."""
-    write_whole(folder / f"{run.stem}.ipynb", ended["notebook"])
-    line = verdict_line(run, ended)
+def write_result(run: GridRun, ended: dict[str, str], folder: Path) -> GridResult:
+    """Writes the notebook before its line, so that no line is without its notebook."""
+    write_whole(folder / run.file_name, ended["notebook"])
+    result = result_of(run, ended)
     with open(folder / LINES, "a+b") as lines:
         lines.seek(max(0, lines.tell() - 1))
-        cut = lines.read() not in (b"", b"\n")  # by a crash in the middle of a line
-        lines.write(b"\n" * cut + json.dumps(line, ensure_ascii=False).encode() + b"\n")
-    return line
+        cut = lines.read() not in (b"", b"\n")  # a crash has left half a line
+        line = json.dumps(asdict(result), ensure_ascii=False)
+        lines.write(b"\n" * cut + line.encode() + b"\n")
+    return result
 
 
-def verdict_line(run: Run, ended: dict) -> dict:
-    """One run in one line: the setup, both outcomes with their evidence, the claims, and whether all was as declared."""
-    told = reported(nbformat.reads(ended["notebook"], as_version=4))
-    found = {each["step"]: each.get("verdict", {}) for each in told if "step" in each}
-    broken, fixed = found.get("reproduced", {}), found.get("fixed", {})
+def result_of(run: GridRun, ended: dict[str, str]) -> GridResult:
+    reports = reported(nbformat.reads(ended["notebook"], as_version=4))
+    steps = {each["step"]: each.get("verdict", {}) for each in reports if "step" in each}
+    broken, fixed = steps.get("reproduced", {}), steps.get("fixed", {})
     # The first step that was not reached is the one that hung or died.
-    missing = iter([ended["end"]] if ended["end"] in OUTCOMES else [])
-    return {
-        "mode": run.mode.id,
+    outcomes = iter([ended["end"]] if ended["end"] in OUTCOMES else [])
+    return GridResult(
+        mode=run.wanted.mode.id,
         **run.setup.as_dict(),
-        "of": run.of,
-        "runtime": f"{runtime.kind()}-keras{run.setup.keras}",
-        "end": ended["end"],
-        "broken": broken.get("outcome") or next(missing, "not reached"),
-        "fixed": fixed.get("outcome") or next(missing, "not reached"),
-        "evidence": broken.get("evidence", "none"),
-        "says": ended["failure"] or broken.get("says", ""),
-        "claims": {
-            each["claim"]["id"]: each["claim"]["verdict"] for each in told if "claim" in each
+        of=run.of,
+        runtime=f"{runtime.kind()}-keras{run.setup.keras}",
+        end=ended["end"],
+        broken=broken.get("outcome") or next(outcomes, "not reached"),
+        fixed=fixed.get("outcome") or next(outcomes, "not reached"),
+        evidence=broken.get("evidence", "none"),
+        says=ended["failure"] or broken.get("says", ""),
+        claims={
+            each["claim"]["id"]: each["claim"]["verdict"] for each in reports if "claim" in each
         },
-        "agrees": ended["end"] == "finished" and bool(broken and fixed),
-        "notebook": f"{run.stem}.ipynb",
-    }
+        agrees=ended["end"] == "finished" and bool(broken and fixed),
+        notebook=run.file_name,
+    )

@@ -1,20 +1,99 @@
-"""Records: every verdict of one runtime, kept so that the next run can be compared with it."""
+"""Records: the verdicts of a runtime, stored as JSON that a person can read and compare."""
 
 import ast
 import datetime
 import hashlib
 import json
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
 
 from ..base import files
 from ..base.files import write_whole
+from ..modes.failure_mode import FailureMode
 from ..rendering import sources
+from ..rendering.mode_notebooks import ModeNotebook
 from ..setups import formats, runtime, strategies
 from ..setups.parameters import Setup
 
 MACHINES = ("cpu", "gpu", "tpu")
 RUNTIMES = [f"{kind}-keras{keras}" for kind in MACHINES for keras in reversed(runtime.GENERATIONS)]
-KEY = ("strategy", "devices", "save_format")
+
+
+@dataclass(frozen=True)
+class RecordedVerdict:
+    """The outcomes of a mode's two experiments under one setup; `evidence` and `says` are the broken one's."""
+
+    mode: str
+    strategy: str
+    devices: int
+    save_format: str
+    keras: int
+    broken: str
+    fixed: str
+    evidence: str
+    agrees: bool
+    says: str
+
+    @property
+    def setup(self) -> Setup:
+        return Setup(self.strategy, self.devices, self.save_format, self.keras)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The verdicts of a mode, those of its claims by id, and whether its page shows what is stored."""
+
+    verdicts: list[RecordedVerdict]
+    claims: dict[str, str]
+    page: str = "as stored"
+
+
+@dataclass(frozen=True)
+class RecordedMode:
+    """Of which code a mode's verdicts are, and what its runs said of each claim."""
+
+    code: str
+    claims: dict[str, str]
+
+
+@dataclass
+class Record:
+    """Every verdict of one runtime, which is a kind of machine with a Keras generation."""
+
+    runtime: str
+    date: str
+    versions: dict[str, str]
+    modes: dict[str, RecordedMode] = field(default_factory=dict)
+    verdicts: list[RecordedVerdict] = field(default_factory=list)
+
+    def of_mode(self, mode: str) -> dict[Setup, RecordedVerdict]:
+        return {verdict.setup: verdict for verdict in self.verdicts if verdict.mode == mode}
+
+    def add(self, measured: Measured, of: ModeNotebook) -> None:
+        mode = of.mode.id
+        recorded = {mode: RecordedMode(code_of(of.notebook), measured.claims)}
+        self.modes = dict(sorted((self.modes | recorded).items()))
+        others = [verdict for verdict in self.verdicts if verdict.mode != mode]
+        self.verdicts = sorted(others + measured.verdicts, key=lambda verdict: verdict.mode)
+
+    def holds(self, wanted: ModeNotebook) -> bool:
+        """Returns whether the mode is recorded, and its notebook's code is the same since then."""
+        recorded = self.modes.get(wanted.mode.id)
+        return recorded is not None and recorded.code == code_of(wanted.notebook)
+
+
+def new_record(keras: int) -> Record:
+    return Record(runtime_name(keras), datetime.date.today().isoformat(), runtime.versions())
+
+
+def runtime_name(keras: int) -> str:
+    return f"{runtime.kind()}-keras{keras}"
+
+
+# As files
 
 
 def records_folder() -> Path:
@@ -25,107 +104,82 @@ def record_file(name: str) -> Path:
     return records_folder() / f"{name}.json"
 
 
-def name_of(keras: int) -> str:
-    return f"{runtime.kind()}-keras{keras}"
+def read_record(name: str) -> Record | None:
+    path = record_file(name)
+    return parse_record(path.read_text()) if path.exists() else None
 
 
-def read_record(name: str) -> dict | None:
-    return json.loads(record_file(name).read_text()) if record_file(name).exists() else None
+def parse_record(text: str) -> Record:
+    stored = json.loads(text)
+    modes = {mode: RecordedMode(**recorded) for mode, recorded in stored["modes"].items()}
+    verdicts = [RecordedVerdict(**verdict) for verdict in stored["verdicts"]]
+    return Record(**stored | {"modes": modes, "verdicts": verdicts})
 
 
-def write_record(record: dict, place: Path | None = None):
-    """One verdict in a line, so that a difference between two records is a readable one."""
-    place = place or records_folder()
-    place.mkdir(exist_ok=True)
-    text = line_by_line(record, ("modes", "verdicts"))
-    write_whole(place / record_file(record["runtime"]).name, text)
+def write_record(record: Record, folder: Path | None = None) -> None:
+    folder = folder or records_folder()
+    folder.mkdir(exist_ok=True)
+    write_whole(folder / record_file(record.runtime).name, line_by_line(asdict(record)))
 
 
-def line_by_line(values: dict, many: tuple) -> str:
-    """JSON with one line for each name, and one for each thing in those that hold many."""
-    told = {name: spread(each) if name in many else as_json(each) for name, each in values.items()}
-    return "{\n" + ",\n".join(f'"{name}": {each}' for name, each in told.items()) + "\n}\n"
+def line_by_line(values: dict[str, Any]) -> str:
+    """Returns JSON with a line for each item, so that a difference between two files can be read."""
+    lines = [f"{as_json(name)}: {spread(value)}" for name, value in values.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def as_json(value) -> str:
+def spread(value: Any) -> str:
+    if isinstance(value, dict):
+        items = [f"{as_json(name)}: {as_json(item)}" for name, item in value.items()]
+        return "{\n" + ",\n".join(items) + "\n}"
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(map(as_json, value)) + "\n]"
+    return as_json(value)
+
+
+def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def spread(values) -> str:
-    if isinstance(values, dict):
-        inner = [f"{json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(values.items())]
-        return "{\n" + ",\n".join(inner) + "\n}"
-    return "[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in values) + "\n]"
+# The setups and the code of a notebook
 
 
-# The setups of a mode
-
-
-def grid_of(mode, base: Setup) -> list[Setup]:
-    """Every setup that this mode's switches can make; what does not matter to it stays as its notebook has it."""
-    kept_as = formats.TABLE if "save_format" in mode.switches else [base.save_format]
-    made = [
-        {"strategy": name, "devices": count, "save_format": each}
-        for name, count in places_for(mode, base)
-        for each in kept_as
+def grid_of(mode: FailureMode, base: Setup) -> list[Setup]:
+    """Returns every setup that a mode's switches allow; what does not matter to it is as in its notebook."""
+    names = list(formats.TABLE) if "save_format" in mode.switches else [base.save_format]
+    return [
+        base.but(strategy=strategy, devices=devices, save_format=name)
+        for strategy, devices in places_of(mode, base)
+        for name in names
     ]
-    return [base.but(**values) for values in made]
 
 
-def places_for(mode, base: Setup) -> list[tuple]:
-    """Strategies with all their device counts, where the strategy matters; else this notebook's own."""
+def places_of(mode: FailureMode, base: Setup) -> list[tuple[str, int]]:
+    """Returns strategies with device counts: all where the strategy matters, else the notebook's own."""
     if "strategy" in mode.switches:
         return [(row.name, count) for row in strategies.ROWS for count in row.counts]
-    counts = strategies.TABLE[base.strategy].counts
-    return [
-        (base.strategy, each)
-        for each in counts
-        if "devices" in mode.switches or each == base.devices
-    ]
+    if "devices" in mode.switches:
+        return [(base.strategy, count) for count in strategies.TABLE[base.strategy].counts]
+    return [(base.strategy, base.devices)]
 
 
-def base_of(notebook, keras: int) -> Setup:
-    """The setup in a notebook's own parameters cell, under this Keras generation."""
+def own_setup(notebook: NotebookNode, keras: int) -> Setup:
+    """Returns the setup in a notebook's parameters cell, but with this Keras generation."""
     return Setup(**parameters_of(notebook) | {"keras": keras})
 
 
-def parameters_of(notebook) -> dict:
-    cell = next(each for each in notebook.cells if "parameters" in sources.tags(each))
-    return {
-        statement.targets[0].id: ast.literal_eval(statement.value)
-        for statement in ast.parse(cell.source).body
-    }
+def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
+    cell = next(cell for cell in notebook.cells if "parameters" in sources.tags(cell))
+    values: dict[str, Any] = {}
+    for statement in ast.parse(cell.source).body:
+        assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        values[statement.targets[0].id] = ast.literal_eval(statement.value)
+    return values
 
 
-def code_of(notebook) -> str:
-    """Changes with the code of a notebook, not with its prose or its pictures, nor with the cells that nobody types."""
+def code_of(notebook: NotebookNode) -> str:
+    """Returns a hash of what an author has typed as code; prose, pictures and the set-up cell do not change it."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    kept = [cell.source for cell in cells if "bootstrap" not in sources.tags(cell)]
-    code = sources.without_forms("\n".join(kept))
+    typed = [cell.source for cell in cells if "bootstrap" not in sources.tags(cell)]
+    code = sources.without_forms("\n".join(typed))
     return hashlib.sha256(code.encode()).hexdigest()[:12]
-
-
-def empty(keras: int) -> dict:
-    versions = runtime.versions()
-    today = datetime.date.today().isoformat()
-    start = {"runtime": name_of(keras), "date": today, "versions": versions}
-    return start | {"modes": {}, "verdicts": []}
-
-
-def add(stored: dict, mode, notebook, lines: list[dict], claims: dict):
-    stored["modes"][mode.id] = {"code": code_of(notebook), "claims": claims}
-    kept = [line for line in stored["verdicts"] if line["mode"] != mode.id]
-    stored["verdicts"] = sorted(kept + lines, key=lambda line: line["mode"])
-
-
-def holds(stored: dict, mode, path: Path) -> bool:
-    known = stored["modes"].get(mode.id, {})
-    return known.get("code") == code_of(sources.stored_notebook(path))
-
-
-def setup_key(line: dict) -> tuple:
-    return tuple(line[name] for name in KEY)
-
-
-def in_setup(line: dict) -> str:
-    return str(Setup(**{name: line[name] for name in (*KEY, "keras")}))

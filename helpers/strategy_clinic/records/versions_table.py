@@ -1,165 +1,176 @@
-"""The atlas over versions: modes by lanes. Neighbouring lanes on which nothing differs are one cell."""
+"""The atlas over versions: modes by version records. Neighbouring versions with the same verdicts are one cell."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
-from ..experiments.version_bounds import bounds_in_words
-from ..modes.registry import modes as all_declared
+from ..experiments.version_bounds import bounds_told
+from ..modes import registry
+from ..modes.failure_mode import FailureMode
 from ..setups import runtime
-from . import version_records
+from .version_records import VersionRecord, VersionVerdict, version_records
+
+COMPARED = ("broken", "fixed", "evidence", "page")
 
 
 @dataclass
 class Period:
-    """Lanes in a row that say the same of a mode; `found` is None where nobody has recorded it."""
+    """Neighbouring versions with the same verdicts of a mode, or with none."""
 
-    lanes: list
-    found: dict | None
+    records: list[VersionRecord]
+    verdict: VersionVerdict | None
 
     @property
     def name(self) -> str:
-        names = list(dict.fromkeys([self.lanes[0].name, self.lanes[-1].name]))
-        return " to ".join(names)
+        names = [self.records[0].name, self.records[-1].name]
+        return " to ".join(dict.fromkeys(names))
 
 
 @dataclass
-class Times:
-    """One mode on one Keras generation, from the oldest lane to the newest."""
+class VersionsRow:
+    """One mode on one Keras generation, from the oldest version to the newest."""
 
-    mode: object
+    mode: FailureMode
     keras: int
-    periods: list
+    periods: list[Period]
 
     @property
-    def told(self) -> list:
-        return [each for each in self.periods if each.found]
+    def title(self) -> str:
+        return f"{self.mode.id} {self.mode.slug}, Keras {self.keras}"
+
+    @property
+    def recorded(self) -> list[tuple[Period, VersionVerdict]]:
+        return [(period, period.verdict) for period in self.periods if period.verdict]
 
     @property
     def changed(self) -> bool:
-        return len(self.told) > 1
+        return len(self.recorded) > 1
 
 
-def times_rows() -> list[Times]:
-    listed = version_records.lanes()
+def versions_rows(records: list[VersionRecord]) -> list[VersionsRow]:
     return [
-        Times(mode, keras, periods(listed, mode.id, keras))
-        for mode in all_declared()
+        VersionsRow(mode, keras, periods(records, mode.id, keras))
+        for mode in registry.modes()
         for keras in reversed(runtime.GENERATIONS)
     ]
 
 
-def periods(listed: list, mode: str, keras: int) -> list[Period]:
-    made = []
-    for lane in listed:
-        found = lane.verdicts.get((mode, keras))
-        if made and made[-1].found == found:
-            made[-1].lanes.append(lane)
+def periods(records: list[VersionRecord], mode: str, keras: int) -> list[Period]:
+    found: list[Period] = []
+    for record in records:
+        verdict = record.verdicts.get((mode, keras))
+        if found and found[-1].verdict == verdict:
+            found[-1].records.append(record)
         else:
-            made.append(Period([lane], found))
-    return made
+            found.append(Period([record], verdict))
+    return found
 
 
 # In words
 
 
-def times_sentences(rows: list[Times]) -> list[str]:
-    """One line for each row that a version has changed, and one that names the others."""
+def versions_sentences(rows: list[VersionsRow]) -> list[str]:
+    """Returns a line for each row that a version has changed, and one that names the others."""
     lines = [
-        f"{title(row)}: {'; '.join(map(period_told, row.told))}" for row in rows if row.changed
+        f"{row.title}: {'; '.join(in_words(*recorded) for recorded in row.recorded)}"
+        for row in rows
+        if row.changed
     ]
-    same = [f"{row.mode.id} ({row.keras})" for row in rows if row.told and not row.changed]
+    same = [f"{row.mode.id} ({row.keras})" for row in rows if row.recorded and not row.changed]
     return [*lines, f"the same wherever recorded, mode (Keras): {', '.join(same)}"]
 
 
-def title(row: Times) -> str:
-    return f"{row.mode.id} {row.mode.slug}, Keras {row.keras}"
-
-
-def period_told(period: Period) -> str:
-    found = period.found
-    words = f"on {period.name} the broken code {verb(found['broken'])}"
-    if found["fixed"] != "works":
-        words += f", the fixed one {verb(found['fixed'])}"
-    if found["page"] != "as stored":
+def in_words(period: Period, verdict: VersionVerdict) -> str:
+    words = f"on {period.name} the broken code {verb(verdict.broken)}"
+    if verdict.fixed != "works":
+        words += f", the fixed one {verb(verdict.fixed)}"
+    if verdict.page != "as stored":
         words += ", its page is otherwise than stored"
-    return f"{words} ({found['says'] or 'no message'})"
+    return f"{words} ({verdict.says or 'no message'})"
 
 
 def verb(outcome: str) -> str:
-    return {"silent": "is silent"}.get(outcome, outcome)
+    return "is silent" if outcome == "silent" else outcome
 
 
-def differences(before: dict, now: dict) -> list[str]:
-    """What a change was, from the verdicts of two periods."""
-    names = ("broken", "fixed", "evidence", "page")
-    told = [f"{n}: {before[n]}, then {now[n]}" for n in names if before[n] != now[n]]
-    if before["says"] != now["says"]:
-        told.append(f"message: {before['says'] or 'none'}, then: {now['says'] or 'none'}")
-    claims = sorted(before["claims"] | now["claims"])
-    return told + [
-        f"claim {name}: {before['claims'].get(name)}, then {now['claims'].get(name)}"
-        for name in claims
-        if before["claims"].get(name) != now["claims"].get(name)
+def changes(before: VersionVerdict, now: VersionVerdict) -> list[str]:
+    """Returns in words how the verdicts of two periods differ."""
+    pairs = {name: (getattr(before, name), getattr(now, name)) for name in COMPARED}
+    words = [
+        f"{name}: {was}, then {is_now}" for name, (was, is_now) in pairs.items() if was != is_now
     ]
-
-
-def each_version(lane) -> str:
-    return ", ".join(f"{name} {version}" for name, version in lane.versions.items())
+    if before.says != now.says:
+        words.append(f"message: {before.says or 'none'}, then: {now.says or 'none'}")
+    return words + [
+        f"claim {claim}: {before.claims.get(claim)}, then {now.claims.get(claim)}"
+        for claim in sorted(before.claims | now.claims)
+        if before.claims.get(claim) != now.claims.get(claim)
+    ]
 
 
 # As a table
 
 
-def times_html(where: str) -> str:
-    """Two tables: the modes that a version has changed, and the others folded; each cell opens what is behind it."""
-    rows, listed = times_rows(), version_records.lanes()
+def versions_html(where: str) -> str:
+    """Returns two tables: the modes that a version has changed, and the others; each cell opens to its verdicts."""
+    records = version_records()
+    rows = versions_rows(records)
     return from_template(
-        "records/templates/times.html",
-        lanes=[(lane.name, each_version(lane)) for lane in listed],
-        changed=[times_values(row, where) for row in rows if row.changed],
-        same=[times_values(row, where) for row in rows if row.told and not row.changed],
-        sentences=times_sentences(rows),
+        "records/templates/versions_table.html",
+        records=[(record.name, all_versions(record)) for record in records],
+        changed=[row_values(row, where) for row in rows if row.changed],
+        same=[row_values(row, where) for row in rows if row.recorded and not row.changed],
+        sentences=versions_sentences(rows),
     )
 
 
-def times_values(row: Times, where: str) -> dict:
-    before = [None, *row.told]
-    earlier = {id(now): was for was, now in zip(before, row.told)}
+def all_versions(record: VersionRecord) -> str:
+    return ", ".join(f"{name} {version}" for name, version in record.versions.items())
+
+
+def row_values(row: VersionsRow, where: str) -> dict[str, Any]:
+    cells, before = [], None
+    for period in row.periods:
+        cells.append(cell_values(row, period, before))
+        before = period if period.verdict else before
     return {
-        "title": title(row),
+        "title": row.title,
         "link": where + Path(row.mode.notebook).name,
-        "cells": [cell_of(row, each, earlier.get(id(each))) for each in row.periods],
+        "cells": cells,
         "declared": declared_bounds(row),
     }
 
 
-def cell_of(row: Times, period: Period, before: Period | None) -> dict:
-    found = period.found or {}
-    word = found.get("broken", "")
+def cell_values(row: VersionsRow, period: Period, before: Period | None) -> dict[str, Any]:
+    verdict = period.verdict
+    outcome = verdict.broken if verdict else ""
     return {
-        "span": len(period.lanes),
+        "span": len(period.records),
         "name": period.name,
-        "versions": [each_version(lane) for lane in period.lanes],
-        "found": period.found,
-        "look": LOOKS.get(word, LOOKS[""]),
-        "word": word or "not recorded",
-        "changes": differences(before.found, found) if before else [],
-        "between": [before.lanes[-1].name, period.lanes[0].name] if before else [],
-        "of": title(row),
+        "versions": [all_versions(record) for record in period.records],
+        "verdict": verdict,
+        "look": LOOKS.get(outcome, LOOKS[""]),
+        "word": outcome or "not recorded",
+        "changes": changes(before.verdict, verdict)
+        if before and before.verdict and verdict
+        else [],
+        "between": [before.records[-1].name, period.records[0].name] if before else [],
+        "of": row.title,
     }
 
 
-def declared_bounds(row: Times) -> str:
-    """The release that its declaration names, for this generation."""
-    of_keras = [each for each in row.mode.symptoms if row.keras in (each.keras or (row.keras,))]
-    told = [f"{each.raises} {bounds_in_words(each)}" for each in of_keras if bounds_in_words(each)]
-    return "; ".join(dict.fromkeys(told))
+def declared_bounds(row: VersionsRow) -> str:
+    """Returns the releases that the mode's symptoms name for this Keras generation."""
+    symptoms = [each for each in row.mode.symptoms if row.keras in (each.keras or (row.keras,))]
+    bounds = [f"{each.raises} {bounds_told(each)}" for each in symptoms if bounds_told(each)]
+    return "; ".join(dict.fromkeys(bounds))
 
 
-class OverVersions:
-    """What a notebook shows: the tables, and the same in words where no HTML is shown."""
+class VersionsTable:
+    """Shows the tables in a notebook, and sentences where no HTML is shown."""
 
-    def _repr_mimebundle_(self, **_):
-        return {"text/plain": "\n".join(times_sentences(times_rows())), "text/html": times_html("")}
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        sentences = versions_sentences(versions_rows(version_records()))
+        return {"text/plain": "\n".join(sentences), "text/html": versions_html("")}

@@ -1,14 +1,14 @@
 """The notebook that checks the runtime it is open on: a real check in a process of its own, and a record to take away."""
 
 import base64
-import json
 import re
 
 import pytest
 from conftest import changed
+from strategy_clinic import Setup
 from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.records import runtime_check
+from strategy_clinic.records import runtime_check, store
 from strategy_clinic.setups import runtime
 
 pytestmark = pytest.mark.slow
@@ -19,24 +19,28 @@ def test_a_check_says_what_it_finds_and_gives_its_record(capsys):
     said = capsys.readouterr().out
     assert "[1/1] fm28: 1 setup" in said and "every output and every verdict is as stored" in said
     assert not re.search(r"\d\.\d+s|\x1b", said)
-    assert list(record["modes"]) == ["fm28"] and len(record["verdicts"]) == 1
-    assert record["versions"] == runtime.versions()
+    assert list(record.modes) == ["fm28"] and len(record.verdicts) == 1
+    assert record.versions == runtime.versions()
 
 
 def test_a_difference_is_shown_and_still_kept(project, monkeypatch, capsys):
     changed(project / "notebooks/fm28_ragged_weights_file.ipynb", "FM28 fixed (", "FM28 mended (")
     record = runtime_check.run("fm28", 3)
-    assert "stored outputs differ" in capsys.readouterr().out and len(record["verdicts"]) == 1
+    assert "stored outputs differ" in capsys.readouterr().out and len(record.verdicts) == 1
 
 
 def test_the_link_holds_the_record():
-    record = {"runtime": "gpu-keras3", "modes": {"fm01": {}}, "verdicts": [{"says": "<b>ü</b>"}]}
+    setup = Setup("mirrored", 2).as_dict()
+    values = {"broken": "raises", "fixed": "works", "evidence": "executed", "says": "<b>ü</b>"}
+    verdict = store.RecordedVerdict("fm01", **setup, agrees=True, **values)
+    modes = {"fm01": store.RecordedMode("0", {})}
+    record = store.Record("gpu-keras3", "2026-01-01", {}, modes, [verdict])
     shown = runtime_check.offer(record)
     data = re.search(r"base64,([^\"]+)\"", shown._repr_html_()).group(1)
-    assert json.loads(base64.b64decode(data)) == record
+    assert store.parse_record(base64.b64decode(data).decode()) == record
     assert repr(shown) == "gpu-keras3.json: verdicts: 1, modes: 1"
     with pytest.raises(UserError, match="nothing to keep"):
-        runtime_check.offer({})
+        runtime_check.offer(None)
 
 
 @pytest.mark.parametrize("modes", ["--save /tmp", "fm01; ls", "../fm01"])
@@ -46,10 +50,8 @@ def test_modes_are_names(modes):
 
 
 def test_the_word_all_and_commas():
-    assert runtime_check.chosen("all") == [] and runtime_check.chosen("fm01, fm25") == [
-        "fm01",
-        "fm25",
-    ]
+    assert runtime_check.chosen("all") == []
+    assert runtime_check.chosen("fm01, fm25") == ["fm01", "fm25"]
 
 
 def test_what_is_missing_is_installed_on_a_lent_machine_only(monkeypatch):
