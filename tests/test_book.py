@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from conftest import build_book, changed
-from strategy_clinic import book
+from strategy_clinic import Setup, book
 from strategy_clinic.base import outcomes
 from strategy_clinic.modes import registry
 from strategy_clinic.panel import cards
@@ -149,7 +149,9 @@ def test_a_style_sheet_that_fetches_is_found(tmp_path):
 def test_words_of_a_report_stay_words():
     line = book.line_html("FM01 reproduced (executed) | <script>", "raises")
     assert "<b>FM01 reproduced (executed)</b> &lt;script&gt;" in line and "'raises'" in line
-    assert book.cell_html("<b>") == "<td>&lt;b&gt;</td>"
+    verdict = {"subject": "<b>", "outcome": "works", "evidence": "executed", "says": ""}
+    table = book.table_html([verdict | {"setup": Setup().as_dict()}])
+    assert "&lt;b&gt;" in table and "<b>" not in table
 
 
 def test_the_book_has_the_colours_of_outcomes_from_the_table(site):

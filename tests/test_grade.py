@@ -204,7 +204,7 @@ def test_nothing_outlives_its_run_and_loopback_is_not_this_machines(tmp_path):
     while any(is_alive(pid) for pid in left) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(left) == 2 and not any(is_alive(pid) for pid in left)
-    if found.network == guard.APART and guard.network() != guard.APART:
+    if found.network == guard.NAMESPACE and guard.network() != guard.NAMESPACE:
         assert (tmp_path / "seen").read_text() != "0"
     with socket.create_connection(server.getsockname()):
         server.close()
@@ -215,7 +215,7 @@ def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
     script = (
         "import socket, sys\nfrom strategy_clinic.forkserver import isolation\nfrom strategy_clinic.workshop import guard\n"
         "assert not isolation.is_permitted(lambda: isolation.unshare(-1))\n"
-        "sys.addaudithook(guard.bar)\nprint(guard.network())\n"
+        "sys.addaudithook(guard.refuse_outside)\nprint(guard.network())\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "socket.create_connection(('localhost', server.getsockname()[1])).close()\n"
         "for step in (lambda: socket.getaddrinfo('example.org', 80),\n"
@@ -225,7 +225,7 @@ def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
         "    except guard.UserError:\n        print('refused')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.splitlines() == [guard.BARRED, *["refused"] * 3], done.stderr
+    assert done.stdout.splitlines() == [guard.REFUSED, *["refused"] * 3], done.stderr
 
 
 @pytest.mark.slow
@@ -245,5 +245,9 @@ def test_ctrl_c_keeps_what_was_finished(tmp_path):
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130 and "Traceback" not in said and "is kept" in said
+    assert (
+        process.returncode == 130
+        and "Traceback" not in said
+        and "finished results are stored" in said
+    )
     assert [each["result"] for each in json.loads(report.read_text())] == ["red", "green"]

@@ -141,22 +141,27 @@ def check_runtime(options: Namespace) -> int:
 
 def nbval(paths: list[Path]) -> list[Element]:
     """Runs nbval on stored notebooks, with kernels that are warm where that is possible; returns its suites."""
-    from .processes import forkserver_client, request_reply
+    from .processes import python_process, request_reply
     from .records import junit
 
-    environment = dict(os.environ)
+    environment = os.environ | python_process.warm_kernels()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "outputs.xml"
         arguments = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
         arguments += ["-p", "no:cacheprovider"]  # which would make a folder beside the notebooks
-        warm = forkserver_client.warm(environment)
-        process = forkserver_client.start_module(
-            "pytest", environment, sys.__stdout__, warm, *arguments, *map(str, paths)
+        server = python_process.fork_server()
+        process = python_process.start_module(
+            "pytest",
+            environment,
+            sys.__stdout__ or sys.stdout,
+            server,
+            *arguments,
+            *map(str, paths),
         )
         try:
             process.wait()
         finally:
-            request_reply.put_down(process)
+            request_reply.end(process)
         return junit.read_suites(report)
 
 

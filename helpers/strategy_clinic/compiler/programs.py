@@ -164,9 +164,10 @@ def reply_of_compiler(folder: Path) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            text=True,
         )
     try:
-        reply: dict[str, Any] = request_reply.answer_of(
+        reply: dict[str, Any] = request_reply.wait_for_answer(
             process, folder / "answer.json", deadline, log, "the compiler's process"
         )
         return reply

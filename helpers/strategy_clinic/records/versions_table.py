@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
-from ..experiments.version_bounds import bounds_told
+from ..experiments.version_bounds import bounds_in_words
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
 from ..setups import runtime
@@ -164,7 +164,9 @@ def cell_values(row: VersionsRow, period: Period, before: Period | None) -> dict
 def declared_bounds(row: VersionsRow) -> str:
     """Returns the releases that the mode's symptoms name for this Keras generation."""
     symptoms = [each for each in row.mode.symptoms if row.keras in (each.keras or (row.keras,))]
-    bounds = [f"{each.raises} {bounds_told(each)}" for each in symptoms if bounds_told(each)]
+    bounds = [
+        f"{each.raises} {bounds_in_words(each)}" for each in symptoms if bounds_in_words(each)
+    ]
     return "; ".join(dict.fromkeys(bounds))
 
 

@@ -1,1 +1,1 @@
-"""Exercises: handed out, handed in, graded."""
+"""Exercises for a class: handed out without solutions, and graded as they come back."""

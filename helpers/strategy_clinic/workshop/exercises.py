@@ -1,10 +1,13 @@
-"""An exercise taken out of a participant's notebook: the statements it needs, and whether they leave the proof alone.
+"""Takes the exercise out of a participant's notebook: the statements that it needs, if they leave its proof as it is.
 
-Nothing is run here. A participant's own set-up, definitions and checks do not count: those are the project's.
+Nothing is run here. A participant's own set-up, definitions and checks are not used: those are the project's.
 """
 
 import ast
 import warnings
+from collections.abc import Callable, Iterable, Sequence
+
+from nbformat import NotebookNode
 
 from ..base.errors import UserError
 from ..base.free_names import binds, needed, one_import_each, union, unparsed, uses
@@ -13,170 +16,165 @@ from ..rendering import sources
 
 NAME = "attempt"
 HEADING = "## Exercise"
-GIVEN = {"clinic", "session", *NAMES}  # what may be used, and neither replaced nor altered
-REACHING = {"delattr", "eval", "exec", "get_ipython", "globals", "setattr", "vars", "__import__"}
-REACHING |= {"__class__", "__code__", "__dict__", "__globals__", "__setattr__", "modules"}
-REACHING |= {"_getframe", "setprofile", "settrace"}
-INWARD = {"IPython", "builtins", "ctypes", "gc", "importlib", "inspect", "strategy_clinic"}
-
-
-def section(notebook) -> list:
-    """The code cells below the heading of the exercise, or, where the heading is gone, all that define an attempt."""
-    below, inside = [], False
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and "\n## " in f"\n{cell.source}":
-            inside = HEADING in cell.source
-        elif inside and cell.cell_type == "code" and "solution" not in sources.tags(cell):
-            below.append(cell)
-    if any(defines(cell) for cell in below):
-        return below
-    return [cell for cell in notebook.cells if cell.cell_type == "code" and defines(cell)]
-
-
-def defines(cell) -> bool:
-    return f"def {NAME}(" in cell.source
-
-
-def before(notebook) -> list:
-    """The project's code cells in front of the exercise."""
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return cells[: next(i for i, cell in enumerate(cells) if "exercise" in sources.tags(cell))]
-
-
-def statements_of(cells) -> list:
-    """Top-level statements; a cell that is no Python is refused if it holds the attempt, and else left out."""
-    found = []
-    for cell in cells:
-        try:
-            found += one_import_each(parsed(cell.source))
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            if defines(cell):
-                raise UserError(f"its exercise is not Python: {place_in(error)}") from None
-    return found
-
-
-def parsed(text: str) -> list:
-    """Compiled as well, since some mistakes are found only then; what it warns of is the participant's affair."""
-    with warnings.catch_warnings(action="ignore"):
-        tree = ast.parse(text)
-        compile(tree, "exercise", "exec")
-    return tree.body
-
-
-def place_in(error) -> str:
-    line = (getattr(error, "text", "") or "").strip()
-    return f"line {error.lineno}, {line!r}: {error.msg}" if line else str(error)
-
-
-# The two parts that are run
-
-
-def both_parts(project, participant) -> tuple[str, str]:
-    """The project's code that an exercise needs, and the participant's; refused if that changes what is not its own."""
-    given, solved = statements_of(before(project)), statements_of(tagged(project, "solution"))
-    task, attempt = (
-        needed(statements_of(section(each)), {NAME}) for each in (project, participant)
-    )
-    require_task(attempt, task)
-    known = {ast.unparse(each) for each in given}
-    mine = [each for each in attempt if ast.unparse(each) not in known]
-    if unparsed(attempt) == unparsed(task):
-        raise Unchanged("it is as it was handed out")
-    wanted = {"session"} | union(uses, solved)
-    fixed = union(binds, needed(given, wanted)) | (union(binds, task) & union(uses, solved))
-    require_honest(mine, fixed, {ast.unparse(each) for each in task})
-    own = needed(given, wanted | union(uses, mine))
-    return unparsed(own), unparsed(mine)
+PROTECTED = {
+    "clinic",
+    "session",
+    *NAMES,
+}  # an exercise uses them, and must not replace or alter them
+FORBIDDEN = {"delattr", "eval", "exec", "get_ipython", "globals", "setattr", "vars", "__import__"}
+FORBIDDEN |= {"__class__", "__code__", "__dict__", "__globals__", "__setattr__", "modules"}
+FORBIDDEN |= {"_getframe", "setprofile", "settrace"}
+FORBIDDEN_MODULES = {"IPython", "builtins", "ctypes", "gc", "importlib", "inspect"}
+FORBIDDEN_MODULES |= {"strategy_clinic"}
 
 
 class Unchanged(UserError):
     """Nobody has worked on this exercise."""
 
 
-def tagged(notebook, tag: str) -> list:
-    return [cell for cell in notebook.cells if tag in sources.tags(cell)]
+def both_parts(project: NotebookNode, participant: NotebookNode) -> tuple[str, str]:
+    """Returns the project's code that an exercise needs, and the participant's code.
+
+    Raises Unchanged for an exercise as it was handed out, and UserError for one that changes what is not its own.
+    """
+    code = [cell for cell in project.cells if cell.cell_type == "code"]
+    numbers = {tag: number for number, cell in enumerate(code) for tag in sources.tags(cell)}
+    given = statements_of(code[: numbers["exercise"]])
+    solution = statements_of([code[numbers["solution"]]])
+    task = needed(statements_of(exercise_cells(project)), {NAME})
+    attempt = needed(statements_of(exercise_cells(participant)), {NAME})
+    require_same_proof(attempt, task)
+    if unparsed(attempt) == unparsed(task):
+        raise Unchanged("it is as it was handed out")
+    given_texts = set(map(ast.unparse, given))
+    own = [statement for statement in attempt if ast.unparse(statement) not in given_texts]
+    wanted = {"session"} | union(uses, solution)
+    fixed = union(binds, needed(given, wanted)) | (union(binds, task) & union(uses, solution))
+    task_texts = set(map(ast.unparse, task))
+    for statement in own:
+        if ast.unparse(statement) not in task_texts:
+            require_honest(statement, fixed)
+    return unparsed(needed(given, wanted | union(uses, own))), unparsed(own)
 
 
-def require_task(attempt: list, task: list):
-    """The attempt is there, a function still, and proves what it was asked to prove."""
+def exercise_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """Returns the code cells below the exercise's heading; without one, all cells that define an attempt."""
+    below, inside = [], False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and "\n## " in f"\n{cell.source}":
+            inside = HEADING in cell.source
+        elif inside and cell.cell_type == "code" and "solution" not in sources.tags(cell):
+            below.append(cell)
+    if any(map(defines_attempt, below)):
+        return below
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and defines_attempt(cell)]
+
+
+def defines_attempt(cell: NotebookNode) -> bool:
+    return f"def {NAME}(" in cell.source
+
+
+def statements_of(cells: Iterable[NotebookNode]) -> list[ast.stmt]:
+    """Returns the top-level statements; skips a cell that is not Python, but raises UserError if it is the attempt's."""
+    statements: list[ast.stmt] = []
+    for cell in cells:
+        try:
+            # Some mistakes are found only by compiling; warnings are the participant's affair.
+            with warnings.catch_warnings(action="ignore"):
+                tree = ast.parse(cell.source)
+                compile(tree, "exercise", "exec")
+            statements += one_import_each(tree.body)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            if defines_attempt(cell):
+                raise UserError(f"its exercise is not Python: {in_words(error)}") from None
+    return statements
+
+
+def in_words(error: Exception) -> str:
+    if isinstance(error, SyntaxError) and error.text and error.text.strip():
+        return f"line {error.lineno}, {error.text.strip()!r}: {error.msg}"
+    return str(error)
+
+
+# What the proof is
+
+
+def require_same_proof(attempt: list[ast.stmt], task: list[ast.stmt]) -> None:
+    """Raises UserError if the attempt is missing, or proves and checks something else than the task."""
     if not attempt:
         raise UserError("its exercise cell is missing: no cell defines attempt(setup)")
-    if proofs(attempt) != proofs(task) or not calls(task, is_check) <= calls(attempt, is_check):
+    checks = calls(task, is_check)
+    if proofs(attempt) != proofs(task) or not checks <= calls(attempt, is_check):
         raise UserError(
             "its proof is not the one that was handed out: leave the return, and every check, as it is"
         )
 
 
-def proofs(listed: list) -> list[str]:
-    """What an attempt proves: every Proof that it makes, and every value that it returns, with the names in it."""
-    functions = [each for each in listed if getattr(each, "name", "") == NAME]
-    final = [each for each in functions[-1:] if isinstance(each, ast.FunctionDef)]
-    returned = [each for function in final for each in own_returns(function)]
-    free = [sorted(names_in(each) & union(uses, final)) for each in returned]
-    return sorted(calls(listed, is_proof)) + [
-        f"{ast.unparse(each)} of {names}" for each, names in zip(returned, free)
-    ]
+def proofs(statements: Sequence[ast.stmt]) -> list[str]:
+    """Returns every Proof that an attempt makes, and every value that it returns with its free names."""
+    functions = [each for each in statements if getattr(each, "name", "") == NAME]
+    last = [each for each in functions[-1:] if isinstance(each, ast.FunctionDef)]
+    returned = []
+    for function in last:
+        for value in returns_of(function):
+            names = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+            returned.append(f"{ast.unparse(value)} of {sorted(names & uses(function))}")
+    return sorted(calls(statements, is_proof)) + returned
 
 
-def calls(listed: list, wanted) -> set[str]:
-    found = [node for each in listed for node in ast.walk(each) if isinstance(node, ast.Call)]
-    return {ast.unparse(call) for call in found if wanted(call.func)}
+def calls(statements: Iterable[ast.stmt], wanted: Callable[[ast.expr], bool]) -> set[str]:
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    found = [node for node in nodes if isinstance(node, ast.Call) and wanted(node.func)]
+    return set(map(ast.unparse, found))
 
 
-def is_proof(function) -> bool:
+def is_proof(function: ast.expr) -> bool:
     return getattr(function, "id", "") == "Proof"
 
 
-def is_check(function) -> bool:
+def is_check(function: ast.expr) -> bool:
     return root(function) == "checks" and getattr(function, "attr", "").startswith("assert_")
 
 
-def names_in(node) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def own_returns(node) -> list:
-    """The return statements of a function, and not of the functions inside it."""
+def returns_of(node: ast.AST) -> list[ast.Return]:
+    """Returns the return statements of a function, but not of functions inside it."""
     found = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Return):
             found.append(child)
         elif not isinstance(child, (ast.FunctionDef, ast.ClassDef, ast.Lambda)):
-            found += own_returns(child)
+            found += returns_of(child)
     return found
 
 
-def require_honest(attempt: list, fixed: set, known: set):
-    """A net for what is done in passing, not a proof against somebody who means to cheat."""
-    for statement in attempt:
-        if ast.unparse(statement) in known:
-            continue
-        replaced = sorted(binds(statement) & (fixed | GIVEN))
-        if replaced:
-            raise UserError(f"it replaces {replaced[0]!r}, which is not part of the exercise")
-        reached = sorted(reaching(statement))
-        if reached:
-            raise UserError(f"it reaches around its exercise with {reached[0]!r}")
+# What an exercise must not do
 
 
-def reaching(statement) -> set[str]:
-    """Names by which code alters what it was given."""
-    found = set()
+def require_honest(statement: ast.stmt, fixed: set[str]) -> None:
+    """Raises UserError for what replaces or reaches the project's part; it is no proof against a determined cheat."""
+    if replaced := sorted(binds(statement) & (fixed | PROTECTED)):
+        raise UserError(f"it replaces {replaced[0]!r}, which is not part of the exercise")
+    if reached := sorted(forbidden_names(statement)):
+        raise UserError(f"it reaches around its exercise with {reached[0]!r}")
+
+
+def forbidden_names(statement: ast.stmt) -> set[str]:
+    names: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
-            found |= {node.id} & REACHING
+            names |= {node.id} & FORBIDDEN
         elif isinstance(node, (ast.Attribute, ast.Subscript)):
-            found |= {getattr(node, "attr", "")} & REACHING
-            altered = not isinstance(node.ctx, ast.Load) and root(node) in GIVEN
-            found |= {root(node)} if altered else set()
+            names |= {getattr(node, "attr", "")} & FORBIDDEN
+            if not isinstance(node.ctx, ast.Load):
+                names |= {root(node)} & PROTECTED
         elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names} & INWARD
+            names |= {alias.name.split(".")[0] for alias in node.names} & FORBIDDEN_MODULES
         elif isinstance(node, ast.ImportFrom):
-            found |= {(node.module or "").split(".")[0]} & INWARD
-    return found
+            names |= {(node.module or "").split(".")[0]} & FORBIDDEN_MODULES
+    return names
 
 
-def root(node) -> str:
+def root(node: ast.expr) -> str:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return getattr(node, "id", "")

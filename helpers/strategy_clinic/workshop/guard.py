@@ -1,56 +1,56 @@
-"""What a participant's code is run in: no network but loopback, and nothing that outlives its run.
+"""Restricts what a participant's code can reach: no network but loopback, and nothing outlives its run.
 
-The fork server of a grading enters a new network namespace before it imports anything, so every kernel that is
-forked from it is in there as well. Where the system does not permit that, a notebook bars the sockets of its own Python.
+The fork server of a grading enters a network namespace before it imports anything, and every kernel that is forked from it
+is in that namespace too. Where the system does not permit that, an audit hook refuses the sockets of a notebook's own Python.
 """
 
 import os
 import socket
 import sys
+from typing import Any
 
 from ..base.display import report
 from ..base.errors import UserError
 
-APART = "a network with nothing in it but loopback"
-BARRED = "Python's sockets barred; programs that it starts are not"
+NAMESPACE = "a network with nothing in it but loopback"
+REFUSED = "Python's sockets barred; programs that it starts are not"
 OUTSIDE = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]  # for documents only
 LOCAL = ("localhost", "127.0.0.1", "::1", "", None)
 
 
-def begin():
-    """Before any of a participant's code: nothing that it prints is heard, and nothing is reached but loopback."""
-    if network() != APART:
-        sys.addaudithook(bar)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as this process lives
+def begin() -> None:
+    """Called before any of a participant's code: refuses the network, and discards what the code prints."""
+    if network() != NAMESPACE:
+        sys.addaudithook(refuse_outside)
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the life of this process
     report("guarded", network=network())
 
 
 def network() -> str:
-    """How this process is kept from the network, found by trying; to connect a datagram socket sends nothing."""
+    """Tries how this process is kept from the network; connecting a datagram socket sends nothing."""
     try:
-        return "not at all" if any(has_route(*each) for each in OUTSIDE) else APART
+        return "not at all" if any(has_route(*each) for each in OUTSIDE) else NAMESPACE
     except UserError:
-        return BARRED
+        return REFUSED
 
 
 def has_route(family: int, address: str) -> bool:
     try:
-        with socket.socket(family, socket.SOCK_DGRAM) as trial:
-            trial.connect((address, 9))
+        with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+            datagrams.connect((address, 9))
             return True
     except OSError:
         return False
 
 
-def bar(event: str, given: tuple):
-    """An audit hook: there is no way to take one off again."""
-    if event in ("socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo"):
-        address = given[0] if event == "socket.getaddrinfo" else given[1]
-        host = address[0] if isinstance(address, tuple) else address
-        if isinstance(address, tuple) or event == "socket.getaddrinfo":
-            require_local(host)
-
-
-def require_local(host):
+def refuse_outside(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook, which Python cannot remove again; raises UserError for any host but this one."""
+    if event == "socket.getaddrinfo":
+        host = arguments[0]
+    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        host = address[0] if isinstance(address, tuple) else None
+    else:
+        return
     if host not in LOCAL:
         raise UserError(f"There is no network while an exercise is graded; it asked for {host!r}.")
