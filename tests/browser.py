@@ -40,6 +40,9 @@ SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
 KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
   const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
   return !!k && k.status === 'idle'; }"""
+SESSION_STARTED = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
+  return !!(w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel); }"""
+RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 # JupyterLab is loaded once: that takes longer than what is looked at.
 OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
   shell.currentWidget.dispose();

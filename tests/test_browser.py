@@ -3,8 +3,11 @@
 Pictures of all of it are left in `shots`, or in the folder that SHOTS names; panel-lab-light-wide.png is the README's.
 """
 
+import contextlib
 import os
 import subprocess
+import tempfile
+import time
 from pathlib import Path
 
 import nbformat
@@ -20,7 +23,10 @@ from browser import (
     NEEDS,
     NOTEBOOK,
     PATHS,
+    POLLING,
+    RUN_ALL,
     SCHEMES,
+    SESSION_STARTED,
     STILL,
     TOKEN,
     WIDTHS,
@@ -39,8 +45,12 @@ from browser import (
     write_settings,
 )
 from conftest import changed, copy_project, without_tables
+from kernels import end_servers, servers
+from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic.experiments.workers import free_ports
+from strategy_clinic.forkserver import kernelspec
 from strategy_clinic.records import atlas
+from strategy_clinic.rendering import sources
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 
@@ -57,23 +67,30 @@ def copied(tmp_path_factory):
     return folder
 
 
+@contextlib.contextmanager
+def started(name: str, root: Path, own: Path, **variables: str):
+    """A server, which shows a notebook of a folder; gives the notebook's address."""
+    (port,) = free_ports(1)
+    write_settings(own)
+    environment = os.environ | private_folders(own) | variables
+    with open(own / "server.log", "w") as log:
+        server = subprocess.Popen(
+            command(name, port, root), env=environment, stdout=log, stderr=log
+        )
+        try:
+            wait_until_up(server, f"http://127.0.0.1:{port}/", own / "server.log")
+            yield f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
 @pytest.fixture(scope="module", params=list(MODULES))
 def front(request, copied, tmp_path_factory):
     """One server of each kind, for all tests."""
     name, own = request.param, tmp_path_factory.mktemp(request.param)
-    (port,) = free_ports(1)
-    write_settings(own)
-    environment = os.environ | private_folders(own)
-    with open(own / "server.log", "w") as log:
-        server = subprocess.Popen(
-            command(name, port, copied), env=environment, stdout=log, stderr=log
-        )
-        try:
-            wait_until_up(server, f"http://127.0.0.1:{port}/", own / "server.log")
-            yield name, f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
-        finally:
-            server.terminate()
-            server.wait(20)
+    with started(name, copied, own) as address:
+        yield name, address
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +131,14 @@ def reader(offline):
     return as_at_first(offline)
 
 
+@pytest.fixture
+def short_runtime():
+    """A folder for the sockets of a test's own fork servers; their paths must be short."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+        end_servers(Path(folder))
+
+
 def as_at_first(page):
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": WIDTHS["wide"], "height": 1000})
@@ -132,6 +157,26 @@ def test_an_error_is_pasted(front, page):
     shown.wait_for(state="visible")
     assert "must end in .weights.h5" in shown.inner_text() and shown.locator("b").count() == 0
     assert shown.locator("a").get_attribute("href").endswith("fm04_weights_path_refused.ipynb")
+
+
+def test_what_is_run_right_after_opening_runs(chromium, short_runtime, tmp_path):
+    """As after `make lab`: no fork server runs, and TensorFlow's import takes seconds. The first kernel waits for neither."""
+    from playwright.sync_api import TimeoutError as Late
+
+    cell = new_notebook(cells=[new_code_cell("print('it ran')")], metadata=sources.KERNEL)
+    (tmp_path / "notebooks").mkdir()
+    nbformat.write(cell, tmp_path / "notebooks" / NOTEBOOK)
+    warm = {"XDG_RUNTIME_DIR": str(short_runtime), "JUPYTER_PATH": str(kernelspec.WARM)}
+    with started("lab", tmp_path, tmp_path, **warm) as address, chromium.new_page() as page:
+        page.goto(address)
+        page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+        opened = time.monotonic()
+        with contextlib.suppress(Late):
+            page.wait_for_function(SESSION_STARTED, polling=POLLING, timeout=1800)
+        page.evaluate(RUN_ALL)
+        assert time.monotonic() - opened < 2
+        page.locator(".jp-OutputArea-output", has_text="it ran").wait_for()
+        assert len(servers(short_runtime)) == 1
 
 
 @pytest.mark.parametrize("front", ["lab"], indirect=True)
