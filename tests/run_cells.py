@@ -8,6 +8,8 @@ import json
 import sys
 from pathlib import Path
 
+from short_waits import shorten
+
 
 def main():
     notebook, answer = map(Path, sys.argv[1:])
@@ -22,6 +24,7 @@ def main():
 def run_all(cells: list[str]) -> dict:
     from IPython.core.interactiveshell import InteractiveShell
 
+    shorten()
     shell = InteractiveShell.instance()
     shell.colors = "NoColor"
     for number, text in enumerate(cells):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..base import errors
 from ..processes import python_process, request_reply
-from ..setups import runtime, strategies, tensorflow_patches
+from ..setups import runtime, strategies
 from ..setups.parameters import Setup
 from . import checks
 from .extract_source import source_of
@@ -187,7 +187,6 @@ def exception_named(name: str, message: str) -> Exception:
 def main() -> None:
     request = request_reply.read_question()
     runtime.start_tensorflow()
-    tensorflow_patches.cut_short()
     if request["serve"]:
         serve()
     values: dict[str, Any] = {"__name__": "__main__"}

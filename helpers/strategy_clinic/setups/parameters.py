@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.display import running_shell
 from ..base.errors import Unavailable, UserError, choose
-from . import formats, runtime, strategies, tensorflow_patches
+from . import formats, runtime, strategies
 
 PARAMETERS = ("strategy", "devices", "save_format", "keras")
 
@@ -72,7 +72,6 @@ def prepare_kernel(setup: Setup) -> None:
     runtime.choose_keras(setup.keras)
     runtime.start_tensorflow()
     runtime.fix_keras_and_devices()
-    tensorflow_patches.cut_short()
 
 
 def assigned(cell: str) -> list[str]:
