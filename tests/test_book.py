@@ -154,7 +154,7 @@ def test_words_of_a_report_stay_words():
     assert "&lt;b&gt;" in table and "<b>" not in table
 
 
-def test_the_book_has_the_colours_of_outcomes_from_the_table(site):
+def test_book_has_the_colours_of_outcomes(site):
     page, style = ((site / name).read_text() for name in ("index.html", "_static/book.css"))
     for row in outcomes.ROWS:
         assert f"--outcome: var(--outcome-{row.name});" in style

@@ -104,7 +104,7 @@ def test_the_program_is_that_of_one_replica():
     assert sorted(shapes).count((6, 2)) == 3  # the kernel and its two slots
 
 
-def test_what_tensorflow_does_not_lower_is_said_in_its_words():
+def test_refusal_to_lower_is_quoted():
     import tensorflow as tf
 
     found = programs.of_function(lambda x: tf.strings.as_string(x), tf.ones(2))
@@ -125,7 +125,7 @@ def test_an_exchange_in_a_condition_is_refused_in_words():
     assert found.outcome == "unavailable" and "inside a condition" in found.says
 
 
-def test_without_the_compiler_one_sentence_says_how_to_get_it(monkeypatch, capsys):
+def test_missing_compiler_is_one_sentence(monkeypatch, capsys):
     monkeypatch.setattr(programs, "not_installed", lambda: "the TPU compiler is not here")
     assert cli.main(["compile", "fm24"]) == 2
     assert capsys.readouterr().err == "clinic: the TPU compiler is not here\n"
@@ -143,9 +143,7 @@ def test_without_the_compiler_one_sentence_says_how_to_get_it(monkeypatch, capsy
         ("import sys; sys.exit(3)", "crashes", "ended with status 3"),
     ],
 )
-def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
-    program, outcome, says, tmp_path, monkeypatch
-):
+def test_crash_or_hang_of_the_compiler_is_an_answer(program, outcome, says, tmp_path, monkeypatch):
     (tmp_path / "compiler.py").write_text(program)
     monkeypatch.setattr(programs, "COMPILER", tmp_path / "compiler.py")
     monkeypatch.setattr(programs, "COMPILING", 1)
@@ -153,7 +151,7 @@ def test_a_compiler_that_dies_or_hangs_leaves_its_caller_alone(
     assert found.outcome == outcome and says in found.says
 
 
-def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_path, monkeypatch):
+def test_compiler_process_imports_the_libtpu_package(tmp_path, monkeypatch):
     """Its own file has the package's name."""
     (tmp_path / "libtpu").mkdir()
     for name in ("__init__.py", "libtpu.so"):
@@ -166,14 +164,14 @@ def test_the_compilers_process_takes_the_package_for_libtpu_and_not_itself(tmp_p
 
 @installed
 @pytest.mark.parametrize("name", tpu.TPUS)
-def test_a_training_step_compiles_for_all_replicas_of_every_tpu(name):
+def test_training_step_compiles_for_every_tpu(name):
     found = programs.of_step(*traced(adam, name=name))
     assert (found.outcome, found.says) == ("works", "")
     assert found.replicas == (4 if name == "v4-8" else 8) and found.memory["argument"]
 
 
 @installed
-def test_the_references_image_compiles_for_eight_logical_devices_under_spmd_only():
+def test_image_compiles_for_logical_devices_under_spmd_only():
     import tensorflow as tf
 
     whole = {"arguments": (tf.ones((4, 64, 64, 3)),), "name": "v2-8", "computation": (2, 2, 1, 2)}
@@ -184,7 +182,7 @@ def test_the_references_image_compiles_for_eight_logical_devices_under_spmd_only
 
 
 @installed
-def test_divided_variables_compile_for_four_replicas_of_two_devices():
+def test_divided_variables_compile():
     import tensorflow as tf
 
     arguments = {"arguments": (tf.ones((32, 64)),), "name": "v2-8", "computation": (1, 1, 1, 2)}

@@ -108,7 +108,7 @@ def test_a_folder_without_exercises_is_refused(tmp_path, capsys, place):
 
 
 @pytest.mark.parametrize("option", ["--json", "--junit"])
-def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(tmp_path, capsys, option):
+def test_unwritable_report_is_refused_before_any_run(tmp_path, capsys, option):
     folder = hand_in(tmp_path / "in", {"unchanged": WRONG})
     for file in (tmp_path, tmp_path / "absent" / "file"):
         assert cli.main(["grade", str(folder), option, str(file)]) == 2
@@ -126,7 +126,7 @@ def solution_in_place(book) -> str:
 
 
 @pytest.mark.parametrize("mode", registry.modes(), ids=lambda mode: mode.id)
-def test_who_solves_an_exercise_as_its_solution_does_is_not_refused(mode):
+def test_solution_of_an_exercise_is_not_refused(mode):
     own, participant = (notebook(Path(mode.notebook).name) for _ in range(2))
     with pytest.raises(exercises.Unchanged):
         exercises.both_parts(own, participant)
@@ -156,7 +156,7 @@ RUN = {
 
 
 @pytest.mark.slow
-def test_what_is_run_is_judged_by_its_step_and_the_rest_goes_on(tmp_path, capsys):
+def test_exercises_are_judged_by_their_last_step(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {name: text for name, (text, _) in RUN.items()})
     beside = notebook(FM05)  # a helper in a cell of its own, and a cell of scratch that fails
     at = beside.cells.index(cell(beside, "exercise"))
@@ -184,7 +184,7 @@ def is_alive(pid: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
-def test_nothing_outlives_its_run_and_loopback_is_not_this_machines(tmp_path):
+def test_nothing_outlives_its_run(tmp_path):
     pids, server = tmp_path / "pids", socket.create_server(("127.0.0.1", 0))
     leave = f"echo $$ >> {pids}; exec sleep 600"
     lines = [
@@ -211,7 +211,7 @@ def test_nothing_outlives_its_run_and_loopback_is_not_this_machines(tmp_path):
 
 
 @pytest.mark.slow
-def test_where_there_is_no_namespace_python_is_kept_from_all_but_loopback():
+def test_without_a_namespace_only_loopback_is_reached():
     script = (
         "import socket, sys\nfrom strategy_clinic.forkserver import isolation\nfrom strategy_clinic.workshop import guard\n"
         "assert not isolation.is_permitted(lambda: isolation.unshare(-1))\n"

@@ -1,4 +1,4 @@
-"""Grids of runs: what is kept, what is taken up again, and what happens when a run or the whole command dies.
+"""Grids of runs: what is written, what is not run again, and what happens when a run or the whole command dies.
 
 Kernels and processes are real; nothing is mocked.
 """
@@ -106,7 +106,7 @@ DEATHS = [
 ]
 
 
-def test_runs_that_die_or_hang_are_outcomes_and_the_rest_goes_on(tmp_path):
+def test_crashes_and_hangs_are_outcomes(tmp_path):
     """In one grid, so that those that hang are waited for together."""
     paths = []
     for number, (before, _) in enumerate([*DEATHS, ({}, ())]):
@@ -161,7 +161,7 @@ def test_a_killed_command_is_taken_up_where_it_stopped(tmp_path):
     assert {path.suffix for path in out.iterdir()} == {".ipynb", ".jsonl"}
 
 
-def test_what_was_finished_runs_anew_when_it_has_changed_or_is_asked_for(tmp_path, capsys):
+def test_finished_runs_are_repeated_if_changed_or_asked(tmp_path, capsys):
     path, out = short(tmp_path), tmp_path / "out"
     for again, told in [
         ((), ""),
@@ -186,7 +186,7 @@ def test_a_line_cut_off_by_a_crash_costs_only_itself(tmp_path, capsys):
     assert (out / "verdicts.jsonl").read_text() == f"{whole[:-40]}\n{whole.splitlines()[1]}\n"
 
 
-def test_ctrl_c_keeps_what_was_finished_and_ends_the_rest_at_once(tmp_path):
+def test_ctrl_c_keeps_finished_runs_and_ends_the_rest(tmp_path):
     path, out = (
         short(tmp_path, proves="import time; time.sleep(setup.devices ** 4)"),
         tmp_path / "out",

@@ -83,7 +83,7 @@ def handed_out_solutions(folder: Path) -> list[str]:
     ]
 
 
-def test_no_file_that_is_handed_out_holds_a_line_of_a_solution(everything):
+def test_no_handed_out_file_holds_a_solution(everything):
     assert handed_out_solutions(everything) == []
     leaked = [line.split(": ", 1)[1] for line in handed_out_solutions(files.package())]
     assert set(leaked) == solution_lines(), "each line is noticed where it is"
@@ -110,7 +110,7 @@ def dead_links(folder: Path) -> list[str]:
     ]
 
 
-def test_links_lead_somewhere_and_keep_their_words_where_they_cannot(everything, tmp_path):
+def test_links_work_or_keep_only_their_words(everything, tmp_path):
     first, linked = "notebooks/fm01_host_read_in_replica.ipynb", "](fm07_python_in_traced_step."
     assert dead_links(everything) == [] and linked in (everything / first).read_text()
     assert cli.main(["handout", str(tmp_path / "few"), "fm01", "fm17"]) == 0

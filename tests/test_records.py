@@ -76,7 +76,7 @@ def failures(suite) -> dict[str, str]:
     return {name: failure.get("message") for name, failure in ended.items() if failure is not None}
 
 
-def test_a_check_of_what_has_not_changed_finds_nothing_and_reports_it_as_junit_xml(few, capsys):
+def test_check_of_an_unchanged_mode_finds_nothing(few, capsys):
     assert cli.main(["check", "fm01", "--junit", str(few / "report.xml")]) == 0
     assert "every output and every verdict is as stored" in capsys.readouterr().out
     found = suites(few / "report.xml")
@@ -89,7 +89,7 @@ def test_a_check_of_what_has_not_changed_finds_nothing_and_reports_it_as_junit_x
     assert ("fm01", "claim 000-C1, Keras 3") in names and len(names) == 3 + 4
 
 
-def test_a_check_says_in_words_and_in_the_report_what_differs(few, capfd):
+def test_check_says_what_differs(few, capfd):
     changed(few / RECORD, '"broken": "raises"', '"broken": "<works\\u0007>"', 1)
     changed(few / RECORD, '"000-C1": "false"', '"000-C1": "true"', 1)
     changed(few / FM01, "FM01 fixed (", "FM01 mended (")
@@ -106,7 +106,7 @@ def test_a_check_says_in_words_and_in_the_report_what_differs(few, capfd):
     assert len(failures(found["outputs"])) == 1
 
 
-def test_a_notebook_that_fails_is_a_difference_and_the_rest_goes_on(few, capsys):
+def test_failing_notebook_is_a_difference(few, capsys):
     changed(
         few / FM01,
         "session.reproduces(broken)",
@@ -130,14 +130,14 @@ def test_outputs_without_a_report_are_an_error(tmp_path):
     assert suite.get("errors") == "1" and suite.find("testcase/error") is not None
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(few, capsys):
+def test_unwritable_report_is_refused_before_any_run(few, capsys):
     for path in (few, few / "absent" / "report.xml"):
         assert cli.main(["check", "fm01", "--junit", str(path)]) == 2
     said = capsys.readouterr()
     assert said.err.count("cannot be written") == 2 and said.out == ""
 
 
-def test_a_runtime_without_a_record_is_compared_with_what_is_declared(few, tmp_path, capsys):
+def test_unrecorded_runtime_is_compared_with_declarations(few, tmp_path, capsys):
     (few / RECORD).unlink()
     assert cli.main(["check", "fm01", "--save", str(tmp_path / "found")]) == 0
     assert f"{NAME} has not been recorded yet, so its verdicts" in capsys.readouterr().out
@@ -163,7 +163,7 @@ def test_a_mode_that_is_not_recorded_says_how_to_record_it(few, capsys):
     assert "fm01 is not in the record; run: clinic record fm01 --keras 3" in capsys.readouterr().out
 
 
-def test_a_record_is_written_after_every_mode_and_taken_up_again(few, capsys):
+def test_record_is_written_after_every_mode(few, capsys):
     (few / RECORD).unlink()
     assert cli.main(["record", "fm01"]) == 0
     record = store.read_record(NAME)
@@ -197,7 +197,7 @@ ENDINGS = """
 """
 
 
-def test_setups_that_do_not_end_leave_the_others_their_verdicts(few, monkeypatch):
+def test_other_setups_keep_their_verdicts_if_one_hangs(few, monkeypatch):
     monkeypatch.setattr(measure, "MODE_LIMIT", 8)
     notebook = nbformat.read(few / FM01, as_version=4)
     cell = next(each for each in notebook.cells if "def broken(setup)" in each.source)
@@ -225,7 +225,7 @@ def test_a_notebook_that_fails_is_not_recorded(few, capsys):
 # The atlas
 
 
-def test_the_page_has_a_cell_for_every_recorded_place_and_links_that_lead_somewhere(project):
+def test_atlas_page_has_all_cells_and_working_links(project):
     page = project / "atlas.html"
     assert cli.main(["atlas", str(page)]) == 0
     text = page.read_text()

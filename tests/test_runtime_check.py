@@ -54,7 +54,7 @@ def test_the_word_all_and_commas():
     assert runtime_check.chosen("fm01, fm25") == ["fm01", "fm25"]
 
 
-def test_what_is_missing_is_installed_on_a_lent_machine_only(monkeypatch):
+def test_packages_are_installed_on_hosted_machines_only(monkeypatch):
     monkeypatch.setattr(runtime_check, "NEEDED", ("a_package_of_nobody",))
     monkeypatch.setattr(runtime, "host", lambda: "local")
     with pytest.raises(UserError, match="pip install a_package_of_nobody"):

@@ -155,7 +155,7 @@ def measured_now(mode, verdict: VersionVerdict) -> store.Measured:
     return store.Measured([line], verdict.claims)
 
 
-def test_a_mode_that_its_version_record_lacks_is_compared_with_its_declaration(recorded):
+def test_unrecorded_mode_is_compared_with_its_declaration(recorded):
     mode = registry.mode_by_id("fm01")
     stored = on("2.20.0", replace(recorded, verdicts={}))
     now = measured_now(mode, recorded.verdicts["fm01", 3])
@@ -166,7 +166,7 @@ def test_a_mode_that_its_version_record_lacks_is_compared_with_its_declaration(r
     assert found.problem == ""
 
 
-def test_a_page_that_differs_on_this_version_is_no_failure(recorded, here):
+def test_page_known_to_differ_is_no_failure(recorded, here):
     def outputs():
         name = "notebooks.fm32_optimizer_built_in_replica.ipynb"
         failing = junit.case(name, "Cell 3", failure="x")
@@ -220,7 +220,7 @@ def test_changes_are_also_sentences(two):
     assert "fm01 (3), fm01 (2)" in rest and "fm25 (3)" not in rest
 
 
-def test_a_cell_opens_to_its_verdicts_and_to_those_before_it(two):
+def test_cell_opens_to_its_verdicts(two):
     page = versions_table.versions_html("../")
     assert "aria-label='fm32 optimizer_built_in_replica, Keras 3, nightly: works, changed'" in page
     assert "Changed between 2.21 and nightly" in page and "broken: raises, then works" in page
