@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 from law import all_tests_of, edit
 from strategy_clinic.base import files
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry
 from strategy_clinic.records import compare, junit, store, version_records, versions_table
 from strategy_clinic.records.version_records import VersionRecord, VersionVerdict
 from strategy_clinic.rendering import sources
+from strategy_clinic.rendering.mode_notebooks import mode_notebooks
 from strategy_clinic.setups import runtime
 
 
@@ -68,6 +70,18 @@ def recorded(tmp_path, monkeypatch) -> VersionRecord:
     return version_records.of_plain_machine()
 
 
+@pytest.fixture
+def here(monkeypatch):
+    """Sets the version of TensorFlow that is installed here, on a plain machine."""
+    monkeypatch.setattr(runtime, "kind", lambda: "cpu")
+
+    def set_version(tensorflow: str) -> None:
+        versions = VERSIONS | {"tensorflow": tensorflow}
+        monkeypatch.setattr(version_records, "versions_here", lambda: versions)
+
+    return set_version
+
+
 def on(version: str, record: VersionRecord, **changes) -> VersionRecord:
     """The record of another version, with other verdicts of some modes on Keras 3."""
     verdicts = record.verdicts | {
@@ -105,19 +119,27 @@ def test_each_verdict_is_one_line_of_the_file(recorded):
     assert sum(line.startswith('{"mode": "fm') for line in lines) == 2 * len(registry.modes())
 
 
+@pytest.mark.slow
+def test_versions_are_recorded_once(recorded, here, capsys):
+    """Real kernels, under another version's name; both Keras generations of a mode that takes little time."""
+    here("2.20.0")
+    chosen = mode_notebooks(["fm17"])
+    version_records.record_versions(chosen)
+    record = version_records.version_records()[0]
+    assert record.name == "2.20" and set(record.verdicts) == {("fm17", 2), ("fm17", 3)}
+    outcomes = {
+        (verdict.broken, verdict.fixed, verdict.page) for verdict in record.verdicts.values()
+    }
+    assert outcomes == {("raises", "works", "as stored")}
+    assert record.verdicts["fm17", 3].claims == recorded.verdicts["fm17", 3].claims
+    version_records.record_versions(chosen)
+    assert "1 of 1 modes are in lane 2.20 already" in capsys.readouterr().out
+    here("2.21.0")
+    with pytest.raises(UserError, match="is what the records hold"):
+        version_records.record_versions(chosen)
+
+
 # The nearest, and what is news
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """Sets the version of TensorFlow that is installed here, on a plain machine."""
-    monkeypatch.setattr(runtime, "kind", lambda: "cpu")
-
-    def set_version(tensorflow: str) -> None:
-        versions = VERSIONS | {"tensorflow": tensorflow}
-        monkeypatch.setattr(version_records, "versions_here", lambda: versions)
-
-    return set_version
 
 
 @pytest.mark.parametrize(
