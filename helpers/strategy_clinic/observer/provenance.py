@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import site
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import CodeType, FrameType
 
 from ..base import tf_internals
@@ -42,16 +41,24 @@ class Provenance:
         self.standard_library = folders(
             [sysconfig.get_path("stdlib"), os.path.dirname(os.__file__)]
         )
-        self.owners: dict[str, Owner | None] = {}
+        self.origins: dict[str, tuple[bool, Owner | None]] = {}
         self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
 
     # Files
 
     def owner_of(self, filename: str) -> Owner | None:
         """Returns USER for a file of the program; for a library's, the purpose of that part of it, or None."""
-        if filename not in self.owners:
-            self.owners[filename] = self.look_up(filename)
-        return self.owners[filename]
+        return self.origin_of(filename)[1]
+
+    def is_own(self, filename: str) -> bool:
+        return self.origin_of(filename)[1] is Owner.USER
+
+    def origin_of(self, filename: str) -> tuple[bool, Owner | None]:
+        """Returns whether this is the program's file or a copy that AutoGraph made of somebody's, and whose file it is."""
+        if filename not in self.origins:
+            owner = self.look_up(filename)
+            self.origins[filename] = owner is Owner.USER or AUTOGRAPH_COPY in filename, owner
+        return self.origins[filename]
 
     def look_up(self, filename: str) -> Owner | None:
         if filename.startswith("<") or AUTOGRAPH_COPY in filename:
@@ -67,13 +74,6 @@ class Provenance:
                 return None
         return Owner.USER
 
-    def is_own(self, filename: str) -> bool:
-        return self.owner_of(filename) is Owner.USER
-
-    def is_program(self, code: CodeType) -> bool:
-        """Returns whether this is the program's code, or a copy that AutoGraph made of somebody's."""
-        return AUTOGRAPH_COPY in code.co_filename or self.is_own(code.co_filename)
-
     # Stacks
 
     def stack(self) -> Stack:
@@ -88,35 +88,35 @@ class Provenance:
 
     def call_site(self) -> tuple[CallSite | None, Owner]:
         """Returns the innermost line of the program, and by which part of a library it led here."""
-        owner = None
-        for frame in frames_outwards():
-            if self.is_program(frame.f_code):
+        frame, owner = outer_frame(), None
+        while frame is not None:
+            is_program, whose = self.origin_of(frame.f_code.co_filename)
+            if is_program:
                 return (frame.f_code.co_filename, frame.f_lineno), owner or Owner.USER
-            owner = owner or self.owner_of(frame.f_code.co_filename)
+            owner, frame = owner or whose, frame.f_back
         return None, owner or Owner.USER
 
     def call_path(self) -> tuple[tuple[CodeType, int], ...]:
         """Returns the program's lines that led here as a key; this costs less than `stack`."""
-        return tuple(
-            (frame.f_code, frame.f_lineno)
-            for frame in frames_outwards()
-            if self.is_own(frame.f_code.co_filename)
-        )
+        frame, lines = outer_frame(), []
+        while frame is not None:
+            if self.is_own(frame.f_code.co_filename):
+                lines.append((frame.f_code, frame.f_lineno))
+            frame = frame.f_back
+        return tuple(lines)
 
     def called_by_program(self) -> bool:
         """Returns whether the program itself made the call, and not a library."""
-        return any(
-            self.is_program(frame.f_code) for frame in itertools.islice(frames_outwards(), 1)
-        )
+        frame = outer_frame()
+        return frame is not None and self.origin_of(frame.f_code.co_filename)[0]
 
 
-def frames_outwards() -> Iterator[FrameType]:
-    """Yields the frames that led here, the innermost first, without the observer's."""
+def outer_frame() -> FrameType | None:
+    """Returns the innermost frame that is not the observer's."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not frame.f_code.co_filename.startswith(HERE):
-            yield frame
+    while frame is not None and frame.f_code.co_filename.startswith(HERE):
         frame = frame.f_back
+    return frame
 
 
 def purpose_of(path: str) -> Owner | None:
