@@ -42,7 +42,7 @@ def run_tasks(
         sandbox.stopped = True
     over = [task for task in running if task.over]
     for task in running:
-        task.running.process.end()
+        task.running.end()
     return [task.recording(role, task in over, task in leading) for task in running]
 
 
@@ -80,7 +80,7 @@ class Task:
     def status(self) -> int | None:
         """The exit status; None while it runs. A task that stays has reported the status that it will have."""
         ended = [event for event in read_events(self.running.events) if isinstance(event, Ended)]
-        return ended[-1].status if ended else self.running.process.process.poll()
+        return ended[-1].status if ended else self.running.process.poll()
 
     @property
     def over(self) -> bool:

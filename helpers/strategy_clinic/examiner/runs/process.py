@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 from ...processes.python_process import Process
 
@@ -18,7 +20,8 @@ Streams = tuple[int, int, int]  # descriptors of standard input, output and erro
 class RunningProcess:
     """Its output is read at once, so that it never waits for a reader."""
 
-    def __init__(self, start: Callable[[Streams], Process]):
+    def __init__(self, start: Callable[[Streams], Process], events: Path):
+        self.events, self.began = events, time.monotonic()  # what the observer in it writes
         reading, writing = os.pipe()
         with open(os.devnull) as nothing:
             self.process = start((nothing.fileno(), writing, writing))

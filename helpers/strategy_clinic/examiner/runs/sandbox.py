@@ -5,9 +5,7 @@ import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from ...base import files
 from ...base.errors import UserError
@@ -18,8 +16,6 @@ from ..recording import Recording, Role, read_events
 from .folder import WorkingCopy, copy_folder
 from .process import RunningProcess
 from .program_spec import ProgramSpec
-
-NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
 
 
 class Sandbox:
@@ -56,43 +52,37 @@ class Sandbox:
         """Runs the program in the folder as it is. Ctrl-C ends the run, and its outcome says so."""
         running = self.start(devices, options)
         try:
-            status = running.process.wait(self.program.limit)
+            status = running.wait(self.program.limit)
         except KeyboardInterrupt:
             status, self.stopped = None, True
         finally:
-            running.process.end()
+            running.end()
         return self.recording(running, role, devices, status)
 
     def start(
-        self, devices: int, options: Sequence[str], more: Mapping[str, str] = NOTHING_MORE
-    ) -> "RunningProgram":
+        self, devices: int, options: Sequence[str], more: Mapping[str, str] | None = None
+    ) -> RunningProcess:
         """Starts the program; a forked one has TensorFlow imported already."""
         self.processes += 1
         events = self.place / f"events-{self.processes}.jsonl"
         command = self.command(events, devices, options)
-        environment = {**self.environment(), **more}
+        environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
-        began = time.monotonic()
-        process = RunningProcess(
-            lambda streams: python_process.start(command, environment, folder, streams, server)
+        return RunningProcess(
+            lambda streams: python_process.start(command, environment, folder, streams, server),
+            events,
         )
-        return RunningProgram(process, events, began)
 
     def recording(
-        self,
-        running: "RunningProgram",
-        role: Role,
-        devices: int,
-        status: int | None,
-        task: str = "",
+        self, running: RunningProcess, role: Role, devices: int, status: int | None, task: str = ""
     ) -> Recording:
         """Returns what an ended process has shown; its status is None if it had to be ended."""
-        events, output = self.read(running.events), running.process.output
+        events, output = self.read(running.events), running.output
         if not events and not self.stopped and status is not None:
             last = (output.strip().splitlines() or ["no output"])[-1]
             raise UserError(f"The observer cannot start in {self.program.python!r}: {last}")
-        ended = [event.outcome for event in events if isinstance(event, Ended)]
-        outcome = ended[-1] if ended else Outcome.KILLED
+        outcomes = [event.outcome for event in events if isinstance(event, Ended)]
+        outcome = outcomes[-1] if outcomes else Outcome.KILLED
         if self.stopped or status is None:
             outcome = Outcome.STOPPED if self.stopped else Outcome.HANGS
         return Recording(
@@ -140,7 +130,7 @@ class Sandbox:
         places = self.program.libraries or (given.get("PYTHONPATH", ""),)
         if (
             self.program.fork_server
-        ):  # the observer replaces the first place by the program's folder
+        ):  # in whose processes the first place becomes the program's folder
             places = (str(self.packages), *places)
         if any(places):
             given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
@@ -152,10 +142,3 @@ class Sandbox:
 
 def in_json(path: Path) -> str:
     return json.dumps(str(path))[1:-1]
-
-
-@dataclass(frozen=True)
-class RunningProgram:
-    process: RunningProcess
-    events: Path  # which the observer writes
-    began: float
