@@ -65,10 +65,10 @@ def folder(tmp_path):
 
 
 def test_a_program_comes_with_each_of_its_faults(folder):
-    healthy, *sick = score_strangers.strangers(folder, 3)
-    assert (healthy.text, healthy.modes, healthy.restart) == (PROGRAM, (), True)
-    assert [(each.modes, each.guilty) for each in sick] == [(("fm37",), (15,)), (("fm02",), (17,))]
-    for each in sick:
+    correct, *broken = score_strangers.strangers(folder, 3)
+    assert (correct.text, correct.modes, correct.restart) == (PROGRAM, (), True)
+    assert [(each.modes, each.guilty) for each in broken] == [(("fm37",), (15,)), (("fm02",), (17,))]
+    for each in broken:
         ast.parse(each.text)
         assert each.text != PROGRAM
     assert [each.modes for each in score_strangers.strangers(folder, 2)] == [(), ("fm37",)]
@@ -108,20 +108,20 @@ def scored(stranger, *findings, ended="finished"):
 
 
 def test_words_and_totals(folder):
-    healthy, sick, _ = score_strangers.strangers(folder, 3)
+    correct, broken, _ = score_strangers.strangers(folder, 3)
     right, near, other = finding("fm37", 15), finding("fm37", 14), finding("fm23", 15)
     scores = {
-        "healthy": scored(healthy),
-        "ACCUSED": scored(healthy, other),
-        "ENDED raised": scored(healthy, ended="raised"),
-        "on the line": scored(sick, right, other),
-        "on the line, not first": scored(sick, other, right),
-        "named": scored(sick, near),
-        "missed": scored(sick, other),
+        "correct": scored(correct),
+        "FALSE POSITIVE": scored(correct, other),
+        "ENDED raised": scored(correct, ended="raised"),
+        "on the line": scored(broken, right, other),
+        "on the line, not first": scored(broken, other, right),
+        "named": scored(broken, near),
+        "missed": scored(broken, other),
     }
     assert [each.word for each in scores.values()] == list(scores)
     told = score_strangers.totals(list(scores.values()))
-    assert told == "3 of 4 faults named, 2 on the line, 2 likeliest first; 1 of 3 healthy accused"
+    assert told == "3 of 4 faults named, 2 on the line, 2 likeliest first; 1 of 3 correct reported"
     assert "fm23 at line 15" in score_strangers.line_of(scores["missed"])
 
 
@@ -130,5 +130,5 @@ def test_a_real_score(folder, capsys):
     assert score_strangers.main([str(folder)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-1] == (
-        "Keras 3: 2 of 2 faults named, 2 on the line, 2 likeliest first; 0 of 1 healthy accused"
+        "Keras 3: 2 of 2 faults named, 2 on the line, 2 likeliest first; 0 of 1 correct reported"
     )

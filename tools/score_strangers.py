@@ -4,13 +4,13 @@ FOLDER holds other people's programs, and so lies outside of this repository: NA
 licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
 
     program   the NAME
-    mode      the modes that say what is wrong, mostly one; none for a program that is healthy so
+    mode      the modes that say what is wrong, mostly one; none for a program that is correct so
     guilty    how the lines begin that do it
     edits     pairs of old and new text; each old one stands in the program once; none if it was published with the fault
     restart   true if it shows only when the program is started again (false)
     keras     the generations that have the fault (both)
 
-With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a healthy one is accused.
+With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a correct one is reported.
 """
 
 import argparse
@@ -69,8 +69,8 @@ class Score:
     @property
     def word(self) -> str:
         if not self.stranger.modes:
-            failed = f"ENDED {self.ended}" if self.ended != "finished" else "healthy"
-            return "ACCUSED" if self.findings else failed
+            failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
+            return "FALSE POSITIVE" if self.findings else failed
         word = "on the line" if self.on_line else "named" if self.named else "missed"
         return word + (", not first" if self.named and not self.first else "")
 
@@ -153,15 +153,15 @@ def line_of(score: Score) -> str:
 
 
 def totals(scores: list[Score]) -> str:
-    sick = [each for each in scores if each.stranger.modes]
+    broken = [each for each in scores if each.stranger.modes]
     well = [each for each in scores if not each.stranger.modes]
     named, lines, first = (
-        (sum(map(bool, each)) for each in zip(*map(counted, sick))) if sick else (0, 0, 0)
+        (sum(map(bool, each)) for each in zip(*map(counted, broken))) if broken else (0, 0, 0)
     )
-    accused = sum(bool(each.findings) for each in well)
+    reported = sum(bool(each.findings) for each in well)
     return (
-        f"{named} of {len(sick)} faults named, {lines} on the line, {first} likeliest first; "
-        f"{accused} of {len(well)} healthy accused"
+        f"{named} of {len(broken)} faults named, {lines} on the line, {first} likeliest first; "
+        f"{reported} of {len(well)} correct reported"
     )
 
 
@@ -175,7 +175,7 @@ def main(words: list[str]) -> int:
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--keras", default="3", help="2, 3 or 2,3")
-    reader.add_argument("--only", default="", help="a pattern for a name and its modes, or healthy")
+    reader.add_argument("--only", default="", help="a pattern for a name and its modes, or correct")
     reader.add_argument("--check", action="store_true")
     options = reader.parse_args(words)
     wrong = problems(options.folder)
@@ -185,7 +185,7 @@ def main(words: list[str]) -> int:
     scores = []
     for keras in map(int, options.keras.split(",")):
         for each in strangers(options.folder, keras):
-            if re.search(options.only, " ".join((each.name, *(each.modes or ("healthy",))))):
+            if re.search(options.only, " ".join((each.name, *(each.modes or ("correct",))))):
                 scores.append(examine(each, keras))
                 print(line_of(scores[-1]), flush=True)
         print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
