@@ -67,7 +67,10 @@ def folder(tmp_path):
 def test_a_program_comes_with_each_of_its_faults(folder):
     correct, *broken = score_strangers.strangers(folder, 3)
     assert (correct.text, correct.modes, correct.restart) == (PROGRAM, (), True)
-    assert [(each.modes, each.guilty) for each in broken] == [(("fm37",), (15,)), (("fm02",), (17,))]
+    assert [(each.modes, each.guilty) for each in broken] == [
+        (("fm37",), (15,)),
+        (("fm02",), (17,)),
+    ]
     for each in broken:
         ast.parse(each.text)
         assert each.text != PROGRAM
