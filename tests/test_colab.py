@@ -288,7 +288,7 @@ def test_a_notebook_that_does_not_keep_its_word_fails_in_a_fork(on_colab, tmp_pa
         pytest.skip("run by make colab")
     (path,) = (path for path in WARM if path.stem.startswith("fm17"))
     wrong = path.read_text().replace(
-        "clinic.reproduces(broken)", "clinic.reproduces(experiment(lambda setup: None))"
+        "session.reproduces(broken)", "session.reproduces(experiment(lambda setup: None))"
     )
     assert wrong != path.read_text()
     (tmp_path / "wrong.ipynb").write_text(wrong)
