@@ -120,9 +120,9 @@ def strategy_cases():
         ),
         "tensorflow.CollectiveAllReduceStrategy.__init__": lambda t: Case(
             t.tf.distribute.MultiWorkerMirroredStrategy,
-            {"cluster_resolver": None, "communication_options": None},
+            {"cluster_resolver": "none", "communication_options": None},
             told(events.ClusterStrategyRequested, "strategy"),
-            (RuntimeError,),  # if TensorFlow is up already
+            (ValueError,),  # a real one would set this process up for a cluster
         ),
         "tensorflow.ParameterServerStrategyV2.__init__": lambda t: Case(
             t.tf.distribute.ParameterServerStrategy,
@@ -361,7 +361,7 @@ def things(observer, tmp_path_factory):
     import tensorflow as tf
     import tf_keras
     from strategy_clinic.base import tf_internals
-    from strategy_clinic.setups import tpu
+    from strategy_clinic.setups import strategies, tpu
 
     folder = tmp_path_factory.mktemp("files")
     packages = {"keras": keras, "tf_keras": tf_keras}
@@ -389,7 +389,7 @@ def things(observer, tmp_path_factory):
 
         return Lazy()
 
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    strategy = strategies.mirrored(2)
     dataset = tf.data.Dataset.range(4).batch(2)
     distributed = strategy.experimental_distribute_dataset(dataset)
     iter(distributed).get_next()
