@@ -10,6 +10,7 @@ from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner import cells
 from strategy_clinic.examiner.findings import Location
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs import folder
 from strategy_clinic.examiner.runs.folder import WorkingCopy, signatures_in
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
@@ -62,6 +63,22 @@ def test_a_folder_that_cannot_be_copied(program, monkeypatch):
     monkeypatch.setattr(shutil, "copytree", fail)
     with pytest.raises(UserError, match="cannot be copied, .*: 'train.py' in it: no permission"):
         Sandbox(program)
+
+
+def test_a_file_that_goes_while_the_folder_is_copied_is_not_missed(program, monkeypatch):
+    """As the journal of a database that another process has open."""
+    assert folder.not_copied(str(program.folder), ["gone", "train.py"]) == {"gone"}
+    (program.folder / "journal").touch()
+    plain = shutil.copy2
+
+    def copy(source, *targets, **options):
+        if source.endswith("journal"):
+            os.unlink(source)
+        return plain(source, *targets, **options)
+
+    monkeypatch.setattr(shutil, "copy2", copy)
+    with Sandbox(program) as sandbox:
+        assert names_in(sandbox) == ["train.py"]
 
 
 @pytest.mark.parametrize("socket", [None, "/socket"])

@@ -6,7 +6,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...base.errors import UserError
@@ -25,7 +25,8 @@ def require_size(folder: Path) -> None:
     for place, folders, names in os.walk(folder):
         ignored = not_copied(place, folders)
         folders[:] = [name for name in folders if name not in ignored]
-        size += sum(os.lstat(os.path.join(place, name)).st_size for name in names)
+        found = [status_of(os.path.join(place, name)) for name in names]
+        size += sum(status.st_size for status in found if status)
         if size > LARGEST_FOLDER:
             raise UserError(
                 f"{str(folder)!r} holds more than {LARGEST_FOLDER >> 30} GiB, and is copied: "
@@ -39,12 +40,26 @@ def not_copied(place: str, names: list[str]) -> set[str]:
     return set(NOT_COPIED(place, names)) | {
         name
         for name, path in paths.items()
-        if not is_copied(os.lstat(path).st_mode) or os.path.isfile(os.path.join(path, ENVIRONMENT))
+        if not is_copied(status_of(path)) or os.path.isfile(os.path.join(path, ENVIRONMENT))
     }
 
 
-def is_copied(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
+def is_copied(status: os.stat_result | None) -> bool:
+    kinds = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK
+    return status is not None and stat.S_IFMT(status.st_mode) in kinds
+
+
+def status_of(path: str) -> os.stat_result | None:
+    """Returns None for what another process has removed since its folder was listed."""
+    try:
+        return os.lstat(path)
+    except FileNotFoundError:
+        return None
+
+
+def copy_if_there(source: str, target: str) -> None:
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target)
 
 
 @contextmanager
@@ -63,10 +78,14 @@ def copying(folder: Path) -> Iterator[None]:
 def copy_folder(folder: Path, root: Path) -> None:
     """Copies a folder into a new one, with links to what is beside it, since programs read `../data`."""
     with copying(folder):
-        shutil.copytree(folder, root / folder.name, symlinks=True, ignore=not_copied)
+        copy_tree(folder, root / folder.name)
         for sibling in itertools.islice(folder.parent.iterdir(), MOST_SIBLINGS):
             if sibling.name != folder.name:
                 (root / sibling.name).symlink_to(sibling)
+
+
+def copy_tree(folder: Path, target: Path) -> None:
+    shutil.copytree(folder, target, symlinks=True, ignore=not_copied, copy_function=copy_if_there)
 
 
 class WorkingCopy:
@@ -102,7 +121,7 @@ class WorkingCopy:
     def store(self, stored: Path) -> None:
         """Stores the tree as it is now, to be restored later."""
         with copying(self.root):
-            shutil.copytree(self.root, stored, symlinks=True, ignore=not_copied)
+            copy_tree(self.root, stored)
             self.stored, self.signatures = stored, signatures_in(self.root)
 
 
@@ -112,7 +131,8 @@ def signatures_in(root: Path) -> dict[str, Signature]:
     for place, folders, names in os.walk(root):
         for name in (*folders, *names):
             path = os.path.join(place, name)
-            found[os.path.relpath(path, root)] = signature_of(os.lstat(path))
+            if status := status_of(path):
+                found[os.path.relpath(path, root)] = signature_of(status)
     return found
 
 
