@@ -135,6 +135,14 @@ def test_events_have_the_paths_of_the_reader(program):
     )  # no event says how it ended
 
 
+def test_a_run_is_logged_with_its_command_and_its_end(program, caplog):
+    with caplog.at_level("DEBUG", "strategy_clinic"):
+        observed_at("train.py", program)
+    began, ended = [record.getMessage() for record in caplog.records if "runs" in record.name]
+    assert "process 1 in " in began and began.endswith("-- train.py")
+    assert ended == "watched run on 2 devices: status 0, 2 events"
+
+
 def test_a_line_of_a_cell_is_located_in_its_cell(program):
     listing = cells.listing_of("notes.ipynb", [cells.Cell(3, "x = 1")], "/notes.ipynb")
     _, location, text = observed_at(listing.file_name, program, listing)

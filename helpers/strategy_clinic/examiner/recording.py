@@ -34,8 +34,8 @@ class Role(Enum):
 
     WATCHED = "watched"  # the first, on the largest number of devices
     COMPARED = "compared"  # on another number of devices
-    REPEATED = "again"  # the same once more
-    CHANGED = "asked"  # a follow-up with one change
+    REPEATED = "repeated"  # the same once more
+    CHANGED = "changed"  # a follow-up with one change
     STOPPED = "stopped"  # killed after its first checkpoint
     RESTARTED = "restarted"  # started again after that
     TASK = "task"  # one process of a cluster

@@ -1,7 +1,9 @@
 """Sandbox: a copy of the program's folder, in which the program runs in its own interpreter under an observer."""
 
 import json
+import logging
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +18,8 @@ from ..recording import Recording, Role, read_events
 from .folder import WorkingCopy, copy_folder
 from .process import RunningProcess
 from .program_spec import ProgramSpec
+
+logger = logging.getLogger(__name__)
 
 
 class Sandbox:
@@ -68,6 +72,7 @@ class Sandbox:
         command = self.command(events, devices, options)
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
+        logger.debug("process %d in %s: %s", self.processes, folder, shlex.join(command))
         return RunningProcess(
             lambda streams: python_process.start(command, environment, folder, streams, server),
             events,
@@ -78,6 +83,9 @@ class Sandbox:
     ) -> Recording:
         """Returns what an ended process has shown; its status is None if it had to be ended."""
         events, output = self.read(running.events), running.output
+        logger.debug(
+            "%s run on %d devices: status %s, %d events", role.value, devices, status, len(events)
+        )
         if not events and not self.stopped and status is not None:
             last = (output.strip().splitlines() or ["no output"])[-1]
             raise UserError(f"The observer cannot start in {self.program.python!r}: {last}")
