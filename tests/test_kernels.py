@@ -97,6 +97,13 @@ def test_the_kernels_after_it_are_forked(own_servers):
             assert is_server(process_of(second).parent())
 
 
+def test_tf_print_is_seen_in_a_forked_kernel_as_in_any_other():
+    with kernel() as (_, client):
+        assert is_server(process_of(client).parent())
+        code = "import tensorflow as tf; tf.print('seen', tf.constant(1))"
+        assert said(client, code) == "seen 1"
+
+
 def test_without_the_folder_of_the_fork_server_everything_works_cold(tmp_path, monkeypatch):
     """What it would run is a notebook: `print` in a plain kernel, from a plain process."""
     shutil.rmtree(copy_project(tmp_path) / "helpers" / "strategy_clinic" / "forkserver")

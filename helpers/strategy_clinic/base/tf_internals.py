@@ -28,6 +28,8 @@ MODULES = {
         "tensorflow.python.distribute.tpu_values",
         "TPUDistributedVariable TPUMirroredVariable",
     ),
+    # Makes tf.print write into the cells of a notebook.
+    "logging_ops": ("tensorflow.python.ops.logging_ops", "enable_interactive_logging"),
     # The messages of which a compiler's program consists.
     "hlo_pb2": (
         "tensorflow.compiler.xla.service.hlo_pb2",

@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..base import tf_internals
 from ..setups import runtime
 from .client import ISOLATED, KERNEL_ENVIRONMENT, signal_group
 from .isolation import isolate, kill_children
@@ -212,6 +213,8 @@ def enter(request: dict[str, Any], streams: list[int]) -> None:
 def run_as_main(argv: list[str]) -> int:
     """Runs `python -m module`, as argv says, and returns its exit status."""
     sys.argv = argv[argv.index("-m") + 1 :]
+    if sys.argv[0] == "ipykernel_launcher":
+        show_tf_print()
     code: object = 0
     try:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
@@ -219,6 +222,14 @@ def run_as_main(argv: list[str]) -> int:
         code = end.code
     atexit._run_exitfuncs()  # noqa: SLF001 - a fork ends as an ordinary process would
     return code if isinstance(code, int) else int(code is not None)
+
+
+def show_tf_print() -> None:
+    """Lets tf.print write into a notebook's cells. TensorFlow does so itself only where a notebook has imported it."""
+    try:
+        tf_internals.logging_ops.enable_interactive_logging()
+    except AttributeError as error:
+        log(f"tf.print will not be seen in notebooks: {error}")
 
 
 # The start
