@@ -24,11 +24,6 @@ def package() -> Path:
     return ROOT / "helpers" / "strategy_clinic" if is_clone() else PACKAGE
 
 
-def modules_in(folder: str) -> list[str]:
-    """Returns the modules of a folder of the package, such as `examiner/rules`."""
-    return sorted(f"{folder}/{path.name}" for path in (PACKAGE / folder).glob("*.py"))
-
-
 def notebooks() -> Path:
     return ROOT / "notebooks"
 
