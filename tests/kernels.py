@@ -52,18 +52,16 @@ def is_server(process: psutil.Process) -> bool:
     return SERVER in process.cmdline()
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> bool:
-    """Whether a condition holds before the time is over."""
+def until(condition: Callable[[], object], seconds: float = 20) -> object:
+    """What a condition comes to: a true value as soon as it has one, or what it has when the time is over."""
     deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
+    while not (value := condition()) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return True
+    return value
 
 
 def gone(pid: int, seconds: float = 20) -> bool:
-    return until(lambda: not runs(pid), seconds)
+    return bool(until(lambda: not runs(pid), seconds))
 
 
 def runs(pid: int) -> bool:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from kernels import runs, until
 from sessions import verdicts
 from short_waits import shorten
 from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
@@ -208,16 +209,7 @@ def test_workers_end_with_their_notebook(tmp_path):
     )
     notebook.send_signal(signal.SIGKILL)
     notebook.wait()
-    assert until(lambda: not any(is_alive(pid) for pid in workers_seen), 30)
-
-
-def until(condition, seconds: float):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.2)
-    return False
+    assert until(lambda: not any(runs(pid) for pid in workers_seen), 30)
 
 
 def children_of(pid: int) -> list[int]:
@@ -229,12 +221,6 @@ def children_of(pid: int) -> list[int]:
         if child.status() != psutil.STATUS_ZOMBIE
         and "strategy_clinic.experiments.workers" in child.cmdline()
     ]
-
-
-def is_alive(pid: int) -> bool:
-    import psutil
-
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
 from functools import partial
 
 import pytest
+from kernels import until
 from recorded import AS_A_TASK
 from strategy_clinic import cli
 from strategy_clinic.base import files
@@ -266,20 +266,13 @@ def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
     places = os.environ | {"PYTHONPATH": str(files.PACKAGE.parent)}
     with subprocess.Popen(words, env=places, **options) as process:
         assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
-        wait_until(lambda: begun.exists() and begun.read_text())
+        assert until(lambda: begun.exists() and begun.read_text(), 60)
         process.terminate()
         report, _ = process.communicate(timeout=20)
     assert "stopped before all runs were made" in report
     assert process.returncode == 130
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
-
-
-def wait_until(condition, seconds=60):
-    latest = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < latest, "it has not come to that"
-        time.sleep(0.05)
 
 
 def test_a_program_that_never_trains(examined):

@@ -22,6 +22,7 @@ from ..setups import runtime
 
 IDLE = 300.0  # seconds without a process after which the fork server ends
 SERVER = "strategy_clinic.forkserver.server"
+KERNEL = "ipykernel_launcher"  # the module of an ordinary kernel
 COLD = "CLINIC_COLD"  # the environment variable that turns the fork server off
 ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a network
 # Variables that are read when libraries are imported, so that each of their values needs a fork server.

@@ -12,12 +12,15 @@ from typing import Any
 
 from . import client
 
-KERNEL = "ipykernel_launcher"
-
 
 def main() -> None:
     module = sys.orig_argv.index("-m") + 1
-    command = [sys.executable, *sys.orig_argv[1:module], KERNEL, *sys.orig_argv[module + 1 :]]
+    command = [
+        sys.executable,
+        *sys.orig_argv[1:module],
+        client.KERNEL,
+        *sys.orig_argv[module + 1 :],
+    ]
     try:
         kernel = forked(command)
     except client.NoForkServer:
@@ -27,9 +30,9 @@ def main() -> None:
 
 def forked(command: list[str]) -> client.ForkedProcess:
     """Forks a kernel. Raises NoForkServer if no fork server is ready, and has one started where there can be one."""
-    client.socket_path(os.environ)
-    if server := client.running(os.environ):
-        return client.fork(server, command, os.environ, os.getcwd(), (0, 1, 2))
+    path = client.socket_path(os.environ)
+    if client.is_ready(path):
+        return client.fork(str(path), command, os.environ, os.getcwd(), (0, 1, 2))
     # By a process that ends at once, so that the fork server is no child of the kernel that this process becomes.
     if os.fork() == 0:
         try:

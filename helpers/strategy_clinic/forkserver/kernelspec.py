@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from ..base.files import write_whole
+from .client import KERNEL
 
 MODULE = "strategy_clinic.forkserver.kernel"
 WARM = Path(__file__).parent / "jupyter"  # a folder for JUPYTER_PATH, with the same kernel
@@ -20,7 +21,7 @@ def install(warm: bool = True) -> Path:
 
     spec = get_kernel_dict()
     if warm:
-        spec["argv"] = [MODULE if word == "ipykernel_launcher" else word for word in spec["argv"]]
+        spec["argv"] = [MODULE if word == KERNEL else word for word in spec["argv"]]
     path = Path(sys.prefix) / "share" / "jupyter" / "kernels" / "python3" / "kernel.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     # A new file: uv links one file into the environments of several projects.

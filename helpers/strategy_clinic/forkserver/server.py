@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from ..base import tf_internals
 from ..setups import runtime
-from .client import ISOLATED, KERNEL_ENVIRONMENT, signal_group
+from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, signal_group
 from .isolation import isolate, kill_children
 from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folder
 
@@ -213,7 +213,7 @@ def enter(request: dict[str, Any], streams: list[int]) -> None:
 def run_as_main(argv: list[str]) -> int:
     """Runs `python -m module`, as argv says, and returns its exit status."""
     sys.argv = argv[argv.index("-m") + 1 :]
-    if sys.argv[0] == "ipykernel_launcher":
+    if sys.argv[0] == KERNEL:
         show_tf_print()
     code: object = 0
     try:
