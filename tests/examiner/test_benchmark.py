@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from recorded import LINE, run
+from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner import rule
 from strategy_clinic.examiner.benchmark import programs, score
@@ -26,7 +27,7 @@ SCORED = [
     "fm37",
     "fm38",
 ]
-SOURCES = programs.sources()
+SOURCES = files.mode_pages()
 STAND_IN = Path(programs.__file__).with_name("stand_in.py")
 
 

@@ -11,13 +11,13 @@ import pytest
 import strategy_clinic
 from browser import FAILING
 from conftest import ROOT
+from kernels import until
 from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic.base import files
 from strategy_clinic.examiner.frontends import widget
 from strategy_clinic.examiner.report.text import failure_of
 from strategy_clinic.examiner.runs import progress
 from strategy_clinic.processes import notebook_job
-from test_examined_programs import wait_until
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["pytester"]
@@ -57,7 +57,7 @@ def test_ctrl_c_in_a_notebook_reports_what_is_known(tmp_path):
     with subprocess.Popen(command, **options) as process:
         lines = [process.stderr.readline() for _ in range(3)]
         assert lines[1].startswith("  finished") and lines[2].startswith("running on 1 device")
-        wait_until(begun.exists)
+        assert until(begun.exists, 60)
         process.send_signal(signal.SIGINT)
         report, more = process.communicate(timeout=30)
     assert report.startswith("notes/train.ipynb, cell 2, line 4  fm23") and GUILTY in report

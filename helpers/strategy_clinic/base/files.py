@@ -34,9 +34,19 @@ def page_sources() -> list[Path]:
     return sorted(paths, key=page_name)
 
 
+def mode_pages() -> dict[str, Path]:
+    """Returns the page of every failure mode by the mode's id, in the order of the ids."""
+    return {page_id(path): path for path in page_sources() if path.name == "page.py"}
+
+
 def page_name(source: Path) -> str:
     """Returns the name of a page's notebook: for a mode, that of its folder."""
     return source.parent.name if source.name == "page.py" else source.stem
+
+
+def page_id(source: Path) -> str:
+    """Returns what a command calls a page: the id of its mode, or the first word of its name."""
+    return page_name(source).split("_")[0]
 
 
 def page_source(name: str) -> Path:

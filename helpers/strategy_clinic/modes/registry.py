@@ -21,8 +21,7 @@ def modes() -> list[FailureMode]:
 
 def mode_by_id(identity: str) -> FailureMode:
     """Returns the mode with this id; raises UserError if there is none."""
-    pages = {files.page_name(path).split("_")[0]: path for path in files.page_sources()}
-    pages = {name: path for name, path in pages.items() if path.name == "page.py"}
+    pages = files.mode_pages()
     mode = read_mode(pages[choose("failure mode", identity, pages)])
     if not mode:
         raise UserError(f"The page of {identity} declares no MODE.")

@@ -36,7 +36,7 @@ def mode_notebooks(names: Iterable[str]) -> list[ModeNotebook]:
     modes = {path: mode for path in sources.sources() if (mode := registry.read_mode(path))}
     names = list(names)
     if names == ["all"]:
-        names = [sources.page_id(path) for path in modes]
+        names = [files.page_id(path) for path in modes]
     return [mode_notebook(name, modes) for name in names]
 
 
@@ -49,7 +49,7 @@ def mode_notebook(name: str, modes: dict[Path, FailureMode]) -> ModeNotebook:
     path = copy or sources.notebook_path(source)
     if not path.exists():
         raise UserError(
-            f"{path.name} has not been rendered yet; run: clinic render {sources.page_id(source)}"
+            f"{path.name} has not been rendered yet; run: clinic render {files.page_id(source)}"
         )
     return ModeNotebook(modes[source], path)
 

@@ -166,7 +166,7 @@ def stale(names: Sequence[str] = ()) -> list[str]:
 
 def stored_problems(source: Path) -> list[str]:
     name, path = f"{files.page_name(source)}.ipynb", sources.notebook_path(source)
-    command = f"run: clinic render {sources.page_id(source)}"
+    command = f"run: clinic render {files.page_id(source)}"
     if not path.exists():
         return [f"{name} is missing; {command}"]
     stored, problems = sources.stored_notebook(path), []

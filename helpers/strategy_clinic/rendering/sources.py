@@ -49,14 +49,11 @@ def sources(names: Sequence[str] = ()) -> list[Path]:
 def find_source(name: str, pages: list[Path]) -> Path:
     stem = Path(name).stem
     for path in pages:
-        if stem in (files.page_name(path), page_id(path)):
+        if stem in (files.page_name(path), files.page_id(path)):
             return path
-    raise UserError(f"There is no notebook {name!r}; known: {', '.join(map(page_id, pages))}.")
-
-
-def page_id(source: Path) -> str:
-    """Returns what a command calls a page: the id of its mode, or the first word of its name."""
-    return files.page_name(source).split("_")[0]
+    raise UserError(
+        f"There is no notebook {name!r}; known: {', '.join(map(files.page_id, pages))}."
+    )
 
 
 def notebook_path(source: Path) -> Path:
@@ -178,7 +175,7 @@ def pull(path: Path, tell: Callable[[str], None] = say) -> None:
     text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
     target.write_text(text)
-    tell(f"wrote {target.relative_to(files.ROOT)}; now run: clinic render {page_id(target)}")
+    tell(f"wrote {target.relative_to(files.ROOT)}; now run: clinic render {files.page_id(target)}")
 
 
 def declaration(source: Path) -> list[NotebookNode]:

@@ -49,17 +49,11 @@ class BenchmarkProgram:
         return self.expected != "works"
 
 
-def sources() -> dict[str, Path]:
-    """Returns the pages of all modes."""
-    pages = [path for path in files.page_sources() if path.name == "page.py"]
-    return {files.page_name(path).split("_")[0]: path for path in pages}
-
-
 def benchmark_programs(
     modes: Sequence[str], keras: int, strategy: str = ""
 ) -> list[BenchmarkProgram]:
     """Returns the programs of some modes, or of all, under their own setup or under another strategy."""
-    chosen = [path for mode, path in sources().items() if not modes or mode in modes]
+    chosen = [path for mode, path in files.mode_pages().items() if not modes or mode in modes]
     return [program for path in chosen for program in programs_of(path, keras, strategy)]
 
 
@@ -67,7 +61,7 @@ def programs_of(page: Path, keras: int, strategy: str = "") -> list[BenchmarkPro
     text = page.read_text()
     tree = ast.parse(text)
     body = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
-    mode = files.page_name(page).split("_")[0]
+    mode = files.page_id(page)
     setup, guilty = setup_in(tree, keras, strategy), guilty_line(text, body)
     return [
         BenchmarkProgram(mode, subject, setup, program_text(text, body, subject), guilty)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...base import files
 from ...base.errors import choose
 from ...observer.events import ExceptionRaised, Outcome
 from ...setups import runtime
@@ -15,7 +16,6 @@ from .programs import (
     BenchmarkProgram,
     benchmark_programs,
     examine_benchmark_program,
-    sources,
 )
 
 ON_LINE, NAMED, MISSED, UNDETECTABLE = "on the line", "named", "missed", "undetectable"
@@ -92,7 +92,7 @@ def run_benchmark(
     Returns 1 if a correct program is accused or fails, or if a mode is missed that the examiner can see; otherwise 0.
     """
     for mode in modes:
-        choose("mode", mode, sources())
+        choose("mode", mode, files.mode_pages())
     for keras in generations:
         choose("keras", keras, runtime.GENERATIONS)
     bad = False
