@@ -20,6 +20,7 @@ FOLDERS = [
     "forkserver",  # an extra, see may_import
     "processes",
     "experiments",
+    "programs",
     "modes",
     "panel",
     "rendering",
@@ -45,7 +46,7 @@ SEPARATE = [
     ("examiner", "records"),
     ("examiner", "compiler"),
     ("examiner", "workshop"),
-    *[("observer", folder) for folder in FOLDERS[3:13]],
+    *[("observer", folder) for folder in FOLDERS[3:14]],
 ]
 
 

@@ -5,10 +5,10 @@ Disagreement, and the notebook fails.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .base.display import report, text_table
+from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
 from .experiments.experiment import run_all
 from .experiments.extract_source import source_of
@@ -16,7 +16,9 @@ from .experiments.proofs import Experiment, Proof, Result
 from .experiments.verdicts import EVIDENCE, Verdict, classify, rows
 from .modes.failure_mode import Claim, FailureMode
 from .modes.registry import mode_by_id
-from .panel import widgets
+from .panel import figures, widgets
+from .programs import run as programs
+from .programs.switches import for_setup
 from .setups import parameters
 from .setups.parameters import Setup
 
@@ -33,42 +35,139 @@ def open(  # noqa: A001 - clinic.open is what a notebook calls
 ) -> "Session":
     """Checks the four parameters, prepares this kernel for them, and returns the session of a page."""
     setup = Setup(strategy, devices, save_format, keras)
+    programs.prepare()
     parameters.prepare_kernel(setup)
-    return Session(mode_by_id(mode), setup)
+    session = Session(mode_by_id(mode), setup)
+    if shell := running_shell():
+        shell.register_magic_function(session.program, "cell", "program")
+    return session
+
+
+PROGRAMS = ("broken", "fixed", "exercise", "solution")
+Subject = Experiment | str  # a function of a page, or the text of a program
 
 
 class Session:
-    """A mode, a setup, the page's two experiments, and the results of their runs."""
+    """A mode, a setup, the programs of its page, and the results of their runs."""
 
     def __init__(self, mode: FailureMode, setup: Setup) -> None:
         self.mode, self.setup = mode, setup
-        self.experiments: dict[str, Experiment] = {}
+        self.experiments: dict[str, Subject] = {}
         self.results: dict[tuple[str, str, Setup], Result] = {}
         expects = mode.expects(setup)
         self._report("setup", str(setup), parameters=setup.as_dict(), expects=expects)
 
     def run(
-        self, experiments: Mapping[str, Experiment], setups: list[Setup], again: bool = False
+        self, subjects: Mapping[str, Subject], setups: list[Setup], again: bool = False
     ) -> list[Verdict]:
-        """Returns the verdict on each experiment under each setup, in that order.
+        """Returns the verdict on each program under each setup, in that order.
 
-        A result is used again as long as the source of the experiment, and of all that it uses, is the same.
+        A result is used again as long as the program is the same, or the source of all that an experiment uses.
         """
-        sources = {subject: source_of([run]) for subject, run in experiments.items()}
-        pairs = [(subject, setup) for setup in setups for subject in experiments]
-        keys = [(experiments[name].__name__, sources[name], setup) for name, setup in pairs]
+        sources = {
+            name: what if isinstance(what, str) else source_of([what])
+            for name, what in subjects.items()
+        }
+        pairs = [(subject, setup) for setup in setups for subject in subjects]
+        keys = [(name, sources[name], setup) for name, setup in pairs]
         missing = {
-            key: (experiments[subject], setup)
+            key: (subjects[subject], setup)
             for key, (subject, setup) in zip(keys, pairs)
             if again or key not in self.results
         }
-        self.results |= zip(missing, run_all(list(missing.values())))
+        self.results |= self._results(missing)
         return [classify(*pair, self.results[key]) for pair, key in zip(pairs, keys)]
+
+    def _results(
+        self, wanted: dict[tuple[str, str, Setup], tuple[Subject, Setup]]
+    ) -> dict[tuple[str, str, Setup], Result]:
+        texts = {key: what for key, (what, _) in wanted.items() if isinstance(what, str)}
+        jobs = [self._job(text, key[2]) for key, text in texts.items()]
+        runs = dict(zip(texts, programs.run_programs(jobs)))
+        experiments = {
+            key: (what, setup) for key, (what, setup) in wanted.items() if not isinstance(what, str)
+        }
+        results = dict(zip(experiments, run_all(list(experiments.values()))))
+        return results | {
+            key: programs.result_of(run, self._right(key[0])) for key, run in runs.items()
+        }
+
+    def _job(self, text: str, setup: Setup) -> programs.Job:
+        return programs.Job(text, setup, self.mode.observed, self.mode.reason_against(setup))
+
+    def _right(self, subject: str) -> str:
+        """Returns what a program prints that is right."""
+        task = subject in ("exercise", "solution")
+        return self.mode.exercise_prints if task else self.mode.prints
+
+    def program(self, line: str, cell: str) -> None:
+        """The cell magic `%%program`: runs the cell as a script of its own, with the lines of this setup.
+
+        The broken program must fail as the mode declares, the fixed one and the solution must print what is right.
+        """
+        subject, text = choose("program", line.strip(), PROGRAMS), f"{cell.strip()}\n"
+        self.experiments[subject] = text
+        if for_setup(text, self.setup, "CPU") != text:
+            print(f"With the lines for {self.setup}.")
+        (verdict,) = self.run({subject: text}, [self.setup], again=True)
+        print(verdict.result.run.shown(text), end="")
+        if subject == "broken":
+            self._as_declared(verdict)
+        elif subject != "exercise":
+            self._require_proof(verdict)
+        colour = {"exercise": "green" if verdict.outcome == "works" else "red", "solution": "green"}
+        facts = {"colour": colour[subject]} if subject in colour else {}
+        self._report(subject, self._judgement(verdict), verdict, **facts)
+        note = self.mode.version_note(self.setup)
+        if subject == "broken" and note:
+            report(f"{self.mode.name} versions | {note}", mode=self.mode.id, side=note)
+
+    def _judgement(self, verdict: Verdict) -> str:
+        """Returns in words what a program's run shows."""
+        if verdict.outcome == "unavailable":
+            return f"not run: {verdict.says}"
+        if verdict.outcome == "works":
+            return "right"
+        what = "wrong" if verdict.outcome == "silent" else verdict.outcome
+        right = self._right(verdict.subject).strip().splitlines()
+        return f"{what}; it should print: {right[0]}" + (" …" if len(right) > 1 else "")
+
+    def prints(self, texts: Mapping[str, str], setups: Sequence[Setup]) -> dict[str, list[str]]:
+        """Runs programs under setups. Returns by name what each printed under each, or the class of its error."""
+        pairs = [(name, setup) for name in texts for setup in setups]
+        runs = programs.run_programs([self._job(texts[name], setup) for name, setup in pairs])
+        words = [type(run.error).__name__ if run.error else run.printed.strip() for run in runs]
+        return {
+            name: [word for (other, _), word in zip(pairs, words) if other == name]
+            for name in texts
+        }
+
+    def variants(self, subject: str, line: str, others: Mapping[str, str]) -> dict[str, str]:
+        """Returns by name a copy of a program of this page with another text in place of one of its lines."""
+        text = self._text_of(subject)
+        if text.count(line) != 1:
+            raise UserError(
+                f"{line!r} stands {text.count(line)} times in {subject}.py, and not once."
+            )
+        return {name: text.replace(line, other) for name, other in others.items()}
+
+    def _text_of(self, subject: str) -> str:
+        text = self.experiments.get(subject)
+        if not isinstance(text, str):
+            raise UserError(
+                f"The cell with the program {subject!r} has not been run: run it first."
+            )
+        return text
+
+    def placement(self) -> figures.Picture:
+        """Draws the devices that hold the variables of the broken program's objects that the mode names."""
+        (verdict,) = self.run({"broken": self._text_of("broken")}, [self.setup])
+        return figures.placement(verdict.result.observations)
 
     def reproduces(self, broken: Experiment) -> None:
         """Runs the experiment: it must fail as the mode declares for this setup, or work where no symptom is declared."""
         verdict = self._run_step("broken", broken)
-        self._report("reproduced", self._as_declared(verdict) + wrong_numbers(verdict), verdict)
+        self._report("broken", self._as_declared(verdict) + wrong_numbers(verdict), verdict)
         if note := self.mode.version_note(self.setup):
             report(f"{self.mode.name} versions | {note}", mode=self.mode.id, side=note)
 
@@ -138,14 +237,14 @@ class Session:
             return self.run({subject: experiment}, [self.setup], again=True)[0]
         return classify(subject, self.setup, run_all([(experiment, self.setup)])[0])
 
-    def _both(self) -> dict[str, Experiment]:
+    def _both(self) -> dict[str, Subject]:
         missing = [name for name in ("broken", "fixed") if name not in self.experiments]
         if missing:
             raise UserError(
                 f"{self.mode.name} needs both experiments, and {' and '.join(missing)} has not been run: "
                 "run the cells above this one first."
             )
-        return self.experiments
+        return {name: self.experiments[name] for name in ("broken", "fixed")}
 
     def _require_proof(self, verdict: Verdict) -> None:
         proven = verdict.outcome == "works" and verdict.says

@@ -55,6 +55,12 @@ def page_source(name: str) -> Path:
     return folder / "page.py" if re.match(r"fm\d\d_", name) else package() / "pages" / f"{name}.py"
 
 
+def program_text(mode: str, subject: str) -> str:
+    """Returns the text of a program of a mode: `broken`, `fixed`, `exercise` or `solution`; "" if there is none."""
+    path = mode_pages()[mode].with_name(f"{subject}.py")
+    return path.read_text() if path.exists() else ""
+
+
 def write_whole(path: Path, text: str) -> None:
     """Writes a file by replacing it, so that nobody reads a part of the text."""
     part = path.with_name(f".{path.name}.part")

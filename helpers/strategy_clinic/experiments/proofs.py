@@ -62,6 +62,7 @@ class Result:
     value: Any = None
     error: Exception | None = None
     observations: Observations = field(default_factory=dict)
+    run: Any = None  # of a program: what it printed, and the line that raised
 
     def __post_init__(self) -> None:
         if isinstance(self.value, Proof) and not self.value.holds:

@@ -53,7 +53,7 @@ def classify(subject: str, setup: Setup, result: Result) -> Verdict:
     """Returns the verdict on a result: what was raised or proven. What did not run has no evidence."""
     error, evidence = result.error, strategies.TABLE[setup.strategy].evidence
     if error is None:
-        says = result.value.what if isinstance(result.value, Proof) else ""
+        says = result.value.what if isinstance(result.value, Proof) else str(result.value or "")
         return Verdict(subject, setup, "works", evidence, says, result=result)
     outcome = next(word for kind, word in OUTCOME_OF.items() if isinstance(error, kind))
     if outcome == "unavailable":

@@ -1,7 +1,7 @@
 """The declaration of a failure mode: its symptoms under each setup and version, and the claims that it tests."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..base.errors import UserError, choose
 from ..experiments.verdicts import Verdict
@@ -86,6 +86,13 @@ class FailureMode:
     switches: tuple[str, ...]
     symptoms: tuple[Symptom, ...]
     claims: tuple[Claim, ...]
+    prints: str = ""  # what broken.py should print, and fixed.py prints, under every setup
+    exercise_prints: str = ""  # what solution.py prints
+    observed: tuple[
+        str, ...
+    ] = ()  # the names in the programs whose variables the picture of the panel shows
+    # The strategies and save formats under which the programs have no meaning, each with the reason.
+    unavailable: dict[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def name(self) -> str:
@@ -122,6 +129,11 @@ class FailureMode:
                 f"{'it failed in other words before' if reworded else 'it fails since'} {now.since}"
             )
         return ""
+
+    def reason_against(self, setup: Setup) -> str:
+        """Returns why the programs have no meaning under a setup, or ""."""
+        values = (setup.strategy, setup.save_format)
+        return next((self.unavailable[each] for each in values if each in self.unavailable), "")
 
     def claims_here(self) -> list[Claim]:
         return list(filter(holds_here, self.claims))

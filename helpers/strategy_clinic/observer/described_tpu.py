@@ -7,26 +7,33 @@ from collections.abc import Callable
 from typing import Any
 
 from ..setups import runtime, tpu
-from .context import Context
+
+Replace = Callable[[Any, str, Any], object]
 
 CORES = 8
 # By the cores of a replica, the block that they form.
 BLOCKS = {1: (1, 1, 1, 1), 2: (1, 1, 1, 2), 4: (1, 2, 1, 2), 8: (2, 2, 1, 2)}
 
 
-def describe_tpu(context: Context) -> None:
-    """Replaces the names by which programs reach a TPU where none is attached; an empty name asks for none."""
+def call(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+def describe_tpu(replace: Replace, devices: int, guard: Callable[..., Any] = call) -> None:
+    """Replaces the names by which programs reach a TPU where none is attached; an empty name asks for none.
+
+    With one device the strategy has one replica, otherwise all of the TPU. Calls that are not the program's go to `guard`.
+    """
     import tensorflow as tf
 
     if runtime.tpu_attached():
         return
-    replace = context.patches.replace
-    resolver, strategy = tpu.resolver_class(), emulated_strategy(context.settings.devices)
+    resolver, strategy = tpu.resolver_class(), emulated_strategy(devices)
     resolvers = tf.distribute.cluster_resolver
     replace(
         resolvers,
         "TPUClusterResolver",
-        resolver_for(resolver, resolvers.TPUClusterResolver, context),
+        resolver_for(resolver, resolvers.TPUClusterResolver, guard),
     )
     for owner, name, instead in (
         (tf.config, "experimental_connect_to_cluster", lambda _: None),
@@ -36,12 +43,12 @@ def describe_tpu(context: Context) -> None:
     replace(tf.distribute, "TPUStrategy", strategy)
 
 
-def resolver_for(described: Any, plain: Any, context: Context) -> Any:
+def resolver_for(described: Any, plain: Any, guard: Callable[..., Any]) -> Any:
     def resolve(tpu_name: Any = None, *args: Any, **options: Any) -> Any:
         name = options.pop("tpu", tpu_name)
         if not name:
             return plain(name, *args, **options)
-        context.guard_always(make_devices)
+        guard(make_devices)
         return described(runtime.devices(CORES), tpu.topology(tpu.DESCRIBED[-1]))
 
     return resolve

@@ -90,7 +90,10 @@ def prepare_tensorflow(observer: Observer) -> None:
 def describe_tpu(observer: Observer) -> None:
     from . import described_tpu  # needs a newer Python than the rest
 
-    described_tpu.describe_tpu(observer.context)
+    context = observer.context
+    described_tpu.describe_tpu(
+        context.patches.replace, context.settings.devices, context.guard_always
+    )
 
 
 # The program

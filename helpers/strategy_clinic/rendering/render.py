@@ -21,7 +21,7 @@ from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job
 from . import mode_table, sources
 
-STEPS = ("setup", "reproduced", "fixed", "exercise", "solution")
+STEPS = ("setup", "broken", "fixed", "exercise", "solution")
 WARNING = re.compile(r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE)  # as Python writes it
 
 
@@ -188,6 +188,6 @@ def shape(notebook: NotebookNode) -> list[Any]:
 
 def is_run(cell: NotebookNode) -> bool:
     """Returns whether a cell was run and has its output; in a cell without them, nbval would compare nothing."""
-    shows = r"^(session\.(?!setup)\w+\(|session = |figures\.|print\()"
+    shows = r"^(session\.(?!setup)\w+\(|session = |figures\.|print\(|%%program )"
     has_output = bool(cell.outputs) or not re.search(shows, cell.source, re.MULTILINE)
     return cell.execution_count is not None and has_output

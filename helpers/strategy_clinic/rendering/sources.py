@@ -24,6 +24,9 @@ CODE_FOLDED: dict[str, Any] = {"jupyter": {"source_hidden": True}, "cellView": "
 EXTRA_METADATA: dict[str, dict[str, Any]] = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,
+    "open": CODE_FOLDED,
+    "figure": CODE_FOLDED,
+    "table": CODE_FOLDED,
     "bootstrap": {"tags": ["bootstrap", "nbval-ignore-output"]} | CODE_FOLDED,
     "panel": {"tags": ["nbval-ignore-output", "panel"]},
     "machine": {"tags": ["machine", "nbval-ignore-output"]},
@@ -33,6 +36,8 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+PROGRAMS = ("broken", "fixed", "exercise", "solution")
+MAGIC = "%%program "
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
 
@@ -66,7 +71,7 @@ def notebook_path(source: Path) -> Path:
 def notebook_of(source: Path) -> NotebookNode:
     """Returns a page's notebook without outputs: its cells but for the declaration, with badges and set-up added."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
-    cells = [fill_in(cell) for cell in notebook.cells if "declaration" not in tags(cell)]
+    cells = [fill_in(cell, source) for cell in notebook.cells if "declaration" not in tags(cell)]
     notebook.cells = cells[:1] + added_cells(files.page_name(source)) + cells[1:]
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -94,8 +99,12 @@ def percent_format() -> Any:
     return jupytext
 
 
-def fill_in(cell: NotebookNode) -> NotebookNode:
-    """Adds to two cells what is computed: the table of modes, and the form that Colab makes of the parameters."""
+def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
+    """Adds to cells what is not in the page: programs, the table of modes, the form that Colab makes of the parameters."""
+    for subject in PROGRAMS:
+        if subject in tags(cell) and cell.source.startswith(f"# {subject}.py"):
+            text = files.program_text(files.page_id(source), subject)
+            cell.source = f"{MAGIC}{subject}\n{text.strip()}"
     if "map" in tags(cell):
         cell.source = f"{cell.source}\n\n{mode_table.markdown(link='')}"
     if "parameters" in tags(cell):
@@ -168,6 +177,7 @@ def pull(path: Path, tell: Callable[[str], None] = say) -> None:
     """Writes edits made in Jupyter to the source; badges, set-up and table come back when it is rendered."""
     notebook, target = read_notebook(path), files.page_source(path.stem)
     cells = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
+    programs = program_cells(notebook)
     notebook.cells = [as_written(cell) for cell in cells[:1] + declaration(target) + cells[1:]]
     notebook.metadata = {
         "jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": "tags,-all"}
@@ -175,7 +185,19 @@ def pull(path: Path, tell: Callable[[str], None] = say) -> None:
     text = percent_format().writes(notebook, fmt="py:percent")
     ast.parse(text)
     target.write_text(text)
+    for subject, program in programs.items():
+        target.with_name(f"{subject}.py").write_text(program)
     tell(f"wrote {target.relative_to(files.ROOT)}; now run: clinic render {files.page_id(target)}")
+
+
+def program_cells(notebook: NotebookNode) -> dict[str, str]:
+    """Returns the text of each program in a notebook."""
+    texts = [cell.source.partition("\n") for cell in notebook.cells if is_program(cell)]
+    return {first.removeprefix(MAGIC).strip(): f"{text.strip()}\n" for first, _, text in texts}
+
+
+def is_program(cell: NotebookNode) -> bool:
+    return bool(cell.cell_type == "code" and cell.source.startswith(MAGIC))
 
 
 def declaration(source: Path) -> list[NotebookNode]:
@@ -189,6 +211,8 @@ def as_written(cell: NotebookNode) -> NotebookNode:
     cell.metadata["tags"] = [tag for tag in tags(cell) if tag != "nbval-ignore-output"]
     if not cell.metadata["tags"]:
         del cell.metadata["tags"]
+    if is_program(cell):
+        cell.source = f"# {cell.source.split()[1]}.py"
     if "map" in tags(cell):
         cell.source = cell.source.split("\n\n|")[0]
     if "parameters" in tags(cell):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...experiments.workers import addresses_for
+from ...processes.cluster import addresses_for
 from ...observer.events import ClusterStrategyRequested, Ended, ExceptionRaised, Outcome
 from ...setups import strategies
 from ..recording import Recording, Role, read_events

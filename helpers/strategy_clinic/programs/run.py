@@ -1,0 +1,129 @@
+"""Runs programs, each in a new Python process, and says what each printed and what it raised."""
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import Unavailable
+from ..experiments.checks import SilentFailure
+from ..experiments.error_text import last_line
+from ..experiments.proofs import Observations, Result
+from ..experiments.workers import exception_named
+from ..processes import cluster, python_process
+from ..setups import strategies
+from ..setups.parameters import Setup
+from .switches import for_setup
+
+CHILD = "strategy_clinic.programs.child"
+AT_ONCE = 2  # programs that run side by side
+SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program, the setup whose lines it gets, the names of the objects whose variables are looked up at its end.
+
+    A reason says why the program has no meaning under this setup; then it is not run.
+    """
+
+    text: str
+    setup: Setup
+    observed: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program printed, and the error that it ended in with its line, if any."""
+
+    printed: str = ""
+    error: Exception | None = None
+    line: int = 0
+    observations: Observations = field(default_factory=dict)
+
+    def shown(self, text: str) -> str:
+        """Returns what a reader sees of the run: what was printed, and the failing line with the error."""
+        if self.error is None or isinstance(self.error, Unavailable):
+            return self.printed
+        line = text.splitlines()[self.line - 1].split("  #")[0].strip() if self.line else ""
+        where = f"line {self.line}: {line}\n" if line else ""
+        return f"{self.printed}{where}{type(self.error).__name__}: {last_line(self.error)}\n"
+
+
+def prepare() -> None:
+    """Starts the fork server, while the kernel imports TensorFlow."""
+    threading.Thread(target=python_process.fork_server, daemon=True).start()
+
+
+def run_programs(jobs: Sequence[Job]) -> list[Run]:
+    """Runs each program under its setup, in the processes that the setup needs, two side by side."""
+    if len(jobs) > 1:
+        python_process.fork_server()  # started once, before several ask for it
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(run_program, jobs))
+
+
+def run_program(job: Job) -> Run:
+    try:
+        if job.reason:
+            raise Unavailable(job.reason)
+        job.setup.require()
+    except Unavailable as reason:
+        return Run(error=reason)
+    python_process.fork_server()
+    setup = job.setup
+    tasks = strategies.TABLE[setup.strategy].tasks or cluster.ALONE
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        question = {
+            "text": for_setup(job.text, setup),
+            "folder": name,
+            "tpu": setup.strategy == "tpu_traced",
+            "observed": list(job.observed),
+        }
+        try:
+            answers = cluster.ask_all(
+                CHILD, question, tasks, setup.keras, Path(name), has_failed, SECONDS
+            )
+        except (ChildProcessError, TimeoutError) as error:
+            return Run(error=error)
+    return merged(answers)
+
+
+def has_failed(answer: dict[str, Any]) -> bool:
+    return answer["error"] is not None
+
+
+def merged(answers: list[dict[str, Any]]) -> Run:
+    """Returns one run for those of all processes: the first that raised; else the first that printed something else."""
+    observations: Observations = {}  # each process knows its own copies only
+    for label, group in (item for each in answers for item in each["observations"].items()):
+        for name, devices in group.items():
+            known = observations.setdefault(label, {}).setdefault(name, [])
+            known += [device for device in devices if device not in known]
+    failures = [each for each in answers if each["error"]]
+    if failures:
+        error = failures[0]["error"]
+        reason = exception_named(error["name"], error["message"])
+        return Run(failures[0]["printed"], reason, error["line"], observations)
+    odd = [each for each in answers if each["printed"] != answers[0]["printed"]]
+    return Run((odd or answers)[0]["printed"], None, 0, observations)
+
+
+def result_of(run: Run, right: str) -> Result:
+    """Returns the result of a run: what it printed, or a SilentFailure if something else is right."""
+    printed, wanted = run.printed.strip(), right.strip()
+    error = run.error
+    if error is None and printed != wanted:
+        error = SilentFailure(difference(printed, wanted))
+    return Result(printed, error, run.observations, run)
+
+
+def difference(printed: str, right: str) -> str:
+    """Returns the first line that differs, and what it should be."""
+    lines = list(zip(printed.splitlines() or [""], right.splitlines()))
+    wrong, wanted = next(((a, b) for a, b in lines if a != b), lines[-1])
+    return f"it prints {wrong!r}, and right is {wanted!r}"
