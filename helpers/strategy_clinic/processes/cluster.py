@@ -5,7 +5,6 @@ import json
 import os
 import random
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

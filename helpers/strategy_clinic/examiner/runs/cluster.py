@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...processes.cluster import addresses_for
 from ...observer.events import ClusterStrategyRequested, Ended, ExceptionRaised, Outcome
+from ...processes.cluster import addresses_for
 from ...setups import strategies
 from ..recording import Recording, Role, read_events
 from .sandbox import Sandbox
