@@ -80,13 +80,12 @@ def test_a_library_that_is_reached_by_links(tmp_path, monkeypatch):
 
 
 def test_what_else_is_nobodys_or_the_users():
-    here = Provenance(libraries=["/words"])
+    here = Provenance()
     assert here.owner_of(os.__file__) is None
     assert here.owner_of("<frozen importlib._bootstrap>") is None
     assert here.owner_of("<string>") is None
     assert here.owner_of(str(files.PACKAGE / "setups" / "tpu.py")) is None
     assert here.owner_of(provenance.__file__) is None
-    assert here.owner_of("/words/layers.py") is None
     assert here.owner_of("/tmp/__autograph_generated_filexyz.py") is None
     assert here.owner_of("<ipython-input-1-abc>") is Owner.USER
     assert here.owner_of("/tmp/ipykernel_123/456.py") is Owner.USER
@@ -152,3 +151,13 @@ def test_findings_do_not_depend_on_the_names_of_folders(folder, tmp_path, monkey
     status = cli.main(["examine", "--devices", "2", "--python", python, "train.py"])
     report = capfd.readouterr().out
     assert status == 1 and "train.py:5  fm23" in report
+
+
+def test_the_script_is_the_users_wherever_it_lies():
+    here, script = (
+        Provenance(),
+        files.PACKAGE / "modes" / "fm37_loss_scaled_per_replica" / "broken.py",
+    )
+    here.script = str(script)
+    assert here.owner_of(str(script)) is Owner.USER
+    assert here.owner_of(str(script.with_name("fixed.py"))) is None

@@ -30,7 +30,6 @@ class Settings:
     steps: int = 0  # after which the program is stopped; 0: none
     seed: bool = False
     stay: bool = False  # the process waits to be killed when the program has finished
-    library: tuple[str, ...] = ()  # folders whose files are not the program's
     reset: int = 0  # the variable that gets its first value again at the first checkpoint
     give: tuple[int, int] = (
         0,
@@ -48,7 +47,7 @@ class ThreadState(threading.local):
 class Context:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.provenance = Provenance(settings.library)
+        self.provenance = Provenance()
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
         self.seen: set[object] = set()

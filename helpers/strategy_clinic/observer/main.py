@@ -21,6 +21,7 @@ import types
 from .context import Settings, flush_output
 from .events import Outcome
 from .observer import Observer
+from .one_device import use_one_device
 from .provenance import HERE
 
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
@@ -32,6 +33,7 @@ def main() -> None:
     if settings.seed:
         random.seed(SEED)
     observer = Observer(settings)
+    observer.context.provenance.script = os.path.abspath(program[0])
     observer.start(
         {
             "numpy": functools.partial(seed_numpy, settings),
@@ -51,9 +53,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
-    parser.add_argument("--library", action="append", default=[])
-    options = vars(parser.parse_args(arguments))
-    return Settings(**options | {"library": tuple(options["library"])})
+    return Settings(**vars(parser.parse_args(arguments)))
 
 
 def two_numbers(text: str) -> tuple[int, int]:
@@ -80,10 +80,12 @@ def prepare_tensorflow(observer: Observer) -> None:
         cpu = tf.config.list_physical_devices("CPU")[0]
         parts = [tf.config.LogicalDeviceConfiguration() for _ in range(settings.devices)]
         tf.config.set_logical_device_configuration(cpu, parts)
+    else:
+        use_one_device(observer.context.patches)
     if settings.seed:
         tf.random.set_seed(SEED)
-    # The package that describes a TPU needs a newer Python than 3.9, and the clinic's own programs describe one themselves.
-    if sys.version_info >= (3, 10) and not settings.library:  # noqa: UP036
+    # The package that describes a TPU needs a newer Python than 3.9.
+    if sys.version_info >= (3, 10):  # noqa: UP036
         observer.context.guard_always(describe_tpu, observer)
 
 

@@ -54,8 +54,12 @@ class Call:
         except WrongCall:
             return
         if isinstance(argument, Iterator):
-            self.bound.arguments[name] = list(argument)
-            self.args, self.kwargs = self.bound.args, self.bound.kwargs
+            self.replace(name, list(argument))
+
+    def replace(self, name: str, value: Any) -> None:
+        """Gives the function another value of an argument."""
+        self.bound.arguments[name] = value
+        self.args, self.kwargs = self.bound.args, self.bound.kwargs
 
 
 class ThreadState(threading.local):

@@ -36,8 +36,9 @@ CallSite = tuple[str, int]
 class Provenance:
     """Answers by the folders of libraries and by paths relative to them, wherever these folders are."""
 
-    def __init__(self, libraries: Iterable[str] = ()) -> None:
-        self.sites = folders([*site_folders(), *libraries])
+    def __init__(self) -> None:
+        self.script = ""  # which is the program's, even if it lies in this package
+        self.sites = folders(site_folders())
         self.standard_library = folders(
             [sysconfig.get_path("stdlib"), os.path.dirname(os.__file__)]
         )
@@ -63,6 +64,8 @@ class Provenance:
     def look_up(self, filename: str) -> Owner | None:
         if filename.startswith("<") or AUTOGRAPH_COPY in filename:
             return Owner.USER if filename.startswith("<ipython") else None
+        if os.path.abspath(filename) == self.script:
+            return Owner.USER
         packages = folders(package_folders())
         for path in {os.path.abspath(filename), os.path.realpath(filename)}:
             roots = [root for root in (*packages, *self.sites) if path.startswith(root)]

@@ -1,9 +1,8 @@
-"""Programs of the benchmark: each experiment of a mode's page by itself, without the checks of the notebook."""
+"""Programs of the benchmark: those of the modes, as people with the devices would write them."""
 
 from __future__ import annotations
 
 import ast
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,31 +11,35 @@ from typing import Any
 
 from ...base import files
 from ...base.errors import UserError, choose
-from ...base.free_names import needed
 from ...modes.registry import mode_by_id
 from ...processes import python_process
+from ...programs import switches
+from ...programs.text import WRONG, marked_lines
 from ...setups import strategies
 from ...setups.parameters import Setup
 from ..findings import Examination
 from ..runs import plan
 from ..runs.program_spec import ProgramSpec
 
-SUBJECTS = "broken", "fixed", "solved"
+SUBJECTS = "broken", "fixed", "solution"
 LIMIT = 120  # seconds for a run
 ONE_PROCESS = "valid: default, one_device, mirrored, central_storage, tpu_traced"
-# Modules beside a program: what it imports for `strategy_clinic`, and its setup.
-STAND_IN, SETUP = "clinic_stand_in", "clinic_setup"
+ALL_DEVICES = ("strategy = tf.distribute.MirroredStrategy()",)
 
 
 @dataclass(frozen=True)
 class BenchmarkProgram:
-    """One experiment of one mode, and the line that the examiner is to blame if it is broken."""
+    """One program of one mode, under one setup."""
 
     mode: str
     subject: str
     setup: Setup
     text: str
-    guilty: int  # the line, or 0
+
+    @property
+    def guilty(self) -> tuple[int, ...]:
+        """The lines that the examiner is to blame."""
+        return tuple(marked_lines(self.text, WRONG))
 
     @property
     def expected(self) -> str:
@@ -58,15 +61,23 @@ def benchmark_programs(
 
 
 def programs_of(page: Path, keras: int, strategy: str = "") -> list[BenchmarkProgram]:
-    text = page.read_text()
-    tree = ast.parse(text)
-    body = [statement for statement in tree.body if not isinstance(statement, ast.Expr)]
+    """Returns the programs of a mode that have a meaning under the setup."""
     mode = files.page_id(page)
-    setup, guilty = setup_in(tree, keras, strategy), guilty_line(text, body)
+    setup = setup_in(ast.parse(page.read_text()), keras, strategy)
+    if mode_by_id(mode).reason_against(setup):
+        return []
     return [
-        BenchmarkProgram(mode, subject, setup, program_text(text, body, subject), guilty)
+        BenchmarkProgram(mode, subject, setup, as_written(files.program_text(mode, subject), setup))
         for subject in SUBJECTS
     ]
+
+
+def as_written(text: str, setup: Setup) -> str:
+    """Returns a program under a setup; `MirroredStrategy()` takes all devices, whose number the examiner decides."""
+    text = switches.for_setup(text, setup)
+    if setup.strategy == "mirrored" and setup.devices > 1:
+        text = "\n".join([*switches.with_strategy(text.splitlines(), ALL_DEVICES), ""])
+    return text
 
 
 def setup_in(tree: ast.Module, keras: int, strategy: str) -> Setup:
@@ -92,38 +103,10 @@ def row_of(strategy: str) -> strategies.Row:
     return row
 
 
-def guilty_line(text: str, body: list[ast.stmt]) -> int:
-    """Returns the line marked `# guilty` in what `broken` is made of; other cells may have guilty lines of their own."""
-    lines = text.splitlines()
-    for statement in needed(body, {"broken"}):
-        for number in range(statement.lineno, (statement.end_lineno or 0) + 1):
-            if "# guilty" in lines[number - 1]:
-                return number
-    return 0
-
-
-def program_text(text: str, body: list[ast.stmt], subject: str) -> str:
-    """Returns what an experiment needs, on its own lines, so that the guilty one is where it was; other lines are empty."""
-    lines, kept = text.splitlines(), {}
-    for statement in needed(body, {subject}):
-        decorators = getattr(statement, "decorator_list", [])
-        first = min(node.lineno for node in (statement, *decorators))
-        for number in range(first, (statement.end_lineno or first) + 1):
-            line = lines[number - 1]
-            kept[number] = line.replace("from strategy_clinic import", f"from {STAND_IN} import")
-    whole = [kept.get(number, "") for number in range(1, len(lines) + 1)]
-    whole[0] = f"import {SETUP}"
-    return "\n".join([*whole, f"{subject}({SETUP}.SETUP)", ""])
-
-
 def lay_out(program: BenchmarkProgram, place: Path) -> ProgramSpec:
-    """Writes a folder with the program, and beside it the modules that it imports for `strategy_clinic`."""
-    folder, libraries = place / "program", place / "libraries"
+    """Writes a folder with the program."""
+    folder = place / "program"
     folder.mkdir()
-    libraries.mkdir()
-    setup = f"from strategy_clinic.setups.parameters import Setup\n\nSETUP = Setup(**{program.setup.as_dict()!r})\n"
-    shutil.copy(Path(__file__).with_name("stand_in.py"), libraries / f"{STAND_IN}.py")
-    (libraries / f"{SETUP}.py").write_text(setup)
     name = f"{program.mode}_{program.subject}.py"
     (folder / name).write_text(program.text)
     return ProgramSpec(
@@ -131,7 +114,6 @@ def lay_out(program: BenchmarkProgram, place: Path) -> ProgramSpec:
         folder,
         keras=program.setup.keras,
         limit=LIMIT,
-        libraries=(str(libraries), str(files.PACKAGE.parent)),
         fork_server=python_process.fork_server(),
     )
 

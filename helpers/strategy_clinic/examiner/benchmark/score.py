@@ -41,7 +41,7 @@ class Score:
             return self.word_of_correct
         lines = [each.line for each in self.findings if each.mode == self.program.mode]
         if lines:
-            return ON_LINE if self.program.guilty in lines else NAMED
+            return ON_LINE if set(self.program.guilty) & set(lines) else NAMED
         silent = self.program.expected == "silent"
         undetectable = silent and self.program.mode in mode_rules().undetectable
         return UNDETECTABLE if undetectable else MISSED
@@ -56,11 +56,12 @@ class Score:
         program, setup = self.program, self.program.setup
         found = [f"{each.mode} at line {each.line}" for each in self.findings]
         elsewhere = program.is_broken and self.word != ON_LINE
-        word = self.word + (f" (guilty: {program.guilty})" if elsewhere else "")
+        guilty = ", ".join(map(str, program.guilty))
+        word = self.word + (f" (guilty: {guilty})" if elsewhere else "")
         place = f"Keras {setup.keras}  {setup.strategy} x{setup.devices}"
         failures = "".join(f"  OBSERVER FAILED {each}" for each in self.failures)
         ended = f"{', '.join(found) or 'nothing'}  [{self.outcome.value}]"
-        return f"{program.mode} {program.subject:7} {place:28} {word:14} {ended}{failures}"
+        return f"{program.mode} {program.subject:8} {place:28} {word:14} {ended}{failures}"
 
 
 def score_of(program: BenchmarkProgram, examination: Examination) -> Score:

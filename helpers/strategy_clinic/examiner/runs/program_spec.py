@@ -21,7 +21,6 @@ class ProgramSpec:
     keras: int | None = None
     limit: float = 600  # seconds for each run
     steps: int = 0  # after which a run is stopped; 0 lets it finish
-    libraries: tuple[str, ...] = ()  # folders whose files are not the program's own
     fork_server: str | None = None  # that the program is forked from
     listing: Listing | None = None  # cells that the copy of the folder gets as a script
 

@@ -126,7 +126,6 @@ class Sandbox:
             observer = ["-m", "strategy_clinic.observer"]
         own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
         own += ["--steps", str(program.steps)] if program.steps else []
-        own += [word for folder in program.libraries for word in ("--library", folder)]
         return [program.python, *observer, *own, "--", *program.arguments]
 
     def environment(self) -> dict[str, str]:
@@ -135,11 +134,9 @@ class Sandbox:
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
         }
-        places = self.program.libraries or (given.get("PYTHONPATH", ""),)
-        if (
-            self.program.fork_server
-        ):  # in whose processes the first place becomes the program's folder
-            places = (str(self.packages), *places)
+        places = [given.get("PYTHONPATH", "")]
+        if self.program.fork_server:  # in whose processes the first becomes the program's folder
+            places.insert(0, str(self.packages))
         if any(places):
             given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:

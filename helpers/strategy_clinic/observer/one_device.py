@@ -1,0 +1,42 @@
+"""Lets a program that names its devices run on one, for the comparison of several devices with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .patching import Call, Patches
+
+
+def use_one_device(patches: Patches) -> None:
+    """Leaves a CPU whole that the program splits, and a strategy the first of the devices that the program names."""
+    import tensorflow as tf
+
+    patches.replace(
+        tf.config,
+        "set_logical_device_configuration",
+        first_part_only(tf.config.set_logical_device_configuration),
+    )
+    for kind, parameter in (
+        (tf.distribute.MirroredStrategy, "devices"),
+        (tf.distribute.experimental.CentralStorageStrategy, "compute_devices"),
+    ):
+        patches.wrap(kind, "__init__", first_only(parameter))
+
+
+def first_part_only(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def configure(device: Any, logical_devices: Any) -> Any:
+        return plain(device, list(logical_devices)[:1])
+
+    return configure
+
+
+def first_only(parameter: str) -> Callable[[Call], None]:
+    """Returns a handler that leaves the first item of a list that is this argument of a call."""
+
+    def cut(call: Call) -> None:
+        devices = call[parameter]
+        if isinstance(devices, (list, tuple)) and len(devices) > 1:
+            call.replace(parameter, devices[:1])
+
+    return cut
