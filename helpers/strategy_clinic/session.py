@@ -4,6 +4,7 @@ Every step shows one line, the same on every machine, with its facts as JSON. A 
 Disagreement, and the notebook fails.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -193,7 +194,12 @@ class Session:
         """Shows the verdicts of this setup as a card and a picture, and controls for every other setup."""
         both = dict(self._both())
         verdicts = self.run(both, [self.setup])
-        widgets.show_panel(self.mode, verdicts, lambda setup: self.run(both, [setup], again=True))
+        texts = {name: text for name, text in both.items() if isinstance(text, str)}
+        run = functools.partial(self._run_again, both)
+        widgets.show_panel(self.mode, texts, verdicts, run)
+
+    def _run_again(self, subjects: Mapping[str, Subject], setup: Setup) -> list[Verdict]:
+        return self.run(subjects, [setup], again=True)
 
     def judges(self, results: dict[str, Iterable[object]], evidence: str = "executed") -> None:
         """Compares the results of each claim's tests with its declared verdict: all hold, none holds, or some do.

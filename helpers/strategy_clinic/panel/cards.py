@@ -8,7 +8,6 @@ from ..base.templates import from_template
 from ..experiments.proofs import Observations
 from ..experiments.verdicts import Verdict
 from ..modes.failure_mode import FailureMode
-from ..setups.parameters import Setup
 
 HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
 NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Colab or Binder and run all cells."
@@ -52,15 +51,6 @@ def history_html(runs: list[list[Verdict]]) -> str:
         place = [f"{setup.strategy} x{setup.devices}", setup.save_format, setup.keras]
         rows.insert(0, [number, *place, *outcomes, verdicts[0].evidence])
     return from_template("panel/templates/history.html", names=HISTORY, rows=rows) if rows else ""
-
-
-def keras_note(setup: Setup) -> str:
-    """Returns which Keras this kernel holds, and how to change it for the whole notebook."""
-    other = setup.other_keras
-    return (
-        f"This kernel holds Keras {setup.keras}. Keras {other} runs in a process of its own; to switch the whole "
-        f"notebook, set `keras = {other}` in the parameters cell, restart the kernel and run all cells."
-    )
 
 
 def observations_of(verdicts: list[Verdict]) -> Observations:

@@ -1,21 +1,23 @@
-"""The panel: four dropdowns, a Run button, a verdict card, a figure and the history of this session's runs.
+"""The panel: four dropdowns, the programs for the chosen setup, a Run button, a verdict card, a figure and a history.
 
 Core widgets only, so that it works in JupyterLab, Notebook 7, Voila and Colab, under ipywidgets 7.7 and 8.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..base.errors import UserError
 from ..base.templates import from_template
-from ..experiments import workers
 from ..experiments.verdicts import Verdict
 from ..modes.failure_mode import FailureMode
+from ..programs.switches import for_setup
 from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
 from . import figures
-from .cards import card_html, card_text, history_html, keras_note, observations_of, show_widget
+from .cards import card_html, card_text, history_html, observations_of, show_widget
 
+NOTE = "Each run starts both programs as new Python processes, with the lines of the chosen setup."
 LABELS = dict(zip(PARAMETERS, ("Strategy", "Devices", "Save format", "Keras")))
 
 
@@ -23,17 +25,26 @@ class Panel:
     """Controls on the left, the latest verdicts on the right; the button calls `click`."""
 
     def __init__(
-        self, mode: FailureMode, setup: Setup, run: Callable[[Setup], list[Verdict]]
+        self,
+        mode: FailureMode,
+        setup: Setup,
+        texts: Mapping[str, str],
+        run: Callable[[Setup], list[Verdict]],
     ) -> None:
-        """`run` returns the verdicts on both experiments under a setup."""
-        self.mode, self.run = mode, run
+        """`texts` are the broken and the fixed program; `run` returns the verdicts on both under a setup."""
+        self.mode, self.texts, self.run = mode, texts, run
         self.runs: list[list[Verdict]] = []
         self.controls = make_controls(setup)
-        self.button, self.status, self.card, self.figure, self.history = make_displays()
+        self.button, self.status, self.card, self.figure, self.programs, self.history = (
+            make_displays()
+        )
         self.controls["strategy"].observe(self.offer_devices, "value")
+        for control in self.controls.values():
+            control.observe(self.show_programs, "value")
+        self.show_programs()
         self.button.on_click(self.click)
         self.say("Choose a setup and press Run.", "ready")
-        self.root = arrange(self, keras_note(setup))
+        self.root = arrange(self)
 
     def offer_devices(self, change: Any) -> None:
         """Offers the device counts of the chosen strategy, and keeps the current count where it has it."""
@@ -43,18 +54,33 @@ class Panel:
         control.options = counts
         control.value = count if count in counts else counts[0]
 
+    def chosen(self) -> Setup:
+        """Returns the setup of the controls; raises a UserError while they are between two."""
+        return Setup(**{name: self.controls[name].value for name in PARAMETERS})
+
+    def show_programs(self, _: Any = None) -> None:
+        with contextlib.suppress(UserError):  # while the device counts of a strategy change
+            setup = self.chosen()
+            self.programs.value = "".join(
+                from_template(
+                    "panel/templates/program.html",
+                    name=f"{subject}.py",
+                    text=self.mode.reason_against(setup) or for_setup(text, setup),
+                )
+                for subject, text in self.texts.items()
+            )
+
     def say(self, words: str, state: str) -> None:
         self.status.value = from_template(
             "panel/templates/status.html", words=words, state=state, runs=len(self.runs)
         )
 
     def click(self, _: Any = None) -> None:
-        """Runs both experiments under the chosen setup and shows the verdicts."""
+        """Runs both programs under the chosen setup and shows the verdicts."""
         self.button.disabled = True
         try:
-            setup = Setup(**{name: self.controls[name].value for name in PARAMETERS})
-            place = workers.place_of(setup)
-            self.say(f"Running {setup}{f' {place}' if place else ''} …", "running")
+            setup = self.chosen()
+            self.say(f"Running {setup} …", "running")
             self.show(self.run(setup))
         except UserError as reason:
             self.say(str(reason), "refused")
@@ -86,36 +112,40 @@ def make_controls(setup: Setup) -> dict[str, Any]:
 
 
 def make_displays() -> list[Any]:
-    """Returns the button, and the places for status, verdict, figure and history."""
+    """Returns the button, and the places for status, verdict, figure, programs and history."""
     import ipywidgets
 
     button = ipywidgets.Button(
-        description="Run", button_style="primary", tooltip="Run the experiment"
+        description="Run", button_style="primary", tooltip="Run both programs"
     )
     displays = {"run": button}
-    displays |= {name: ipywidgets.HTML() for name in ("status", "verdict", "figure", "history")}
+    places = ("status", "verdict", "figure", "programs", "history")
+    displays |= {name: ipywidgets.HTML() for name in places}
     for name, widget in displays.items():
         widget.add_class(f"clinic-{name}")
     return list(displays.values())
 
 
-def arrange(panel: Panel, note: str) -> Any:
+def arrange(panel: Panel) -> Any:
     """Returns the panel in two columns, which become one when the window is narrow."""
     import ipywidgets
 
-    about = ipywidgets.HTML(from_template("panel/templates/note.html", note=note))
+    about = ipywidgets.HTML(from_template("panel/templates/note.html", note=NOTE))
     controls = [*panel.controls.values(), panel.button, panel.status, about, panel.history]
     columns = ipywidgets.Layout(
         grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
-    right = ipywidgets.VBox([panel.card, panel.figure])
+    right = ipywidgets.VBox([panel.card, panel.figure, panel.programs])
     root = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
     root.add_class("clinic-panel")
     return root
 
 
 def show_panel(
-    mode: FailureMode, verdicts: list[Verdict], run: Callable[[Setup], list[Verdict]]
+    mode: FailureMode,
+    texts: Mapping[str, str],
+    verdicts: list[Verdict],
+    run: Callable[[Setup], list[Verdict]],
 ) -> None:
     """Shows the verdicts of this notebook's setup as a card and a picture, and then the live controls.
 
@@ -127,4 +157,4 @@ def show_panel(
     display(card, raw=True)
     if observations := observations_of(verdicts):
         display(figures.placement(observations))
-    show_widget(Panel(mode, verdicts[0].setup, run).root)
+    show_widget(Panel(mode, verdicts[0].setup, texts, run).root)
