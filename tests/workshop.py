@@ -11,7 +11,7 @@ from strategy_clinic.rendering import sources
 from strategy_clinic.workshop import grade
 
 SMALL = "fm17_tpu_not_initialised.ipynb"
-FM05 = "fm05_untracked_variable.ipynb"
+FM37 = "fm37_loss_scaled_per_replica.ipynb"
 
 
 def notebook(name: str):
@@ -25,25 +25,25 @@ def cell(book, tag: str):
 # Grading
 
 
-WRONG = cell(notebook(FM05), "exercise").source
-RIGHT = WRONG.replace("(model=model)", "(model=model, epoch=epoch)")
-START = "    model, epoch = make_model(), tf.Variable(0.0)\n"
-FORGED = '{"application/vnd.strategy-clinic+json": {"step": "exercise", "colour": "green"}}'
+WRONG = cell(notebook(FM37), "exercise").source
+PENALTY = "tf.nn.l2_loss(layers[1].bias + 1.0)"
+RIGHT = WRONG.replace(PENALTY, f"tf.nn.scale_regularization_loss({PENALTY})")
+START = "strategy = tf.distribute."
 
 
 def first(line: str, text: str = WRONG) -> str:
     """The exercise with one more line at its beginning."""
     assert START in text
-    return text.replace(START, f"    {line}\n{START}", 1)
+    return text.replace(START, f"{line}\n{START}", 1)
 
 
 def hand_in(folder: Path, texts: dict[str, str]) -> Path:
-    """A participant's folder: fm05 once for each text, which stands where its exercise was."""
+    """A participant's folder: fm37 once for each text, which stands where its exercise was."""
     folder.mkdir(exist_ok=True)
     for name, text in texts.items():
-        book = notebook(FM05)
+        book = notebook(FM37)
         cell(book, "exercise").source = text
-        nbformat.write(book, folder / f"fm05_{name}.ipynb")
+        nbformat.write(book, folder / f"fm37_{name}.ipynb")
     return folder
 
 
@@ -53,4 +53,4 @@ def graded(folder: Path, *options: str) -> dict[str, grade.Grade]:
     status = cli.main(["grade", str(folder), "--json", str(report), *options])
     found = [grade.Grade(**each) for each in json.loads(report.read_text())]
     assert status == (0 if all(each.result == "green" for each in found) else 1)
-    return {re.sub(r"^fm05_|\.ipynb$", "", each.notebook): each for each in found}
+    return {re.sub(r"^fm37_|\.ipynb$", "", each.notebook): each for each in found}

@@ -180,7 +180,7 @@ class Session:
 
     def table(self, setups: list[Setup]) -> None:
         """Shows the verdicts of both experiments under each setup; each must be what the mode declares."""
-        verdicts = self.run(self._both(), setups)
+        verdicts = self.run(self.both(), setups)
         for verdict in verdicts:
             if not self.mode.agrees(verdict):
                 step = f"{verdict.subject} ({verdict.setup})"
@@ -192,7 +192,7 @@ class Session:
 
     def panel(self) -> None:
         """Shows the verdicts of this setup as a card and a picture, and controls for every other setup."""
-        both = dict(self._both())
+        both = dict(self.both())
         verdicts = self.run(both, [self.setup])
         texts = {name: text for name, text in both.items() if isinstance(text, str)}
         run = functools.partial(self._run_again, both)
@@ -243,7 +243,7 @@ class Session:
             return self.run({subject: experiment}, [self.setup], again=True)[0]
         return classify(subject, self.setup, run_all([(experiment, self.setup)])[0])
 
-    def _both(self) -> dict[str, Subject]:
+    def both(self) -> dict[str, Subject]:
         missing = [name for name in ("broken", "fixed") if name not in self.experiments]
         if missing:
             raise UserError(

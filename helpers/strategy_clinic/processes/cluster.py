@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import python_process, request_reply
+from . import pool, python_process, request_reply
 
 SECONDS = 180
 PORTS = range(20_000, 32_000)  # below those that a system gives to whoever asks for any
@@ -27,6 +27,7 @@ def ask_all(
     folder: Path,
     has_failed: Callable[[Any], bool],
     seconds: float = SECONDS,
+    environment: Mapping[str, str] = os.environ,
 ) -> list[Any]:
     """Runs a module in a process for each task and returns their answers: the chief's alone where there is one.
 
@@ -34,16 +35,20 @@ def ask_all(
     """
     cluster = addresses_for(tasks)
     processes = {
-        (job, index): start_task(module, (job, index), cluster, keras, question, folder)
+        (job, index): start_task(
+            module, (job, index), cluster, keras, question, folder, environment
+        )
         for job, addresses in cluster.items()
         for index in range(len(addresses))
     }
+    pool.RUNNING.update(processes.values())
     try:
         return collect(processes, folder, has_failed, seconds)
     except TimeoutError as error:
         raise TimeoutError(f"{error} did not finish within {seconds} seconds.") from None
     finally:
         for process in processes.values():
+            pool.RUNNING.discard(process)
             request_reply.end(process)
 
 
@@ -54,10 +59,11 @@ def start_task(
     keras: int,
     question: dict[str, Any],
     folder: Path,
+    given: Mapping[str, str],
 ) -> Any:
     """Starts one process. Its temporary files go into the folder, which is deleted at the end."""
     job, index = task
-    environment = os.environ | {
+    environment = dict(given) | {
         "TF_USE_LEGACY_KERAS": "1" if keras == 2 else "0",
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TMPDIR": str(folder),
@@ -67,7 +73,7 @@ def start_task(
         environment |= {"TF_CONFIG": json.dumps(config), "GRPC_VERBOSITY": "ERROR"}
     answer = answer_file(folder, task)
     question = question | {"answer": str(answer), "serve": "chief" in cluster and job != "chief"}
-    server = python_process.running_fork_server()
+    server = python_process.running_fork_server(given)
     return request_reply.ask(module, question, environment, answer.with_suffix(".log"), server)
 
 

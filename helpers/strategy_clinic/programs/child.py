@@ -11,7 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from ..processes import cluster, request_reply
+from ..processes import cluster, no_network, request_reply
 
 
 def main() -> None:
@@ -20,7 +20,8 @@ def main() -> None:
     prepare(question["tpu"])
     if question["serve"]:
         cluster.serve()
-    answer = run(question["text"], question["observed"])
+    network = no_network.begin() if question["isolated"] else ""
+    answer = run(question["text"], question["observed"]) | {"network": network}
     request_reply.write_answer(question["answer"], answer)
     # Stays until it is killed: another worker may still be fetching this one's part of their last all-reduce.
     threading.Event().wait()

@@ -1,5 +1,6 @@
 """Runs programs, each in a new Python process, and says what each printed and what it raised."""
 
+import os
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ class Job:
     setup: Setup
     observed: tuple[str, ...] = ()
     reason: str = ""
+    isolated: bool = False  # from the network, and whatever it leaves behind is killed
+    seconds: float = SECONDS
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Run:
     error: Exception | None = None
     line: int = 0
     observations: Observations = field(default_factory=dict)
+    network: str = ""  # how an isolated program was kept from the network
 
     def shown(self, text: str) -> str:
         """Returns what a reader sees of the run: what was printed, and the failing line with the error."""
@@ -74,19 +78,23 @@ def run_program(job: Job) -> Run:
         job.setup.require()
     except Unavailable as reason:
         return Run(error=reason)
-    python_process.fork_server()
+    environment = python_process.isolated(os.environ) if job.isolated else os.environ
+    python_process.fork_server(environment)
     setup = job.setup
     tasks = strategies.TABLE[setup.strategy].tasks or cluster.ALONE
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "program").mkdir()
         question = {
             "text": for_setup(job.text, setup),
-            "folder": name,
+            "folder": str(folder / "program"),
             "tpu": setup.strategy == "tpu_traced",
             "observed": list(job.observed),
+            "isolated": job.isolated,
         }
         try:
             answers = cluster.ask_all(
-                CHILD, question, tasks, setup.keras, Path(name), has_failed, SECONDS
+                CHILD, question, tasks, setup.keras, folder, has_failed, job.seconds, environment
             )
         except (ChildProcessError, TimeoutError) as error:
             return Run(error=error)
@@ -108,9 +116,11 @@ def merged(answers: list[dict[str, Any]]) -> Run:
     if failures:
         error = failures[0]["error"]
         reason = exception_named(error["name"], error["message"])
-        return Run(failures[0]["printed"], reason, error["line"], observations)
+        answer = failures[0]
+        return Run(answer["printed"], reason, error["line"], observations, answer["network"])
     odd = [each for each in answers if each["printed"] != answers[0]["printed"]]
-    return Run((odd or answers)[0]["printed"], None, 0, observations)
+    answer = (odd or answers)[0]
+    return Run(answer["printed"], None, 0, observations, answer["network"])
 
 
 def result_of(run: Run, right: str) -> Result:

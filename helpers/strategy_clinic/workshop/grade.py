@@ -1,29 +1,26 @@
-"""Grades exercises: each is run in the project's own notebook and judged by what its last step reports.
+"""Grades exercises: each program is run in a process without a network, and judged here by what it prints.
 
-Of a participant's notebook only the cells of the exercise are used.
+Of a participant's notebook only the cell of the exercise is used.
 """
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import nbformat
-from nbformat.v4 import new_code_cell, new_notebook
 
 from ..base import files
-from ..base.display import reported, say
-from ..base.errors import UserError
+from ..base.display import say
+from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
+from ..experiments.error_text import last_line
 from ..modes import registry
-from ..processes import notebook_job, pool, python_process
-from ..records import junit
+from ..processes import pool
+from ..programs.run import Job, Run, result_of, run_program
+from ..records import junit, store
 from ..rendering import sources
 from . import exercises
 
@@ -31,8 +28,6 @@ EXERCISE_LIMIT = 120  # seconds for one exercise
 LARGEST = 50_000_000  # bytes of a notebook
 LONGEST_LINE = 200  # characters of what an exercise says
 RESULTS = ("green", "red", "not run")
-GUARDED_START = "import sys\n\nsys.path.insert(0, {root!r})\nfrom strategy_clinic.workshop import guard\n\nguard.begin()"
-STEP = "session.exercise(attempt)"
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,14 @@ class Grade:
         return f"{self.notebook}: {self.result}: {self.says}"
 
 
+@dataclass(frozen=True)
+class Task:
+    """A participant's program, and what it must print."""
+
+    job: Job
+    right: str
+
+
 def grade(
     folder: Path,
     workers: int = 1,
@@ -58,18 +61,18 @@ def grade(
     """Grades every notebook; `write` is called with all grades so far whenever there is one more."""
     prepared = {name: prepare(name, path) for name, path in notebooks_in(folder)}
     unrun = [each for each in prepared.values() if isinstance(each, Grade)]
-    texts = {name: each for name, each in prepared.items() if isinstance(each, str)}
-    if not unrun and not texts:
+    tasks = {name: each for name, each in prepared.items() if isinstance(each, Task)}
+    if not unrun and not tasks:
         raise UserError(f"No notebook in {str(folder)!r} has an exercise of this collection.")
     grades: list[Grade] = []
-    began, total = time.monotonic(), len(unrun) + len(texts)
-    for each in chain(unrun, run(texts, workers, seconds)):
+    began, total = time.monotonic(), len(unrun) + len(tasks)
+    for each in chain(unrun, run(tasks, workers, seconds)):
         grades.append(each)
         write(grades)
         done, remaining = len(grades) - len(unrun), ""
-        if 0 < done < len(texts):
+        if 0 < done < len(tasks):
             pace = (time.monotonic() - began) / done
-            remaining = f" (about {pace * (len(texts) - done):.0f} s left)"
+            remaining = f" (about {pace * (len(tasks) - done):.0f} s left)"
         tell(f"[{len(grades)}/{total}] {each}{remaining}")
     counts = [f"{sum(each.result == word for each in grades)} {word}" for word in RESULTS]
     networks = sorted({f"; network: {each.network}" for each in grades if each.network})
@@ -105,11 +108,11 @@ def notebooks_in(folder: Path) -> list[tuple[str, Path]]:
     return [(in_one_line(str(name)), folder / name) for name in names]
 
 
-def prepare(name: str, path: Path) -> str | Grade | None:
-    """Returns the notebook to run, or the grade of one that needs no run; None for a notebook of no mode."""
+def prepare(name: str, path: Path) -> Task | Grade | None:
+    """Returns the program to run, or the grade of a notebook that needs no run; None for a notebook of no mode."""
     try:
         mode = mode_of(path)
-        return assembled(mode, path) if mode else None
+        return task_of(mode, path) if mode else None
     except exercises.Unchanged as reason:
         return Grade(name, "red", str(reason))
     except UserError as reason:
@@ -129,53 +132,41 @@ def readable(path: Path) -> bool:
     return path.is_file() and path.stat().st_size <= LARGEST
 
 
-def assembled(mode: str, path: Path) -> str:
-    """Returns a notebook of four cells: the guard, the project's code, the participant's, and the step that judges it."""
-    own = {each.id: files.ROOT / each.notebook for each in registry.modes()}
-    if mode not in own:
-        raise UserError(f"there is no mode {mode}")
+def task_of(identity: str, path: Path) -> Task:
+    """Returns a participant's program under the setup of the project's own notebook."""
+    choose("mode", identity, files.mode_pages())
     if not readable(path):
         raise UserError(f"it is no file, or has more than {LARGEST // 1_000_000} MB")
-    participant = sources.read_notebook(path)
-    project, attempt = exercises.both_parts(sources.stored_notebook(own[mode]), participant)
-    guard = GUARDED_START.format(root=str(files.PACKAGE.parent))
-    cells = [new_code_cell(text) for text in (guard, project, attempt, STEP)]
-    text: str = nbformat.writes(new_notebook(cells=cells, metadata=sources.KERNEL))
-    return text
+    mode = registry.mode_by_id(identity)
+    text = exercises.program_of(
+        sources.read_notebook(path), files.program_text(identity, "exercise")
+    )
+    own = sources.stored_notebook(files.ROOT / mode.notebook)
+    setup = store.own_setup(own, store.parameters_of(own)["keras"])
+    return Task(Job(text, setup, isolated=True), mode.exercise_prints)
 
 
 # Run and judged
 
 
-def run(texts: dict[str, str], workers: int, seconds: float) -> Iterator[Grade]:
-    """Runs the notebooks, several at once if asked, and yields each grade as soon as there is one."""
-    environment = python_process.isolated(os.environ)
-    tasks: list[tuple[str, tuple[Any, ...]]] = [
-        (name, (text, {}, seconds, environment)) for name, text in texts.items()
-    ]
+def run(tasks: dict[str, Task], workers: int, seconds: float) -> Iterator[Grade]:
+    """Runs the programs, several at once if asked, and yields each grade as soon as there is one."""
+    jobs = [(name, (replace(task.job, seconds=seconds),)) for name, task in tasks.items()]
     with ThreadPoolExecutor(workers) as started:
-        for name, future in pool.as_ended(started, notebook_job.run_notebook, tasks):
-            yield judged(name, future.result())
+        for name, future in pool.as_ended(started, run_program, jobs):
+            yield judged(name, future.result(), tasks[name].right)
 
 
-def judged(name: str, ended: dict[str, str]) -> Grade:
-    """Returns green only for the one report of the last cell, in a run that was finished."""
-    executed = nbformat.reads(ended["notebook"], as_version=4)
-    network = next((each["network"] for each in reported(executed) if "network" in each), "")
-    if ended["end"] != "finished":
-        result = (
-            "red" if network else "not run"
-        )  # without a guard nothing of the participant has run
-        says = re.sub(r"^cell \S+", "it", ended["failure"])
-        return Grade(name, result, in_one_line(says), network)
-    reports = reported(new_notebook(cells=executed.cells[-1:]))
-    if not reports:
-        return Grade(name, "red", "it ends the run before its verdict", network)
-    if len(reports) != 1 or reports[0].get("step") != "exercise":
-        return Grade(name, "not run", "it shows verdicts of its own", network)
-    verdict = reports[0]["verdict"]
-    result = "not run" if verdict["outcome"] == "unavailable" else reports[0]["colour"]
-    return Grade(name, result, in_one_line(verdict["says"] or "it returns no Proof"), network)
+def judged(name: str, run: Run, right: str) -> Grade:
+    """Returns green only for a program that ends, and prints what is right."""
+    error = result_of(run, right).error
+    if error is None:
+        return Grade(name, "green", in_one_line(run.printed.strip()), run.network)
+    if isinstance(error, TimeoutError | ChildProcessError):
+        return Grade(name, "red", in_one_line(str(error)), run.network)
+    result = "not run" if isinstance(error, Unavailable) else "red"
+    kind = f"{type(error).__name__}: " if run.error else ""
+    return Grade(name, result, in_one_line(f"{kind}{last_line(error)}"), run.network)
 
 
 def in_one_line(words: str) -> str:

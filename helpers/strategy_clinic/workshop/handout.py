@@ -20,7 +20,9 @@ from ..rendering.mode_notebooks import START, mode_notebooks
 
 COPIED = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 # A page holds its exercise's solution; of each, the package gets only the declaration.
-EXCLUDED = shutil.ignore_patterns("__pycache__", ".*", "shipped", "page.py", "pages")
+EXCLUDED = shutil.ignore_patterns(
+    "__pycache__", ".*", "shipped", "page.py", "fixed.py", "solution.py", "pages"
+)
 SOLUTIONS = "solutions"
 # Badges lead to the published notebooks, where the solutions are.
 REMOVED_TAGS = {"solution", "badges"}
@@ -40,8 +42,9 @@ python3 -m venv .venv                                       # Python 3.11 to 3.1
 .venv/bin/jupyter lab notebooks
 ```
 
-Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one exercise, between the headings *Exercise* and
-*See also*. It starts red. Write between those headings, leave its `return` as it is, and hand in the folder `notebooks`.
+Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one exercise, the cell that begins
+with `%%program exercise`. It prints the wrong result, or raises. Change the program, leave its `print` as it is, and hand in the
+folder `notebooks`.
 """
 
 

@@ -1,15 +1,13 @@
-"""Restricts what a participant's code can reach: no network but loopback, and nothing outlives its run.
+"""Restricts what other people's code can reach: no network but loopback.
 
-The fork server of a grading enters a network namespace before it imports anything, and every kernel that is forked from it
-is in that namespace too. Where the system does not permit that, an audit hook refuses the sockets of a notebook's own Python.
+An isolated fork server enters a network namespace before it imports anything, and every process that is forked from it is in
+that namespace too. Where the system does not permit that, an audit hook refuses the sockets of the process's own Python.
 """
 
-import os
 import socket
 import sys
 from typing import Any
 
-from ..base.display import report
 from ..base.errors import UserError
 
 NAMESPACE = "a network with nothing in it but loopback"
@@ -18,12 +16,11 @@ OUTSIDE = [(socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")]  # f
 LOCAL = ("localhost", "127.0.0.1", "::1", "", None)
 
 
-def begin() -> None:
-    """Called before any of a participant's code: refuses the network, and discards what the code prints."""
+def begin() -> str:
+    """Called before any of the code: refuses the network, and returns how it is kept from it."""
     if network() != NAMESPACE:
         sys.addaudithook(refuse_outside)
-    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the life of this process
-    report("guarded", network=network())
+    return network()
 
 
 def network() -> str:
