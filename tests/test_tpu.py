@@ -125,6 +125,46 @@ def test_replicas_sum_and_gather():
     assert on_replicas(whole_numbers) == [5.0 + 10 * i for i in range(8)]
 
 
+def test_a_variable_outside_the_scope_is_written_once_with_the_value_of_the_first_replica():
+    """So TensorFlow's passes for TPUs have it: each replica reads what was there before, and its own writes."""
+    import tensorflow as tf
+
+    strategy, outside, kept = build_strategy(EMULATED), tf.Variable(1.0), tf.Variable([1.0, 1.0])
+
+    def step():
+        number = tf.cast(context().replica_id_in_sync_group, tf.float32)
+        outside.assign_add(number + 2.0)
+        outside.assign(10.0 * outside)
+        return outside.read_value() + kept[0]
+
+    @tf.function
+    def two_steps():
+        first = strategy.run(step)
+        outside.assign_add(100.0)
+        return first, strategy.run(step)
+
+    for _ in range(2):
+        outside.assign(1.0)
+        first, second = map(strategy.experimental_local_results, two_steps())
+        assert [float(each) for each in first] == [31.0 + 10 * i for i in range(8)]
+        assert [float(each) for each in second] == [1321.0 + 10 * i for i in range(8)]
+        assert outside.numpy() == 1320.0
+
+
+def test_a_condition_in_the_step_writes_a_variable_outside_the_scope_once():
+    import tensorflow as tf
+
+    strategy = build_strategy(EMULATED)
+    counter = tf.Variable(0, dtype=tf.int64)
+
+    def step():
+        here = tf.cast(context().replica_id_in_sync_group, tf.float32) < 100.0
+        tf.cond(here, lambda: counter.assign_add(1), lambda: counter.assign(0))
+
+    runner(strategy)(step)
+    assert counter.numpy() == 1
+
+
 def test_structures_and_nothing_come_back_as_they_are():
     import tensorflow as tf
 

@@ -1,5 +1,6 @@
 """The graph of a traced TPU program, written out for all of its replicas."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,15 @@ MARK = "_tpu_replicate"  # the attribute by which TPUStrategy.run marks the prog
 PASSED_THROUGH = ("TPUReplicatedInput", "TPUReplicatedOutput")
 BOOKKEEPING = ("TPUReplicateMetadata", "TPUCompilationResult")
 TPU_ONLY = ("_tpu", "_xla", "_pivot")  # how attributes begin that only TensorFlow's TPU passes read
+# The operations that only read a variable. Any other may write to it, such as a call of a function.
+READERS = (
+    "ReadVariableOp",
+    "ResourceGather",
+    "ResourceGatherNd",
+    "VariableShape",
+    "VarIsInitializedOp",
+)
+COPIES = itertools.count()  # numbers the copies of variables, whose names are those of the process
 
 
 def emulate(traced: Any) -> Any:
@@ -19,6 +29,7 @@ def emulate(traced: Any) -> Any:
     program = Program(traced.graph)
     program.refuse_hidden_exchange()
     program.refuse_divided_variables()
+    program.keep_writes_of_first_replica(captured_variables(traced))
     outer = tf.compat.v1.get_default_graph()
     captures = {inside.name: outer.capture(outside) for outside, inside in traced.graph.captures}
     names = [whole_name(program.source(tensor, None)) for tensor in traced.graph.outputs]
@@ -27,6 +38,13 @@ def emulate(traced: Any) -> Any:
     leaves = tf.nest.flatten(traced.structured_outputs, expand_composites=True)
     values = [None if leaf is None else next(results) for leaf in leaves]
     return tf.nest.pack_sequence_as(traced.structured_outputs, values, expand_composites=True)
+
+
+def captured_variables(traced: Any) -> dict[str, Any]:
+    """Returns the variables that are not the strategy's, by the names of the placeholders of their handles."""
+    handles = {id(outside): inside.op.name for outside, inside in traced.graph.captures}
+    plain = [each for each in traced.variables if id(each.handle) in handles]
+    return {handles[id(each.handle)]: each for each in plain}
 
 
 class Program:
@@ -45,6 +63,7 @@ class Program:
         metadata = [each for each in self.operations if each.type == "TPUReplicateMetadata"]
         require_marks(metadata, self.inside)
         self.replicas = range(metadata[0].get_attr("num_replicas"))
+        self.shared: set[str] = set()  # the variables outside that the program writes to
         self.definition = graph.as_graph_def()
         self.nodes = {node.name: node for node in self.definition.node}
         self.result = tf.compat.v1.GraphDef(
@@ -66,6 +85,37 @@ class Program:
                 "The step was traced for a TPU, but its variables have a copy on every logical device (SPMD), which "
                 "cannot be emulated on CPU devices."
             )
+
+    def keep_writes_of_first_replica(self, variables: dict[str, Any]) -> None:
+        """Gives every further replica a copy of each variable outside of the strategy that the program writes to.
+
+        TensorFlow's passes for TPUs hand such a variable to all replicas by its value and write it once, with the value
+        of the first replica: BuildExecuteNodes in distributed_tpu_rewrite_pass.cc, and the newer
+        hoist_replicate_invariant_resource_writes.cc.
+        """
+        writers = [
+            each
+            for each in self.operations
+            if each.name in self.inside and each.type not in READERS
+        ]
+        touched = {tensor.op.name for each in writers for tensor in each.inputs}
+        self.shared = {name for name in variables if name in touched}
+        for name in sorted(self.shared):
+            self.copy_variable(name, variables[name])
+
+    def copy_variable(self, name: str, variable: Any) -> None:
+        before = self.result.node.add(name=f"{name}/before", op="ReadVariableOp", input=[name])
+        before.attr["dtype"].type = variable.dtype.as_datatype_enum
+        for replica in self.replicas[1:]:
+            handle = self.result.node.add(name=f"replica_{replica}/{name}", op="VarHandleOp")
+            handle.attr["dtype"].type = variable.dtype.as_datatype_enum
+            handle.attr["shape"].shape.CopyFrom(variable.shape.as_proto())
+            handle.attr["shared_name"].s = f"copy_of_variable_{next(COPIES)}".encode()
+            values = [handle.name, before.name]
+            filled = self.result.node.add(
+                name=f"{handle.name}/filled", op="AssignVariableOp", input=values
+            )
+            filled.attr["dtype"].type = variable.dtype.as_datatype_enum
 
     def written_out(self) -> Any:
         """Returns the graph with a copy of the program for each replica."""
@@ -104,6 +154,8 @@ class Program:
             return self.origin(operation.inputs[0], tensor.value_index)
         if operation.type.startswith("TPUPartitionedInput"):
             return self.origin(operation.inputs[0], replica)
+        if operation.name in self.shared and replica:
+            return tensor, replica
         return tensor, replica if operation.name in self.inside else None
 
     def source(self, tensor: Any, replica: int | None) -> str:
@@ -126,6 +178,10 @@ class Program:
     def conditions(self, operation: Any, replica: int | None) -> list[str]:
         """Returns the control inputs of an operation in a replica; outside, on those of every replica."""
         names = []
+        for variable in {each.op.name for each in operation.inputs} & self.shared:
+            if replica is not None:
+                ready = f"replica_{replica}/{variable}/filled" if replica else f"{variable}/before"
+                names.append(f"^{ready}")
         for control in operation.control_inputs:
             if control.name in self.inside:
                 among = self.replicas if replica is None else [replica]
