@@ -8,11 +8,12 @@ from code_blocks import code_lines
 from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
-from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
+from strategy_clinic.triage import classify
 from test_laws_pages import FM25, edit_notebook, mode_sources
 
 MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:# .*\n)+?)# ```\n")
+CLASS = re.compile(r"[A-Za-z.]*(?:Error|Exception|Warning): ")
 FIRST_SCREEN = 20  # lines of code that may stand before the story
 
 
@@ -59,41 +60,34 @@ def law_strategy_stays_a_word() -> list[str]:
 
 
 def law_message() -> list[str]:
-    """Under the title stands what people search for: of a loud mode the last line that a run gave, word for word."""
-    said = {keras: recorded_messages(keras) for keras in (2, 3)}
+    """Under the title stands what people search for: of a mode that raises, messages that lead triage to this mode."""
     problems = []
     for source in mode_sources():
         mode, block = registry.read_mode(source), MESSAGE.search(source.read_text())
         if not block:
             problems.append(f"{mode.id}: nothing of what one sees stands under the title")
-        elif mode.loud.startswith("loud"):
-            problems += [
-                f"{mode.id}: no run has said {piece!r}"
-                for keras, piece in pieces(block.group(1))
-                if not any(piece in line for each in keras for line in said[each][mode.id])
-            ]
+            continue
+        found = messages(block.group(1))
+        if "loud" in mode.loud and not found:
+            problems.append(f"{mode.id}: no message stands under the title")
+        problems += [
+            f"{mode.id}: {message!r} leads to {other}"
+            for message in found
+            if (other := classify.triage(message).mode) != mode.id
+        ]
     return problems
 
 
-def pieces(block: str):
-    """Each message of a block, cut where something is left out, with the Keras generations that it is of."""
-    text = re.sub(r"\n# (?!Keras [23]  )", " ", block.strip().removeprefix("# "))
-    for line in text.split("\n# "):
-        labelled = re.match(r"Keras ([23])  (.*)", line)
-        message = labelled.group(2) if labelled else line
-        for piece in re.split(r"\s*…\s*", message):
-            if piece:
-                yield ([int(labelled.group(1))] if labelled else [2, 3]), " ".join(piece.split())
-
-
-def recorded_messages(keras: int) -> dict[str, list[str]]:
-    """For each mode what its broken code has said in this record, with the class that it declares for that."""
-    modes = {mode.id: mode for mode in registry.modes()}
-    said = {name: [] for name in modes}
-    for verdict in store.read_record(f"cpu-keras{keras}").verdicts:
-        kinds = {each.raises for each in modes[verdict.mode].symptoms}
-        said[verdict.mode] += [" ".join(f"{kind}: {verdict.says}".split()) for kind in kinds]
-    return said
+def messages(block: str) -> list[str]:
+    """Returns each error of a block with the lines that continue it, without the conditions to its right."""
+    lines = [re.split(r" {3,}", line.removeprefix("# "))[0] for line in block.splitlines()]
+    found: list[str] = []
+    for line in lines:
+        if CLASS.match(line):
+            found.append(line)
+        elif found and line.strip():
+            found[-1] += f" {line.strip()}"
+    return found
 
 
 def story_after_code(root):
@@ -109,8 +103,8 @@ MUTATIONS = [
         "law_strategy_stays_a_word",
         edit(
             FM16,
-            "\nsession.reproduces(",
-            "\nstrategy = build_strategy(session.setup)\nsession.reproduces(",
+            "\nsession.panel(",
+            "\nstrategy = build_strategy(session.setup)\nsession.panel(",
         ),
     ),
     (

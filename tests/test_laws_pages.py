@@ -13,18 +13,41 @@ from strategy_clinic.rendering import render, sources
 from strategy_clinic.setups import parameters
 
 HEADINGS = [
-    "What goes wrong",
-    "Why",
+    "The program",
     "The fix",
-    "Switch and run",
-    "What you may have read",
+    "Why",
+    "Try other setups",
+    "Results",
     "Exercise",
-    "See also",
+    "What documents say",
+    "Read next",
 ]
+OPTIONAL = "What documents say"
 
-
-CELL_TAGS = ["badges", "bootstrap", "parameters", "open", "panel", "exercise", "solution"]
-
+CELL_TAGS = [
+    "badges",
+    "bootstrap",
+    "parameters",
+    "open",
+    "broken",
+    "fixed",
+    "panel",
+    "table",
+    "exercise",
+    "solution",
+]
+WORDS = range(300, 651)  # of a page
+# Words that a newcomer reads twice, each with what to write.
+AVOIDED = {
+    r"\bYou believe\b": "say what is the case",
+    r"\banew\b": "again",
+    r"\bshall\b": "must, or should",
+    r"\btakes in\b": "processes",
+    r"\banother training\b": "other weights",
+    r"\bKeras generations?\b": "version of Keras",
+    r"\bnot so:": "say what differs",
+    r"\bOn paper\b": "say what is computed",
+}
 
 MACHINE_BOUND = re.compile(
     r"(?<![\w.])/\w+/\w+|site-packages|[CGT]PU:\d|0x[0-9a-f]{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d"
@@ -54,7 +77,7 @@ def law_rendered() -> list[str]:
 
 
 def law_anatomy() -> list[str]:
-    """Headings and tagged cells stand in the agreed order, between 16 and 22 cells."""
+    """Headings and tagged cells stand in the agreed order, between 14 and 22 cells."""
     problems = []
     for source in mode_sources():
         cells = sources.notebook_of(source).cells
@@ -67,7 +90,8 @@ def law_anatomy() -> list[str]:
         tagged = [
             tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
         ]
-        if headings != HEADINGS or tagged != CELL_TAGS or not 16 <= len(cells) <= 22:
+        wanted = [each for each in HEADINGS if each != OPTIONAL or each in headings]
+        if headings != wanted or tagged != CELL_TAGS or not 14 <= len(cells) <= 22:
             problems.append(f"{files.page_name(source)}: {headings}, {tagged}, {len(cells)} cells")
     return problems
 
@@ -90,25 +114,27 @@ def parameter_names(source: Path) -> list[str]:
     return names
 
 
-def law_markers() -> list[str]:
-    """Each notebook marks the line that is guilty and the line that repairs it, so that controls can swap them."""
-    return [files.page_name(path) for path in mode_sources() if not marked(path.read_text())]
+def law_plain_english() -> list[str]:
+    """A page has some hundred words, and none that a reader has to translate."""
+    problems = []
+    for source in mode_sources():
+        cells = sources.notebook_of(source).cells
+        prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        name, words = files.page_name(source), len(visible_words(prose))
+        if words not in WORDS:
+            problems.append(f"{name}: {words} words")
+        problems += [
+            f"{name}: {found.group()!r}; {better}"
+            for pattern, better in AVOIDED.items()
+            if (found := re.search(pattern, prose))
+        ]
+    return problems
 
 
-def marked(text: str) -> bool:
-    """Once each, and on a line that is a statement of its own."""
-    lines = [line.strip() for line in text.splitlines() if "# guilty" in line or "# repair" in line]
-    return len(lines) == 2 and "# guilty" in lines[0] and all(is_statement(line) for line in lines)
-
-
-def is_statement(line: str) -> bool:
-    code = line.split("#")[0].strip()
-    code += "\n def decorated(): pass" if code.startswith("@") else ""
-    try:
-        tree = ast.parse(f"def function():\n {code}{' pass' if code.endswith(':') else ''}")
-    except SyntaxError:
-        return False
-    return bool(tree.body)
+def visible_words(markdown: str) -> list[str]:
+    """Returns the words of a text without blocks of code and addresses."""
+    text = re.sub(r"```.*?```", "", markdown, flags=re.DOTALL)
+    return re.sub(r"\]\([^)]*\)", "]", text).split()
 
 
 def law_outputs() -> list[str]:
@@ -170,11 +196,11 @@ def keep_widget_state(root):
 
 
 def print_a_device(root):
-    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced on CPU:0 (")
+    changed(root / f"{FM25}.ipynb", "FM25 broken (", "FM25 broken on CPU:0 (")
 
 
 def print_a_path(root):
-    changed(root / f"{FM25}.ipynb", "FM25 reproduced (", "FM25 reproduced in /home/me (")
+    changed(root / f"{FM25}.ipynb", "FM25 broken (", "FM25 broken in /home/me (")
 
 
 def show_an_object(root):
@@ -204,14 +230,14 @@ def orphan(root):
 MUTATIONS = [
     ("law_outputs", edit(f"{FM25}.ipynb", '"FM25 setup', '"/lib/site-packages')),
     ("law_names", edit(SOURCE, 'id="fm25"', 'id="fm26"')),
-    ("law_names", edit(SOURCE, "# # FM25. Loading", "# # FM25. On loading")),
+    ("law_names", edit(SOURCE, "# # FM25. ", "# # FM25. On ")),
     ("law_names", copied_notebook),
     (
         "law_rendered",
-        edit(SOURCE, "You train on several devices", "You train on many devices"),
+        edit(SOURCE, "# ## Why\n", "# ## Why\n#\n# One sentence more.\n"),
     ),
-    ("law_rendered", edit(SOURCE, 'sees="a loaded model works', 'sees="a loaded model runs')),
-    ("law_rendered", edit("README.md", "[fm25 load_outside_scope]", "[fm25 loaded_outside_scope]")),
+    ("law_rendered", edit(SOURCE, 'sees="', 'sees="again, ')),
+    ("law_rendered", edit("README.md", "[fm25 ", "[fm25 again ")),
     ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
     ("law_rendered", strip_counts),
     ("law_rendered", strip_outputs),
@@ -221,20 +247,13 @@ MUTATIONS = [
     ("law_parameters", edit(SOURCE, "devices = 2\n", "devices = 1 + 1\n")),
     ("law_parameters", edit(SOURCE, "devices = 2\n", "replicas = 2\n")),
     ("law_parameters", second_parameters_cell),
-    ("law_markers", edit(SOURCE, "# repair", "# mend")),
-    (
-        "law_markers",
-        edit(
-            SOURCE,
-            "setup.save_format, make_model)  # guilty",
-            "setup.save_format,\n make_model)  # guilty",
-        ),
-    ),
+    ("law_plain_english", edit(SOURCE, "# ## Why\n", "# ## Why\n#\n# You believe that.\n")),
+    ("law_plain_english", edit(SOURCE, "# ## Why\n", f"# ## Why\n#\n# {'word ' * 500}\n")),
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),
     ("law_outputs", show_an_object),
-    ("law_links", edit(f"{FM25}.ipynb", "(fm05_untracked", "(fm55_untracked")),
+    ("law_links", edit(f"{FM25}.ipynb", "](fm", "](fn")),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
