@@ -73,7 +73,7 @@ def arrives(path: Path, link: str, read: dict) -> bool:
 def test_a_page_for_every_mode(site):
     for mode in registry.modes():
         text = (site / mode.notebook).with_suffix(".html").read_text()
-        assert f"{mode.name} reproduced (" in text and f"{mode.name} solution (" in text
+        assert f"{mode.name} broken (" in text and f"{mode.name} solution (" in text
         assert cards.NOTE in text and "VBox(" not in text
         assert "Show the solution" in text and "# Set-up:" not in text
         assert "<p class='clinic-line' data-outcome='red'>" in text
@@ -147,8 +147,8 @@ def test_a_style_sheet_that_fetches_is_found(tmp_path):
 
 
 def test_words_of_a_report_stay_words():
-    line = book.line_html("FM01 reproduced (executed) | <script>", "raises")
-    assert "<b>FM01 reproduced (executed)</b> &lt;script&gt;" in line and "'raises'" in line
+    line = book.line_html("FM01 broken (executed) | <script>", "raises")
+    assert "<b>FM01 broken (executed)</b> &lt;script&gt;" in line and "'raises'" in line
     verdict = {"subject": "<b>", "outcome": "works", "evidence": "executed", "says": ""}
     table = book.table_html([verdict | {"setup": Setup().as_dict()}])
     assert "&lt;b&gt;" in table and "<b>" not in table

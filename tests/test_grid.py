@@ -278,7 +278,7 @@ def test_plain_papermill_runs(tmp_path):
         "save_format": "h5",
         "keras": 3,
     }
-    assert steps["reproduced"]["verdict"]["outcome"] == "silent"
+    assert steps["broken"]["verdict"]["outcome"] == "silent"
 
 
 @pytest.mark.parametrize(

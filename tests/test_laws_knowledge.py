@@ -14,12 +14,8 @@ from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.records import store
-from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters, runtime
 from strategy_clinic.triage import classify, phrases, report_text, wordings
-
-WRONG = ("## What goes wrong", "## Why")
-
 
 ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
 
@@ -69,7 +65,7 @@ def law_wordings() -> list[str]:
 
 
 def law_triage() -> list[str]:
-    """What a mode says, by its symptoms and in the records, leads to that mode and to no other."""
+    """What a mode raises, by its symptoms and in the records, leads to that mode and to no other."""
     forget()
     lines = recorded_lines()
     return [problem for mode in registry.modes() for problem in astray(mode, lines[mode.id])]
@@ -87,7 +83,7 @@ def recorded_lines() -> dict[str, list[dict]]:
 
 def astray(mode, lines):
     """What a mode says and does not lead to it, pasted as errors are: with the code that goes wrong above."""
-    code = code_that_goes_wrong(mode)
+    code = files.program_text(mode.id, "broken")
     for raises, says in sayings(mode, lines):
         found = classify.triage(f"{code}\n\n{raises}: {says}").mode
         if found not in leads(mode, says):
@@ -111,11 +107,13 @@ def sayings(mode, lines: list[dict]) -> list[tuple]:
         symptom = mode.symptom(
             parameters.Setup(**{name: line[name] for name in parameters.PARAMETERS})
         )
-        if symptom and re.search(symptom.says, line["says"]):
+        if symptom and symptom.outcome == "raises" and re.search(symptom.says, line["says"]):
             said.append((symptom.raises, line["says"], symptom.says))
     shown = {says for _, _, says in said}
     unshown = [
-        (each.raises, spelled(each.says)) for each in mode.symptoms if each.says not in shown
+        (each.raises, spelled(each.says))
+        for each in mode.symptoms
+        if each.outcome == "raises" and each.says not in shown
     ]
     return list(dict.fromkeys([(raises, says) for raises, says, _ in said] + unshown))
 
@@ -127,13 +125,6 @@ def spelled(says: str) -> str:
         says.replace(r"\d+", "2").replace(r"\w+", "name").replace(r"\S+", "name").replace(".*", "x")
     )
     return re.sub(r"\\(.)|\?", r"\1", says)
-
-
-def code_that_goes_wrong(mode) -> str:
-    cells = sources.notebook_of(files.page_source(f"{mode.id}_{mode.slug}")).cells
-    texts = [cell.source for cell in cells]
-    first, last = (next(i for i, text in enumerate(texts) if name in text) for name in WRONG)
-    return "\n".join(cell.source for cell in cells[first:last] if cell.cell_type == "code")
 
 
 def law_drift() -> list[str]:

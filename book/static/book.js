@@ -13,3 +13,12 @@ if (!document.querySelector("h1")) {
   title.textContent = "Search";
   document.querySelector("article").prepend(title);
 }
+// Every program has a button that copies it.
+document.querySelectorAll(".cell_input .highlight").forEach(code => {
+  const button = document.createElement("button");
+  button.className = "clinic-copy";
+  button.textContent = "Copy";
+  button.onclick = () => navigator.clipboard.writeText(code.querySelector("pre").textContent)
+    .then(() => { button.textContent = "Copied"; });
+  code.before(button);
+});

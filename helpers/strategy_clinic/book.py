@@ -21,6 +21,10 @@ from .setups.parameters import Setup
 
 FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the cell is called
     "bootstrap": ("remove-cell", ""),
+    "parameters": ("remove-cell", ""),
+    "open": ("remove-cell", ""),
+    "figure": ("hide-input", "the code of this picture"),
+    "table": ("hide-input", "the code of this table"),
     "claims": ("hide-input", "the code of these verdicts"),
     "solution": ("hide-cell", "the solution"),
     "panel": ("hide-input", "the code of the panel"),
@@ -49,6 +53,7 @@ def page(path: Path) -> str:
         notebook.cells.append(patterns_of(mode_by_id(path.stem.split("_")[0])))
     for cell in notebook.cells:
         if cell.cell_type == "code":
+            cell.source = program_alone(cell)
             fold(cell)
             for output in cell.outputs:
                 describe_picture(cell, output)
@@ -74,6 +79,12 @@ def patterns_of(mode: FailureMode) -> NotebookNode:
         text, id="patterns"
     )  # without an id it gets a random one
     return cell
+
+
+def program_alone(cell: NotebookNode) -> str:
+    """Returns a program without the line that runs it in a notebook, so that it can be copied."""
+    text: str = cell.source
+    return text.partition("\n")[2] if sources.is_program(cell) else text
 
 
 def fold(cell: NotebookNode) -> None:
@@ -105,7 +116,7 @@ def add_html(data: dict[str, Any], stem: str) -> None:
 
 
 def line_html(line: str, outcome: str) -> str:
-    """Returns a line such as 'FM01 reproduced (executed) | NotImplementedError: …' with its first part in bold."""
+    """Returns a line such as 'FM01 broken (executed) | NotImplementedError: …' with its first part in bold."""
     step, _, said = line.partition(" | ")
     return from_template("panel/templates/line.html", step=step, said=said, outcome=outcome)
 

@@ -176,7 +176,7 @@ def write_result(run: GridRun, ended: dict[str, str], folder: Path) -> GridResul
 def result_of(run: GridRun, ended: dict[str, str]) -> GridResult:
     reports = reported(nbformat.reads(ended["notebook"], as_version=4))
     steps = {each["step"]: each.get("verdict", {}) for each in reports if "step" in each}
-    broken, fixed = steps.get("reproduced", {}), steps.get("fixed", {})
+    broken, fixed = steps.get("broken", {}), steps.get("fixed", {})
     # The first step that was not reached is the one that hung or died.
     outcomes = iter([ended["end"]] if ended["end"] in OUTCOMES else [])
     return GridResult(
