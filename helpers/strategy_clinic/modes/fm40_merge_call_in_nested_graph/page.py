@@ -1,18 +1,18 @@
 # %% [markdown]
-# # FM40. An update in a nested graph cannot meet the other replicas
-#
-# A step calls a helper that is a `tf.function` of its own, and the helper updates the weights. Without a strategy it trains.
-# Under one it raises while it is traced. An optimizer of Keras 3 with `gradient_accumulation_steps` says the same from `fit`.
+# # FM40. `merge_call` called while defining a new graph: `apply_gradients` inside a nested `@tf.function`
 #
 # ```text
 # RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the
-# function `fn` passed to `strategy.run()` contains a nested `@tf.function`, and the nested `@tf.function`
-# contains a synchronization point, such as aggregating gradients (e.g, optimizer.apply_gradients), …
+# function `fn` passed to `strategy.run()` contains a nested `@tf.function`, …                  Keras 2 and 3
+#
+# RuntimeError: Exception encountered when calling Cond.call(). `merge_call` called while defining a new graph …
+#     Keras 3, optimizer with gradient_accumulation_steps, or (up to Keras 3.15) with ema_overwrite_frequency
 # ```
 #
-# *Loud under every strategy with replicas; one replica is enough. A nested function fails with both generations of Keras, the
-# options of an optimizer on Keras 3 only. A condition in the step has a page of its own:
-# [fm15](fm15_accumulation_under_strategy.ipynb). The `TPUStrategy` reference (003) says where a `tf.function` may stand.*
+# A step under `strategy.run` calls a helper that is itself decorated with `@tf.function`, and the helper calls
+# `apply_gradients`. Replicas exchange their gradients there, and they cannot do that from an inner graph.
+#
+# *Raises on Keras 2 and 3, under every strategy with replicas except `TPUStrategy`, also with one replica.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -20,7 +20,7 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm40",
     slug="merge_call_in_nested_graph",
-    title="An update in a nested graph cannot meet the other replicas",
+    title="`merge_call` called while defining a new graph: `apply_gradients` inside a nested `@tf.function`",
     sees="`merge_call` called while defining a new graph, from a nested `tf.function` or `gradient_accumulation_steps`",
     fix="one `tf.function`, around `strategy.run`; a larger batch instead of `gradient_accumulation_steps`",
     document="003",
@@ -33,6 +33,8 @@ MODE = FailureMode(
         ),
     ),
     claims=(),
+    prints="bias after one step: [0.1]",
+    exercise_prints="bias after one step: [0.1]",
 )
 
 # %% tags=["parameters"]
@@ -47,330 +49,144 @@ import strategy_clinic as clinic
 session = clinic.open("fm40", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# The step is traced for speed. Its helper `learn` is used elsewhere too, so it is a `tf.function` as well. You believe that it
-# does no harm to trace a function twice.
+# One step of a custom training loop. Without a strategy it prints `[0.1]`.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-RATE, BATCH = 0.1, 8
-
-
-def examples():
-    return np.random.default_rng(0).normal(size=(BATCH, 3)).astype("float32")
-
-
-def begin(strategy, **options):
-    """A linear model and an optimizer, in scope and built."""
-    with strategy.scope():
-        layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
-        model = tf.keras.Sequential(layers)
-        model.compile(tf.keras.optimizers.SGD(RATE, **options))
-        model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def own_rows():
-    """This replica's part of the batch."""
-    context = tf.distribute.get_replica_context()
-    rows = tf.constant(examples())
-    return rows[context.replica_id_in_sync_group :: context.num_replicas_in_sync]
-
-
-def learner(model):
-    """A function that updates the model from some rows of the batch."""
-
-    def learn(rows):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(model(rows) - 1.0)) / BATCH
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    return learn
-
-
-def on_paper(model, steps=1):
-    """The weights after steps with the whole batch, worked out by hand."""
-    kernel, bias = model.get_weights()
-    for _ in range(steps):
-        slope = 2 * (examples() @ kernel + bias - 1.0) / BATCH
-        kernel, bias = kernel - RATE * examples().T @ slope, bias - RATE * slope.sum(axis=0)
-    return [kernel, bias]
-
-
-def proof(model, want):
-    return Proof(
-        "the weights are those of a step with the whole batch", model.get_weights(), want, 1e-5
-    )
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    model = begin(strategy)
-    want = on_paper(model)
-    learn = tf.function(learner(model))  # guilty: a graph of its own inside the step
-
-    def step():
-        learn(own_rows())
-
-    @tf.function
-    def train_step():
-        strategy.run(step)
-
-    train_step()
-    return proof(model, want)
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# An update needs all replicas: their gradients are added up first. `apply_gradients` therefore calls `merge_call`, where a
-# replica waits for the others. TensorFlow traces the replicas side by side into one graph, and can wait only there. A
-# `tf.function` that the step calls is traced into another graph. So are the branches of a condition and the body of a `tf.range`
-# loop. TensorFlow cannot leave such an inner graph for the other replicas, so it refuses to trace it.
-#
-# A nested function that only computes is fine. So is a step that is a `tf.function` itself: `strategy.run` takes its Python
-# function and traces that.
-#
-# Keras 3 writes conditions for you. With `gradient_accumulation_steps` the update stands in one, and with
-# `ema_overwrite_frequency` the overwriting, which the nightly of October 2026, Keras 3.16, runs all the same. See
-# [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
-
-
-# %%
-def in_the_step(model):
-    return learner(model)
-
-
-def nested(model):
-    return tf.function(learner(model))
-
-
-def looped(model):
-    learn = learner(model)
-
-    def twice(rows):
-        for _ in tf.range(2):
-            learn(rows)
-
-    return twice
-
-
-def gradients_nested(model):
-    @tf.function
-    def gradients_of(rows):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.square(model(rows) - 1.0)) / BATCH
-        return tape.gradient(loss, model.trainable_variables)
-
-    def learn(rows):
-        model.optimizer.apply_gradients(zip(gradients_of(rows), model.trainable_variables))
-
-    return learn
-
-
-def scaled(model):
-    """The same update by an optimizer that scales losses, as mixed precision does."""
-    scaling = tf.keras.mixed_precision.LossScaleOptimizer(model.optimizer)
-    scaling.build(model.trainable_variables)
-
-    def learn(rows):
-        gradients = [tf.zeros(weight.shape) for weight in model.trainable_variables]
-        scaling.apply_gradients(zip(gradients, model.trainable_variables))
-
-    return learn
-
-
-WAYS = {
-    "in the step": (in_the_step, {}),
-    "in a tf.function in the step": (nested, {}),
-    "in a tf.range loop": (looped, {}),
-    "only the gradients in one": (gradients_nested, {}),
-    "use_ema": (in_the_step, {"use_ema": True}),
-    "ema_overwrite_frequency": (in_the_step, {"use_ema": True, "ema_overwrite_frequency": 2}),
-    "LossScaleOptimizer": (scaled, {}),
-}
-if session.setup.keras == 3:
-    WAYS["gradient_accumulation_steps"] = (in_the_step, {"gradient_accumulation_steps": 2})
-
-
-def runs(setup, way, options):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        learn = way(begin(strategy, **options))
-    try:
-        tf.function(strategy.run)(lambda: learn(own_rows()))
-    except RuntimeError as error:
-        return "merge_call" not in str(error)
-    return True
-
-
-two = session.setup.but(strategy="mirrored", devices=2)
-alone = two.but(strategy="default", devices=1)
-FOUND = {name: [runs(each, *way) for each in (alone, two)] for name, way in WAYS.items()}
-figures.grid(FOUND, ["no strategy", "mirrored x2"], "runs", "raises", "Does the update run?")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Make one `tf.function`, around `strategy.run`, and let the step call plain Python functions. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-# with strategy.scope():
-#     weight, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1)
-#     optimizer.build([weight])
-#
-# @tf.function
-# def learn():
-#     optimizer.apply_gradients([(tf.constant(1.0), weight)])
-#
-# strategy.run(lambda: learn())  # RuntimeError: `merge_call` called while defining a new graph
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-# with strategy.scope():
-#     weight, optimizer = tf.Variable(1.0), tf.keras.optimizers.SGD(0.1)
-#     optimizer.build([weight])
-#
-# def learn():
-#     optimizer.apply_gradients([(tf.constant(1.0), weight)])
-#
-# tf.function(lambda: strategy.run(learn))()
-# print(round(float(weight.numpy()), 3))  # 0.8
-# ```
-#
-# If the function comes from elsewhere, its `python_function` is the plain one. Move a loop out of the step, around
-# `strategy.run`.
-#
-# For the options of a Keras 3 optimizer:
-#
-# - Instead of `gradient_accumulation_steps=n`, give `fit` n times the `batch_size`: the weights are the same. Where memory
-#   forbids that, [fm15](fm15_accumulation_under_strategy.ipynb) adds up gradients by hand.
-# - Instead of `ema_overwrite_frequency`, keep `use_ema=True` and give `fit` the callback `keras.callbacks.SwapEMAWeights()`.
-# - `compile(run_eagerly=True)` runs both as they are under `MirroredStrategy`, without a graph and slowly.
+# Use one `tf.function`, around `strategy.run`, and let the step call plain Python functions. They become part of its graph.
 
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    model = begin(strategy)
-    want = on_paper(model)
-    learn = learner(model)  # repair: part of the step's own graph
-
-    def step():
-        learn(own_rows())
-
-    @tf.function
-    def train_step():
-        strategy.run(step)
-
-    train_step()
-    return proof(model, want)
-
-
-session.proves(fixed)
-
-# %%
-SETUPS = [alone, two, two.but(strategy="central_storage"), two.but(strategy="multi_worker")]
-SETUPS += [two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# If the decorated function comes from a library, call its `python_function`. Move a loop or a condition out of the step, around
+# `strategy.run`.
 #
-# Set the strategy `default` or `one_device`: the nested function is no trouble, which is how it got into the script. Set
-# `mirrored` with one device: it is refused all the same.
+# For an optimizer of Keras 3:
+#
+# - Instead of `gradient_accumulation_steps=n`, use a batch that is n times as large. The weights are the same, unless the model
+#   has batch normalisation or the last batch is smaller. If memory does not allow it, see
+#   [FM15](fm15_accumulation_under_strategy.ipynb).
+# - Leave out `ema_overwrite_frequency`. `use_ema=True` alone replaces the weights by their averages when `fit` ends. To
+#   evaluate with averages in between, add the callback `keras.callbacks.SwapEMAWeights()`. Neither feeds averages back into the
+#   training, as `ema_overwrite_frequency` does.
+# - `compile(run_eagerly=True)` runs both options under `MirroredStrategy`, without a graph and slowly.
+#
+# ## Why
+#
+# `apply_gradients` adds up the gradients of all replicas. For that it calls `merge_call`, where each replica waits for the
+# rest. TensorFlow traces the replicas in turns, and it can switch between them only in the graph in which `strategy.run` was
+# called. A nested `tf.function`, a branch of `tf.cond` and the body of a `tf.range` loop are graphs inside it, so `merge_call`
+# refuses. A nested function that only computes is allowed. `TPUStrategy` traces one replica for all of them and accepts nested
+# updates (seen in a trace, not on a TPU).
+#
+# `fit` calls `train_step` under `strategy.run`. On Keras 2 a decorated `train_step` raises. Keras 3 passes the decorated method
+# itself to `strategy.run`, which unwraps it, so it trains; a decorated helper inside it raises on both.
+#
+# The table shows where `apply_gradients` may be called. See
+# [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
+
+# %% tags=["figure"]
+# The repaired program with other ways to call the update, and with other options of the optimizer.
+from strategy_clinic import figures
+
+LINE = "    update(tape.gradient(loss, model.trainable_variables))"
+CALL = LINE.strip()
+WAYS = {
+    "in the step": LINE,
+    "in a tf.function in the step": LINE.replace("update(", "tf.function(update)(", 1),
+    "in tf.cond": f"    tf.cond(loss > 0.0, lambda: {CALL}, lambda: None)",
+    "in a tf.range loop": f"    for _ in tf.range(1):\n        {CALL}",
+    "in a Python loop": f"    for _ in range(1):\n        {CALL}",
+}
+BUILD = "    optimizer = tf.keras.optimizers.SGD(0.05)"
+OPTIONS = {
+    "ema_overwrite_frequency=1": BUILD.replace(
+        "0.05", "0.05, use_ema=True, ema_overwrite_frequency=1"
+    )
+}
+if session.setup.keras == 3:
+    OPTIONS["gradient_accumulation_steps=2"] = BUILD.replace(
+        "0.05", "0.05, gradient_accumulation_steps=2"
+    )
+two = session.setup.but(strategy="mirrored", devices=2)
+alone = two.but(strategy="default", devices=1)
+programs = session.variants("fixed", LINE, WAYS) | session.variants("fixed", BUILD, OPTIONS)
+printed = session.prints(programs, [alone, two])
+RUNS = {way: [word.startswith("bias") for word in row] for way, row in printed.items()}
+figures.grid(RUNS, ["no strategy", "mirrored x2"], "runs", "raises", "Does the update run?")
+
+# %% [markdown]
+# Mixed precision does not raise here. On Keras 3 it fails in a more dangerous way: `LossScaleOptimizer` looks for an overflow
+# on the first replica only. If the gradients overflow on another replica, it applies them and writes `inf` or `-inf` into the
+# weights. `fit` with `mixed_float16` under `MirroredStrategy` then reports `nan`. Use `mixed_bfloat16`, which needs no loss
+# scale, or Keras 2. The table shows one step with a weight of 1.0, in which one replica overflows. It should be skipped.
+
+# %% tags=["figure"]
+# An optimizer that scales losses gets one gradient that is infinite, from one of two replicas.
+SCALED = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+with strategy.scope():
+    weight = tf.Variable(1.0)
+    optimizer = tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.SGD(0.1))
+    optimizer.build([weight])
+
+
+def step():
+    replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+    gradient = tf.where(tf.equal(replica, OVERFLOWS), float("inf"), 0.0)
+    optimizer.apply_gradients([(gradient, weight)])
+
+
+tf.function(lambda: strategy.run(step))()
+print(weight.numpy())
+"""
+programs = {
+    "overflow on the first replica": SCALED.replace("OVERFLOWS", "0"),
+    "overflow on the second": SCALED.replace("OVERFLOWS", "1"),
+}
+WEIGHTS = session.prints(programs, [two.but(keras=2), two.but(keras=3)])
+figures.words(WEIGHTS, ["Keras 2", "Keras 3"], "-inf", "The weight after a step")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With `default` or `one_device` the failure is gone. With `mirrored` it raises on one device, too.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The reference of `tf.distribute.TPUStrategy` (003) says:
-#
-# > … please make sure the function passed into strategy.run is a tf.function or strategy.run is called inside a tf.function if
-# > eager behavior is enabled.
-#
-# Either is right. It does not say that a `tf.function` one level further in is not. The error message adds a rule for subclasses
-# of `tf.keras.Model`: do not decorate `train_step`. That holds on Keras 2. `fit` of Keras 3 hands `train_step` itself to
-# `strategy.run`, so a decorated one trains; a decorated helper that it calls raises.
-#
-# Reports name mixed precision too. In the versions of this record a `LossScaleOptimizer` trains under `MirroredStrategy`, as the
-# picture shows. Central storage refuses it, in other words.
+# Both programs without a strategy, under three strategies, and on the other version of Keras:
+
+# %% tags=["table"]
+STRATEGIES = [two, two.but(strategy="central_storage"), two.but(strategy="multi_worker")]
+session.table([alone, *STRATEGIES, two.but(keras=session.setup.other_keras)])
 
 # %% [markdown]
 # ## Exercise
 #
-# To save calls, each call of this step makes two updates. It raises. Change it so that two updates are made.
-
+# This model has a `train_step`, whose helper is a `tf.function`. Change the program so that it prints `[0.1]`.
 
 # %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-    model = begin(strategy)
-    want, learn = on_paper(model, steps=2), learner(model)
-
-    def step():
-        for _ in tf.range(2):
-            learn(own_rows())
-
-    @tf.function
-    def train_step():
-        strategy.run(step)
-
-    train_step()
-    return Proof("the weights are those of two steps", model.get_weights(), want, 1e-5)
-
-
-session.exercise(attempt)
-
+# exercise.py
 
 # %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-    model = begin(strategy)
-    want, learn = on_paper(model, steps=2), learner(model)
-
-    def step():
-        learn(own_rows())
-
-    @tf.function
-    def train_step():
-        for _ in tf.range(2):
-            strategy.run(step)
-
-    train_step()
-    return Proof("the weights are those of two steps", model.get_weights(), want, 1e-5)
-
-
-session.solution(solved)
+# solution.py
 
 # %% [markdown]
-# ## See also
+# ## Read next
 #
-# - [fm15 accumulation_under_strategy](fm15_accumulation_under_strategy.ipynb): the same message from a condition of your own,
-#   and sums that are wrong without a message.
-# - [fm43 retracing_every_step](fm43_retracing_every_step.ipynb): the other mistake with a `tf.function` too many.
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): no `tf.function` at all.
-# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): other calls that need all replicas.
+# - [FM15](fm15_accumulation_under_strategy.ipynb): the same message from a condition in your step, and sums of gradients.
+# - [FM43](fm43_retracing_every_step.ipynb): a `tf.function` that is created too often.
+# - [FM16](fm16_tpu_eager_run.ipynb): a step without any `tf.function`.
+# - [FM02](fm02_cross_replica_call_in_replica.ipynb): other calls that need all replicas.
