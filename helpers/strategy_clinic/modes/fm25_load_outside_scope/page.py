@@ -1,15 +1,19 @@
 # %% [markdown]
-# # FM25. Loading a model outside the scope leaves it on one device
-#
-# You train on several devices, load the model the next day, and go on with `fit`. The predictions are right and nothing warns.
-# All devices but one are idle.
+# # FM25. `load_model` outside `strategy.scope()`: only one GPU is used
 #
 # ```text
-# devices that fit uses: 1, devices of the strategy: 2
+# loaded.distribute_strategy.num_replicas_in_sync is 1               no message: load, compile, fit outside the scope
+# RuntimeError: Need to be inside "with strategy.scope()" for …      Keras 3: compile("adam") in it, load outside
+# RuntimeError: Mixing different tf.distribute.Strategy objects: …   Keras 3: fit in it, compile("adam") outside
+# ValueError: `colocate_vars_with` must only be passed a variable …  Keras 3: both in it; Keras 2: fit in it
+# AssertionError:                                                    fit in it, the file has the optimizer
+# ValueError: Variable (…) was not created in the distribution
+# strategy scope of …                                                Keras 2: compile in it, load outside
 # ```
 #
-# *Silent. Strategy and device count matter; every save format shows it. From document 004, "Does `keras.models.load_model`
-# function correctly with MirroredStrategy?"*
+# A file holds no strategy. The load creates the variables again, and without the scope each of them is on one device.
+#
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica, in every format.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -17,7 +21,7 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm25",
     slug="load_outside_scope",
-    title="Loading a model outside the scope leaves it on one device",
+    title="`load_model` outside `strategy.scope()`: only one GPU is used",
     sees="a loaded model works, but all devices except one stay idle",
     fix="put the line that loads the model inside `with strategy.scope():`",
     document="004",
@@ -25,15 +29,8 @@ MODE = FailureMode(
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"not so: fit trains the loaded model on every device",
-            strategies=(
-                "mirrored",
-                "central_storage",
-                "parameter_server",
-                "multi_worker",
-                "tpu_traced",
-                "tpu",
-            ),
+            r"it prints 'idle devices: [137]', and right is 'idle devices: 0'",
+            strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
     ),
@@ -43,10 +40,18 @@ MODE = FailureMode(
         Claim("004-C5", "loading builds the model in the strategy that is current", "true"),
         Claim(
             "003-C28",
-            "a model remembers its scope: fit, evaluate, predict and save work outside it",
-            "true",
+            "compile, fit, evaluate, predict and save work outside the scope of the model",
+            {2: "true", 3: "half"},
         ),
     ),
+    prints="idle devices: 0",
+    exercise_prints="idle devices: 0",
+    observed=("model", "loaded"),
+    unavailable={
+        "multi_worker": "`fit` of Keras 3 does not run in several workers",
+        "parameter_server": "its `fit` needs a dataset for each worker",
+        "saved_model": "the loaded object has functions to call, and no `fit`",
+    },
 )
 
 # %% tags=["parameters"]
@@ -61,272 +66,164 @@ import strategy_clinic as clinic
 session = clinic.open("fm25", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# You believe that a model trained on two devices is a two-device model, and that its file knows. So the script that trains opens
-# `strategy.scope()`, and the script that loads does not. It runs. It predicts what it predicted before, and `fit` goes on.
+# A model is created under a strategy with two devices and saved. Another script would load it the next day. Here it is loaded at
+# once and trained. The training runs, and one device has nothing to do.
 
-# %%
-import tempfile
-import zipfile
-
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, checks, experiment, figures, formats, observe
-
-BATCH = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
-
-
-def make_model():
-    layers = [
-        tf.keras.Input((3,)),
-        tf.keras.layers.Dense(4, activation="tanh"),
-        tf.keras.layers.Dense(1),
-    ]
-    model = tf.keras.Sequential(layers)
-    model.compile(optimizer="sgd", loss=tf.keras.losses.MeanSquaredError())
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def predict(model):
-    # A SavedModel comes back as a graph to call, not as a Keras model.
-    call = getattr(model, "serve", model)
-    return np.asarray(call(tf.constant(BATCH)))
-
-
-def save_yesterday(strategy, folder, save_format):
-    with strategy.scope():
-        model = make_model()
-    formats.save(model, folder, save_format)
-    observe(saved=model.variables)
-    return predict(model)
-
-
-def train(model):
-    """One step of `fit`. A SavedModel is a graph and has no `fit`."""
-    if hasattr(model, "fit"):
-        model.compile(optimizer="sgd", loss="mse")
-        model.fit(np.ones((8, 3)), np.ones((8, 1)), batch_size=8, verbose=0)
-
-
-def devices_of_fit(strategy, devices, model):
-    """All of the strategy's devices if it has created every variable of the model, otherwise one."""
-    created = strategy.extended.variable_created_in_scope
-    inside = all(created(checks.variable_of(weight)) for weight in model.variables)
-    return devices if inside else 1
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder:
-        save_yesterday(strategy, folder, setup.save_format)
-        model = formats.load(folder, setup.save_format, make_model)  # guilty: no scope around it
-    observe(loaded=model.variables)
-    train(model)
-    used = devices_of_fit(strategy, setup.devices, model)
-    return Proof("fit trains the loaded model on every device", [used], [setup.devices])
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# A file holds numbers, and in some formats the architecture. It holds no strategy. Whatever loads the file *creates variables*. A
-# variable is distributed only if the scope of the strategy is open when it is created: `MirroredStrategy` then makes one copy for
-# each device. Outside the scope TensorFlow makes one ordinary variable, which is a valid model, so nothing warns. `fit` uses the
-# strategy that created the model.
-#
-# On GPUs, look at the utilisation that `nvidia-smi` shows, and not at the memory. [By
-# default](https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth) TensorFlow takes the memory of every visible GPU, also
-# of those that then idle.
-#
-# The picture shows the devices that hold a copy of each variable, before saving and after loading. See
-# [`MirroredStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy).
-
-# %%
-figures.where_variables_live(broken, session.setup)
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Open the scope around the line that loads. The file may come from any number of devices. Before:
+# Open the scope around the load, and around `compile`. If the file contains the state of the optimizer, leave `compile` out:
+# [FM29](fm29_optimizer_state_lost.ipynb). The file may come from any number of devices.
 #
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()  # two devices
-# with strategy.scope():
-#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-#     model.compile("sgd", "mse")
-# model.save("model.keras")
-# loaded = tf.keras.models.load_model("model.keras")
-# loaded.fit(tf.ones((8, 1)), tf.ones((8, 1)), verbose=0)
-# print("devices:", loaded.distribute_strategy.num_replicas_in_sync)  # devices: 1
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()  # two devices
-# with strategy.scope():
-#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-#     model.compile("sgd", "mse")
-# model.save("model.keras")
-# with strategy.scope():
-#     loaded = tf.keras.models.load_model("model.keras")
-# loaded.fit(tf.ones((8, 1)), tf.ones((8, 1)), verbose=0)
-# print("devices:", loaded.distribute_strategy.num_replicas_in_sync)  # devices: 2
-# ```
-#
-# `checks.assert_distributed(strategy, model.variables)` raises where TensorFlow is silent: call it right after the load.
-# `print(pasted(checks.assert_distributed))` prints it with all that it needs, after `from strategy_clinic import pasted`.
+# To be sure, write `assert loaded.distribute_strategy is strategy` after the load.
 
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder:
-        before = save_yesterday(strategy, folder, setup.save_format)
-        with strategy.scope():  # repair
-            model = formats.load(folder, setup.save_format, make_model)
-    observe(loaded=model.variables)
-    checks.assert_distributed(strategy, model.variables)
-    used = devices_of_fit(strategy, setup.devices, model)
-    return Proof(
-        "fit trains the loaded model on every device, from what was saved",
-        [used, predict(model)],
-        [setup.devices, before],
-    )
-
-
-session.proves(fixed)
-
-# %%
-two = session.setup.but(strategy="mirrored", devices=2)
-SETUPS = [two.but(devices=1), two, two.but(save_format="checkpoint")]
-SETUPS += [two.but(strategy="central_storage"), two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# ## Why
 #
-# Set one device, or the strategy `default`, and the failure is gone. Change the save format, and it stays: no format keeps the
-# strategy.
+# A file contains numbers and, in some formats, the architecture. It contains no strategy. A load creates variables. If the
+# scope of a `MirroredStrategy` is open, the strategy creates a copy of each variable on every device. Outside the scope
+# TensorFlow creates an ordinary variable on one device. The result is a valid model, so there is no message.
+#
+# On GPUs, look at the utilization that `nvidia-smi` shows, and not at the memory: [by
+# default](https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth) TensorFlow reserves memory on every visible GPU.
+
+# %% tags=["figure"]
+# Where the variables of the broken program are: `model` before the save, and `loaded` after it.
+session.placement()
+
+# %% [markdown]
+# `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy. The
+# next picture moves each of the three lines into the scope. With Adam on Keras 3 the model trains on all devices only if both
+# `load_model` and `compile` are in it. On Keras 2 `load_model` is enough. See [FM03](fm03_scope_mismatch.ipynb) for the errors.
+
+# %% tags=["figure"]
+# The last lines of the program, each in the scope or outside it, on two devices.
+import itertools
+
+from strategy_clinic import figures
+
+LOAD = 'loaded = tf.keras.models.load_model("model.keras")'
+COMPILE = 'loaded.compile("adam", "mse")'
+FIT = "loaded.fit(tf.ones((16, 3)), tf.ones((16, 1)), batch_size=16, verbose=0)"
+LINES = f"{LOAD}  # wrong: no scope around it\n{COMPILE}\n{FIT}"
+
+
+def placed(*in_scope):
+    places = zip((LOAD, COMPILE, FIT), in_scope)
+    return "\n".join(f"with strategy.scope():\n    {line}" if yes else line for line, yes in places)
+
+
+ROWS = {"nothing": (0, 0), "compile": (1, 0), "fit": (0, 1), "compile and fit": (1, 1)}
+COLUMNS = {"load_model\noutside": 0, "load_model\nin the scope": 1}
+WORDS = {"idle devices: 0": "all devices", "idle devices: 1": "one device"}
+two = session.setup.but(strategy="mirrored", devices=2, save_format="keras")
+texts = {
+    (row, column): placed(load, *rest)
+    for (row, rest), (column, load) in itertools.product(ROWS.items(), COLUMNS.items())
+}
+printed = session.prints(session.variants("broken", LINES, texts), [two])
+found = {row: [WORDS.get(*printed[row, column] * 2) for column in COLUMNS] for row in ROWS}
+bad = {word for words in found.values() for word in words} - {"all devices"}
+figures.words(found, list(COLUMNS), bad, "What else is in the scope?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With one device, or the strategy `default`, nothing is idle. Change the save format: the failure stays in each of them.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# Document 004, "Does `keras.models.load_model` function correctly with MirroredStrategy?", says of a saved model:
-#
-# > It does *not* inherently save the distribution strategy itself. … Upon loading, `keras.models.load_model` reconstructs the
-# > model's architecture from the saved configuration, but it instantiates this architecture within the *current* execution
-# > environment's strategy
-#
-# That is right: the scope that counts is the one around the load. Document 003, TensorFlow's page on `TPUStrategy`, adds for a
-# model that was created in the scope, and the run agrees:
-#
-# > model.compile, model.fit, model.evaluate, model.predict and model.save can all be called inside or outside the scope.
+# Both programs on one and two devices, in two other formats, and with the other version of Keras:
 
-
-# %% tags=["claims"]
-def saved_and_loaded(saving, loading):
-    """A model saved under one strategy, loaded in the scope of another; same predictions?; its file."""
-    with tempfile.TemporaryDirectory() as folder:
-        before = save_yesterday(build_strategy(saving), folder, "keras")
-        with zipfile.ZipFile(f"{folder}/model.keras") as file:
-            architecture = file.read("config.json").decode()
-        with build_strategy(loading).scope():
-            model = formats.load(folder, "keras", make_model)
-    return model, np.allclose(before, predict(model), atol=1e-6), architecture
-
-
-def copies(model):
-    return len(figures.copies(model.variables[0]))
-
-
-def works_outside_scope(model):
-    """compile, fit, evaluate, predict and save without a scope; the weights stay on both devices."""
-    data, labels = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
-    before = model.get_weights()[0].copy()
-    model.compile(optimizer="sgd", loss="mse")
-    model.fit(data, labels, batch_size=8, verbose=0)
-    with tempfile.TemporaryDirectory() as folder:
-        formats.save(model, folder, "keras")
-    trained = not np.array_equal(before, model.get_weights()[0])
-    evaluated = np.isfinite(model.evaluate(data, labels, verbose=0))
-    return [trained, evaluated, model.predict(data, verbose=0).shape == (8, 1), copies(model) == 2]
-
-
-one = two.but(strategy="default", devices=1)
-alone, same, architecture = saved_and_loaded(two, one)
-both, _, _ = saved_and_loaded(one, two)
-session.judges(
-    {
-        "004-C1": ["Dense" in architecture, "Mirrored" not in architecture, copies(alone) == 1],
-        "004-C2": [copies(alone) == 1, same],
-        "004-C5": [copies(alone) == 1, copies(both) == 2],
-        "003-C28": works_outside_scope(both),
-    },
+# %% tags=["table"]
+session.table(
+    [
+        two.but(devices=1),
+        two,
+        two.but(save_format="h5"),
+        two.but(save_format="checkpoint"),
+        two.but(keras=session.setup.other_keras),
+    ]
 )
 
 # %% [markdown]
 # ## Exercise
 #
-# This script opens a scope, for a new optimizer. The model still lives on one device. Move one line until the exercise is green.
-
+# A cross-validation trains a fresh copy of a model for each fold. `clone_model` creates variables, too. Change the function so
+# that each copy trains on all devices. It should print `idle devices: 0`.
 
 # %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder:
-        before = save_yesterday(strategy, folder, setup.save_format)
-        with strategy.scope():
-            optimizer = tf.keras.optimizers.Adam()
-        model = formats.load(folder, setup.save_format, make_model)
-        after = predict(model)
-    checks.assert_distributed(strategy, model.variables)
-    return Proof(
-        "every variable is the strategy's, and the model predicts as before", [after], [before]
-    )
-
-
-session.exercise(attempt)
-
+# exercise.py
 
 # %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder:
-        before = save_yesterday(strategy, folder, setup.save_format)
-        with strategy.scope():
-            optimizer = tf.keras.optimizers.Adam()
-            model = formats.load(folder, setup.save_format, make_model)
-        after = predict(model)
-    checks.assert_distributed(strategy, model.variables)
-    return Proof(
-        "every variable is the strategy's, and the model predicts as before", [after], [before]
-    )
-
-
-session.solution(solved)
+# solution.py
 
 # %% [markdown]
-# ## See also
+# ## What documents say
 #
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): saving here and loading there, in every format.
-# - [fm23 variable_outside_scope](fm23_variable_outside_scope.ipynb): one variable outside the scope, written to by replicas.
-# - [fm31 replica_call_in_cross_replica](fm31_replica_call_in_cross_replica.ipynb): the scope is open, and no replica is running.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): a value that a load leaves behind.
+# A text on `load_model` and `MirroredStrategy` says that a load "instantiates this architecture within the *current* execution
+# environment's strategy". That is right: the scope around the load counts.
+#
+# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy#scope) says:
+#
+# > model.compile, model.fit, model.evaluate, model.predict and model.save can all be called inside or outside the scope.
+#
+# On Keras 2 this is right. On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the
+# model trains. With Adam, or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
+
+# %% tags=["claims"]
+# Tests the four sentences by variants of the two programs, on two devices.
+LAST = 'print("idle devices:", strategy.num_replicas_in_sync - used)'
+FILE = 'zipfile.ZipFile("model.keras").read("config.json")'
+SAVED = "with strategy.scope():\n    model"
+SAVED_FROM_ONE = SAVED.replace("strategy", "tf.distribute.get_strategy()")
+SAME = "print(abs(model.predict(tf.eye(3), verbose=0) - loaded.predict(tf.eye(3), verbose=0)).max() < 1e-6)"
+SCOPED = f"    {COMPILE}  # fixed\n{FIT}"
+CALLS = """loaded.evaluate(tf.ones((16, 3)), tf.ones((16, 1)), verbose=0)
+loaded.predict(tf.ones((16, 3)), verbose=0)
+loaded.save("again.keras")
+"""
+TESTS = {
+    **session.variants(
+        "broken",
+        LAST,
+        {"file": f'import zipfile\nprint(b"Dense" in {FILE}, b"Mirrored" in {FILE})'},
+    ),
+    **session.variants("broken", f"{COMPILE}\n{FIT}", {"outside": SAME}),
+    **session.variants("fixed", SAVED, {"from one": SAVED_FROM_ONE}),
+    **session.variants("fixed", LAST, {"calls": CALLS + LAST}),
+    **session.variants(
+        "fixed",
+        SCOPED,
+        {"sgd": f'loaded.compile("sgd", "mse")\n{FIT}', "adam": f"{COMPILE}\n{FIT}"},
+    ),
+}
+says = {name: words[0] for name, words in session.prints(TESTS, [two]).items()}
+session.judges(
+    {
+        "004-C1": [says["file"] == "True False"],
+        "004-C2": [says["outside"] == "True\nidle devices: 1"],
+        "004-C5": ["idle devices: 1" in says["outside"], says["from one"] == "idle devices: 0"],
+        "003-C28": [says[name] == "idle devices: 0" for name in ("calls", "sgd", "adam")],
+    },
+)
+
+# %% [markdown]
+# ## Read next
+#
+# - [FM03](fm03_scope_mismatch.ipynb): the errors of a model and an optimizer that belong to different strategies.
+# - [FM26](fm26_replica_count_changed.ipynb): the model is loaded on another number of devices, and the batch changes with it.
+# - [FM27](fm27_format_not_loadable.ipynb): `load_model` refuses the file.
+# - [FM23](fm23_variable_outside_scope.ipynb): one variable outside the scope.
