@@ -2,10 +2,19 @@
 
 import ast
 
-from ...examiner.blame import assigned_value, code_at, last_assignment, names_in, statement_at
+from ...examiner.blame import (
+    assigned_value,
+    code_at,
+    last_assignment,
+    names_in,
+    nodes_of_file,
+    statement_at,
+)
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
-from ...observer.events import Stack
+from ...observer.events import Frame, Stack
+
+LITERALS = ast.Constant, ast.Dict, ast.List
 
 
 @blames("fm06")
@@ -14,13 +23,27 @@ def architecture(recording: Recording, stack: Stack) -> Stack:
         code_at(stack[0].path, stack[0].line).partition(".load_weights(") if stack else ("", "", "")
     )
     made = last_assignment(stack[0], name) if loads and name.isidentifier() else None
-    return (made, *stack) if made else from_literal(stack)
+    return (from_default(made) or made, *stack) if made else from_literal(stack)
 
 
 def from_literal(stack: Stack) -> Stack:
     """Returns the line of this function in which a value that is used here was written down."""
     for name in names_in(statement_at(stack[0])) if stack else ():
         assigned = last_assignment(stack[0], name)
-        if assigned and isinstance(assigned_value(assigned), ast.Constant | ast.Dict | ast.List):
+        if assigned and isinstance(assigned_value(assigned), LITERALS):
             return (assigned, *stack)
+        if default := from_default(assigned):
+            return (default, *stack)
     return stack
+
+
+def from_default(made: Frame | None) -> Frame | None:
+    """Returns where a function of this file that builds a model, called without arguments, has its numbers."""
+    call = assigned_value(made) if made else None
+    if made is None or not isinstance(call, ast.Call) or call.args or call.keywords:
+        return None
+    for node in nodes_of_file(made.path):
+        builds = isinstance(node, ast.FunctionDef) and node.name == ast.unparse(call.func)
+        if builds and any(isinstance(default, LITERALS) for default in node.args.defaults):
+            return made._replace(line=node.lineno)
+    return None
