@@ -1,0 +1,24 @@
+from pathlib import Path
+
+import tensorflow as tf
+
+Path("part0.txt").write_text("1\n2\n3\n4\n")
+Path("part1.txt").write_text("5\n6\n7\n8\n")
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+dataset = tf.data.TextLineDataset(["part0.txt", "part1.txt"]).map(tf.strings.to_number).batch(4)
+options = tf.data.Options()
+options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.AUTO
+dataset = dataset.with_options(options)
+
+
+@tf.function
+def total_of(batches):
+    total = 0.0
+    for batch in batches:
+        sums = strategy.run(tf.reduce_sum, args=(batch,))
+        total += strategy.reduce("SUM", sums, axis=None)
+    return total
+
+
+batches = strategy.experimental_distribute_dataset(dataset)
+print("sum of all examples:", float(total_of(batches)))
