@@ -1,0 +1,26 @@
+import tensorflow as tf
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
+    optimizer = tf.keras.optimizers.SGD(0.25)
+
+
+def step():
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(tf.ones((4, 1)))) / strategy.num_replicas_in_sync
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    return tf.reduce_max(model.trainable_variables[0])
+
+
+@tf.function
+def train_step():
+    return strategy.run(step)
+
+
+largest = strategy.reduce("MEAN", train_step(), axis=None)
+print("largest weight after the step:", largest.numpy())
