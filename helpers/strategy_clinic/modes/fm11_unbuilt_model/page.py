@@ -2,20 +2,20 @@
 # # FM11. `not enough values to unpack (expected 2, got 0)`: the model has no variables yet
 #
 # ```text
-# Keras 3, optimizer.apply_gradients
-#   ValueError: not enough values to unpack (expected 2, got 0)
-# Keras 3, model.set_weights, and on Keras 2 for a subclass of Model
-#   ValueError: You called `set_weights(weights)` on layer 'sequential' with a weight list of length 2, but the layer was
-#   expecting 0 weights.
-# Keras 3, model.load_weights
-#   ValueError: You are loading weights into a model that has not yet been built. …
-# Keras 2, model.trainable_variables, get_weights and set_weights of a Sequential
-#   ValueError: Weights for model 'sequential' have not yet been created. …
-# Keras 2, model.summary
-#   ValueError: This model has not yet been built. Build the model first by calling `build()` or by calling the model on a
-#   batch of data.
-# Keras 2, model.load_weights
-#   ValueError: Layer 'dense' expected 0 variables, but received 2 variables during loading. …
+# ValueError: not enough values to unpack (expected 2, got 0)
+#   Keras 3: optimizer.apply_gradients
+# ValueError: You called `set_weights(weights)` on layer 'sequential' with a weight list of length 2, but the layer was
+# expecting 0 weights.
+#   Keras 3: model.set_weights. Keras 2: the same for a subclass of Model
+# ValueError: You are loading weights into a model that has not yet been built. …
+#   Keras 3: model.load_weights
+# ValueError: Weights for model 'sequential' have not yet been created. …
+#   Keras 2: trainable_variables, get_weights and set_weights of a Sequential
+# ValueError: This model has not yet been built. Build the model first by calling `build()` or by calling the model on a
+# batch of data.
+#   Keras 2: model.summary
+# ValueError: Layer 'dense' expected 0 variables, but received 2 variables during loading. …
+#   Keras 2: model.load_weights
 # ```
 #
 # The program uses the variables of a model that has not been called, and such a model has none.
@@ -77,13 +77,12 @@ session = clinic.open("fm11", strategy, devices, save_format, keras)
 #
 # Call the model once before anything asks for its variables. A `Sequential` can begin with `tf.keras.Input` instead: then it
 # creates its weights at once, as a functional model does.
+#
+# `zip` only stops where lists differ in length. The check below the program raises: call
+# `assert_gradients_fit(totals, model.trainable_variables)` right before `apply_gradients`.
 
 # %% tags=["fixed"]
 # fixed.py
-
-# %% [markdown]
-# This check raises where `zip` only stops. Call `assert_gradients_fit(totals, model.trainable_variables)` right before
-# `apply_gradients`.
 
 # %% tags=["figure"]
 # The source of a check for your own program.

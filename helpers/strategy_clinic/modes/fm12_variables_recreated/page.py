@@ -1,17 +1,20 @@
 # %% [markdown]
-# # FM12. Variables made anew in every batch have nothing to accumulate into
-#
-# A layer of your own makes its weight in `call`, where it is used. In `fit`, or in a training step of your own, the first batch
-# is refused. Where nothing is traced, training may run to its end, and every batch starts again from the first value.
+# # FM12. `tf.function only supports singleton tf.Variables`: a variable created in `call` or in the step
 #
 # ```text
-# ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the
-# tf.Variable is only created once or created outside tf.function. …
+# ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only
+# created once or created outside tf.function. …
+#   Keras 2 and 3: fit, predict and any tf.function
+# ValueError: tf.function-decorated function tried to create variables on non-first call.
+#   older versions of TensorFlow 2
+# ValueError: You cannot add new elements of state (variables or sub-layers) to a layer that is already built. …
+#   Keras 3: add_weight in call, or self.dense = Dense(...) in call
 # ```
 #
-# *Loud, under every strategy and both Keras generations; silent where nothing is traced and the update is written by hand.
-# Switches: `strategy`, `keras`. From document 002, "How can inconsistent trainable variables be addressed when accumulating
-# gradients in TensorFlow?"*
+# A variable is created in `call` or in the step, so each call creates another one: by `tf.Variable`, or by a layer, a metric or
+# an optimizer that is created there.
+#
+# *Raises on Keras 2 and 3, under every strategy. Without `tf.function` it can be a wrong result without an error.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -19,9 +22,9 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm12",
     slug="variables_recreated",
-    title="Variables made anew in every batch have nothing to accumulate into",
-    sees="`tf.function only supports singleton tf.Variables`, or every batch starts again from the first value",
-    fix="make the variables once, in `build` or `__init__`, never in `call` or in the training step",
+    title="`tf.function only supports singleton tf.Variables`: a variable created in `call` or in the step",
+    sees="`tf.function only supports singleton tf.Variables`, or each step starts again from the initial value",
+    fix="create variables, layers, metrics and optimizers once, before the step or in `__init__` and `build`",
     document="002",
     switches=("strategy", "keras"),
     symptoms=(
@@ -38,6 +41,8 @@ MODE = FailureMode(
         ),
         Claim("002-C4", "variables made in the loop prevent accumulation", "true"),
     ),
+    prints="factor after one step: 1.5",
+    exercise_prints="first model: [[3.]]\nsecond model: [[3.]]",
 )
 
 # %% tags=["parameters"]
@@ -52,89 +57,117 @@ import strategy_clinic as clinic
 session = clinic.open("fm12", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# The layer multiplies its input by a factor, and the factor is to be learned. You make the variable in the line above the one
-# that needs it, with a name. You believe that the next batch finds the variable of this name that is already there.
+# A layer multiplies its input by a factor, and one step of gradient descent moves the factor from 1 towards 3.
 
-# %%
-import numpy as np
-import tensorflow as tf
+# %% tags=["broken"]
+# broken.py
 
-from strategy_clinic import Proof, build_strategy, experiment, figures
+# %% [markdown]
+# ## The fix
+#
+# Create the variable once, in `__init__`. If its shape depends on the input, create it in `build(self, input_shape)`, which
+# Keras calls before the first call. The same holds for layers. Create metrics and optimizers before the step.
 
-RATE, BATCHES = 0.1, 3
-
-
-class Factor(tf.Module):
-    """A layer without Keras: `__call__` is what `call` is in a Keras layer."""
-
-    def __call__(self, inputs):
-        self.factor = tf.Variable(1.0, name="factor")  # guilty: every call makes another one
-        return inputs * self.factor
-
-
-def batch(number):
-    return np.random.default_rng(number).normal(size=(4, 1)).astype("float32")
-
-
-def train(setup, make):
-    """One step for each batch, towards a factor of 3; every replica has the same batch."""
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        layer, optimizer = make(), tf.keras.optimizers.SGD(RATE)
-
-    def replica_step(data):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(layer(data) - 3.0 * data))
-            loss = loss / strategy.num_replicas_in_sync
-        optimizer.apply_gradients([(tape.gradient(loss, layer.factor), layer.factor)])
-
-    @tf.function
-    def train_step(data):
-        strategy.run(replica_step, args=(data,))
-
-    for number in range(BATCHES):
-        train_step(tf.constant(batch(number)))
-    return layer.factor
-
-
-def descended(batches=BATCHES):
-    """The factor after the same steps in NumPy."""
-    factor = 1.0
-    for number in range(batches):
-        factor = factor - RATE * 2 * (factor - 3.0) * np.mean(batch(number) ** 2)
-    return factor
-
-
-# %%
-@experiment
-def broken(setup):
-    factor = train(setup, Factor)
-    return Proof("the factor has learned from all batches", [tf.identity(factor)], [descended()])
-
-
-session.reproduces(broken)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
 # ## Why
 #
-# A `tf.Variable` is an object that owns memory. Its name is a label. TensorFlow 2 never looks up a variable by name: calling the
-# constructor twice makes two variables.
+# `tf.function` records the operations of a step in a graph, and later calls run the graph without Python. A variable that is
+# created in the step would have to exist before the graph runs. `tf.function` allows that for the first call only: if the first
+# trace creates variables, it traces the step again and expects no new ones. `fit` and `predict` trace their steps in the same
+# way.
 #
-# If the first trace creates variables, `tf.function` traces a second time. Creating a variable then raises this error. `fit`
-# traces the training step in the same way; Keras puts `Exception encountered when calling …` before the message. In the nightly
-# of October 2026, TensorFlow 2.23, the message adds that variables made in a layer or in `call` are meant too.
+# A name does not help. `tf.Variable(1.0, name="factor")` creates another variable each time, and TensorFlow 2 never looks one
+# up by its name.
 #
-# Without `tf.function` the optimizer is next. It knows only the variables of its first step
-# ([fm10](fm10_variable_unknown_to_optimizer.ipynb)). An update written by hand refuses nothing: each variable learns from one
-# batch and is dropped.
+# Some variables are created late by Keras itself. A layer creates its weights in its first call, and an optimizer its slots in
+# its first step. If one `tf.function` serves two models or two optimizers, the second one creates its variables in a later
+# call, and this error follows. Build the model and the optimizer before, or create one `tf.function` for each.
 #
-# The picture trains one layer in these three ways. See
+# Without `tf.function` (`run_eagerly=True`, or a loop of your own) the optimizer raises `Unknown variable` (Keras 2: `The
+# optimizer cannot recognize variable`) in the second step, because it knows the variables of its first step only
+# ([FM10](fm10_variable_unknown_to_optimizer.ipynb)). Nothing raises if you write the update by hand, or if `fit` does not find
+# the variable in the model. Then each step starts from the initial value.
+#
+# The table runs two steps of both programs in three ways. See
 # [creating variables](https://www.tensorflow.org/guide/function#creating_tfvariables) in TensorFlow's guide.
 
-# %%
+# %% tags=["figure"]
+# Two steps of both programs: as they are, without tf.function, and with an update by hand.
+from strategy_clinic import figures
+
+APPLY = "optimizer.apply_gradients([(tape.gradient(loss, scale.factor), scale.factor)])"
+BY_HAND = "scale.factor.assign_sub(0.125 * tape.gradient(loss, scale.factor))"
+TRACED = "@tf.function\n"
+WAYS = {"@tf.function": TRACED, "eager, optimizer": "", "eager, assign_sub": ""}
+
+
+def two_steps(subject):
+    texts = session.variants(subject, TRACED, WAYS)
+    texts["eager, assign_sub"] = texts["eager, assign_sub"].replace(APPLY, BY_HAND)
+    twice = {way: text.replace("\nprint", "\ntrain_step()\nprint") for way, text in texts.items()}
+    return session.prints(twice, [session.setup.but(strategy="default", devices=1)])
+
+
+def outcome(printed):
+    if "Error" in printed:
+        return "raises"
+    return "learns" if printed.endswith(" 1.875") else "starts again"
+
+
+in_call, in_init = two_steps("broken"), two_steps("fixed")
+TRIED = {way: [outcome(in_call[way][0]), outcome(in_init[way][0])] for way in WAYS}
+COLUMNS = ["created in\ncall", "created in\n__init__"]
+figures.words(TRIED, COLUMNS, ["raises", "starts again"], "Does the factor learn in two steps?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# The message is the same under every strategy and with both versions of Keras, because it comes from `tf.function`.
+
+# %% tags=["panel"]
+session.panel()
+
+# %% [markdown]
+# ## Results
+#
+# Both programs without a strategy, under two strategies, and with the other version of Keras:
+
+# %% tags=["table"]
 alone = session.setup.but(strategy="default", devices=1)
+two = session.setup.but(strategy="mirrored", devices=2)
+SETUPS = [alone, two, two.but(strategy="central_storage")]
+session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# One traced function serves two models, as in a loop over folds. The first call works, and the second raises the error of this
+# page. Change how the models are created, and leave the function as it is. Both should print the sum of three ones.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# An answer on accumulated gradients names the cause, "the dynamic creation of variables `w` and `b` in each iteration", and then
+# blames their names: "even a slight variation in the naming convention will lead to separate variable objects". The names change
+# nothing. Its example fails at the second batch with new names, and with the same name in each iteration.
+
+# %% tags=["claims"]
+# That example with new names and with one name, and variables of one name with three kinds of update.
+import numpy as np
+import tensorflow as tf
+
+RATE, BATCHES = 0.1, 3
 UPDATE = {
     "optimizer": lambda: tf.keras.optimizers.SGD(RATE).apply_gradients,
     "by hand": lambda: lambda pairs: [v.assign_sub(RATE * g) for g, v in pairs],
@@ -143,12 +176,26 @@ UPDATE = {
 }
 
 
-def outcome(make, update, wrap=lambda step: step):
+def batch(number):
+    return np.random.default_rng(number).normal(size=(4, 1)).astype("float32")
+
+
+def descended():
+    """The factor after the same steps in NumPy."""
+    factor = 1.0
+    for number in range(BATCHES):
+        factor = factor - RATE * 2 * (factor - 3.0) * np.mean(batch(number) ** 2)
+    return factor
+
+
+def learns(make, way, wrap=lambda step: step):
     """Trains what `make` gives for each batch: does the factor learn from all batches?"""
+    update = UPDATE[way]()
+    get = make()
 
     @wrap
     def step(data):
-        factor = make()
+        factor = get()
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.square(data * factor - 3.0 * data))
         update([(tape.gradient(loss, factor), factor)])
@@ -157,8 +204,8 @@ def outcome(make, update, wrap=lambda step: step):
     try:
         last = [step(tf.constant(batch(number))) for number in range(BATCHES)][-1]
     except (ValueError, KeyError):  # Keras 3 and Keras 2
-        return "raises"
-    return "learns" if np.allclose(last, descended(), atol=1e-5) else "forgets"
+        return False
+    return bool(np.allclose(last, descended(), atol=1e-5))
 
 
 def once():
@@ -171,115 +218,10 @@ def same_name():
 
 
 def new_names():
-    """The names count up, as in the document's example."""
     count = iter(range(100))
     return lambda: tf.Variable(1.0, name=f"factor_{next(count)}")
 
 
-ROWS = {"made once": once, "in each call": same_name, "in each call,\nnew names": new_names}
-LEARNS = {
-    name: [
-        outcome(make(), UPDATE["by hand"](), tf.function),
-        outcome(make(), UPDATE["optimizer"]()),
-        outcome(make(), UPDATE["by hand"]()),
-    ]
-    for name, make in ROWS.items()
-}
-COLUMNS = ["tf.function", "eager,\noptimizer", "eager,\nby hand"]
-figures.words(LEARNS, COLUMNS, ["raises", "forgets"], "When is the variable made?")
-
-# %% [markdown]
-# ## The fix
-#
-# Make the variable once: in `build` or `__init__` of a layer, or before the training step. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# class Factor(tf.keras.layers.Layer):
-#     def call(self, inputs):
-#         self.factor = tf.Variable(1.0)
-#         return inputs * self.factor
-#
-# model = tf.keras.Sequential([Factor()])
-# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
-# model.fit(tf.ones((4, 1)), 3 * tf.ones((4, 1)), verbose=0)  # ValueError: tf.function only supports singleton tf.Variables
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# class Factor(tf.keras.layers.Layer):
-#     def build(self, input_shape):
-#         self.factor = self.add_weight(shape=(), initializer="ones")
-#     def call(self, inputs):
-#         return inputs * self.factor
-#
-# model = tf.keras.Sequential([Factor()])
-# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
-# model.fit(tf.ones((4, 1)), 3 * tf.ones((4, 1)), verbose=0)
-# print(model.get_weights()[0])  # 1.5
-# ```
-#
-# `add_weight` in `call` fails too; Keras 3 then says `You cannot add new elements of state`. The layers of Keras make their
-# weights in their first call, so a model that has none yet must not meet a `tf.function` that has already been called.
-
-
-# %%
-class LearnedFactor(tf.Module):
-    def __init__(self):
-        super().__init__()
-        self.made = tf.Variable(1.0, name="factor")
-
-    def __call__(self, inputs):
-        self.factor = self.made  # repair
-        return inputs * self.factor
-
-
-@experiment
-def fixed(setup):
-    factor = train(setup, LearnedFactor)
-    return Proof(
-        "the factor has learned from all batches",
-        [tf.identity(factor)],
-        [descended()],
-        tolerance=1e-5,
-    )
-
-
-session.proves(fixed)
-
-# %%
-two = session.setup.but(strategy="mirrored", devices=2)
-SETUPS = [alone, two, two.but(strategy="central_storage")]
-SETUPS += [two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
-
-# %% [markdown]
-# ## Switch and run
-#
-# Switch the strategy or Keras: the refusal stays the same, because it comes from `tf.function`.
-
-# %% tags=["panel"]
-session.panel()
-
-# %% [markdown]
-# ## What you may have read
-#
-# Document 002, "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?":
-#
-# > even a slight variation in the naming convention will lead to separate variable objects, preventing proper gradient
-# > accumulation.
-#
-# > The dynamic creation of variables `w` and `b` in each iteration, with different names, prevents correct gradient accumulation.
-#
-# The second sentence names the cause: variables are created in each iteration. The names change nothing. The document's example
-# stops at its second batch with new names, and also with one fixed name for each variable, which is the advice of the first.
-
-
-# %% tags=["claims"]
 def second_example(weight_name, bias_name):
     """The document's second example: does it run to its end?"""
     data = np.random.default_rng(0).normal(size=(10, 4, 10)).astype("float32")
@@ -305,15 +247,11 @@ def two_of_one_name():
     return np.array_equal(first, second)
 
 
-def learns(make, way):
-    return outcome(make(), UPDATE[way]()) == "learns"
-
-
 session.judges(
     {
         "002-C1": [
             second_example("weight", "bias"),
-            LEARNS["in each call"][0] == "learns",
+            learns(same_name, "by hand", tf.function),
             two_of_one_name(),
         ],
         "002-C4": [
@@ -325,50 +263,10 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# One traced function is to serve two models. The first call works, and the second is refused in the words of this page. Both
-# models shall add up their three inputs. Change how the models are made, not the function.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    def make_model():
-        return tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones")])
-
-    @tf.function
-    def predict(model, data):
-        return model(data)
-
-    got = [predict(model, tf.ones((1, 3))) for model in (make_model(), make_model())]
-    return Proof("both models add up their inputs", got, [[[3.0]], [[3.0]]])
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    def make_model():
-        layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
-        return tf.keras.Sequential(layers)
-
-    @tf.function
-    def predict(model, data):
-        return model(data)
-
-    got = [predict(model, tf.ones((1, 3))) for model in (make_model(), make_model())]
-    return Proof("both models add up their inputs", got, [[[3.0]], [[3.0]]])
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm10 variable_unknown_to_optimizer](fm10_variable_unknown_to_optimizer.ipynb): what the optimizer says of a new variable.
-# - [fm11 unbuilt_model](fm11_unbuilt_model.ipynb): a model whose weights do not exist before its first call.
-# - [fm32 optimizer_built_in_replica](fm32_optimizer_built_in_replica.ipynb): slot variables that are made in a traced step.
-# - [fm14 weights_not_shared](fm14_weights_not_shared.ipynb): two objects where you meant one.
+# - [FM10](fm10_variable_unknown_to_optimizer.ipynb): an optimizer gets a variable that it does not know.
+# - [FM11](fm11_unbuilt_model.ipynb): a model whose weights do not exist before its first call.
+# - [FM32](fm32_optimizer_built_in_replica.ipynb): an optimizer creates its slots in a traced step under a strategy.
+# - [FM43](fm43_retracing_every_step.ipynb): what else makes `tf.function` trace again.
+# - [FM05](fm05_untracked_variable.ipynb): a variable that is created once, and that no checkpoint holds.
