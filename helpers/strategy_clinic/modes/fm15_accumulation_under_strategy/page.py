@@ -2,15 +2,11 @@
 # # FM15. `merge_call called while defining a new graph`: a condition around `apply_gradients`
 #
 # ```text
-# With `tf.cond` or `if` around the update, in a replica:
+#     With `tf.cond` or `if` around the update, in a replica:
 # RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the
 # function `fn` passed to `strategy.run()` contains a nested `@tf.function`, … or if the function `fn` uses a
 # control flow statement which contains a synchronization point in the body. …
-#
-# With a sum of gradients in a variable without `aggregation`, under central storage:
-# ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context. …
-#
-# With a counter of integers that has `aggregation=MEAN`:
+#     With a counter of integers that has `aggregation=MEAN`:
 # ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …
 # ```
 #
@@ -116,7 +112,8 @@ COLUMNS = ["no strategy", "mirrored x1", "mirrored x2"]
 figures.grid(RIGHT, COLUMNS, "updates", "raises", "Where may the condition stand?")
 
 # %% [markdown]
-# Each replica adds to the sum, so the sum needs an `aggregation`, and `MEAN` is right under every strategy. With
+# Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You must
+# specify an aggregation method`. With
 # `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without communication. Assign tensors: a
 # Python number raises `'float' object has no attribute 'device'`.
 
