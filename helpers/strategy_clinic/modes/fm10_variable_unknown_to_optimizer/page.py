@@ -1,18 +1,19 @@
 # %% [markdown]
-# # FM10. An optimizer refuses variables that it was not built with
-#
-# You train a new head on a frozen base. Then you unfreeze the base, compile again with the optimizer that you have, and train on.
-# The first step raises, and the message calls a weight of your own model unknown.
+# # FM10. `Unknown variable`, `This optimizer can only be called for the variables it was originally built with`
 #
 # ```text
-# Keras 3  ValueError: Unknown variable: … This optimizer can only be called for the variables it was originally
-# built with. When working with a new set of variables, you should recreate a new optimizer instance.
-# Keras 2  KeyError: … The optimizer cannot recognize variable … This usually means you are trying to call the
-# optimizer to update different parts of the model separately. …
+# ValueError: Unknown variable: <Variable path=…>. This optimizer can only be called for the variables it was originally built
+# with. When working with a new set of variables, you should recreate a new optimizer instance.
+#   Keras 3: fit and apply_gradients
+# KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to
+# update different parts of the model separately. …
+#   Keras 2: fit and apply_gradients
 # ```
 #
-# *Loud, under every strategy, with another exception on Keras 2. Switch: `keras`. A neighbour of document 001,
-# "Why am I getting a Checkpointing error with apply_gradients()?"*
+# The optimizer gets a variable that was not trainable, or did not exist, in its first step. If the model is not compiled again,
+# nothing raises and the unfrozen layers do not train.
+#
+# *Raises on Keras 2 and 3, under every strategy. Without `compile` it is a wrong result without an error.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -20,11 +21,11 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm10",
     slug="variable_unknown_to_optimizer",
-    title="An optimizer refuses variables that it was not built with",
+    title="`Unknown variable`, `This optimizer can only be called for the variables it was originally built with`",
     sees="`fit` or `apply_gradients` raises once the optimizer gets a variable that its first step did not have",
-    fix="compile again with a new optimizer, or call `optimizer.build` with every variable before the first step",
+    fix="compile again with a new optimizer, or build the optimizer with all weights before the first step",
     document="001",
-    switches=("keras",),
+    switches=("keras", "strategy"),
     symptoms=(
         Symptom(
             "ValueError",
@@ -34,6 +35,12 @@ MODE = FailureMode(
         Symptom("KeyError", r"The optimizer cannot recognize variable", keras=(2,)),
     ),
     claims=(),
+    prints="kernel of the base: [[1.15625]]",
+    exercise_prints="biases: [0.25] [0.25]",
+    unavailable={
+        "multi_worker": "`fit` of Keras 3 does not run there",
+        "parameter_server": "`fit` does not run there",
+    },
 )
 
 # %% tags=["parameters"]
@@ -48,246 +55,133 @@ import strategy_clinic as clinic
 session = clinic.open("fm10", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# You have read that a model must be compiled again after `trainable` has changed, so you do that. The optimizer has worked well,
-# so you pass the same object. You believe that an optimizer is a rule, gradients in and new weights out, which fits any list of
-# variables.
+# It trains a new head on a frozen base, unfreezes the base, compiles the model again and trains both: one step each time.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-RATE, STEPS = 0.1, 2
-
-
-def examples():
-    return np.linspace(0.5, 2.0, 8, dtype="float32").reshape(8, 1)
-
-
-def make_model():
-    """A base and a head, each with one weight that starts at 1; the base is frozen."""
-    base = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones", trainable=False)
-    head = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
-    return tf.keras.Sequential([tf.keras.Input((1,)), base, head])
-
-
-def fit(model):
-    """Each epoch is one step on all examples; the target is always 3."""
-    model.fit(examples(), np.full((8, 1), 3.0), batch_size=8, epochs=STEPS, verbose=0)
-
-
-def values(model):
-    return [layer.get_weights()[0] for layer in model.layers[-2:]]
-
-
-def on_paper():
-    """The same steps by hand: first the head, then both."""
-    base, head, data = 1.0, 1.0, examples()
-    for step in range(2 * STEPS):
-        slope = np.mean(2 * (base * head * data - 3.0) * data)
-        unfrozen = step >= STEPS
-        base, head = base - RATE * slope * head * unfrozen, head - RATE * slope * base
-    return [np.full((1, 1), base), np.full((1, 1), head)]
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model, optimizer = make_model(), tf.keras.optimizers.SGD(RATE)
-        model.compile(optimizer, loss="mse")
-    fit(model)
-    model.layers[0].trainable = True
-    with strategy.scope():
-        model.compile(optimizer, loss="mse")  # guilty: it was built without the base
-    fit(model)
-    return Proof("base and head are where the steps by hand lead", values(model), on_paper())
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# An optimizer has a state. For each variable it keeps slot variables, such as the momentum, and it keeps an index from the
-# variable to its slots. Both are made when the optimizer is built, which happens in its first step unless you call `build`
-# yourself. A variable that was frozen then is in neither.
-#
-# New slots would be new variables in the middle of training, often inside a traced step. Keras therefore refuses the variable.
-# Plain SGD has no slots, but keeps the index, so it refuses too. `compile` does not reset the optimizer that it is given.
-#
-# Without `compile` nothing is raised: `fit` goes on with the list of weights from before, and the base stays frozen. On paper
-# both weights have moved. The picture shows what `fit` does after unfreezing. See
-# [fine-tuning](https://www.tensorflow.org/guide/keras/transfer_learning#fine-tuning) in TensorFlow's guide.
-
-
-# %%
-def after_unfreezing(compile_again, build_first=False):
-    """What the second `fit` does to the base and to the head."""
-    model, optimizer = make_model(), tf.keras.optimizers.SGD(RATE)
-    base = model.layers[0]
-    if build_first:
-        optimizer.build(model.variables)
-    model.compile(optimizer, loss="mse")
-    fit(model)
-    before = values(model)
-    base.trainable = True
-    compile_again(model, optimizer)
-    try:
-        fit(model)
-    except (ValueError, KeyError):  # Keras 3 and Keras 2
-        return ["raises", "raises"]
-    return ["trains" if np.any(a != b) else "frozen" for a, b in zip(values(model), before)]
-
-
-def with_the_same(model, optimizer):
-    model.compile(optimizer, loss="mse")
-
-
-def with_a_new_one(model, optimizer):
-    model.compile(tf.keras.optimizers.SGD(RATE), loss="mse")
-
-
-AFTER = {
-    "no compile": after_unfreezing(lambda model, optimizer: None),
-    "compile, same optimizer": after_unfreezing(with_the_same),
-    "compile, same optimizer,\nbuilt with all weights": after_unfreezing(with_the_same, True),
-    "compile, new optimizer": after_unfreezing(with_a_new_one),
-}
-figures.words(AFTER, ["base", "head"], ["frozen", "raises"], "fit after unfreezing")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Compile again with a new optimizer. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# base = tf.keras.layers.Dense(1, kernel_initializer="ones", trainable=False)
-# head = tf.keras.layers.Dense(1, kernel_initializer="ones")
-# model, optimizer = tf.keras.Sequential([base, head]), tf.keras.optimizers.SGD(0.125)
-# model.compile(optimizer, loss="mse")
-# model.fit(tf.ones((4, 1)), 2 * tf.ones((4, 1)), verbose=0)
-# base.trainable = True
-# model.compile(optimizer, loss="mse")
-# model.fit(tf.ones((4, 1)), 2 * tf.ones((4, 1)), verbose=0)  # ValueError: Unknown variable
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# base = tf.keras.layers.Dense(1, kernel_initializer="ones", trainable=False)
-# head = tf.keras.layers.Dense(1, kernel_initializer="ones")
-# model = tf.keras.Sequential([base, head])
-# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
-# model.fit(tf.ones((4, 1)), 2 * tf.ones((4, 1)), verbose=0)
-# base.trainable = True
-# model.compile(tf.keras.optimizers.SGD(0.125), loss="mse")
-# model.fit(tf.ones((4, 1)), 2 * tf.ones((4, 1)), verbose=0)
-# print(base.get_weights()[0])  # [[1.15625]]
-# ```
-#
-# The new optimizer starts without momentum. To keep it, call `optimizer.build(model.variables)` before the first step: this
-# optimizer then knows every weight, and a step may bring fewer of them.
+# Compile again with a new optimizer. A string such as `"adam"` creates one in each `compile`, too.
 
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model, optimizer = make_model(), tf.keras.optimizers.SGD(RATE)
-        model.compile(optimizer, loss="mse")
-    fit(model)
-    model.layers[0].trainable = True
-    with strategy.scope():
-        model.compile(tf.keras.optimizers.SGD(RATE), loss="mse")  # repair
-    fit(model)
-    return Proof("base and head are where the steps by hand lead", values(model), on_paper())
-
-
-session.proves(fixed)
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
-two = session.setup.but(strategy="mirrored", devices=2)
-SETUPS = [one, two, two.but(strategy="central_storage")]
-SETUPS += [one.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# The new optimizer starts without momentum and with a step count of zero. To keep both, build the optimizer before the first
+# step, while all weights are trainable:
 #
-# Switch Keras: the exception has another class and other words. Then switch to `mirrored`: the outcome stays the same. Under
-# `parameter_server`, and on Keras 3 under `multi_worker`, the first `fit` raises another error; this mode does not get that far.
+# ```python
+# base.trainable = True
+# optimizer.build(model.trainable_variables)
+# base.trainable = False
+# model.compile(optimizer, loss="mse")
+# ```
+#
+# A step may update fewer variables than the optimizer knows. Do not do this with `use_ema=True` on Keras 3, which expects
+# all variables in each step. Do not pass `model.variables`: they include moving means and the state of random generators.
+
+# %% [markdown]
+# ## Why
+#
+# An optimizer has a state. For each variable it keeps slots, such as the momentum, and an index from the variable to its slots.
+# It creates both when it is built: in its first step, unless you call `build` yourself. A variable that was frozen then is in
+# neither. New slots would be new variables in the middle of training, often inside a traced step, so Keras raises. Plain SGD has
+# no slots, but it keeps the index and raises too. `compile` does not reset the optimizer that it gets.
+#
+# Without `compile`, `fit` continues with the training step that it traced before, in which the base is frozen.
+#
+# The same error follows if one optimizer trains two models, if a layer is added after the first step, or if LoRA is enabled
+# after it.
+#
+# The table shows what the second `fit` does. See
+# [fine-tuning](https://www.tensorflow.org/guide/keras/transfer_learning#fine-tuning) in TensorFlow's guide.
+
+# %% tags=["figure"]
+# The program above with other lines before the second fit, and whether base and head train in it.
+from strategy_clinic import figures
+
+LINE = (
+    '    model.compile(optimizer, loss="mse")  # wrong: this optimizer was built without the base'
+)
+SAME, NEW = 'model.compile(optimizer, loss="mse")', 'model.compile("sgd", loss="mse")'
+WAYS = {
+    "no compile": "    pass",
+    "compile,\nsame optimizer": f"    {SAME}",
+    "compile,\nnew optimizer": f"    {NEW}",
+    "compile, optimizer\nbuilt with all": f"    {SAME}",
+}
+texts = session.variants("broken", LINE, WAYS)
+FIRST = f"    {SAME}\ndata"
+BUILT = "    base.trainable = True\n    optimizer.build(model.trainable_variables)\n"
+BUILT += f"    base.trainable = False\n{FIRST}"
+last = "compile, optimizer\nbuilt with all"
+texts[last] = texts[last].replace(FIRST, BUILT)
+PRINT = 'print("kernel of the base:", base.get_weights()[0])'
+MOVED = (
+    "print(*[bool(a != b) for a, b in zip(before, [base.get_weights()[0], head.get_weights()[0]])])"
+)
+BEFORE = "\nbefore = [base.get_weights()[0], head.get_weights()[0]]\nbase.train"
+texts = {
+    name: text.replace(PRINT, MOVED).replace("\nbase.train", BEFORE) for name, text in texts.items()
+}
+
+
+def outcome(printed):
+    if "Error" in printed:
+        return ["raises", "raises"]
+    return ["trains" if "True" in word else "frozen" for word in printed.split()]
+
+
+alone = session.setup.but(strategy="default", devices=1)
+AFTER = {name: outcome(words) for name, (words,) in session.prints(texts, [alone]).items()}
+figures.words(
+    AFTER, ["base", "head"], ["frozen", "raises"], "What does fit train after unfreezing?"
+)
+
+# %% [markdown]
+# ## Try other setups
+#
+# With Keras 2 the exception has another class and another message. The strategy does not matter.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# Document 001, "Why am I getting a Checkpointing error with apply_gradients()?", expects an error from `apply_gradients` too, but
-# for variables that the checkpoint does not track:
-#
-# > when applying gradients and if the untracked variable is part of the gradients you will encounter the error.
-#
-# On this page no checkpoint exists, and the error comes all the same: an optimizer asks which variables it was built with. The
-# sentence itself is judged in [fm05 untracked_variable](fm05_untracked_variable.ipynb).
+# Both programs without a strategy, under two strategies, and with the other version of Keras:
+
+# %% tags=["table"]
+two = session.setup.but(strategy="mirrored", devices=2)
+SETUPS = [alone, two, two.but(strategy="central_storage")]
+session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 
 # %% [markdown]
 # ## Exercise
 #
-# A generator and a critic, each with a head to train, as in many first attempts at adversarial training. Both are compiled with
-# one optimizer object. Make both learn.
-
+# A generator and a critic are compiled with one optimizer object, as in many first attempts at adversarial training. Change the
+# program so that both train. It should print the same bias twice.
 
 # %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        generator, critic, optimizer = make_model(), make_model(), tf.keras.optimizers.SGD(RATE)
-        generator.compile(optimizer, loss="mse")
-        critic.compile(optimizer, loss="mse")
-    fit(generator)
-    fit(critic)
-    return Proof(
-        "both learned the same from the same data", values(critic)[1:], values(generator)[1:]
-    )
-
-
-session.exercise(attempt)
-
+# exercise.py
 
 # %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        generator, critic = make_model(), make_model()
-        generator.compile(tf.keras.optimizers.SGD(RATE), loss="mse")
-        critic.compile(tf.keras.optimizers.SGD(RATE), loss="mse")
-    fit(generator)
-    fit(critic)
-    return Proof(
-        "both learned the same from the same data", values(critic)[1:], values(generator)[1:]
-    )
-
-
-session.solution(solved)
+# solution.py
 
 # %% [markdown]
-# ## See also
+# ## What documents say
 #
-# - [fm09 optimizer_slots_missing](fm09_optimizer_slots_missing.ipynb): a restore into an optimizer that has not been built.
-# - [fm12 variables_recreated](fm12_variables_recreated.ipynb): variables that are unknown because every call makes new ones.
-# - [fm32 optimizer_built_in_replica](fm32_optimizer_built_in_replica.ipynb): an optimizer that is built inside a traced step.
-# - [fm34 no_gradients](fm34_no_gradients.ipynb): an update that has no gradients at all.
+# An answer on checkpoints expects an error "when applying gradients and if the untracked variable is part of the gradients".
+# On this page no checkpoint exists. An optimizer asks which variables it was built with, not which ones are saved.
+# [FM05](fm05_untracked_variable.ipynb) tests that sentence.
+#
+# ## Read next
+#
+# - [FM12](fm12_variables_recreated.ipynb): the variable is unknown because each call creates another one.
+# - [FM09](fm09_optimizer_slots_missing.ipynb): a checkpoint is restored into an optimizer that is not built.
+# - [FM32](fm32_optimizer_built_in_replica.ipynb): an optimizer is built inside a traced step.
+# - [FM34](fm34_no_gradients.ipynb): an update that has no gradients.
