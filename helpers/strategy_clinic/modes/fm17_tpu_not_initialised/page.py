@@ -1,15 +1,20 @@
 # %% [markdown]
-# # FM17. The program asks for a TPU that nobody has found
-#
-# The first four lines of a TPU example find the TPU, connect to it, initialise it and make the strategy. On another machine they
-# raise. No message says that there is no TPU, or that this TensorFlow cannot use one.
+# # FM17. `Please provide a TPU Name to connect to`, `TPUs not found in the cluster`: no TPU is found
 #
 # ```text
-# ValueError: Please provide a TPU Name to connect to.
+# ValueError: Please provide a TPU Name to connect to.     tpu="", or no name
+# NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op
+# 'ConfigureDistributedTPU' …     tpu="local", in initialize_tpu_system
+# RuntimeError: Cannot find any TPU cores in the system …     the TPU at this address has no cores
+#     From TPUStrategy(resolver), without initialize_tpu_system:
+#     IndexError: index 0 is out of bounds for axis 0 with size 0
 # ```
 #
-# *Loud, on every machine without a TPU that TensorFlow can use. The document is the reference of `tf.distribute.TPUStrategy`
-# (003).*
+# The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
+# network. `tpu="local"` means the TPU of this machine. The second message says that there is none, or that this TensorFlow
+# cannot use it.
+#
+# *Raises on Keras 2 and 3, under every strategy, on a machine without a TPU that TensorFlow can use.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -17,15 +22,21 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm17",
     slug="tpu_not_initialised",
-    title="The program asks for a TPU that nobody has found",
+    title="`Please provide a TPU Name to connect to`, `TPUs not found in the cluster`: no TPU is found",
     sees="`Please provide a TPU Name to connect to`, or no OpKernel for `ConfigureDistributedTPU`",
-    fix='try `TPUClusterResolver.connect("local")`, and use another strategy if it raises',
+    fix='pass `tpu="local"`, and use another strategy after a `NotFoundError`',
     document="003",
     switches=("strategy",),
     symptoms=(Symptom("ValueError", r"Please provide a TPU Name to connect to"),),
     claims=(
         Claim("003-C2", "connect, initialise, construct; no resolver means a local TPU", "half"),
     ),
+    prints="cores of a TPU: 0\nmean over the replicas: 6.0",
+    exercise_prints="no TPU is used\ntotal: 6.0",
+    unavailable={
+        "tpu": "the program is for machines without a TPU",
+        "tpu_traced": "the program is for machines without a TPU",
+    },
 )
 
 # %% tags=["parameters"]
@@ -40,124 +51,21 @@ import strategy_clinic as clinic
 session = clinic.open("fm17", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# You believe that an empty name means "the TPU of this machine", because the reference writes it so. You start the program on
-# such a machine, and TensorFlow asks for a name that you never had.
+# It uses a TPU if there is one, and otherwise the strategy of its first line. This page runs it without a TPU.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-STEPS = 3
-
-
-def connected(name):
-    """The four lines of the reference, in its order."""
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
-    tf.config.experimental_connect_to_cluster(resolver)
-    tf.tpu.experimental.initialize_tpu_system(resolver)
-    return tf.distribute.TPUStrategy(resolver)
-
-
-def train(strategy):
-    """A few steps in which all replicas sum their gradients; every copy of the weights must be that of one device."""
-    with strategy.scope():
-        weights = tf.Variable(tf.zeros(3))
-
-    def gradient(wanted):
-        context = tf.distribute.get_replica_context()
-        mine = (weights.read_value() - wanted) / context.num_replicas_in_sync
-        return context.all_reduce("SUM", mine)
-
-    @tf.function
-    def train_step(wanted):
-        return strategy.run(gradient, args=(wanted,))
-
-    alone = np.zeros(3, "float32")
-    for step in range(STEPS):
-        wanted = np.array([1.0, 2.0, 3.0], "float32") * (step + 1)
-        found = strategy.experimental_local_results(train_step(tf.constant(wanted)))
-        weights.assign_sub(0.1 * found[0])
-        alone = alone - 0.1 * (alone - wanted)
-    got = [part.numpy() for part in strategy.experimental_local_results(weights)]
-    return Proof("it trains the weights of one device", got, [alone] * len(got))
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = connected("")  # guilty: an empty name is no name, and not this machine
-    return train(strategy)
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# The resolver was made for TPUs at the other end of a network, which have names. With an empty name it reads the environment
-# variable `TPU_NAME`. Where that is not set, it raises this error. The TPU of this machine has no name; `tpu="local"` stands for
-# it.
-#
-# With `"local"` the resolver searches for nothing, so the first line always passes. The second line has nothing to connect to.
-# The third runs an operation on the TPU. The ordinary `tensorflow` package does not contain that operation, so without a TPU, or
-# without `tensorflow-tpu`, it reports a missing `OpKernel`.
-#
-# The picture tries each line on this machine. See
-# [`TPUClusterResolver`](https://www.tensorflow.org/api_docs/python/tf/distribute/cluster_resolver/TPUClusterResolver).
-
-# %%
-REFUSALS = (ValueError, IndexError, tf.errors.NotFoundError)
-LINES = {
-    "TPUClusterResolver": lambda resolver: resolver,
-    "connect_to_cluster": tf.config.experimental_connect_to_cluster,
-    "initialize_tpu_system": tf.tpu.experimental.initialize_tpu_system,
-    "TPUStrategy": tf.distribute.TPUStrategy,
-}
-
-
-def passes(line, name):
-    try:
-        line(tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name))
-    except REFUSALS:
-        return False
-    return True
-
-
-FOUND = {row: [passes(line, name) for name in ("", "local")] for row, line in LINES.items()}
-figures.grid(FOUND, ['tpu=""', 'tpu="local"'], "passes", "raises", "Each line by itself")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# `TPUClusterResolver.connect` does the first three lines. Try it with `"local"`, and use another strategy if it raises. Before:
+# Pass `tpu="local"` on a TPU VM, in Colab and in Kaggle. For a TPU elsewhere pass its name or address. Then a machine without a
+# TPU raises a `NotFoundError`, and the program continues with another strategy.
 #
-# ```python
-# import tensorflow as tf
-#
-# resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="")  # ValueError: Please provide a TPU Name to connect to
-# tf.config.experimental_connect_to_cluster(resolver)
-# tf.tpu.experimental.initialize_tpu_system(resolver)
-# strategy = tf.distribute.TPUStrategy(resolver)
-# ```
-#
-# After, on a machine with two other devices and no TPU:
-#
-# ```python
-# import tensorflow as tf
-#
-# try:
-#     resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
-#     strategy = tf.distribute.TPUStrategy(resolver)
-# except (ValueError, tf.errors.NotFoundError):
-#     strategy = tf.distribute.MirroredStrategy()
-# print(strategy.num_replicas_in_sync)  # 2
-# ```
-#
-# If there is a TPU and this still takes the other strategy, install TensorFlow for it. TPU runtimes of Colab come without any:
+# Print the number of cores, as here. Otherwise a program on a TPU machine may train on its CPU and say nothing. If the number is
+# 0 although there is a TPU, install a TensorFlow that can use it:
 #
 # ```text
 # pip install tensorflow-tpu==2.20.0 "libtpu<0.0.22"     Python up to 3.13
@@ -165,59 +73,96 @@ figures.grid(FOUND, ['tpu=""', 'tpu="local"'], "passes", "raises", "Each line by
 # ```
 #
 # We know this from the packages, and have not run it on a TPU.
-#
-# The experiment makes the other strategy first: `MultiWorkerMirroredStrategy` must exist before TensorFlow runs anything, and
-# the attempt runs something. The proof is that the program trains the right weights.
 
-
-# %%
-def tpu_or(other):
-    try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
-        return tf.distribute.TPUStrategy(resolver)
-    except (ValueError, tf.errors.NotFoundError):
-        return other
-
-
-@experiment
-def fixed(setup):
-    strategy = tpu_or(build_strategy(setup))  # repair: without a TPU, another strategy
-    return train(strategy)
-
-
-session.proves(fixed)
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
-SETUPS = [one, one.but(keras=session.setup.other_keras), one.but(strategy="mirrored", devices=2)]
-SETUPS += [one.but(strategy="tpu_traced", devices=8)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# ## Why
 #
-# Switch to `mirrored`: the broken program fails under every strategy, because it never asks for yours. The repaired one uses
-# yours wherever there is no TPU.
+# `TPUClusterResolver` was written for TPUs in a network, which have names. With an empty name it reads the environment
+# variables `KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS`, `TPU_NAME` and `TPU_CONFIG`. If none is set, it raises. With `TPU_NAME=local` it
+# looks for a TPU of this name in the network.
+#
+# With `"local"` the resolver searches for nothing, and there is nothing to connect to. Only `initialize_tpu_system` needs the
+# TPU. The ordinary `tensorflow` package knows its operation, `ConfigureDistributedTPU`, and has no kernel for it. The
+# `NotFoundError` is therefore the same without a TPU and without `tensorflow-tpu`.
+#
+# The picture runs the four lines in order. See
+# [`TPUClusterResolver`](https://www.tensorflow.org/api_docs/python/tf/distribute/cluster_resolver/TPUClusterResolver).
+
+# %% tags=["figure"]
+# The four lines in order with each name, up to the first that raises.
+import tensorflow as tf
+
+from strategy_clinic import figures
+
+REFUSALS = (ValueError, IndexError, tf.errors.NotFoundError)
+
+
+def each_line(name):
+    """What becomes of each line: it passes, it raises, or it is not reached."""
+    outcomes = []
+    try:
+        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu=name)
+        outcomes.append("passes")
+        tf.config.experimental_connect_to_cluster(resolver)
+        outcomes.append("passes")
+        tf.tpu.experimental.initialize_tpu_system(resolver)
+        outcomes.append("passes")
+        tf.distribute.TPUStrategy(resolver)
+        outcomes.append("passes")
+    except REFUSALS:
+        outcomes.append("raises")
+    return outcomes + ["not reached"] * (4 - len(outcomes))
+
+
+LINES = ["TPUClusterResolver", "connect_to_cluster", "initialize_tpu_system", "TPUStrategy"]
+NAMES = ["", "local"]
+FOUND = dict(zip(LINES, map(list, zip(*map(each_line, NAMES)))))
+COLUMNS = [f'tpu="{name}"' for name in NAMES]
+BAD = ["raises", "not reached"]
+figures.words(FOUND, COLUMNS, BAD, "Which line raises first?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# The broken program raises under every strategy. The fixed program uses the strategy of its first line.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The reference of `tf.distribute.TPUStrategy` (003) says:
-#
-# > To construct a TPUStrategy object, you need to run the initialization code as below:
-#
-# > tpu_cluster_resolver … If None, it will assume running on a local TPU worker.
-#
-# The order is right: without the third line, the fourth finds no cores. The second sentence is wrong where `TPU_NAME` is not set,
-# as in this run: without a resolver, `TPUStrategy` asks for a name like the resolver itself. We have not tried it where it is
-# set.
+# Both programs without a TPU, with two strategies and two versions of Keras:
 
+# %% tags=["table"]
+one = session.setup.but(strategy="default", devices=1)
+two = one.but(strategy="mirrored", devices=2)
+session.table([one, one.but(keras=session.setup.other_keras), two])
+
+# %% [markdown]
+# ## Exercise
+#
+# This program was written for the older message, and stops on a machine without a TPU. Let it continue there. It should print
+# `no TPU is used` and `total: 6.0`. Name the exceptions: `except Exception` would hide other errors.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# The reference of `TPUStrategy` gives the order of the lines, which is right: without the third line, the fourth finds no cores.
+# It also says that without a resolver TensorFlow "will assume running on a local TPU worker". In that case `TPUStrategy`
+# asks for a name, like the resolver itself.
 
 # %% tags=["claims"]
-import os
+# The fourth line without the third, and TPUStrategy without a resolver.
 
 
 def says(call):
@@ -228,53 +173,17 @@ def says(call):
     return ""
 
 
-def order_matters():
-    """Without the third line, the fourth finds no cores."""
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
-    tf.config.experimental_connect_to_cluster(resolver)
-    return bool(says(lambda: tf.distribute.TPUStrategy(resolver)))
-
-
-print("TPU_NAME is", "set" if os.environ.get("TPU_NAME") else "not set")
-assumed_local = "provide a TPU Name" not in says(tf.distribute.TPUStrategy)
-session.judges({"003-C2": [order_matters(), assumed_local]})
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+without_initialising = says(lambda: tf.distribute.TPUStrategy(resolver))
+without_resolver = says(tf.distribute.TPUStrategy)
+print("without initialize_tpu_system:", without_initialising)
+print("without a resolver:", without_resolver)
+session.judges(
+    {"003-C2": [bool(without_initialising), "provide a TPU Name" not in without_resolver]}
+)
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# A colleague has written a way out for machines without a TPU, and left out a line that "did nothing". The way out is never
-# taken. Let the program go on without a TPU, as it was meant to.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
-        strategy = tf.distribute.TPUStrategy(resolver)
-    except ValueError:
-        strategy = build_strategy(setup)
-    return train(strategy)
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    try:
-        resolver = tf.distribute.cluster_resolver.TPUClusterResolver.connect("local")
-        strategy = tf.distribute.TPUStrategy(resolver)
-    except (ValueError, tf.errors.NotFoundError):
-        strategy = build_strategy(setup)
-    return train(strategy)
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the next thing that a TPU refuses, once it is found.
-# - [fm18 logical_devices](fm18_logical_devices.ipynb): the mesh of cores that `initialize_tpu_system` describes.
+# - [FM16](fm16_tpu_eager_run.ipynb): the next thing that a TPU refuses, once it is found.
+# - [FM18](fm18_logical_devices.ipynb): the mesh of cores that `initialize_tpu_system` returns.
