@@ -154,6 +154,7 @@ def given(*events):
 def test_what_is_made_again_after_loading_gets_the_value():
     assert given(*LOADING, AGAIN, READ) == [3]
     assert given(*LOADING, AGAIN, written(number=1), READ) == [3]
+    assert given(*LOADING[:2], AGAIN, loaded(), READ) == [3]
 
 
 @pytest.mark.parametrize(
@@ -164,10 +165,20 @@ def test_what_is_made_again_after_loading_gets_the_value():
         [*LOADING, replace(AGAIN, shape=(4,)), READ],
         [*LOADING, AGAIN],
         [*LOADING[:2], AGAIN, READ],
+        [MINE, AGAIN, saved(left=[omitted()]), loaded(), READ],
         [*LOADING, AGAIN, loaded(variables=(3,)), READ],
         [*LOADING, AGAIN, READ, variable(4, maker=Owner.USER, parts=(3,))],
     ],
-    ids=["written", "elsewhere", "another shape", "unread", "nothing loaded", "loaded", "a copy"],
+    ids=[
+        "written",
+        "elsewhere",
+        "another shape",
+        "unread",
+        "nothing loaded",
+        "made before saving",
+        "loaded",
+        "a copy",
+    ],
 )
 def test_what_does_not_take_its_place(events):
     assert given(*events) == []

@@ -1,15 +1,22 @@
 # %% [markdown]
-# # FM05. A variable that nothing saves starts again from its first value
-#
-# Training resumes from a checkpoint, every status check passes, and the predictions are not the ones that you had when you
-# saved.
+# # FM05. A `tf.Variable` is reset after restoring a checkpoint: nothing that was saved has it
 #
 # ```text
-# prediction before the restart 1.29, prediction after the restart 5.29
+# before the restart: [[2.]]
+# after the restart:  [[1.]]      restore, load_model and load_weights raise nothing
+#
+# tf.saved_model.save of a tf.Module, Keras 2 and 3:
+#   AssertionError: Tried to export a function which references an 'untracked' resource. TensorFlow objects
+#     (e.g. tf.Variable) captured by functions must be 'tracked' by assigning them to an attribute
+# assert_consumed, when the variable is named now and the checkpoint is older:
+#   AssertionError: Found 1 Python objects that were not bound to checkpointed values, likely due to changes
+#     in the Python program.
 # ```
 #
-# *Silent. It needs no strategy, and every strategy and save format has it. From "Why am I getting a Checkpointing error with
-# apply_gradients()?" (document 001).*
+# Saving follows the objects that you hand over. A variable that belongs to none of them is not written, and the restarted script
+# creates it again with its first value.
+#
+# *Wrong result without an error, on Keras 2 and 3, with or without a strategy, in every save format.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -17,14 +24,12 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm05",
     slug="untracked_variable",
-    title="A variable that nothing saves starts again from its first value",
-    sees="a resumed model predicts something else, and nothing was raised",
-    fix="name the variable in the checkpoint, `tf.train.Checkpoint(model=model, mean=mean)`, or make it a weight of a layer",
+    title="A `tf.Variable` is reset after restoring a checkpoint: nothing that was saved has it",
+    sees="a resumed model predicts something else, or a counter starts again, and nothing was raised",
+    fix="name the variable in the checkpoint, `tf.train.Checkpoint(model=model, step=step)`, or create it with `add_weight`",
     document="001",
     switches=("strategy", "save_format"),
-    symptoms=(
-        Symptom("SilentFailure", r"the predictions after the restart are those from before it"),
-    ),
+    symptoms=(Symptom("SilentFailure", r"it prints 'after the restart: \[\[1\.\]\]'"),),
     claims=(
         Claim("001-C1", "a variable outside the checkpoint is reinitialised on load", "true"),
         Claim("001-C2", "applying gradients to an untracked variable raises an error", "false"),
@@ -36,6 +41,12 @@ MODE = FailureMode(
         ),
         Claim("001-C13", "temporary variables in helper functions are a silent cause", "true"),
     ),
+    prints="before the restart: [[2.]]\nafter the restart: [[2.]]",
+    exercise_prints="next learning rate: 0.0125",
+    unavailable={
+        "multi_worker": "each of its processes would need a file of its own",
+        "saved_model": "it is loaded as a function, and no model is built",
+    },
 )
 
 # %% tags=["parameters"]
@@ -50,220 +61,174 @@ import strategy_clinic as clinic
 session = clinic.open("fm05", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# The script centres its data with a running mean. The mean changes from step to step, so it is a `tf.Variable`, made next to the
-# code that uses it. Model and optimizer are saved and loaded. You believe that this is the whole training.
+# The training lowers a temperature, by which the inputs are divided. Only the model is saved. An epoch counter, a loss weight and
+# the variables of a custom loss are lost in the same way.
 
-# %%
-import tempfile
-
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, checks, experiment, figures, formats
-
-STEPS = 5
-
-
-def make_model(*first_layers):
-    layers = [*first_layers, tf.keras.layers.Dense(1, kernel_initializer="ones")]
-    model = tf.keras.Sequential([tf.keras.Input((3,)), *layers])
-    model.compile(optimizer="sgd", loss=tf.keras.losses.MeanSquaredError())
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def batch(step):
-    return np.random.default_rng(step).normal(loc=2.0, size=(8, 3)).astype("float32")
-
-
-def train(strategy, model, mean, inputs):
-    """Each step moves the mean towards the batch, then trains on what `inputs` makes of the batch."""
-
-    def step(data):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(data) - 1.0))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    @tf.function
-    def train_step(data):
-        strategy.run(step, args=(data,))
-
-    for number in range(STEPS):
-        mean.assign(0.7 * tf.identity(mean) + 0.3 * batch(number).mean(axis=0))
-        train_step(tf.constant(inputs(number)))
-
-
-def predict(model, data):
-    # A SavedModel comes back as a graph to call, not as a Keras model.
-    call = getattr(model, "serve", model)
-    return np.asarray(call(tf.constant(data)))
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model()
-        mean = tf.Variable(tf.zeros(3), trainable=False)  # guilty: nothing that is saved owns it
-    train(strategy, model, mean, lambda number: batch(number) - tf.identity(mean))
-    before = predict(model, batch(0) - tf.identity(mean))
-    with tempfile.TemporaryDirectory() as folder:
-        formats.save(model, folder, setup.save_format)
-        with strategy.scope():  # here a new process starts, and runs the same lines
-            model = formats.load(folder, setup.save_format, make_model)
-            mean = tf.Variable(tf.zeros(3), trainable=False)
-    after = predict(model, batch(0) - tf.identity(mean))
-    return Proof("the predictions after the restart are those from before it", [after], [before])
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# Saving follows objects. It starts at the object that you hand over and follows attributes: model, layers, weights, optimizer,
-# slot variables. A variable that none of these objects refers to is not written to the file. Loading follows the same objects,
-# finds a value for each, and reports success. The script then creates its variable again, with its first value.
-#
-# Training a variable does not add it to the model. On Keras 3 an optimizer refers to the variables that it was built with, so a
-# checkpoint of that optimizer holds them. On Keras 2 it holds only their slot variables.
-#
-# The picture shows the mean of the data in two trainings: one names the mean in its checkpoint, the other does not. See [the
-# training checkpoints guide](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
-
-
-# %%
-def mean_over_steps(checkpoint_of):
-    """The mean before the first step and after each; between two steps there is a restart."""
-    values, mean = [0.0], tf.Variable(0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(2 * STEPS):
-            if number == STEPS:
-                path = checkpoint_of(mean).save(f"{folder}/training")
-                mean = tf.Variable(0.0)
-                checkpoint_of(mean).restore(path)
-            mean.assign(0.7 * mean + 0.3 * batch(number).mean())
-            values.append(float(mean))
-    return values
-
-
-LIVES = {
-    "named in the checkpoint": mean_over_steps(lambda mean: tf.train.Checkpoint(mean=mean)),
-    "not named": mean_over_steps(lambda mean: tf.train.Checkpoint()),
-}
-figures.timeline(LIVES, STEPS + 1, "restart", "running mean")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# In a TensorFlow checkpoint, name the variable. Before:
+# Name the variable in the checkpoint, where you save and where you restore. The value is not in a checkpoint that was written
+# before. Restore it without `assert_consumed`, and set the variable by hand.
 #
-# ```python
-# import tempfile
-# import tensorflow as tf
-#
-# def start():
-#     return tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)]), tf.Variable(0.0)
-#
-# model, mean = start()
-# mean.assign(2.0)  # as training does
-# path = tf.train.Checkpoint(model=model).save(f"{tempfile.mkdtemp()}/training")
-# model, mean = start()  # as a new process does
-# tf.train.Checkpoint(model=model).restore(path).assert_consumed()
-# print(mean.numpy())  # 0.0
-# ```
-#
-# After:
-#
-# ```python
-# import tempfile
-# import tensorflow as tf
-#
-# def start():
-#     return tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)]), tf.Variable(0.0)
-#
-# model, mean = start()
-# mean.assign(2.0)
-# path = tf.train.Checkpoint(model=model, mean=mean).save(f"{tempfile.mkdtemp()}/training")
-# model, mean = start()
-# tf.train.Checkpoint(model=model, mean=mean).restore(path).assert_consumed()
-# print(mean.numpy())  # 2.0
-# ```
-#
-# The other formats save a model and nothing else. For them, create the variable as a weight of a layer, as `Center` does below.
-# `checks.assert_tracked(model, [mean])`, called before you save, raises if saving would leave the mean out.
-# `print(pasted(checks.assert_tracked))` prints it with all that it needs (`from strategy_clinic import pasted`).
+# The Keras formats save a model and nothing else. For them create the variable in a layer with `add_weight`, or write a
+# checkpoint beside the file, as the fixed program does.
 
-
-# %%
-@tf.keras.utils.register_keras_serializable("strategy_clinic")
-class Center(tf.keras.layers.Layer):
-    """Subtracts the running mean, and owns it."""
-
-    def build(self, input_shape):
-        self.mean = self.add_weight(name="mean", shape=(3,), initializer="zeros", trainable=False)
-        self.built = True
-
-    def call(self, inputs):
-        return inputs - self.mean
-
-
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model(Center())
-        mean = model.layers[0].mean  # repair: a weight of a layer, so the model owns it
-    checks.assert_tracked(model, [mean])
-    train(strategy, model, mean, batch)
-    before = predict(model, batch(0))
-    with tempfile.TemporaryDirectory() as folder:
-        formats.save(model, folder, setup.save_format)
-        with strategy.scope():
-            model = formats.load(folder, setup.save_format, lambda: make_model(Center()))
-    after = predict(model, batch(0))
-    return Proof("the predictions after the restart are those from before it", [after], [before])
-
-
-session.proves(fixed)
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
-SETUPS = [one.but(save_format=each) for each in ("checkpoint", "keras", "saved_model")]
-SETUPS += [one.but(strategy="mirrored", devices=2), one.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# Before you save, call `assert_tracked(checkpoint, [temperature])`. It raises if the checkpoint would leave out the variable.
+
+# %% tags=["figure"]
+# The source of a check for your own program.
+from strategy_clinic import checks, pasted
+
+print(pasted(checks.assert_tracked))
+
+# %% [markdown]
+# ## Why
 #
-# Try every save format and every strategy. The mean is lost under all of them, and the layer keeps it under all of them.
+# A checkpoint starts at the objects that you name and follows their attributes: model, layers, weights, optimizer, slot
+# variables. Loading follows the same objects, finds a value for each, and reports success. `assert_consumed` passes, too.
+#
+# On Keras 3 the Keras formats save less than a checkpoint: only what `add_weight` and layers created. A plain
+# `self.scale = tf.Variable(...)` in a layer is in a checkpoint, and not in `.keras`, `.weights.h5` and `.h5`. Keras 2 saves it in
+# all of them, so code that was written for Keras 2 loses it after the migration.
+#
+# The table saves a layer that uses a variable created in one of three ways. See [the training checkpoints
+# guide](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
+
+# %% tags=["figure"]
+# One program for each way to create a variable: it saves a layer that uses it in four formats, and loads the value.
+from strategy_clinic import figures
+
+PROGRAM = """\
+import tensorflow as tf
+
+
+@tf.keras.utils.register_keras_serializable()
+class Scale(tf.keras.layers.Layer):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        {create}
+
+    def call(self, inputs):
+        return inputs * {name}
+
+
+def make_model():
+    global variable
+    variable = tf.Variable(1.0, trainable=False)
+    return tf.keras.Sequential([tf.keras.Input((1,)), Scale()])
+
+
+def restore():
+    loaded = make_model()
+    tf.train.Checkpoint(model=loaded).restore(path)
+    return loaded
+
+
+def load_weights():
+    loaded = make_model()
+    loaded.load_weights("scale.weights.h5")
+    return loaded
+
+
+def load_model(path):
+    make_model()  # what a script creates when it starts
+    return tf.keras.models.load_model(path)
+
+
+model = make_model()
+{saved}.assign(0.5)
+path = tf.train.Checkpoint(model=model).save("saved/checkpoint")
+model.save("scale.keras")
+model.save_weights("scale.weights.h5")
+model.save("scale.h5")
+for load in (
+    restore,
+    lambda: load_model("scale.keras"),
+    load_weights,
+    lambda: load_model("scale.h5"),
+):
+    prediction = load()(tf.ones((1, 1)))
+    print("kept" if float(prediction[0, 0]) == 0.5 else "lost")
+"""
+WEIGHT = 'self.add_weight(name="scale", shape=(), initializer="ones", trainable=False)'
+ATTRIBUTE = "self.scale", "model.layers[-1].scale"
+WAYS = {
+    "a variable of the script": ("pass", "variable", "variable"),
+    "self.scale = tf.Variable(...)": (
+        "self.scale = tf.Variable(1.0, trainable=False)",
+        *ATTRIBUTE,
+    ),
+    "self.add_weight(...)": (f"self.scale = {WEIGHT}", *ATTRIBUTE),
+}
+alone = session.setup.but(strategy="default", devices=1)
+texts = {
+    way: PROGRAM.format(create=create, name=name, saved=saved)
+    for way, (create, name, saved) in WAYS.items()
+}
+KEPT = {way: words.split() for way, (words,) in session.prints(texts, [alone]).items()}
+COLUMNS = ["checkpoint", ".keras", ".weights.h5", ".h5"]
+figures.words(KEPT, COLUMNS, "lost", "Is the value in the file?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# The temperature is lost in every save format and under every strategy.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# "Why am I getting a Checkpointing error with apply_gradients()?" says of its first example:
-#
-# > if you run this code, it will run and the checkpoint will be created. … notice that the `untracked_var` is not part of the
-# > checkpoint it will be reinitialized when you load the model … when applying gradients and if the untracked variable is part
-# > of the gradients you will encounter the error. it's crucial that *all* variables involved in gradient computations are
-# > explicitly tracked by the `tf.train.Checkpoint`.
-#
-# The variable is reset, as it says. Applying a gradient to it raises nothing, and its value is lost at the restart. The example
-# runs on Keras 2. On Keras 3 it raises, because raw `tf.Variable` attributes of a model are not weights there.
-#
-# > a helper function … was using `tf.Variable` for some temporary values but they were not being included in the checkpoint.
-#
-# Such a variable is indeed missing from the file.
+# Both programs with three formats, under `MirroredStrategy`, and with the other version of Keras. The fixed program always writes
+# a checkpoint:
 
+# %% tags=["table"]
+SETUPS = [alone.but(save_format=each) for each in ("checkpoint", "keras", "weights_h5")]
+mirrored = alone.but(strategy="mirrored", devices=2, save_format="checkpoint")
+session.table([*SETUPS, mirrored, mirrored.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# This script halves its learning rate after each epoch. After a restart it uses the first learning rate again. Make the
+# checkpoint remember the epoch.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# "Why am I getting a Checkpointing error with apply_gradients()?" says that an untracked variable "will be reinitialized when you
+# load the model", and this is true. It also says that applying gradients to it raises, and this is false: nothing is raised, and
+# the trained value is lost. The document's first example runs on Keras 2 only. On Keras 3 a `tf.Variable` attribute of a model is
+# not one of its weights, so [there is nothing to train](fm11_unbuilt_model.ipynb).
 
 # %% tags=["claims"]
+# Trains a variable that no checkpoint has, runs the document's first example, and lists the names in a checkpoint.
+import tempfile
+
+import tensorflow as tf
+
+
+def make_model():
+    dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
+    return tf.keras.Sequential([tf.keras.Input((3,)), dense])
+
+
 def trained_outside_the_checkpoint():
     """A variable that gets gradients and is in no checkpoint: is that refused, and is it reset by a restart?"""
     model, scale = make_model(), tf.Variable(1.0)
@@ -313,20 +278,11 @@ def names_in_checkpoint(**objects):
         return " ".join(name for name, _ in tf.train.list_variables(path))
 
 
-def reset_on_restart():
-    model, mean = make_model(), tf.Variable(5.0)
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=model).save(f"{folder}/reset")
-        mean = tf.Variable(0.0)
-        tf.train.Checkpoint(model=model).restore(path).assert_consumed()
-    return float(mean) == 0.0
-
-
 refused, forgotten = trained_outside_the_checkpoint()
 model, helper = make_model(), tf.Variable(0.0, name="helper")
 session.judges(
     {
-        "001-C1": [reset_on_restart()],
+        "001-C1": [KEPT["a variable of the script"][0] == "lost"],
         "001-C2": [refused],
         "001-C3": [first_example_runs()],
         "001-C4": [refused, forgotten],
@@ -338,49 +294,9 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# This script halves its learning rate in every epoch, and counts the epochs itself. After a restart it trains with the first
-# learning rate again. Make the checkpoint remember the count.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    model, epoch = make_model(), tf.Variable(0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        epoch.assign(3.0)
-        before = 0.1 * 0.5 ** float(epoch)
-        path = tf.train.Checkpoint(model=model).save(f"{folder}/training")
-        model, epoch = make_model(), tf.Variable(0.0)
-        tf.train.Checkpoint(model=model).restore(path).assert_consumed()
-    after = 0.1 * 0.5 ** float(epoch)
-    return Proof("the learning rate is that from before the restart", [after], [before])
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    model, epoch = make_model(), tf.Variable(0.0)
-    with tempfile.TemporaryDirectory() as folder:
-        epoch.assign(3.0)
-        before = 0.1 * 0.5 ** float(epoch)
-        path = tf.train.Checkpoint(model=model, epoch=epoch).save(f"{folder}/training")
-        model, epoch = make_model(), tf.Variable(0.0)
-        tf.train.Checkpoint(model=model, epoch=epoch).restore(path).assert_consumed()
-    after = 0.1 * 0.5 ** float(epoch)
-    return Proof("the learning rate is that from before the restart", [after], [before])
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm09 optimizer_slots_missing](fm09_optimizer_slots_missing.ipynb): slot variables that are missing from the first
-#   checkpoint.
-# - [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb): save formats that leave the optimizer's variables out.
-# - [fm35 restore_before_build](fm35_restore_before_build.ipynb): values in the file that a restore does not deliver.
+# - [FM35](fm35_restore_before_build.ipynb): values that are in the file, and that a restore does not deliver.
+# - [FM29](fm29_optimizer_state_lost.ipynb): save formats that leave out the optimizer's variables.
+# - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): the opposite, a restore that overwrites a new learning rate.
+# - [FM23](fm23_variable_outside_scope.ipynb): a counter that several replicas update.

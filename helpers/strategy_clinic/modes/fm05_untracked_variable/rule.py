@@ -119,12 +119,16 @@ def value_at_stop(recording: Recording, number: int) -> float | None:
 
 
 def made_again(recording: Recording, number: int) -> int | None:
-    """Returns the variable that takes the place of another after loading: the same code made it, and it is read first."""
+    """Returns the variable that takes the place of another after loading: the same code made it, and it is read first.
+
+    The program may make it before it loads, but not before it saves.
+    """
     old, loads = recording.variable(number), recording.of(Loaded)
     if old is None or not loads:
         return None
     filled = {each for load in loads for each in load.variables}
-    for made in recording.of(VariableMade, after=loads[0]):
+    saves = recording.of(Saved, until=loads[0])
+    for made in recording.of(VariableMade, after=saves[-1] if saves else loads[0]):
         is_whole = made.number not in recording.copies | filled
         if is_whole and is_like(made, old) and is_read_first(recording, made.number, loads[0]):
             return made.number
