@@ -1,14 +1,17 @@
 # %% [markdown]
-# # FM19. A mean of means is wrong for the last batch
-#
-# A test set is evaluated on several devices. The mean of the last batch is a little off, or `nan`. On one device it is right.
+# # FM19. `strategy.reduce("MEAN", ...)` of the replicas' means: wrong, or `nan`, for a partial last batch
 #
 # ```text
-# mean error of the last batch 54.6, of its five examples 51
+# mean error: 23.0     on one device
+# mean error: 24.58    on two
+# mean error: 33.88    on four
+# mean error: nan      on eight
 # ```
 #
-# *Silent. It needs several replicas and a last batch that they cannot share evenly. Strategy and device count matter, Keras
-# does not. From the `TPUStrategy` reference, document 003.*
+# Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different numbers
+# of examples, their means must not count the same.
+#
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with several replicas that share a batch unevenly.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -16,15 +19,15 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm19",
     slug="partial_last_batch",
-    title="A mean of means is wrong for the last batch",
+    title='`strategy.reduce("MEAN", ...)` of the replicas\' means: wrong, or `nan`, for a partial last batch',
     sees="an evaluation on several devices gives a slightly different mean, or `nan`",
-    fix='reduce the values of all examples at once: `strategy.reduce("MEAN", values, axis=0)`',
+    fix='update a `tf.keras.metrics.Mean` with one value per example, or `strategy.reduce("MEAN", values, axis=0)`',
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"the mean of every batch is that of its examples",
+            r"it prints 'mean error: (24\.58|33\.88|nan)'",
             strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
@@ -42,6 +45,11 @@ MODE = FailureMode(
             "true",
         ),
     ),
+    prints="mean error: 23.0",
+    exercise_prints="above 4: 9",
+    unavailable={
+        "parameter_server": "its workers take their steps one by one, so no batch is divided"
+    },
 )
 
 # %% tags=["parameters"]
@@ -56,169 +64,114 @@ import strategy_clinic as clinic
 session = clinic.open("fm19", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# Every replica returns the mean error of its part of the batch, and `strategy.reduce("MEAN", ...)` makes one number of them. In
-# training, with full batches, that number is right. You evaluate with the same lines. The test set has 13 examples, so the
-# second batch has 5 examples instead of 8.
+# A test set of 13 examples, evaluated in batches of 16. On two devices, one replica gets seven examples and the other six.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-BATCH, EXAMPLES = 8, 13
-
-
-def batches(strategy, examples, drop_remainder=False):
-    """The numbers 1, 2, 3, ... in batches, each divided among the replicas."""
-    numbers = tf.data.Dataset.from_tensor_slices(tf.range(1.0, examples + 1.0))
-    dataset = numbers.batch(BATCH, drop_remainder=drop_remainder)
-    if isinstance(strategy, tf.distribute.ParameterServerStrategy):
-        return dataset  # here the coordinator is the only replica, and takes its data undivided
-    return strategy.experimental_distribute_dataset(dataset)
-
-
-def errors_of(batch):
-    return tf.square(batch - 4.0)
-
-
-def mean_of(batch):
-    return tf.reduce_mean(errors_of(batch))
-
-
-def compared(got):
-    """The mean error of each batch beside the same from NumPy."""
-    errors = (np.arange(1.0, EXAMPLES + 1.0) - 4.0) ** 2
-    want = [errors[:BATCH].mean(), errors[BATCH:].mean()]
-    return Proof("the mean of every batch is that of its examples", got, want)
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-
-    @tf.function
-    def mean_error(batch):
-        return strategy.reduce("MEAN", strategy.run(mean_of, args=(batch,)), axis=None)  # guilty
-
-    return compared([float(mean_error(batch)) for batch in batches(strategy, EXAMPLES)])
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# A mean does not say how many values it was made of. The last batch has five examples. Of two replicas, one gets three of them
-# and the other two. Each replica's mean then counts one half, so an example of the first replica weighs 1/6 and one of the
-# second 1/4. Each should weigh 1/5.
-#
-# A replica may also get no example. The mean of an empty tensor is 0/0, which is `nan`, and one `nan` makes the mean of all
-# means `nan`.
-#
-# Some last batches give the right mean. Each replica gets the rest divided by the number of replicas, rounded up, until nothing
-# is left. Of a rest of six, two replicas get three each; four replicas get 2, 2, 2 and 0. The picture tries several sizes of
-# the last batch. See [the guide on partial batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).
-
-
-# %%
-def word(setup, rest):
-    """What the mean of means is, for a last batch of that many examples."""
-    strategy = build_strategy(setup)
-    for batch in batches(strategy, rest):
-        mean = strategy.reduce("MEAN", strategy.run(tf.reduce_mean, args=(batch,)), axis=None)
-    off = abs(float(mean) - (rest + 1) / 2)
-    return "nan" if np.isnan(off) else "right" if off < 1e-5 else "wrong"
-
-
-two = session.setup.but(strategy="mirrored", devices=2)
-RESTS = [8, 6, 5]
-FOUND = {f"{n} replicas": [word(two.but(devices=n), rest) for rest in RESTS] for n in (2, 4)}
-NAMES = [f"{rest} left" for rest in RESTS]
-figures.words(FOUND, NAMES, ("wrong", "nan"), "The mean of the replicas' means is")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Let each replica return one value per example, and give `reduce` the axis of the examples. It then divides the sum of all
-# values by the number of all examples. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-# dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0, 4.0, 10.0]).batch(8)
-#
-# for batch in strategy.experimental_distribute_dataset(dataset):
-#     means = strategy.run(tf.reduce_mean, args=(batch,))
-#     print(float(strategy.reduce("MEAN", means, axis=None)))  # 4.5
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-# dataset = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0, 4.0, 10.0]).batch(8)
-#
-# for batch in strategy.experimental_distribute_dataset(dataset):
-#     values = strategy.run(tf.identity, args=(batch,))
-#     print(float(strategy.reduce("MEAN", values, axis=0)))  # 4.0
-# ```
-#
-# In a training step the same is `tf.reduce_sum(errors) / global_batch_size` on each replica, and `"SUM"` over the replicas.
-#
-# `checks.assert_mean_of_all(strategy, mean, values)` compares a mean with the values of all replicas, and raises if it is not
-# theirs. After `from strategy_clinic import checks, pasted`, `print(pasted(checks.assert_mean_of_all))` prints it with all
-# that it needs.
+# Create a `tf.keras.metrics.Mean` in the scope, and give it one value for each example. It adds up values and counts over all
+# replicas and over all batches. A mean of batch means would be wrong even on one device, if the last batch is smaller.
 
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-
-    @tf.function
-    def mean_error(batch):
-        return strategy.reduce("MEAN", strategy.run(errors_of, args=(batch,)), axis=0)  # repair
-
-    return compared([float(mean_error(batch)) for batch in batches(strategy, EXAMPLES)])
-
-
-session.proves(fixed)
-
-# %%
-SETUPS = [two.but(devices=count) for count in (1, 2, 4)]
-SETUPS += [two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# For the mean of a single batch, return the values and give `reduce` the axis of the examples:
 #
-# Raise the number of devices from 1. With two, the mean is a little off. With four, the last batch leaves a replica without an
-# example, and the mean is `nan`.
+# ```python
+# def step(batch):
+#     return tf.square(tf.cast(batch, tf.float32) - 4.0)
+#
+#
+# strategy.reduce("MEAN", strategy.run(step, args=(batch,)), axis=0)
+# ```
+#
+# `model.evaluate` counts every example by itself. In a training step, divide the sum of the losses by the number of examples that
+# the batch really has. Or keep `global_batch_size` on purpose: then each example weighs the same in the epoch, and a small last
+# batch makes a small step.
+#
+# ## Why
+#
+# A mean does not say how many values it was computed from. Here the mean of seven examples and the mean of six count one half
+# each. So an example of the first replica weighs 1/14 and one of the second 1/12, and each should weigh 1/13.
+#
+# A replica can also get no example at all. The mean of an empty tensor is 0/0, which is `nan`, and one `nan` makes the mean of
+# all means `nan`.
+#
+# Each replica gets the examples of the batch divided by the number of replicas, rounded up, until none is left. The result is
+# right only if this gives all replicas the same number. The picture tries three sizes of the last batch. See
+# [the guide on partial batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).
+
+# %% tags=["figure"]
+# The program above with 16, 14 and 13 examples; its result is right if one device prints the same.
+from strategy_clinic import figures
+
+LINE = "data = tf.data.Dataset.range(1, 14).batch(16)"
+SIZES = {
+    f"{count} examples": f"data = tf.data.Dataset.range(1, {count + 1}).batch(16)"
+    for count in (16, 14, 13)
+}
+two = session.setup.but(strategy="mirrored", devices=2)
+PLACES = [two.but(devices=count) for count in (1, 2, 4, 8)]
+printed = session.prints(session.variants("broken", LINE, SIZES), PLACES)
+
+
+def word(text, right):
+    return "right" if text == right else "nan" if text.endswith("nan") else "wrong"
+
+
+FOUND = {size: [word(each, texts[0]) for each in texts[1:]] for size, texts in printed.items()}
+COLUMNS = [f"mirrored x{place.devices}" for place in PLACES[1:]]
+figures.words(FOUND, COLUMNS, ("wrong", "nan"), "Is the mean of the replicas' means right?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With two and four devices the mean is off. With eight, one replica has no example, and the mean is `nan`.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The `TPUStrategy` reference, document 003, says of a last batch of six:
-#
-# > If you specify tf.distribute.ReduceOp.MEAN, using axis=0 will use the correct denominator of 6. Contrast this with computing
-# > reduce_mean to get a scalar value on each replica and this function to average those means, which will weigh some values 1/8
-# > and others 1/4.
-#
-# The run agrees. Without `axis=0` such a batch is a shape mismatch, as the sentence before it says. The reference divides the
-# six examples into four and two. You have to do that by hand: `experimental_distribute_dataset` gives three to each replica.
+# Both programs on one, two and eight devices, with the other version of Keras, and with two processes:
 
+# %% tags=["table"]
+other = two.but(keras=session.setup.other_keras)
+session.table([PLACES[0], two, PLACES[3], other, two.but(strategy="multi_worker")])
+
+# %% [markdown]
+# ## Exercise
+#
+# This loop counts the numbers above 4 in 1 to 13. It raised on the last batch, whose parts have different lengths, until somebody
+# added `drop_remainder=True`. Make it count all of them. It should print `9`.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of this failure,
+# and is right. Its example divides six examples into four and two. `experimental_distribute_dataset` would give three to each
+# replica, so that batch happens to be right.
 
 # %% tags=["claims"]
+# Tests what the reference says about the axis of `reduce`, with parts that are divided by hand.
+import tensorflow as tf
+
+from strategy_clinic import build_strategy
+
+
 def divided(strategy, parts):
     """Each replica gets its list."""
     return strategy.experimental_distribute_values_from_function(
@@ -258,53 +211,9 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# This loop counts how many of the thirteen numbers are above 4. It raised on the last batch, whose parts have different
-# lengths, until somebody dropped that batch. Make it count all of them.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy, count = build_strategy(setup), 0.0
-
-    @tf.function
-    def above(batch):
-        found = strategy.run(lambda numbers: tf.cast(numbers > 4.0, "float32"), args=(batch,))
-        return tf.reduce_sum(strategy.reduce("SUM", found, axis=None))
-
-    for batch in batches(strategy, EXAMPLES, drop_remainder=True):
-        count += float(above(batch))
-    return Proof("nine of the numbers are above 4", [count], [9.0])
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy, count = build_strategy(setup), 0.0
-
-    @tf.function
-    def above(batch):
-        found = strategy.run(lambda numbers: tf.cast(numbers > 4.0, "float32"), args=(batch,))
-        return strategy.reduce("SUM", found, axis=0)
-
-    for batch in batches(strategy, EXAMPLES):
-        count += float(above(batch))
-    return Proof("nine of the numbers are above 4", [count], [9.0])
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm37 loss_scaled_per_replica](fm37_loss_scaled_per_replica.ipynb): the same division by the wrong number, in a training
-#   loss.
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): a training that depends on how many replicas share a batch.
-# - [fm21 dataset_misdistributed](fm21_dataset_misdistributed.ipynb): each replica gets a whole batch instead of a part.
-# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): where `strategy.reduce` may be called at
-#   all.
+# - [FM37](fm37_loss_scaled_per_replica.ipynb): the same mistake in a training loss.
+# - [FM44](fm44_fit_reports_another_number.ipynb): why `fit` reports a different number.
+# - [FM39](fm39_per_replica_on_host.ipynb): how to use what `strategy.run` returns.
+# - [FM02](fm02_cross_replica_call_in_replica.ipynb): where `strategy.reduce` may be called.
