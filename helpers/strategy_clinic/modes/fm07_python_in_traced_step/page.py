@@ -1,16 +1,22 @@
 # %% [markdown]
-# # FM07. NumPy and Python in a traced step fail, or run once per trace
-#
-# A training step gets a `@tf.function` for speed, and the NumPy in its loss raises. The NumPy that draws its noise raises
-# nothing: it draws one number, and every later step uses that number.
+# # FM07. `Cannot convert a symbolic tf.Tensor to a numpy array`: NumPy inside `tf.function` or `fit`
 #
 # ```text
-# NotImplementedError: Cannot convert a symbolic tf.Tensor ( … ) to a numpy array. This error may indicate that
-#   … you're trying to pass a Tensor to a NumPy call, which is not supported.
+# NotImplementedError: Cannot convert a symbolic tf.Tensor (sub:0) to a numpy array. This error may indicate that you're trying
+# to pass a Tensor to a NumPy call, which is not supported.
+#   np.mean(tensor), in a loss, a metric, Dataset.map or a step
+# AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
+#   tensor.numpy()
+# AttributeError: 'Tensor' object has no attribute 'numpy'
+#   the same in older versions of TensorFlow 2
+# OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. …
+#   `if tensor > 0`, where AutoGraph does not convert it
 # ```
 #
-# *Loud in the broken script, silent in the exercise. No strategy and no Keras generation changes it. From "Why am I getting a
-# Checkpointing error with apply_gradients()?" (document 001).*
+# `tf.function`, `fit` and `Dataset.map` trace Python functions with tensors that have no values yet, and NumPy needs values.
+# NumPy that gets no tensor raises nothing: `np.random.normal()` gives the same number in every step.
+#
+# *Raises on Keras 2 and 3, under every strategy. Random numbers and counters are a wrong result without an error.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -18,11 +24,11 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm07",
     slug="python_in_traced_step",
-    title="NumPy and Python in a traced step fail, or run once per trace",
-    sees="NumPy in a step under `tf.function` cannot convert a symbolic tensor, or freezes at one value",
+    title="`Cannot convert a symbolic tf.Tensor to a numpy array`: NumPy inside `tf.function` or `fit`",
+    sees="NumPy in a loss, a metric or a step cannot convert a symbolic tensor, or gives one value forever",
     fix="use `tf.*` for all that depends on tensors or must change from step to step",
     document="001",
-    switches=(),
+    switches=("strategy",),
     symptoms=(
         Symptom(
             "NotImplementedError",
@@ -33,6 +39,12 @@ MODE = FailureMode(
         Claim("001-C8", "without `tf.function` checkpoints break", "false"),
         Claim("001-C9", "a loss that is not made of TensorFlow breaks checkpointing", "false"),
     ),
+    prints="bias after one step: [0.25]",
+    exercise_prints="different results: 3",
+    unavailable={
+        "multi_worker": "`fit` of Keras 3 does not run there",
+        "parameter_server": "`fit` does not run there",
+    },
 )
 
 # %% tags=["parameters"]
@@ -47,98 +59,57 @@ import strategy_clinic as clinic
 session = clinic.open("fm07", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# `np.mean` of a tensor is a number, as any notebook cell shows. The step is a Python function, so you believe that Python runs
-# it in every step.
+# One step of `fit` with a loss of its own, written in NumPy.
 
-# %%
-import contextlib
-import tempfile
+# %% tags=["broken"]
+# broken.py
 
-import numpy as np
-import tensorflow as tf
+# %% [markdown]
+# ## The fix
+#
+# Write it with `tf.*`, or with `keras.ops` on Keras 3. Most functions of NumPy have a counterpart in both.
 
-from strategy_clinic import Proof, build_strategy, experiment, figures
+# %% tags=["fixed"]
+# fixed.py
 
-STEPS = 3
-
-
-def make_model():
-    layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="zeros")]
-    model = tf.keras.Sequential(layers)
-    optimizer = tf.keras.optimizers.SGD(0.01)
-    model.compile(optimizer=optimizer, loss=tf.keras.losses.MeanSquaredError())
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def batch(step):
-    return np.random.default_rng(step).normal(size=(8, 3)).astype("float32")
-
-
-def train(strategy, model, loss_of):
-    def step(data):
-        with tf.GradientTape() as tape:
-            loss = loss_of(model(data)) / strategy.num_replicas_in_sync
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    @tf.function
-    def train_step(data):
-        strategy.run(step, args=(data,))
-
-    for number in range(STEPS):
-        train_step(tf.constant(batch(number)))
-    return model.get_weights()
-
-
-def train_eagerly(model, loss_of):
-    """The same steps without a strategy, and with tf.function switched off."""
-    tf.config.run_functions_eagerly(True)
-    try:
-        return train(tf.distribute.get_strategy(), model, loss_of)
-    finally:
-        tf.config.run_functions_eagerly(False)
-
-
-def mean_square(outputs):
-    return tf.reduce_mean(tf.square(outputs - 1.0))
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model()
-
-    def loss_of(outputs):
-        return np.mean(np.square(outputs - 1.0))  # guilty: asks a tensor without a value for one
-
-    traced = train(strategy, model, loss_of)
-    eager = train_eagerly(make_model(), mean_square)
-    return Proof("traced steps lead where eager ones do", traced, eager)
-
-
-session.reproduces(broken)
+# %% [markdown]
+# Where only NumPy or another library can do the work, in a metric or in `Dataset.map`, call it from the graph:
+#
+# ```python
+# def metric(labels, outputs):
+#     value = tf.numpy_function(in_numpy, [labels, outputs], tf.float32)
+#     return tf.ensure_shape(value, ())
+# ```
+#
+# `tf.numpy_function` has no gradient, so it cannot be a loss, and XLA cannot compile it
+# ([FM24](fm24_xla_refuses.ipynb)). What is computed from no tensor can stay in NumPy outside of the step: pass its result to
+# the step as a tensor. A Python number would be traced again for each new value ([FM43](fm43_retracing_every_step.ipynb)).
+#
+# To look at values, use `tf.print`, or compile with `run_eagerly=True` for a while. That is not a repair: a loss in NumPy then
+# raises `No gradients provided for any variable`.
 
 # %% [markdown]
 # ## Why
 #
-# `tf.function` traces: it runs the Python of the step once for each new input signature, and records the TensorFlow operations
-# in a graph. Later calls with that signature run the graph, and no Python.
+# `tf.function` traces: it runs the Python function once for each new input signature, and records the TensorFlow operations in a
+# graph. Later calls with that signature run the graph, and no Python. During the trace the arguments are symbolic tensors,
+# which have a shape and a type but no value. `tf.*` operations accept them. NumPy asks for the value, and that raises.
 #
-# During the trace the arguments are symbolic tensors, which have a shape and a type and no value. A `tf.*` operation accepts
-# them. NumPy asks for the value, and that raises.
+# `np.random.normal()` and `counter += 1` get no tensor. They run once for each trace, and their result is a constant of the
+# graph.
 #
-# NumPy that is given no tensor does not raise. `np.random.normal()` and `counter += 1` run once per trace. Their result is a
-# constant of the graph, and all later calls use that constant.
-#
-# The picture calls each function three times, each time with another batch. See [the guide to
-# `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
+# The table calls each function three times with different data. See
+# [the guide to `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
 
-# %%
+# %% tags=["figure"]
+# How many different values each function returns in three calls, without and with tf.function.
+import numpy as np
+import tensorflow as tf
+
+from strategy_clinic import figures
+
 calls = {"made": 0}
 
 
@@ -149,6 +120,7 @@ def counter():
 
 INSIDE = {
     "tf.reduce_mean(data)": lambda data: tf.reduce_mean(data),
+    "tf.numpy_function(np.mean, …)": lambda data: tf.numpy_function(np.mean, [data], tf.float32),
     "np.mean(data)": lambda data: tf.constant(np.mean(data)),
     "data.numpy().mean()": lambda data: tf.constant(data.numpy().mean()),
     "tf.random.normal(())": lambda data: tf.random.normal(()),
@@ -158,9 +130,8 @@ INSIDE = {
 
 
 def three_calls(function):
-    """How many values come of three calls, if any do."""
     try:
-        values = {float(function(tf.constant(batch(number)))) for number in range(3)}
+        values = {float(function(tf.fill((2,), float(number)))) for number in range(3)}
     except (NotImplementedError, AttributeError):
         return "raises"
     return "1 value" if len(values) == 1 else f"{len(values)} values"
@@ -170,95 +141,79 @@ SEEN = {
     name: [three_calls(function), three_calls(tf.function(function))]
     for name, function in INSIDE.items()
 }
-figures.words(SEEN, ["eager", "tf.function"], ["raises", "1 value"])
+COLUMNS = ["eager", "tf.function"]
+figures.words(SEEN, COLUMNS, ["raises", "1 value"], "What do three calls return?")
 
 # %% [markdown]
-# ## The fix
+# ## Try other setups
 #
-# Write the step in `tf.*`, or on Keras 3 in `keras.ops`, where most functions of NumPy have a counterpart. Before:
-#
-# ```python
-# import numpy as np
-# import tensorflow as tf
-#
-# @tf.function
-# def loss_of(outputs):
-#     return np.mean(np.square(outputs - 1.0))
-#
-# loss_of(tf.constant([1.0, 3.0]))  # NotImplementedError: trying to pass a Tensor to a NumPy call, which is not supported
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# @tf.function
-# def loss_of(outputs):
-#     return tf.reduce_mean(tf.square(outputs - 1.0))
-#
-# print(loss_of(tf.constant([1.0, 3.0])).numpy())  # 2.0
-# ```
-#
-# What must stay NumPy belongs outside of the step. Pass its result to the step as a tensor: for a tensor of the same shape and
-# type `tf.function` does not trace again. A Python number is traced again for each new value.
-
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model()
-
-    def loss_of(outputs):
-        return tf.reduce_mean(tf.square(outputs - 1.0))  # repair
-
-    traced = train(strategy, model, loss_of)
-    eager = train_eagerly(make_model(), mean_square)
-    return Proof("traced steps lead where eager ones do", traced, eager)
-
-
-session.proves(fixed)
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
-two = session.setup.but(strategy="mirrored", devices=2)
-SETUPS = [one, two, two.but(strategy="central_storage"), one.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
-
-# %% [markdown]
-# ## Switch and run
-#
-# Switch to any strategy, and to the other Keras generation. The failure stays: tracing belongs to TensorFlow.
+# The message is the same under every strategy and with both versions of Keras: tracing belongs to TensorFlow.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# "Why am I getting a Checkpointing error with apply_gradients()?" says:
-#
-# > **use `tf.function`** this is critical for many tensorflow features, and checkpointing is one of them.
-#
-# > # this loss function breaks checkpointing
-#
-# > if the my_loss_calculation is not using a `tf.*` operations and you are working with numpy arrays, this can also break the
-# > graph and cause an error since not all the operations can be traced.
-#
-# NumPy does raise in a traced step, as the last sentence says. Checkpoints are not concerned. A checkpoint holds variables and
-# no steps. The cell below saves after eager steps, after steps with Python in them, and after a step that raised. Each
-# checkpoint brings all weights back.
+# Both programs without a strategy, under two strategies, and with the other version of Keras:
 
+# %% tags=["table"]
+one = session.setup.but(strategy="default", devices=1)
+two = session.setup.but(strategy="mirrored", devices=2)
+SETUPS = [one, two, two.but(strategy="central_storage")]
+session.table([*SETUPS, one.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# Each call should add new noise. Nothing raises, and all calls add the same noise. Change the program, and keep the
+# `tf.function`.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# An answer on checkpoints says that `tf.function` "is critical for many tensorflow features, and checkpointing is one of them",
+# and that a loss in NumPy "breaks checkpointing". NumPy does raise in a traced step. A checkpoint holds variables and no steps:
+# one that is saved after eager steps, after steps with Python in them, or after a step that raised restores all weights.
 
 # %% tags=["claims"]
-def checkpoint_breaks(train_it):
+# Checkpoints saved after eager steps, after a step in NumPy that raised, and after a step in Python.
+import contextlib
+import tempfile
+
+
+def make_model():
+    layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="zeros")]
+    model = tf.keras.Sequential(layers)
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.01), loss="mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+def train(model, loss_of, wrap=tf.function):
+    @wrap
+    def step(data):
+        with tf.GradientTape() as tape:
+            loss = loss_of(model(data))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    for number in range(3):
+        step(tf.fill((8, 3), float(number)))
+
+
+def checkpoint_breaks(loss_of, wrap=tf.function):
     """Trains as far as that goes, saves, and asks whether a new model gets other weights."""
     model, restored = make_model(), make_model()
     model.set_weights([weight + 1.0 for weight in model.get_weights()])
     with contextlib.suppress(NotImplementedError):
-        train_it(model)
+        train(model, loss_of, wrap)
     with tempfile.TemporaryDirectory() as folder:
         saved = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
         path = saved.save(f"{folder}/training")
@@ -268,74 +223,28 @@ def checkpoint_breaks(train_it):
     return not all(np.array_equal(*pair) for pair in pairs)
 
 
+def in_tensorflow(outputs):
+    return tf.reduce_mean(tf.square(outputs - 1.0))
+
+
 def in_numpy(outputs):
     return np.mean(np.square(outputs - 1.0))
 
 
 def in_python(outputs):
-    return tf.py_function(mean_square, [outputs], tf.float32)
+    return tf.py_function(in_tensorflow, [outputs], tf.float32)
 
 
-alone = tf.distribute.get_strategy()
 session.judges(
     {
-        "001-C8": [checkpoint_breaks(lambda model: train_eagerly(model, mean_square))],
-        "001-C9": [
-            checkpoint_breaks(lambda model: train(alone, model, in_numpy)),
-            checkpoint_breaks(lambda model: train(alone, model, in_python)),
-        ],
+        "001-C8": [checkpoint_breaks(in_tensorflow, wrap=lambda step: step)],
+        "001-C9": [checkpoint_breaks(in_numpy), checkpoint_breaks(in_python)],
     },
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# Each step should add fresh noise to its data. Nothing raises, and all steps add the same noise. Make the noise fresh, and keep
-# the `tf.function`.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-
-    def step(data):
-        noise = np.random.normal(scale=0.1)
-        return tf.reduce_mean(data + noise) - tf.reduce_mean(data)
-
-    @tf.function
-    def noise_of(data):
-        return strategy.experimental_local_results(strategy.run(step, args=(data,)))[0]
-
-    drawn = [float(noise_of(tf.constant(batch(0)))) for _ in range(STEPS)]
-    return Proof("every step draws its own noise", [len(set(drawn))], [STEPS])
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-
-    def step(data):
-        noise = tf.random.normal((), stddev=0.1)
-        return tf.reduce_mean(data + noise) - tf.reduce_mean(data)
-
-    @tf.function
-    def noise_of(data):
-        return strategy.experimental_local_results(strategy.run(step, args=(data,)))[0]
-
-    drawn = [float(noise_of(tf.constant(batch(0)))) for _ in range(STEPS)]
-    return Proof("every step draws its own noise", [len(set(drawn))], [STEPS])
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the same error, where the step reads the weights as numbers.
-# - [fm34 no_gradients](fm34_no_gradients.ipynb): NumPy or Python between the weights and the loss, and the tape records nothing.
-# - [fm16 tpu_eager_run](fm16_tpu_eager_run.ipynb): the strategy that accepts traced steps only.
+# - [FM01](fm01_host_read_in_replica.ipynb): the step reads the weights as numbers.
+# - [FM34](fm34_no_gradients.ipynb): NumPy between the weights and the loss in eager steps, so that there are no gradients.
+# - [FM16](fm16_tpu_eager_run.ipynb): the strategy that accepts traced steps only.
