@@ -6,8 +6,8 @@
 # NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op
 # 'ConfigureDistributedTPU' …     tpu="local", in initialize_tpu_system
 # RuntimeError: Cannot find any TPU cores in the system …     the TPU at this address has no cores
-#     From TPUStrategy(resolver), without initialize_tpu_system:
-#     IndexError: index 0 is out of bounds for axis 0 with size 0
+# IndexError: index 0 is out of bounds for axis 0 with size 0     initialize_tpu_system was not called
+#   strategy = tf.distribute.TPUStrategy(tpu)
 # ```
 #
 # The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
