@@ -1,15 +1,16 @@
 # %% [markdown]
-# # FM21. A dataset function that batches for everybody feeds each replica a whole batch
-#
-# You train on two devices with the code and the batch size of one device. Each step takes in twice the examples, an epoch has
-# half the steps, and the weights come out wrong.
+# # FM21. `distribute_datasets_from_function` with the global batch size: each replica gets a whole batch
 #
 # ```text
-# weight after one epoch on two devices -0.45, on one device 0.865
+# one epoch: 8 steps of 8 examples     on one device
+# one epoch: 4 steps of 16 examples    on two
+# one epoch: 2 steps of 32 examples    on four
 # ```
 #
-# *Silent, as soon as there are two replicas. Strategy and device count matter, Keras does not. From the `TPUStrategy`
-# reference, document 003.*
+# `distribute_datasets_from_function` does not divide the batches that your function makes. Every replica takes a whole batch in
+# each step.
+#
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -17,15 +18,15 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm21",
     slug="dataset_misdistributed",
-    title="A dataset function that batches for everybody feeds each replica a whole batch",
-    sees="each step takes in more examples with every device, and the training is another one",
+    title="`distribute_datasets_from_function` with the global batch size: each replica gets a whole batch",
+    sees="with every device a step has more examples and an epoch fewer steps, and training gives different weights",
     fix="batch by `context.get_per_replica_batch_size(size)` in a dataset function",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"every copy of the weight is that of one device",
+            r"it prints 'one epoch: (4 steps of 16|2 steps of 32|1 steps of 64) examples'",
             strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
@@ -45,6 +46,11 @@ MODE = FailureMode(
         Claim("003-C7", "`element_spec` serves as an input signature", "true"),
         Claim("003-C8", "each worker gets a part of its own, if the policy is right", "true"),
     ),
+    prints="one epoch: 8 steps of 8 examples",
+    exercise_prints="sums of 16 numbers: [120, 376]",
+    unavailable={
+        "parameter_server": "its workers take their steps one by one, so no batch is divided"
+    },
 )
 
 # %% tags=["parameters"]
@@ -59,221 +65,132 @@ import strategy_clinic as clinic
 session = clinic.open("fm21", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# You want to shard the data by hand, so they come from a function, `distribute_datasets_from_function(make)`. The function is
-# your old pipeline, with `.batch(8)` at its end. You expect the strategy to divide each batch of 8 among the replicas, as the
-# other method, `experimental_distribute_dataset`, does.
+# The data are sharded by hand, so the dataset comes from a function. It ends with the batch size of one device. In place of a
+# training step, the program counts the examples of each step.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, checks, experiment, figures
-
-GLOBAL, EXAMPLES, RATE = 8, 64, 0.5
-
-
-def examples():
-    return np.random.default_rng(0).normal(loc=1.0, size=EXAMPLES).astype("float32")
-
-
-def is_coordinator(strategy):
-    """With parameter servers the coordinator is the only replica here, and its data need no division."""
-    return isinstance(strategy, tf.distribute.ParameterServerStrategy)
-
-
-def from_function(strategy, make):
-    if is_coordinator(strategy):
-        return make(tf.distribute.InputContext())
-    return strategy.distribute_datasets_from_function(make)
-
-
-def part_of(context):
-    """The examples of one worker, one by one."""
-    dataset = tf.data.Dataset.from_tensor_slices(examples())
-    return dataset.shard(context.num_input_pipelines, context.input_pipeline_id)
-
-
-def train(strategy, batches):
-    """One epoch, in steps whose gradients are divided by the global batch size; each copy of the weight."""
-    with strategy.scope():
-        weight = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
-
-    def step(batch):
-        gradient = tf.reduce_sum(2.0 * (weight.read_value() - batch)) / GLOBAL
-        weight.assign_sub(RATE * gradient)
-
-    @tf.function
-    def train_step(batch):
-        strategy.run(step, args=(batch,))
-
-    for batch in batches:
-        train_step(batch)
-    copies = [float(each) for each in strategy.experimental_local_results(weight)]
-    alone = 0.0
-    for batch in np.split(examples(), EXAMPLES // GLOBAL):
-        alone -= RATE * np.mean(2.0 * (alone - batch))
-    return Proof("every copy of the weight is that of one device", copies, [alone] * len(copies))
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-
-    def make(context):
-        dataset = part_of(context)
-        return dataset.batch(GLOBAL)  # guilty: each replica takes a batch of its own
-
-    return train(strategy, from_function(strategy, make))
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# `experimental_distribute_dataset` takes a dataset and rebatches it: each of n replicas gets 8/n examples per step.
-# `distribute_datasets_from_function` takes a function. It calls the function once per worker, and does not rebatch what comes
-# back. In each step, every replica takes the *next* batch. With `.batch(8)`, two replicas take in 16 examples per step, and
-# four take in 32.
-#
-# The step divides the sum of the gradients by 8. Each update is therefore too large, by the number of replicas, and an epoch
-# has fewer steps. Nothing is raised, because a strategy does not know the global batch size.
-#
-# The picture counts the examples of the first step. See [the guide on distributed
-# input](https://www.tensorflow.org/tutorials/distribute/input#tfdistributestrategydistribute_datasets_from_function).
-
-
-# %%
-def numbers(count=EXAMPLES):
-    return tf.data.Dataset.range(count)
-
-
-def whole_batch(strategy):
-    return from_function(strategy, lambda context: numbers().batch(GLOBAL))
-
-
-def batch_per_replica(strategy):
-    return from_function(
-        strategy, lambda context: numbers().batch(context.get_per_replica_batch_size(GLOBAL))
-    )
-
-
-def divided(strategy):
-    return strategy.experimental_distribute_dataset(numbers().batch(GLOBAL))
-
-
-def sizes(strategy, batches):
-    """How many examples each replica gets in the first step."""
-    return [len(part) for part in strategy.experimental_local_results(next(iter(batches)))]
-
-
-def in_a_step(way, setup):
-    strategy = build_strategy(setup)
-    return str(sum(sizes(strategy, way(strategy))))
-
-
-two = session.setup.but(strategy="mirrored", devices=2)
-PLACES = [two.but(devices=count) for count in (1, 2, 4)]
-WAYS = {
-    "a function, batch(8)": whole_batch,
-    "a function, batch(8 / replicas)": batch_per_replica,
-    "a dataset, batch(8)": divided,
-}
-FOUND = {name: [in_a_step(way, place) for place in PLACES] for name, way in WAYS.items()}
-NAMES = [f"mirrored x{place.devices}" for place in PLACES]
-figures.words(FOUND, NAMES, ("16", "32"), "How many examples are in the first step?")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Ask the context that the function is given. `context.get_per_replica_batch_size(8)` divides 8 by the number of replicas, and
-# raises if that is not a whole number. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-#
-# def make(context):
-#     return tf.data.Dataset.range(64).batch(8)
-#
-# batches = strategy.distribute_datasets_from_function(make)
-# print(len(strategy.gather(next(iter(batches)), axis=0)))  # 16
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-#
-# def make(context):
-#     return tf.data.Dataset.range(64).batch(context.get_per_replica_batch_size(8))
-#
-# batches = strategy.distribute_datasets_from_function(make)
-# print(len(strategy.gather(next(iter(batches)), axis=0)))  # 8
-# ```
-#
-# `checks.assert_global_batch(strategy, batch, size)` raises if the replicas of one step do not get `size` examples together.
-# The experiment below calls it before each step. After `from strategy_clinic import pasted`,
-# `print(pasted(checks.assert_global_batch))` prints it with all that it needs.
+# Ask the context that the function gets. `context.get_per_replica_batch_size(8)` divides 8 by the number of replicas, and raises
+# if that is not a whole number.
 
-
-# %%
-def checked(strategy, batches):
-    for batch in batches:
-        checks.assert_global_batch(strategy, batch, GLOBAL)
-        yield batch
-
-
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-
-    def make(context):
-        dataset = part_of(context)
-        return dataset.batch(context.get_per_replica_batch_size(GLOBAL))  # repair
-
-    return train(strategy, checked(strategy, from_function(strategy, make)))
-
-
-session.proves(fixed)
-
-# %%
-SETUPS = [*PLACES, two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# If you *want* the larger batch, keep the function, and divide the loss of your step by `8 * strategy.num_replicas_in_sync`.
 #
-# Choose one device: the failure is gone, so a first try on a laptop does not show it. Then choose eight: the first step takes
-# in all 64 examples, and the weight ends at 8.53.
+# If you train with `fit`, do not use this method. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras
+# divides each batch.
+#
+# Call this check once, on `next(iter(batches))`, before training. It gathers the whole batch, and it raises for a smaller last
+# batch, so do not call it in the loop:
+
+# %% tags=["figure"]
+# The source of a check for your own program.
+from strategy_clinic import checks, pasted
+
+print(pasted(checks.assert_global_batch))
+
+# %% [markdown]
+# ## Why
+#
+# `experimental_distribute_dataset` gets a dataset and rebatches it: each of n replicas gets 8/n examples per step.
+# `distribute_datasets_from_function` gets a function. It calls the function once for each worker and does not rebatch the
+# result. In each step, every replica takes the *next* batch.
+#
+# A step that divides its gradients by the global batch size is then too large by the number of replicas, and an epoch has fewer
+# steps. Nothing is raised, because a strategy does not know the global batch size.
+#
+# The picture counts the examples of a step. See [the guide on distributed
+# input](https://www.tensorflow.org/tutorials/distribute/input#tfdistributestrategydistribute_datasets_from_function).
+
+# %% tags=["figure"]
+# The program above with other ways to distribute the same numbers, on one, two and four devices.
+from strategy_clinic import figures
+
+LINE = "batches = strategy.distribute_datasets_from_function(make)"
+DATASET = "batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(64).batch(8))"
+two = session.setup.but(strategy="mirrored", devices=2)
+PLACES = [two.but(devices=count) for count in (1, 2, 4)]
+WAYS = {
+    "function, batch(8)": session.experiments["broken"],
+    "function, batch(8 / replicas)": session.experiments["fixed"],
+    **session.variants("broken", LINE, {"dataset, batch(8)": DATASET}),
+}
+printed = session.prints(WAYS, PLACES)
+COUNTS = {way: [words.split()[-2] for words in row] for way, row in printed.items()}
+COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
+figures.words(COUNTS, COLUMNS, ("16", "32"), "How many examples does a step have?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With one device the failure is gone, so a first try on a laptop does not show it. With eight, the epoch is one step.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The `TPUStrategy` reference, document 003, says it in the paragraph on this method:
+# Both programs on one, two and four devices, with the other version of Keras, and with two processes:
+
+# %% tags=["table"]
+other = two.but(keras=session.setup.other_keras)
+session.table([*PLACES, other, two.but(strategy="multi_worker")])
+
+# %% [markdown]
+# ## Exercise
+#
+# This evaluation adds up each 16 numbers. On two replicas it prints one sum instead of two. Change one line.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says so, and is right:
 #
 # > It is expected that the returned dataset from dataset_fn is already batched by per-replica batch size (i.e. global batch size
 # > divided by the number of replicas in sync) and sharded.
 #
-# The run agrees. It also agrees with what the reference says of the other method:
-#
-# > rebatches dataset to a new batch size that is equal to the global batch size divided by the number of replicas in sync
-#
-# The example that the reference prints for it gives the numbers printed there. A distributed dataset has no `map` and no
-# `batch`, and its `element_spec` serves as an input signature; both are as the reference says. The claim on several workers is
-# tested on TensorFlow's own function that shards a dataset, without the workers.
+# What it says about several workers is tested with a private function of TensorFlow that shards a dataset, without workers.
 
 # %% tags=["claims"]
+# Tests what the reference says about both methods, with the numbers from 0 to 63 in batches of 8.
+import tensorflow as tf
 from tensorflow.python.distribute import input_ops
+
+from strategy_clinic import build_strategy
+
+
+def numbers(count=64):
+    return tf.data.Dataset.range(count)
+
+
+def from_function(strategy, size_of):
+    return strategy.distribute_datasets_from_function(
+        lambda context: numbers().batch(size_of(context))
+    )
+
+
+def divided(strategy):
+    return strategy.experimental_distribute_dataset(numbers().batch(8))
+
+
+def sizes(strategy, batches):
+    """How many examples each replica gets in the first step."""
+    return [len(part) for part in strategy.experimental_local_results(next(iter(batches)))]
 
 
 def printed_example(strategy):
@@ -292,7 +209,7 @@ def takes_signature(strategy):
         traces.append(1)
         return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
 
-    return [sum(int(step(each)) for each in batches) == sum(range(EXAMPLES)), len(traces) == 1]
+    return [sum(int(step(each)) for each in batches) == sum(range(64)), len(traces) == 1]
 
 
 def shards(policy):
@@ -312,8 +229,9 @@ APART = [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
 session.judges(
     {
         "003-C4": [
-            sizes(pair, whole_batch(pair)) == [8, 8],
-            sizes(pair, batch_per_replica(pair)) == [4, 4],
+            sizes(pair, from_function(pair, lambda context: 8)) == [8, 8],
+            sizes(pair, from_function(pair, lambda context: context.get_per_replica_batch_size(8)))
+            == [4, 4],
         ],
         "003-C5": [
             sizes(pair, divided(pair)) == [4, 4],
@@ -333,54 +251,9 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# This evaluation reports the mean of each 16 numbers. With two replicas it reports one mean instead of two, and that mean is
-# wrong. Change one line.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-
-    def make(context):
-        mine = numbers(32).shard(context.num_input_pipelines, context.input_pipeline_id)
-        return mine.batch(16)
-
-    @tf.function
-    def total(batch):
-        return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
-
-    means = [int(total(batch)) / 16 for batch in from_function(strategy, make)]
-    return Proof("the means are those of the numbers", means, [7.5, 23.5])
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-
-    def make(context):
-        mine = numbers(32).shard(context.num_input_pipelines, context.input_pipeline_id)
-        return mine.batch(context.get_per_replica_batch_size(16))
-
-    @tf.function
-    def total(batch):
-        return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
-
-    means = [int(total(batch)) / 16 for batch in from_function(strategy, make)]
-    return Proof("the means are those of the numbers", means, [7.5, 23.5])
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm19 partial_last_batch](fm19_partial_last_batch.ipynb): a batch that the replicas cannot share evenly.
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): the same change of the global batch, made by a restart.
-# - [fm37 loss_scaled_per_replica](fm37_loss_scaled_per_replica.ipynb): the right batch, and a loss divided by the wrong number.
+# - [FM19](fm19_partial_last_batch.ipynb): a batch that the replicas cannot share evenly.
+# - [FM26](fm26_replica_count_changed.ipynb): the same change of the global batch, after a restart.
+# - [FM37](fm37_loss_scaled_per_replica.ipynb): the right batch, and a loss divided by the wrong number.
+# - [FM42](fm42_input_ends_or_is_not_sharded.ipynb): a dataset that is not sharded, or ends too early.

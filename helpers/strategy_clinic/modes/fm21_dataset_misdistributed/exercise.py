@@ -1,0 +1,20 @@
+import tensorflow as tf
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def make(context):
+    numbers = tf.data.Dataset.range(32)
+    mine = numbers.shard(context.num_input_pipelines, context.input_pipeline_id)
+    return mine.batch(16)
+
+
+@tf.function
+def total(batch):
+    return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
+
+
+batches = strategy.distribute_datasets_from_function(make)
+print("sums of 16 numbers:", [int(total(batch)) for batch in batches])
