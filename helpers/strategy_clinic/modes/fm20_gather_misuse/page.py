@@ -1,16 +1,23 @@
 # %% [markdown]
-# # FM20. Scalars cannot be gathered, and a replica cannot gather
-#
-# You want to see the loss of every replica, and `strategy.gather` says that it cannot concatenate scalars. With other
-# collectives it says `Requires start <= limit when delta > 0: 1/0`. Called inside the step, it says that it requires another
-# context.
+# # FM20. `Requires start <= limit when delta > 0: 1/0` and `Can't concatenate scalars`: `strategy.gather` of a scalar
 #
 # ```text
-# ValueError: Can't concatenate scalars (use tf.stack instead) for … with input shapes: [], [], [].
+# MirroredStrategy() with several replicas, MultiWorkerMirroredStrategy():
+# ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range[…]…
+#
+# CentralStorageStrategy, TPUStrategy, MirroredStrategy with ReductionToOneDevice():
+# InvalidArgumentError: ConcatOp : Can't concatenate scalars (use tf.stack instead)              called eagerly
+# ValueError: Can't concatenate scalars (use tf.stack instead) for '{{node concat}} = …          in a tf.function
+#
+# strategy.gather inside the step, under every strategy:
+# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context,
+# use get_replica_context().all_gather() instead
 # ```
 #
-# *Loud, as soon as there are two replicas; with one, a scalar passes. Strategy and device count matter, Keras does not. From
-# the `TPUStrategy` reference, document 003.*
+# `strategy.gather` concatenates the replicas' tensors along an axis, and a scalar has no axis. Inside the step `gather` cannot be
+# called at all.
+#
+# *Raises on Keras 2 and 3, under every strategy with several replicas. With one replica a scalar passes.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -18,22 +25,28 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm20",
     slug="gather_misuse",
-    title="Scalars cannot be gathered, and a replica cannot gather",
+    title="`Requires start <= limit when delta > 0: 1/0` and `Can't concatenate scalars`: `strategy.gather` of a scalar",
     sees="`strategy.gather` raises: it can't concatenate scalars, or requires another context",
-    fix="read them with `experimental_local_results`, or gather `loss[tf.newaxis]`; in a replica, `all_gather`",
+    fix="read them with `experimental_local_results`, or gather `loss[tf.newaxis]`; in the step, `all_gather`",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
         Symptom(
             "ValueError",
-            r"Can't concatenate scalars \(use tf\.stack instead\)",
-            strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
+            r"Requires start <= limit when delta > 0: 1/0",
+            strategies=("mirrored",),
             devices=(2, 4, 8),
         ),
         Symptom(
             "ValueError",
             r"Requires start <= limit when delta > 0: 1/0",
             strategies=("multi_worker",),
+        ),
+        Symptom(
+            "InvalidArgumentError",
+            r"Can't concatenate scalars \(use tf\.stack instead\)",
+            strategies=("central_storage", "tpu_traced", "tpu"),
+            devices=(2, 4, 8),
         ),
     ),
     claims=(
@@ -43,6 +56,8 @@ MODE = FailureMode(
         ),
         Claim("003-C15", "`gather` concatenates along the axis, with the shapes shown", "true"),
     ),
+    prints="largest loss: 2.5",
+    exercise_prints="largest loss: 2.5",
 )
 
 # %% tags=["parameters"]
@@ -57,74 +72,58 @@ import strategy_clinic as clinic
 session = clinic.open("fm20", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# One replica's loss explodes, and the sum of all losses does not say whose. `strategy.reduce` adds values up, so you expect
-# `strategy.gather` to collect them: one loss from each replica, in a list. On one device it returns the loss.
+# The step returns one loss for each replica, and the host looks for the largest.
 
-# %%
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# Give each loss an axis of length one. The result has one entry for each replica of all processes.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# If you only want to look at the losses of this process, do not gather. `experimental_local_results` returns a tuple with one
+# entry for each replica, and accepts scalars:
+#
+# ```python
+# for loss in strategy.experimental_local_results(losses()):
+#     print(float(loss))
+# ```
+#
+# In the step, use the replica context. Its `all_gather` gives each replica the values of all replicas. It refuses scalars too, in
+# the same words:
+#
+# ```python
+# everywhere = tf.distribute.get_replica_context().all_gather(loss[tf.newaxis], axis=0)
+# ```
+#
+# ## Why
+#
+# [`gather`](https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#gather) does not make a list. It works like
+# `tf.concat`: the tensors need the axis, and the same size along every other axis. The collectives of `MirroredStrategy` and
+# `MultiWorkerMirroredStrategy` first move the axis to the front, and fail there with the message about `1/0`. Other strategies
+# copy the tensors to one device and call `tf.concat`.
+#
+# With one replica `MirroredStrategy` has nothing to concatenate, so the scalar comes back unchanged. The script fails when it
+# gets a second device.
+#
+# `gather` belongs to the cross-replica context: its argument is what `strategy.run` has returned.
+
+# %% tags=["figure"]
+# Steps that return different things; what they return is gathered along axis 0 under each setup.
 import numpy as np
 import tensorflow as tf
 
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-BATCH = 16
+from strategy_clinic import build_strategy, figures
 
 
-def examples():
-    return np.random.default_rng(0).normal(size=BATCH).astype("float32")
-
-
-def my_loss():
-    """The squared error of one replica's part of the batch."""
-    context = tf.distribute.get_replica_context()
-    each = BATCH // context.num_replicas_in_sync
-    mine = tf.slice(examples(), [context.replica_id_in_sync_group * each], [each])
-    return tf.reduce_sum(tf.square(mine))
-
-
-def expected(strategy):
-    """The loss of every replica, from NumPy."""
-    parts = np.split(examples(), strategy.num_replicas_in_sync)
-    return [np.sum(np.square(part)) for part in parts]
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-
-    def step():
-        loss = my_loss()
-        return loss  # guilty: a scalar has no axis to be joined along
-
-    @tf.function
-    def losses():
-        return strategy.gather(strategy.run(step), axis=0)
-
-    got = np.ravel(losses())
-    return Proof("every replica's loss is that of its examples", got, expected(strategy), 1e-5)
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# [`gather`](https://www.tensorflow.org/api_docs/python/tf/distribute/Strategy#gather) does not make a list. It concatenates the
-# replicas' tensors along an axis, as `tf.concat` does. The tensors need that axis, and the same size along every other axis. A
-# scalar has no axis. With one replica there is nothing to concatenate, so the scalar comes back unchanged. The script fails
-# when it gets a second device.
-#
-# `gather` belongs to the cross-replica context: it takes what `strategy.run` has returned. Inside the step it raises
-# `gather method requires cross-replica context`. There, `tf.distribute.get_replica_context().all_gather(value, axis)` gives each
-# replica the values of all replicas.
-#
-# The picture shows what can be gathered.
-
-
-# %%
-def mine():
+def number():
     return tf.distribute.get_replica_context().replica_id_in_sync_group
 
 
@@ -133,10 +132,10 @@ def sparse_rows():
 
 
 THINGS = {
-    "a scalar": lambda: tf.cast(mine(), "float32"),
-    "a vector": lambda: tf.cast(mine(), "float32")[tf.newaxis],
-    "vectors of two lengths": lambda: tf.ones(3)[: 1 + mine() % 2],
-    "IndexedSlices": sparse_rows,
+    "a scalar": lambda: tf.cast(number(), "float32"),
+    "scalar[tf.newaxis]": lambda: tf.cast(number(), "float32")[tf.newaxis],
+    "vectors of two lengths": lambda: tf.ones(3)[: 1 + number() % 2],
+    "tf.IndexedSlices": sparse_rows,
 }
 
 
@@ -165,93 +164,51 @@ PLACES = [one, two, traced]
 FOUND = {
     name: [gathered(place, thing) is not None for place in PLACES] for name, thing in THINGS.items()
 }
-FOUND["a vector, in the step"] = [gathers_inside(place) for place in PLACES]
+FOUND["gather inside the step"] = [gathers_inside(place) for place in PLACES]
 NAMES = ["mirrored x1", "mirrored x2", "TPU x8"]
-figures.grid(FOUND, NAMES, "gathered", "raises", "What can be gathered along axis 0?")
+figures.grid(FOUND, NAMES, "gathered", "raises", "What can strategy.gather gather?")
 
 # %% [markdown]
-# ## The fix
+# ## Try other setups
 #
-# To look at the losses, use `strategy.experimental_local_results`. It returns a tuple with one entry per replica of this
-# process, and takes scalars. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-#
-# @tf.function
-# def losses():
-#     return strategy.gather(strategy.run(lambda: tf.constant(2.5)), axis=0)
-#
-# losses()  # ValueError: with input shapes: [], [], []
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# strategy = tf.distribute.MirroredStrategy()
-#
-# @tf.function
-# def losses():
-#     return strategy.run(lambda: tf.constant(2.5))
-#
-# print([float(loss) for loss in strategy.experimental_local_results(losses())])  # [2.5, 2.5]
-# ```
-#
-# With several processes each sees only its own replicas. Then give every loss an axis of length one, in the step that returns
-# it, and gather along that axis. The result has one entry per replica of all processes.
-
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-
-    def step():
-        loss = my_loss()
-        return loss[tf.newaxis]  # repair
-
-    @tf.function
-    def losses():
-        return strategy.gather(strategy.run(step), axis=0)
-
-    got = np.ravel(losses())
-    return Proof("every replica's loss is that of its examples", got, expected(strategy), 1e-5)
-
-
-session.proves(fixed)
-
-# %%
-SETUPS = [one, two, two.but(keras=session.setup.other_keras)]
-SETUPS += [two.but(strategy="central_storage"), traced]
-session.table(SETUPS)
-
-# %% [markdown]
-# ## Switch and run
-#
-# Choose one device: the scalar passes. Then choose `multi_worker`: the message becomes
-# `Requires start <= limit when delta > 0: 1/0`. It comes from the code that moves the axis to the front. `MirroredStrategy` with
-# its default collectives gives that message too; on this page it reduces on one device.
+# With one device the scalar passes. Under `central_storage` and `tpu_traced` the message changes.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The `TPUStrategy` reference, document 003, says of the values that `gather` takes:
+# Both programs on one device and on two, and under three other strategies:
+
+# %% tags=["table"]
+others = [two.but(strategy=name) for name in ("central_storage", "multi_worker")]
+session.table([one, two, *others, traced])
+
+# %% [markdown]
+# ## Exercise
 #
-# > The tensors that constitute the DistributedValues can only be dense tensors with non-zero rank, NOT a tf.IndexedSlices.
+# Each replica wants to know the largest of all losses while the step is running. Change one line.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
 #
-# The half on `tf.IndexedSlices`, the sparse gradients of embeddings, holds on a single replica only. On two replicas they are
-# made dense and gathered, with all rows of the embedding for each replica. The rest is true: `gather` requires the
-# cross-replica context, and its examples give the shapes that the reference prints.
+# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) asks for
+#
+# > dense tensors with non-zero rank, NOT a tf.IndexedSlices.
+#
+# With several replicas `tf.IndexedSlices`, the gradients of embeddings, are not refused. They are made dense, with *all* rows of
+# the embedding for each replica. The rest is right: `gather` needs the cross-replica context, and the printed shapes are true.
 
 
 # %% tags=["claims"]
+# Tests what the reference says about `gather`: its context, its values, and the shapes that it prints.
 def everywhere(strategy, value):
     return strategy.experimental_distribute_values_from_function(lambda _: tf.identity(value))
 
@@ -272,11 +229,11 @@ session.judges(
     {
         "003-C13": [
             *[not gathers_inside(place) for place in (one, two, one.but(strategy="default"))],
-            gathered(two, THINGS["a vector"]) == (2,),
+            gathered(two, THINGS["scalar[tf.newaxis]"]) == (2,),
         ],
         "003-C14": [
             gathered(two, THINGS["a scalar"]) is None,
-            gathered(two, THINGS["IndexedSlices"]) is None,
+            gathered(two, THINGS["tf.IndexedSlices"]) is None,
         ],
         "003-C15": [
             *equal,
@@ -288,55 +245,9 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# Each replica wants to know the largest of all losses, while the step is running. Change one line.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-
-    def step():
-        losses = strategy.gather(my_loss()[tf.newaxis], axis=0)
-        return tf.reduce_max(losses)
-
-    @tf.function
-    def largest():
-        return strategy.run(step)
-
-    got = strategy.experimental_local_results(largest())
-    want = [max(expected(strategy))] * len(got)
-    return Proof("every replica knows the largest loss", got, want, 1e-5)
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-
-    def step():
-        losses = tf.distribute.get_replica_context().all_gather(my_loss()[tf.newaxis], axis=0)
-        return tf.reduce_max(losses)
-
-    @tf.function
-    def largest():
-        return strategy.run(step)
-
-    got = strategy.experimental_local_results(largest())
-    want = [max(expected(strategy))] * len(got)
-    return Proof("every replica knows the largest loss", got, want, 1e-5)
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm02 cross_replica_call_in_replica](fm02_cross_replica_call_in_replica.ipynb): the other calls that a replica cannot make.
-# - [fm19 partial_last_batch](fm19_partial_last_batch.ipynb): what `reduce` does with the values that you gather here.
-# - [fm22 non_tensor_in_run](fm22_non_tensor_in_run.ipynb): what a step may return at all.
+# - [FM39](fm39_per_replica_on_host.ipynb): what to do with a `PerReplica` on the host.
+# - [FM19](fm19_partial_last_batch.ipynb): what `reduce` does with the values that you gather here.
+# - [FM02](fm02_cross_replica_call_in_replica.ipynb): more calls that are not allowed in the step.
+# - [FM22](fm22_non_tensor_in_run.ipynb): what a step may return.
