@@ -7,9 +7,9 @@
 # TypeError: unsupported operand type(s) for +: 'PerReplica' and 'float'                    losses + 1.0
 # TypeError: unsupported format string passed to PerReplica.__format__                      f"{losses:.2f}"
 # ValueError: It looks like you are using a PerReplica object while not inside a
-#     replica context, which is not supported.        tf.reduce_mean(losses), and metric.update_state(losses) on Keras 3
+#  replica context, which is not supported.           tf.reduce_mean(losses), and metric.update_state(losses) on Keras 3
 # RuntimeError: The output of a metric function can only be a single Tensor.
-#     Received: PerReplica:{…                         metric.update_state(losses) on Keras 2
+#  Received: PerReplica:{…                            metric.update_state(losses) on Keras 2
 # ValueError: Attempt to convert a value (PerReplica:{…    tf.constant(losses), and fit of Keras 3 on several workers
 # ```
 #

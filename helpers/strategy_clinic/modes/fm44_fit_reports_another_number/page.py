@@ -1,16 +1,15 @@
 # %% [markdown]
-# # FM44. A metric function with one number for the batch makes `fit` report another number
-#
-# The same model and the same examples, and `evaluate` reports another error as soon as there are two devices. Nothing is raised,
-# and the loss is right.
+# # FM44. A custom metric function reports another value on several devices
 #
 # ```text
-# root mean squared error, reported on two devices 4.0, of all examples 5.0
+# loss: 25.0  root mean squared error: 5.0     one device
+# loss: 25.0  root mean squared error: 4.0     two, four or eight devices
 # ```
 #
-# *Silent. Strategy and device count matter: each replica computes a number of its own. Both generations of Keras fail. Reported
-# as [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268). The `TPUStrategy` reference (003) warns of a mean
-# of means, and does not say that Keras takes one.*
+# Keras calls a metric function once for each replica and reports the mean of what it returns. A function that returns one
+# number for its examples, such as a root, a recall or an F1 score, then reports another value. The loss is right.
+#
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -18,20 +17,26 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm44",
     slug="fit_reports_another_number",
-    title="A metric function with one number for the batch makes `fit` report another number",
+    title="A custom metric function reports another value on several devices",
     sees="`fit` or `evaluate` reports another metric on several devices, an accuracy above 1, or `nan`",
-    fix="a metric function returns one value for each example; a metric class keeps a sum and a count",
+    fix="use a class such as `tf.keras.metrics.RootMeanSquaredError()`; your own function must return one value per example",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"not so: evaluate reports the error of all examples",
-            strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
+            r"it prints 'loss: 25\.0  root mean squared error: 4\.0'",
+            strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
     ),
     claims=(),
+    prints="loss: 25.0  root mean squared error: 5.0",
+    exercise_prints="recall: 0.75",
+    unavailable={
+        "multi_worker": "`evaluate` of Keras 3 does not run on several workers",
+        "parameter_server": "`evaluate` does not accept arrays there",
+    },
 )
 
 # %% tags=["parameters"]
@@ -46,269 +51,140 @@ import strategy_clinic as clinic
 session = clinic.open("fm44", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# What counts is the root of the mean squared error. You write it as a function of true and estimated values, as one writes a
-# loss, and give it to `compile`. You believe that Keras calls it with the whole batch.
+# The model returns its input, 10. Eight labels are 9 and eight are 3, so the root mean squared error is 5.
 
-# %%
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, Unavailable, build_strategy, experiment, figures
-
-BATCH = 8
-TRUE = [9.0] * 4 + [3.0] * 4  # the estimate is always 10: four are off by 1, and four by 7
-# Keras 3 has no `evaluate` on several workers (fm41), and neither generation has one for a coordinator and arrays.
-NO_EVALUATE = [("multi_worker", 3), ("parameter_server", 2), ("parameter_server", 3)]
-
-
-def examples(count=BATCH):
-    """What the model is given, which it returns, and what it should return."""
-    wanted = np.resize(np.array(TRUE, "float32"), (count, 1))
-    return np.full_like(wanted, 10.0), wanted
-
-
-def rmse(wanted, found):
-    return tf.sqrt(tf.reduce_mean(tf.square(wanted - found)))
-
-
-def make_model(metrics, kind=tf.keras.Sequential):
-    dense = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
-    model = kind([tf.keras.Input((1,)), dense])
-    loss, stays = tf.keras.losses.MeanSquaredError(), tf.keras.optimizers.SGD(0.0)
-    model.compile(optimizer=stays, loss=loss, metrics=metrics, jit_compile=False)
-    return model
-
-
-def evaluated(model, count=BATCH):
-    """All that `evaluate` reports, by name."""
-    rows, wanted = examples(count)
-    return model.evaluate(rows, wanted, batch_size=BATCH, verbose=0, return_dict=True)
-
-
-def reported(name, model, setup, count=BATCH):
-    if (setup.strategy, setup.keras) in NO_EVALUATE:
-        raise Unavailable(f"Keras {setup.keras} has no evaluate of arrays under {setup.strategy}.")
-    return float(evaluated(model, count)[name])
-
-
-def proof(model, setup):
-    rows, wanted = examples()
-    want = float(np.sqrt(np.mean(np.square(wanted - rows))))
-    got = reported("rmse", model, setup)
-    return Proof("evaluate reports the error of all examples", [got], [want], 1e-5)
-
-
-# %%
-@experiment
-def broken(setup):
-    with build_strategy(setup).scope():
-        model = make_model([rmse])  # guilty: one number for all that a replica has
-    return proof(model, setup)
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# Each replica calls the function with its own part of the batch, and Keras takes the mean of all values that come back. One value
-# for each example gives the mean of all examples. One number gives a mean of the replicas' numbers: here the roots 1 and 7, with
-# the mean 4. Even a plain mean is wrong where the last batch is split unevenly, and `nan` where a part is empty.
-#
-# A metric class has variables, and reading them adds up those of all replicas. A class that keeps a mean reports a sum of means:
-# this is how an accuracy exceeds 1. A number that `test_step` returns without a metric is summed by Keras 2, averaged by
-# Keras 3, and both report the last batch.
-#
-# Central storage has one copy for all replicas. In Keras 3 each of two replicas doubles there what earlier batches have counted,
-# so where batches differ, Keras's own loss is wrong as well. See
-# [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers).
-
-
-# %%
-def squares(wanted, found):
-    """One value for each example."""
-    return tf.square(wanted - found)
-
-
-class KeepsMean(tf.keras.metrics.Metric):
-    """The mean of all squares so far, brought up to date by each batch."""
-
-    def __init__(self):
-        super().__init__(name="kept")
-        self.mean = self.add_weight(name="mean", initializer="zeros")
-        self.count = self.add_weight(name="count", initializer="zeros")
-
-    def update_state(self, wanted, found, sample_weight=None):
-        values = squares(wanted, found)
-        self.count.assign_add(tf.cast(tf.size(values), tf.float32))
-        self.mean.assign_add(tf.reduce_sum(values - self.mean) / self.count)
-
-    def result(self):
-        return tf.identity(self.mean)
-
-
-class OwnStep(tf.keras.Sequential):
-    """Reports a number without a metric."""
-
-    def test_step(self, data):
-        return {"own": tf.reduce_mean(squares(data[1], self(data[0])))}
-
-
-NAMES = {  # what is reported, under which name, and what it should be
-    "loss of Keras": ("loss", 25.0),
-    "class of Keras": ("class", 5.0),
-    "function, value per example": ("squares", 25.0),
-    "function, one number": ("rmse", 5.0),
-    "class that keeps a mean": ("kept", 25.0),
-    "test_step without a metric": ("own", 25.0),
-}
-
-
-def shares(setup):
-    """What is reported under a setup in units of what it should be, one for each row of the picture."""
-    with build_strategy(setup).scope():
-        known = tf.keras.metrics.RootMeanSquaredError(name="class")
-        model = make_model([known, squares, rmse, KeepsMean()])
-        other = make_model(None, OwnStep)
-    logs = evaluated(model, 2 * BATCH) | evaluated(other, 2 * BATCH)
-    return [float(logs[name]) / right for name, right in NAMES.values()]
-
-
-two = session.setup.but(strategy="mirrored", devices=2)
-alone = two.but(strategy="default", devices=1)
-PLACES = {"no strategy": alone, "mirrored x2": two}
-PLACES["central\nstorage x2"] = two.but(strategy="central_storage")
-FOUND = dict(zip(NAMES, zip(*map(shares, PLACES.values()))))
-figures.numbers(FOUND, list(PLACES), [1.0] * len(PLACES), "Reported / right")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Take a metric class that keeps sums and a count, and computes the number from them. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# def rmse(wanted, found):
-#     return tf.sqrt(tf.reduce_mean(tf.square(wanted - found)))
-# with tf.distribute.MirroredStrategy().scope():
-#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
-#     model.compile(loss="mse", metrics=[rmse])
-# found, wanted = tf.fill((4, 1), 10.0), tf.constant([[9.0], [9.0], [3.0], [3.0]])
-# print(model.evaluate(found, wanted, batch_size=4, verbose=0)[1])  # 4.0
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# with tf.distribute.MirroredStrategy().scope():
-#     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
-#     model.compile(loss="mse", metrics=[tf.keras.metrics.RootMeanSquaredError()])
-# found, wanted = tf.fill((4, 1), 10.0), tf.constant([[9.0], [9.0], [3.0], [3.0]])
-# print(model.evaluate(found, wanted, batch_size=4, verbose=0)[1])  # 5.0
-# ```
-#
-# If the number is a mean over examples, return one value for each, as `squares` above does. In a class of your own, `add_weight`
-# a sum and a count, and divide in `result`. In a `test_step` of your own, update metrics and return their results. A median
-# cannot be put together from sums: compute it from `model.predict`.
+# Use a metric class. It keeps sums and a count, and divides only when the value is read.
 
-
-# %%
-@experiment
-def fixed(setup):
-    with build_strategy(setup).scope():
-        model = make_model([tf.keras.metrics.RootMeanSquaredError(name="rmse")])  # repair
-    return proof(model, setup)
-
-
-session.proves(fixed)
-
-# %%
-SETUPS = [alone, two, two.but(strategy="central_storage")]
-SETUPS += [two.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# If Keras has no such class:
 #
-# Choose `default`: one replica has all examples, and the number is right.
+# - If the value is a mean over examples, return one value for each example, and no `tf.reduce_mean`.
+# - In a class of your own, add up numerator and denominator with `add_weight(initializer="zeros")` and divide in `result`.
+# - In a `test_step` of your own, update metrics and return their results.
+# - A median cannot be computed from sums. Compute it from `model.predict`.
+#
+# ## Why
+#
+# Each replica computes the metric for its part of the batch. Here the parts have the roots 1 and 7, and Keras reports their
+# mean, 4. With one value for each example, the mean over all values is the mean over all examples. The same error occurs
+# without a strategy if there are several batches, because Keras averages over batches, too.
+#
+# A metric class has variables, one copy for each replica, and reading a variable adds up its copies. That is right for sums and
+# counts. A class that stores a mean reports the sum of the means. This is how an accuracy can exceed 1. A division by a count
+# that is zero in one part gives `nan`.
+#
+# The table shows the values for several metrics. See [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers),
+# which Keras puts around a function.
+
+# %% tags=["figure"]
+# The program with four metrics, on one device and on two.
+from strategy_clinic import figures
+
+LINE = (
+    '    model.compile(loss="mse", metrics=[rmse])  # wrong: and reports the mean of these numbers'
+)
+STORES_A_MEAN = """
+    class StoresMean(tf.keras.metrics.Metric):
+        def __init__(self):
+            super().__init__()
+            self.mean = self.add_weight(name="mean", initializer="zeros")
+
+        def update_state(self, labels, predictions, sample_weight=None):
+            self.mean.assign(tf.reduce_mean(tf.square(labels - predictions)))
+
+        def result(self):
+            return tf.identity(self.mean)
+
+"""
+COMPILE = "    model.compile(loss='mse', metrics=[{}])"
+METRICS = {
+    "RootMeanSquaredError()": COMPILE.format("tf.keras.metrics.RootMeanSquaredError()"),
+    "function: root": COMPILE.format("rmse"),
+    "function: value per example": COMPILE.format("lambda a, b: tf.square(a - b)"),
+    "class that stores a mean": STORES_A_MEAN + COMPILE.format("StoresMean()"),
+}
+two = session.setup.but(strategy="mirrored", devices=2)
+one = two.but(devices=1)
+printed = session.prints(session.variants("broken", LINE, METRICS), [one, two])
+VALUES = {name: [text.split()[-1] for text in row] for name, row in printed.items()}
+BAD = {right_and_wrong[1] for right_and_wrong in VALUES.values()} - {
+    right for right, _ in VALUES.values()
+}
+figures.words(VALUES, ["mirrored x1", "mirrored x2"], BAD, "What is reported?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With `default` or one device, one replica has all examples, and the value is right.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# The reference of `tf.distribute.TPUStrategy` (003) warns where it speaks of `reduce`:
-#
-# > Contrast this with computing reduce_mean to get a scalar value on each replica and this function to average those means, which
-# > will weigh some values 1/8 and others 1/4.
-#
-# Keras does just that with a function that ends in `reduce_mean`.
-#
-# Other reports blame Keras's own metrics: an accuracy above 1 ([keras#19280](https://github.com/keras-team/keras/issues/19280),
-# [#19340](https://github.com/keras-team/keras/issues/19340)), wrong values
-# ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
-# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy`, also if the last
-# batch is split unevenly, as below. If the first one is, Keras 3 raises `Inputs to operation AddN … must have the same size`.
+# Both programs on one, two and four devices, under central storage, and on the other version of Keras:
 
-# %% tags=["claims"]
-with build_strategy(two).scope():
-    trained = make_model(["mae"])
-rows, wanted = examples(15)
-history = trained.fit(rows, wanted, batch_size=BATCH, shuffle=False, verbose=0).history
-RIGHT = {"loss": np.mean(np.square(wanted - rows)), "mae": np.mean(np.abs(wanted - rows))}
-for name, right in RIGHT.items():
-    print(f"{name}: fit reports {history[name][0]:.3f}, of all examples {right:.3f}")
+# %% tags=["table"]
+OTHERS = [two.but(strategy="central_storage"), two.but(keras=session.setup.other_keras)]
+session.table([one, two, two.but(devices=4), *OTHERS])
 
 # %% [markdown]
+# On Keras 3, `CentralStorageStrategy` counts earlier batches twice, so every metric and loss of several batches is wrong. Do
+# not rely on it there.
+#
 # ## Exercise
 #
-# The error in percent is a plain mean. There are eleven examples, so the last batch has three. Change the function, so that
-# `evaluate` reports the mean of all examples.
-
+# The model finds six of eight positive examples, so the recall is 0.75. Change the program so that it prints this on any number
+# of devices.
 
 # %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    def percent_off(wanted, found):
-        return tf.reduce_mean(100 * tf.abs(wanted - found) / wanted)
-
-    with build_strategy(setup).scope():
-        model = make_model([percent_off])
-    rows, wanted = examples(11)
-    want = float(np.mean(100 * np.abs(wanted - rows) / wanted))
-    got = reported("percent_off", model, setup, 11)
-    return Proof("evaluate reports the error in percent of all examples", [got], [want], 1e-3)
-
-
-session.exercise(attempt)
-
+# exercise.py
 
 # %% tags=["solution"]
-@experiment
-def solved(setup):
-    def percent_off(wanted, found):
-        return 100 * tf.abs(wanted - found) / wanted
-
-    with build_strategy(setup).scope():
-        model = make_model([percent_off])
-    rows, wanted = examples(11)
-    want = float(np.mean(100 * np.abs(wanted - rows) / wanted))
-    got = reported("percent_off", model, setup, 11)
-    return Proof("evaluate reports the error in percent of all examples", [got], [want], 1e-3)
-
-
-session.solution(solved)
+# solution.py
 
 # %% [markdown]
-# ## See also
+# ## What documents say
 #
-# - [fm19 partial_last_batch](fm19_partial_last_batch.ipynb): the same mean of means in an evaluation loop of your own.
-# - [fm37 loss_scaled_per_replica](fm37_loss_scaled_per_replica.ipynb): a mean per replica in the loss, so that training changes.
-# - [fm23 variable_outside_scope](fm23_variable_outside_scope.ipynb): a count that is wrong since it was made outside the scope.
-# - [fm39 per_replica_on_host](fm39_per_replica_on_host.ipynb): values of all replicas, read without Keras.
+# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of a mean of
+# means where it describes `reduce`. Keras computes one from a function that ends in `reduce_mean`, as reported in
+# [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268).
+#
+# Other reports name the metrics of Keras itself: an accuracy above 1
+# ([keras#19280](https://github.com/keras-team/keras/issues/19280), [#19340](https://github.com/keras-team/keras/issues/19340)),
+# wrong values ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
+# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy` on CPU devices
+# with Keras 3.15. This run has a last batch of seven examples on two devices:
+
+# %% tags=["figure"]
+# What the fixed program reports for 23 examples on two devices, and what is right.
+BATCH = "labels = tf.constant([[9.0]] * 8 + [[3.0]] * 8)"
+UNEVEN = (
+    BATCH
+    + "\ninputs = tf.fill((23, 1), 10.0)\nlabels = tf.concat([labels, tf.fill((7, 1), 3.0)], 0)"
+)
+((text,),) = session.prints(
+    session.variants("fixed", BATCH, {"23 examples": UNEVEN}), [two]
+).values()
+print("reported", text)
+print("right    loss:", round((8 * 1 + 15 * 49) / 23, 3))
+
+# %% [markdown]
+# ## Read next
+#
+# - [FM19](fm19_partial_last_batch.ipynb): the same mean of means in an evaluation loop of your own.
+# - [FM37](fm37_loss_scaled_per_replica.ipynb): a mean per replica in the loss, which changes the training.
+# - [FM39](fm39_per_replica_on_host.ipynb): how to combine the values of all replicas without Keras.
+# - [FM23](fm23_variable_outside_scope.ipynb): a count that is wrong because it was created outside the scope.
