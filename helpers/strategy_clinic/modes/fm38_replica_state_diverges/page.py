@@ -10,7 +10,8 @@
 # ```
 #
 # Each replica normalises with the mean and variance of its own part of the batch, and updates its own copy of the moving mean
-# and variance. Prediction and saved files use the first copy on Keras 3, and an average of the copies on Keras 2.
+# and variance. A saved file gets the first copy on Keras 3, and an average of the copies on Keras 2. Under the strategy, each
+# replica predicts with its own copy.
 #
 # *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica. Central storage raises on
 # Keras 3.*
