@@ -74,12 +74,11 @@ session = clinic.open("fm13", strategy, devices, save_format, keras)
 # variables of Keras 3 it raises an AttributeError; there it needs `[weight.value for weight in weights]`.
 #
 # Gradients of an embedding are `IndexedSlices`: call `tf.convert_to_tensor(gradient)` before you add or scale them.
+#
+# The check below the program raises for a `None`, a missing gradient or a wrong shape. Call it before you add the gradients.
 
 # %% tags=["fixed"]
 # fixed.py
-
-# %% [markdown]
-# This check raises for a `None`, a missing gradient or a wrong shape. Call it before you add the gradients.
 
 # %% tags=["figure"]
 # The source of a check for your own program.

@@ -64,12 +64,11 @@ session = clinic.open("fm14", strategy, devices, save_format, keras)
 # Use the same object in both places. A layer or a model may be called as often as you like. In a functional model the copy
 # raises at first, because two layers have one name; another name for the copy removes the message, and not the second set of
 # weights.
+#
+# The check below the program compares the variables of two layers or models by identity. Call it before training.
 
 # %% tags=["fixed"]
 # fixed.py
-
-# %% [markdown]
-# This check compares the variables of two layers or models by identity. Call it before training.
 
 # %% tags=["figure"]
 # The source of a check for your own program.

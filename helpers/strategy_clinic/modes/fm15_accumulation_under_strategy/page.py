@@ -83,7 +83,11 @@ session = clinic.open("fm15", strategy, devices, save_format, keras)
 # `OneDeviceStrategy` does not wait. `TPUStrategy` traces all replicas in one graph and does not wait either: it traces this
 # program without an error. What a TPU then computes we have not tried.
 #
-# The picture shows where the condition may stand. See
+# Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You must
+# specify an aggregation method`. With `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without
+# communication. Assign tensors: a Python number raises `'float' object has no attribute 'device'`.
+#
+# The pictures show where the condition may stand, and which variable may hold the sum. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
 
 # %% tags=["figure"]
@@ -110,12 +114,6 @@ RIGHT = {
 }
 COLUMNS = ["no strategy", "mirrored x1", "mirrored x2"]
 figures.grid(RIGHT, COLUMNS, "updates", "raises", "Where may the condition stand?")
-
-# %% [markdown]
-# Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You must
-# specify an aggregation method`. With
-# `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without communication. Assign tensors: a
-# Python number raises `'float' object has no attribute 'device'`.
 
 # %% tags=["figure"]
 # The fixed program with other variables for the sum.
