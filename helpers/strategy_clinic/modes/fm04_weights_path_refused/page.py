@@ -1,15 +1,27 @@
 # %% [markdown]
-# # FM04. Saving weights to a path without `.weights.h5` is refused
-#
-# `model.save_weights("./my_checkpoint")` is in many tutorials. Keras 3 trains as Keras 2 did, and raises at this line, when the
-# training is done.
+# # FM04. `The filename must end in .weights.h5`: `save_weights` without this ending
 #
 # ```text
-# Keras 3  ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint
+# Keras 3, model.save_weights("./my_checkpoint") or ("my.h5"):
+#   ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint
+# Keras 3, save_weights(..., save_format="tf"):
+#   TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'
+# Keras 3, ModelCheckpoint("./epoch-{epoch}", save_weights_only=True):
+#   ValueError: When using `save_weights_only=True` in `ModelCheckpoint`, the filepath provided must end
+#     in `.weights.h5` (Keras weights format). Received: filepath=./epoch-{epoch}
+# Keras 3, ModelCheckpoint("./epoch-{epoch}"):
+#   ValueError: The filepath provided must end in `.keras` (Keras model format).
+# Keras 3, model.save("my_model"):
+#   ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension ...
+# Keras 3, load_weights of a checkpoint that Keras 2 wrote:
+#   ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
+#     `.weights.h5` files, legacy H5 format files (`.h5` extension), or Orbax checkpoints.
 # ```
 #
-# *Loud, on Keras 3 only. The ending of the path decides, and the strategy does not matter. Documents: the answer on
-# `get_weights()` in `strategy.run` (000) and the one on loading under `MirroredStrategy` (004).*
+# Keras 2 chose the format by the ending, and wrote a TensorFlow checkpoint for a name without one. Keras 3 has one format for
+# weights.
+#
+# *Raises on Keras 3, under every strategy and without one. Keras 2 accepts every name.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -17,19 +29,12 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm04",
     slug="weights_path_refused",
-    title="Saving weights to a path without `.weights.h5` is refused",
+    title="`The filename must end in .weights.h5`: `save_weights` without this ending",
     sees='`save_weights("./my_checkpoint")` raises: the filename must end in `.weights.h5`',
     fix="end the path in `.weights.h5`; use `tf.train.Checkpoint` if you want a checkpoint",
     document="000",
-    switches=("save_format", "keras"),
-    symptoms=(
-        Symptom(
-            "ValueError",
-            r"The filename must end in `\.weights\.h5`",
-            formats=("keras", "h5", "checkpoint", "saved_model", "npz"),
-            keras=(3,),
-        ),
-    ),
+    switches=("keras",),
+    symptoms=(Symptom("ValueError", r"The filename must end in `\.weights\.h5`", keras=(3,)),),
     claims=(
         Claim(
             "000-C7",
@@ -39,16 +44,22 @@ MODE = FailureMode(
         Claim("000-C9", "saving weights during distributed training is safe", "half"),
         Claim(
             "004-C12",
-            "`ModelCheckpoint(save_weights_only=True)` takes a bare path",
+            "`ModelCheckpoint(save_weights_only=True)` accepts a bare path",
             {2: "true", 3: "false"},
         ),
     ),
+    prints="same weights: True",
+    exercise_prints="same weights: True",
+    unavailable={
+        "multi_worker": "each of its processes would need a file of its own",
+        "parameter_server": "`fit` accepts no arrays under it",
+    },
 )
 
 # %% tags=["parameters"]
-strategy = "mirrored"
-devices = 2
-save_format = "checkpoint"
+strategy = "default"
+devices = 1
+save_format = "keras"
 keras = 3
 
 # %% tags=["open"]
@@ -57,28 +68,60 @@ import strategy_clinic as clinic
 session = clinic.open("fm04", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# You believe that you may choose the path, and that `save_weights` writes a TensorFlow checkpoint there. On Keras 2 both
-# were true.
+# `save_weights("./my_checkpoint")` is in many tutorials. Keras 3 trains as Keras 2 did, and raises at this line after the
+# training. The trained weights are lost.
 
-# %%
-import contextlib
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# End the path in `.weights.h5`. `ModelCheckpoint(save_weights_only=True)` needs this ending, too, and without this argument it
+# needs `.keras`. Remove `save_format`.
+#
+# If you want a TensorFlow checkpoint, `write` and `read` keep the name that you choose. `save` appends a number, see
+# [FM08](fm08_checkpoint_path_wrong.ipynb).
+#
+# ```python
+# tf.train.Checkpoint(model=model).write("./my_checkpoint")
+# tf.train.Checkpoint(model=model).read("./my_checkpoint")
+# ```
+#
+# Keras 3 cannot read a checkpoint that `save_weights` of Keras 2 wrote. Convert it on Keras 2, with the environment variable
+# `TF_USE_LEGACY_KERAS=1`. This keeps the weights, and not the state of the optimizer:
+#
+# ```python
+# model = make_model()
+# model.load_weights("./my_checkpoint")
+# model.save_weights("my.weights.h5")  # Keras 3 reads this file
+# ```
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# ## Why
+#
+# Keras 2 chooses by the ending: `.weights.h5` gives the format of Keras 3; `.h5`, `.hdf5` and `.keras` give an older HDF5 file;
+# anything else gives a TensorFlow checkpoint.
+#
+# Keras 3 also runs on JAX and PyTorch, and has a format of its own. `save_weights` checks the ending before it reads a weight, so
+# the strategy does not matter. A whole model has the endings `.keras` and `.h5`.
+#
+# The table tries three calls with four names. `works` means that the file is written, and that its counterpart reads the weights
+# back. See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
+
+# %% tags=["figure"]
+# Saves with three calls under four names, and loads by the counterpart of each call.
 import tempfile
 
+import numpy as np
 import tensorflow as tf
 
-from strategy_clinic import Proof, build_strategy, experiment, figures
-
-BATCH = [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]
-NAMES = {
-    "keras": "my_model.keras",
-    "h5": "my_weights.h5",
-    "weights_h5": "my.weights.h5",
-    "checkpoint": "my_checkpoint",
-    "saved_model": "my_model",
-    "npz": "my_weights.npz",
-}
+from strategy_clinic import figures
 
 
 def make_model():
@@ -86,71 +129,6 @@ def make_model():
     model.compile(optimizer="sgd", loss=tf.keras.losses.MeanSquaredError())
     model.optimizer.build(model.trainable_variables)
     return model
-
-
-def place(setup, folder):
-    """The current folder, as scripts have it; a parameter server has another one, and gets the whole path."""
-    return folder if setup.strategy == "parameter_server" else "."
-
-
-def make_two(strategy):
-    """The model to train, and one for the weights to come back to."""
-    with strategy.scope():
-        return make_model(), make_model()
-
-
-def train(strategy, model):
-    """One step, with the loss divided by the replicas, since their gradients are added."""
-
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(tf.constant(BATCH)) - 1.0))
-            loss /= strategy.num_replicas_in_sync
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    strategy.run(tf.function(step))
-
-
-def same_weights(model, again):
-    """On every device, each weight of one model against that of the other."""
-    got, want = [
-        [copy for weight in each.weights for copy in figures.values_of(weight)]
-        for each in (again, model)
-    ]
-    return Proof("every copy of every loaded weight is the trained one", got, want)
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    model, again = make_two(strategy)
-    train(strategy, model)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        path = f"{place(setup, folder)}/{NAMES[setup.save_format]}"  # guilty: wrong ending
-        model.save_weights(path)
-        again.load_weights(path)
-    return same_weights(model, again)
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# Keras 2 has two formats for weights, and the ending chooses. `.h5` and `.keras` give one HDF5 file. Any other ending gives the
-# files of a TensorFlow checkpoint.
-#
-# Keras 3 also runs on JAX and PyTorch, which write no TensorFlow checkpoints. It has one format of its own, with the ending
-# `.weights.h5`. A plain `.h5` may hold a whole model. `save_weights` checks the ending before it reads a weight, so the strategy
-# does not matter.
-#
-# The picture tries three calls with four paths: yes means that the file is written and that its counterpart reads the weights
-# back. See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
 
 
 def by_save_weights(model, path):
@@ -172,122 +150,107 @@ def by_checkpoint(model, path):
     return again
 
 
+def same_weights(model, again):
+    pairs = zip(model.get_weights(), again.get_weights(), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
 def comes_back(way, name):
     model = make_model()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            again = way(model, f"{folder}/{name}")
+            return same_weights(model, way(model, f"{folder}/{name}"))
         except ValueError:
             return False
-    return same_weights(model, again).holds
 
 
 CALLS = {"save_weights": by_save_weights, "save": by_save, "Checkpoint.write": by_checkpoint}
-ENDINGS = ["my_checkpoint", "my.h5", "my.weights.h5", "my.keras"]
-BACK = {name: [comes_back(way, name) for way in CALLS.values()] for name in ENDINGS}
-figures.grid(BACK, list(CALLS), "yes", "no", "Which call takes which path?")
+NAMES = ["my_checkpoint", "my.h5", "my.weights.h5", "my.keras"]
+BACK = {name: [comes_back(way, name) for way in CALLS.values()] for name in NAMES}
+figures.grid(BACK, list(CALLS), "works", "refused", "Which call accepts which file name?")
 
 # %% [markdown]
-# ## The fix
+# ## Try other setups
 #
-# End the path in `.weights.h5`. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
-# model.save_weights("./my_checkpoint")  # ValueError: The filename must end in `.weights.h5`
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")])
-# model.save_weights("my.weights.h5")
-# again = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
-# again.load_weights("my.weights.h5")
-# print(again.get_weights()[0])  # [[1.]]
-# ```
-#
-# `ModelCheckpoint(save_weights_only=True)` needs this ending too. Keras 2 takes it, and Keras 3 opens what Keras 2 has written
-# under it: load an old checkpoint in Keras 2 and save it again with this ending. That keeps the weights, and not the optimizer.
-# If you want a checkpoint, `tf.train.Checkpoint(model=model)` takes any path.
-
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    model, again = make_two(strategy)
-    train(strategy, model)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        path = f"{place(setup, folder)}/my.weights.h5"  # repair
-        model.save_weights(path)
-        again.load_weights(path)
-    return same_weights(model, again)
-
-
-session.proves(fixed)
-
-# %%
-bare = session.setup.but(strategy="mirrored", devices=2, save_format="checkpoint")
-SETUPS = [bare, one.but(save_format="checkpoint")]
-SETUPS += [bare.but(save_format=each) for each in ("h5", "weights_h5")]
-SETUPS += [bare.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
-
-# %% [markdown]
-# ## Switch and run
-#
-# Switch the save format: it chooses the ending here. On Keras 3 only `weights_h5` works, on Keras 2 all do, under every strategy.
+# On Keras 2 the broken program works. The strategy and the number of devices change nothing.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" (000), on its
-# third example:
-#
-# > After training,  the weights are loaded from the checkpoint outside the `strategy.run` context, eliminating the risk of
-# > accessing weights from an incorrect replica.
-#
-# On Keras 3 the path of this example raises. With `.weights.h5` it works, and the file is not needed: outside `strategy.run` the
-# weights can be read at any time. Save there too. Saving inside a step works in an eager step, and raises in a traced one.
-#
-# The answer on loading under `MirroredStrategy` (004) has:
-#
-# > model.fit(..., callbacks=[tf.keras.callbacks.ModelCheckpoint(filepath=checkpoint_prefix, save_weights_only=True)])
-#
-# Its path has no ending. Keras 2 takes it, Keras 3 raises.
+# Both programs without a strategy and on two devices, each on Keras 3 and on Keras 2:
 
+# %% tags=["table"]
+alone = session.setup.but(strategy="default", devices=1)
+mirrored = session.setup.but(strategy="mirrored", devices=2)
+session.table([each.but(keras=keras) for keras in (3, 2) for each in (alone, mirrored)])
+
+# %% [markdown]
+# ## Exercise
+#
+# This script saves after every epoch and continues from the last file. Repair its path. Then one more line raises, since
+# `tf.train.latest_checkpoint` finds TensorFlow checkpoints only.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" saves to a bare path and loads from it, to
+# read the weights outside of `strategy.run`. On Keras 3 its path raises. The file is not needed: outside of `strategy.run` the
+# weights can be read at any time. Save there, too: in a step saving works eagerly, and raises in a trace.
+#
+# The answer on loading under `MirroredStrategy` passes a bare path to `ModelCheckpoint(save_weights_only=True)`. This raises on
+# Keras 3, too.
 
 # %% tags=["claims"]
+# Saves between steps and in a step under two devices, and by the callback, each to a path with and without the ending.
+from strategy_clinic import build_strategy
+
+
 def done(save, *arguments):
     """Does saving work, and do the weights come back?"""
     try:
-        return save(*arguments).holds
+        return save(*arguments)
     except (ValueError, NotImplementedError):
         return False
 
 
+def make_two(strategy):
+    """The model to train, with the step that trains it, and one for the weights to come back to."""
+    with strategy.scope():
+        model, again = make_model(), make_model()
+        optimizer = tf.keras.optimizers.SGD(0.1)
+        optimizer.build(model.trainable_variables)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(model(tf.ones((4, 3)))))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+    return model, again, tf.function(lambda: strategy.run(step))
+
+
 def between_steps(path):
     """As the document's third example does it: after each step, on the host."""
-    strategy = build_strategy(bare)
-    model, again = make_two(strategy)
+    model, again, train = make_two(build_strategy(mirrored))
     for _ in range(2):
-        train(strategy, model)
+        train()
         model.save_weights(path)
     again.load_weights(path)
     return same_weights(model, again)
 
 
 def in_a_step(path, trace):
-    strategy = build_strategy(bare)
-    model, again = make_two(strategy)
+    strategy = build_strategy(mirrored)
+    model, again, _ = make_two(strategy)
 
     def step():
         model.save_weights(path)
@@ -321,49 +284,9 @@ with tempfile.TemporaryDirectory() as folder:
     )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# This script saves after every epoch, and continues from the last file. Repair its path. Then one more line raises, since
-# `tf.train.latest_checkpoint` finds TensorFlow checkpoints only.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    strategy = build_strategy(setup)
-    model, again = make_two(strategy)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        here = place(setup, folder)
-        for epoch in range(2):
-            train(strategy, model)
-            model.save_weights(f"{here}/epoch-{epoch}")
-        again.load_weights(tf.train.latest_checkpoint(here))
-    return same_weights(model, again)
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    strategy = build_strategy(setup)
-    model, again = make_two(strategy)
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        here = place(setup, folder)
-        for epoch in range(2):
-            train(strategy, model)
-            path = f"{here}/epoch-{epoch}.weights.h5"
-            model.save_weights(path)
-        again.load_weights(path)
-    return same_weights(model, again)
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm01 host_read_in_replica](fm01_host_read_in_replica.ipynb): the failure that the document wants to avoid with a file.
-# - [fm08 checkpoint_path_wrong](fm08_checkpoint_path_wrong.ipynb): a path that TensorFlow takes, and does not find again.
-# - [fm27 format_not_loadable](fm27_format_not_loadable.ipynb): files that `load_model` refuses.
+# - [FM45](fm45_keras2_file_in_keras3.ipynb): other files of Keras 2 in Keras 3.
+# - [FM08](fm08_checkpoint_path_wrong.ipynb): a path that TensorFlow accepts, and does not find again.
+# - [FM27](fm27_format_not_loadable.ipynb): files that `load_model` refuses.
+# - [FM01](fm01_host_read_in_replica.ipynb): reading the weights without a file.

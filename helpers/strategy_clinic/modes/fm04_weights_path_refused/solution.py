@@ -1,0 +1,21 @@
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+
+
+def make_model():
+    return tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+
+
+with strategy.scope():
+    model = make_model()
+    model.compile(optimizer="sgd", loss="mse")
+path = "./epoch-{epoch}.weights.h5"
+keeper = tf.keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
+model.fit(tf.ones((8, 3)), tf.ones((8, 2)), epochs=2, callbacks=[keeper], verbose=0)
+
+with strategy.scope():
+    loaded = make_model()
+    loaded.load_weights("./epoch-2.weights.h5")
+print("same weights:", np.allclose(model.get_weights()[0], loaded.get_weights()[0]))
