@@ -1,16 +1,19 @@
 # %% [markdown]
-# # FM28. Saving a list of weights as one array fails
-#
-# `np.save("weights.npy", model.get_weights())` raises and speaks of an inhomogeneous shape. The message is NumPy's. Advice from
-# before NumPy 1.24 uses this line to carry a model from one strategy to another.
+# # FM28. `np.save(model.get_weights())`: `The requested array has an inhomogeneous shape`
 #
 # ```text
-# ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after
-# 2 dimensions. The detected shape was (4, 3) + inhomogeneous part.
+# NumPy 1.24 and newer:
+#   ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after
+#     1 dimensions. The detected shape was (2,) + inhomogeneous part.
+# Older NumPy, and np.array(weights, dtype=object), if the first dimensions agree:
+#   ValueError: could not broadcast input array from shape (3,3) into shape (3,)
+# Reading a file that an older NumPy has written:
+#   ValueError: Object arrays cannot be loaded when allow_pickle=False
 # ```
 #
-# *Loud. No strategy, device count, save format or Keras generation makes a difference. From document 004, "Does
-# `keras.models.load_model` function correctly with MirroredStrategy?"*
+# `np.save` writes one array, and the weights of a model are several arrays of different shapes.
+#
+# *Raises on Keras 2 and 3, under every strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -18,7 +21,7 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm28",
     slug="ragged_weights_file",
-    title="Saving a list of weights as one array fails",
+    title="`np.save(model.get_weights())`: `The requested array has an inhomogeneous shape`",
     sees='`np.save("weights.npy", model.get_weights())` raises: inhomogeneous shape',
     fix='`np.savez("weights.npz", *model.get_weights())`, and load it without pickle',
     document="004",
@@ -33,6 +36,8 @@ MODE = FailureMode(
         Claim("004-C8", "`np.save` takes the list that `get_weights()` returns", "false"),
         Claim("004-C10", "loading weights with `allow_pickle=True` is harmless", "false"),
     ),
+    prints="the same weights: True",
+    exercise_prints="shapes: [(4, 10), (10,)]",
 )
 
 # %% tags=["parameters"]
@@ -47,12 +52,45 @@ import strategy_clinic as clinic
 session = clinic.open("fm28", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# Weights are arrays, and NumPy saves arrays, so you believe that `np.save` takes them. Scripts with this line ran for years. They
-# stop when NumPy is updated: after the training, at the line that was to keep its result.
+# A script that carries weights from one model to another through a file. It raises after the training, at the line that saves
+# the result.
 
-# %%
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# If Keras will read the file, `model.save_weights("model.weights.h5")` and `load_weights` need no NumPy. For NumPy,
+# `np.savez` writes any number of arrays into one file and keeps them apart.
+#
+# Keep the order of `arrays.files`. If you sort the names, `arr_10` comes before `arr_2`. The file holds weights only: no layers
+# and no optimizer.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# ## Why
+#
+# `np.save` converts its argument to one array first. A kernel of shape (4, 10) and a bias of shape (10,) do not fit into one
+# array of numbers. NumPy before 1.24 made an array of two Python objects, with a warning, and pickled it. So scripts with this
+# line stopped when NumPy was updated. Where the first dimensions agree, as (3, 3) and (3,) do, every NumPy refuses, and a
+# conversion to objects does not help.
+#
+# `np.save` opens the file before it fails. A file of that name from an earlier run is then empty.
+#
+# Weights of a single shape, such as kernels without biases, can be stacked and are saved. The line then raises after somebody
+# adds a layer of another shape.
+#
+# The picture follows four ways to write a list of weights. See
+# [`numpy.savez`](https://numpy.org/doc/stable/reference/generated/numpy.savez.html), and TensorFlow's
+# [Save and load models](https://www.tensorflow.org/tutorials/keras/save_and_load) for formats that hold more than weights.
+
+# %% tags=["figure"]
+# Each way writes the weights of two Dense(3) layers into memory, and reads them back without pickle.
 import io
 import tempfile
 from pathlib import Path
@@ -60,47 +98,14 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from strategy_clinic import Proof, build_strategy, experiment, figures
+from strategy_clinic import figures
 
 
 def make_model(bias=True):
-    layers = [
-        tf.keras.Input((3,)),
-        tf.keras.layers.Dense(3, use_bias=bias),
-        tf.keras.layers.Dense(3, use_bias=bias),
-    ]
-    return tf.keras.Sequential(layers)
+    layers = [tf.keras.layers.Dense(3, use_bias=bias) for _ in range(2)]
+    return tf.keras.Sequential([tf.keras.Input((3,)), *layers])
 
 
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model, other = make_model(), make_model()
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(f"{folder}/weights", model.get_weights())  # guilty: a list of several shapes
-        other.set_weights(np.load(f"{folder}/weights.npy"))
-    return Proof("the other model has the same weights", other.get_weights(), model.get_weights())
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# `np.save` writes *one* array, so it first makes one of the list. A kernel of shape (3, 3) and a bias of shape (3,) have no
-# common shape. Old NumPy made an array of Python objects, with a warning, and pickled it. NumPy 1.24 refuses. By then the file is
-# open, and what was in it is gone.
-#
-# Weights of one shape are stacked and saved, until somebody adds a layer. A cast to objects does not help: where first
-# dimensions agree, NumPy tries to fill one array into the other.
-#
-# The picture follows four ways to write a list. See [`numpy.savez`](https://numpy.org/doc/stable/reference/generated/numpy.savez.html),
-# and TensorFlow's [Save and load models](https://www.tensorflow.org/tutorials/keras/save_and_load) for formats that hold more.
-
-
-# %%
 def save_one(file, weights):
     np.save(file, weights)
 
@@ -149,87 +154,63 @@ WAYS = {
     "np.save, cast to objects": survives(save_cast, read_one, ragged),
     "np.savez": survives(save_several, read_several, ragged),
 }
-figures.grid(WAYS, ["written", "read back", "same weights"], "yes", "no")
+COLUMNS = ["written", "read back", "same weights"]
+figures.grid(WAYS, COLUMNS, "yes", "no", "Which way keeps the weights?")
 
-# %%
+# %% tags=["figure"]
+# What is left of a file from an earlier run.
 with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "weights.npy"
     save_one(file, square)
     before = file.stat().st_size > 0
     tried(save_one, file, ragged)
-    print("the file that was there before is now empty:", before and file.stat().st_size == 0)
+    print("the earlier file is now empty:", before and file.stat().st_size == 0)
 
 # %% [markdown]
-# ## The fix
+# ## Try other setups
 #
-# `np.savez` takes any number of arrays and keeps them apart. Before:
-#
-# ```python
-# import numpy as np
-# import tensorflow as tf
-#
-# model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(3)])
-# np.save("weights.npy", model.get_weights())  # ValueError: setting an array element with a sequence
-# ```
-#
-# After:
-#
-# ```python
-# import numpy as np
-# import tensorflow as tf
-#
-# model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(3)])
-# np.savez("weights.npz", *model.get_weights())
-# with np.load("weights.npz") as arrays:
-#     restored = [arrays[name] for name in arrays.files]
-# print([array.shape for array in restored])  # [(3, 3), (3,)]
-# model.set_weights(restored)
-# ```
-#
-# Keep the order of `arrays.files`: if you sort the names, `arr_10` comes before `arr_2`. The file holds weights and nothing else:
-# no layers, and no optimizer.
-
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model, other = make_model(), make_model()
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(f"{folder}/weights", *model.get_weights())  # repair: several arrays in one file
-        other.set_weights(read_several(f"{folder}/weights.npz"))
-    return Proof("the other model has the same weights", other.get_weights(), model.get_weights())
-
-
-session.proves(fixed)
-
-# %%
-one = session.setup.but(strategy="default", devices=1)
-SETUPS = [one, one.but(strategy="mirrored", devices=2), one.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
-
-# %% [markdown]
-# ## Switch and run
-#
-# Try another strategy: it fails in the same way. `get_weights()` returns the same list of arrays under each of them.
+# No strategy makes a difference: `get_weights()` returns the same list of arrays under each of them.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# Document 004, "Does `keras.models.load_model` function correctly with MirroredStrategy?", saves with
-# `np.save("model_weights.npy", weights)`, loads with `allow_pickle=True`, and says:
+# Both programs without a strategy, on two devices, and with the other version of Keras:
+
+# %% tags=["table"]
+one = session.setup.but(strategy="default", devices=1)
+session.table(
+    [one, one.but(strategy="mirrored", devices=2), one.but(keras=session.setup.other_keras)]
+)
+
+# %% [markdown]
+# ## Exercise
+#
+# Here the arrays have names, in a dictionary. `np.save` makes an array of one Python object of it and pickles that, so reading
+# raises. Change how the file is written, and do not allow pickle. The program should print both shapes.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# An answer to "Does `keras.models.load_model` function correctly with MirroredStrategy?" saves with
+# `np.save("model_weights.npy", weights)` and loads with `allow_pickle=True`:
 #
 # > This approach ensures consistent behavior across different hardware and software setups.
 #
-# The first line raises on the document's own model. As a footnote on the second: pickle runs code that the file names. Here a
-# stranger's file only creates an empty one.
+# The first line raises for the model of the answer. The second line lets the file run code: pickle calls what the file names.
+# In the test below a file creates an empty file when it is loaded. Do not allow pickle for a file that you did not write.
 
 
 # %% tags=["claims"]
+# Tests the lines of the document: whether `np.save` writes its model, and whether loading a file with pickle runs code.
 def save_objects(file, weights):
     array = np.empty(len(weights), dtype=object)
     for place, weight in enumerate(weights):
@@ -268,44 +249,9 @@ session.judges(
 )
 
 # %% [markdown]
-# ## Exercise
+# ## Read next
 #
-# Here the arrays have names, in a dictionary. `np.save` makes an array of one Python object of it, and writes that. Reading it
-# back fails. Change how it is written, and leave `allow_pickle` alone.
-
-
-# %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    model = make_model()
-    named = {f"weight_{place}": each for place, each in enumerate(model.get_weights())}
-    with tempfile.TemporaryDirectory() as folder:
-        np.save(f"{folder}/weights.npy", named)
-        restored = np.load(f"{folder}/weights.npy")
-        got = [restored[name] for name in named]
-    return Proof("every name has its array back", got, model.get_weights())
-
-
-session.exercise(attempt)
-
-
-# %% tags=["solution"]
-@experiment
-def solved(setup):
-    model = make_model()
-    named = {f"weight_{place}": each for place, each in enumerate(model.get_weights())}
-    with tempfile.TemporaryDirectory() as folder:
-        np.savez(f"{folder}/weights.npz", **named)
-        restored = np.load(f"{folder}/weights.npz")
-        got = [restored[name] for name in named]
-    return Proof("every name has its array back", got, model.get_weights())
-
-
-session.solution(solved)
-
-# %% [markdown]
-# ## See also
-#
-# - [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb): what the arrays do not hold, and training needs.
-# - [fm25 load_outside_scope](fm25_load_outside_scope.ipynb): where to put the weights once you have them back.
-# - [fm26 replica_count_changed](fm26_replica_count_changed.ipynb): formats that change the number of replicas without arrays.
+# - [FM29](fm29_optimizer_state_lost.ipynb): what the arrays do not hold, and training needs.
+# - [FM25](fm25_load_outside_scope.ipynb): create the model in the scope before you set its weights.
+# - [FM06](fm06_architecture_changed.ipynb): weights for a model with other layers.
+# - [FM30](fm30_custom_object_unknown.ipynb): another kind of file that can run code when it is loaded.
