@@ -26,5 +26,5 @@ def test_the_loss_of_a_model_that_is_compiled(tmp_path):
         "model.compile('sgd', loss=loss)\n"
         "model.fit(x, y)\n"
     )
-    gradient = GradientComputed(stack(path, 5), 0, 2)
+    gradient = GradientComputed(stack(path, 5), 2, 2)
     assert modes(run(gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", 2)]
