@@ -115,9 +115,9 @@ def tries(path):
     variable = tf.Variable(0.0)
     try:
         tf.train.Checkpoint(variable=variable).restore(path)
-    except (tf.errors.NotFoundError, tf.errors.DataLossError) as error:
-        return type(error).__name__
-    return "restored" if float(variable) == 5.0 else "nothing"
+    except (tf.errors.NotFoundError, tf.errors.DataLossError):
+        return ["raises", "missing"]
+    return ["accepts", "restored" if float(variable) == 5.0 else "missing"]
 
 
 with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
@@ -125,15 +125,13 @@ with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as e
     PATHS = {
         "latest_checkpoint(folder)": tries(tf.train.latest_checkpoint(folder)),
         "what save returned": tries(saved),
-        "the prefix given to save": tries(f"{folder}/training"),
+        "the prefix": tries(f"{folder}/training"),
         "the folder": tries(folder),
         "the .data file": tries(f"{saved}.data-00000-of-00001"),
         "the .index file": tries(f"{saved}.index"),
-        "latest_checkpoint(empty folder)": tries(tf.train.latest_checkpoint(empty)),
+        "latest_checkpoint(empty)": tries(tf.train.latest_checkpoint(empty)),
     }
-WRONG = ["NotFoundError", "DataLossError", "nothing"]
-ROWS = {path: [word] for path, word in PATHS.items()}
-figures.words(ROWS, ["restore(path)"], WRONG, "Which path restores the value?")
+figures.words(PATHS, ["restore", "value"], ["raises", "missing"], "Which path restores?")
 
 # %% [markdown]
 # ## Try other setups
