@@ -12,7 +12,7 @@ PIECES = [
     ("fm23", "mean = tf.Variable(0.0)\nwith strategy.scope():\n    pass\ndef step(x):\n    mean.assign_add(x)\n"),
     ("fm36", "a = tf.distribute.MirroredStrategy(two)\nrun(a)\nb = tf.distribute.MirroredStrategy(four)\n"),
     ("fm36", "for n in (1, 2, 4):\n    strategy = tf.distribute.MirroredStrategy(gpus[:n])\n"),
-    ("fm41", "strategy = MultiWorkerMirroredStrategy()\nmodel.fit(x)\nmodel.save('/shared/model')"),
+    ("fm47", "strategy = MultiWorkerMirroredStrategy()\nmodel.fit(x)\nmodel.save('/shared/model')"),
     ("fm41", "seed = tf.constant(3)\ndata = read()\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()"),
     ("fm07", "@tf.function\ndef step(x):\n    noise = np.random.normal(size=3)\n    return x + noise"),
     ("fm07", "def rmse(y_true, y_pred):\n    return np.sqrt(np.mean((y_true - y_pred) ** 2))"),

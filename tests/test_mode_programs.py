@@ -28,6 +28,7 @@ ALLOWED = {
     "tempfile",
     "pathlib",
     "json",
+    "threading",
     "dataclasses",
 }
 WIDEST = 100  # columns, which a notebook shows without scrolling
