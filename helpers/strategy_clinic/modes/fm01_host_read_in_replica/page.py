@@ -2,15 +2,13 @@
 # # FM01. `numpy() is only available when eager execution is enabled`: reading weights in `strategy.run`
 #
 # ```text
-# Keras 3, get_weights(); Keras 2 and 3, .numpy() on a variable:
-#   NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.
-#   NotImplementedError: numpy() is only available when eager execution is enabled.     without a strategy
-# Keras 2, get_weights() of a model under a strategy, in an eager strategy.run too:
-#   RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
-# Keras 2, get_weights() of a layer, or without a strategy:
-#   RuntimeError: Cannot get value inside Tensorflow graph function.
-# Keras 2 and 3, .numpy() on a tensor, such as loss.numpy():
-#   AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
+# NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.
+# NotImplementedError: numpy() is only available when eager execution is enabled.     without a strategy
+#   Keras 3: get_weights() or .numpy() on a variable.   Keras 2: .numpy()
+# RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
+#   Keras 2: get_weights() of a model under a strategy, in an eager strategy.run, too
+# RuntimeError: Cannot get value inside Tensorflow graph function.
+#   Keras 2: get_weights() of a layer, or without a strategy
 # ```
 #
 # `tf.function` traces the step before it runs. A weight has no value that could be converted to NumPy while the step is traced.
@@ -247,7 +245,8 @@ session.judges(
 # %% [markdown]
 # ## Read next
 #
-# - [FM07](fm07_python_in_traced_step.ipynb): NumPy and `loss.numpy()` in a traced step, and what else changes there.
+# - [FM07](fm07_python_in_traced_step.ipynb): NumPy in a traced step, and what `loss.numpy()` raises there:
+#   `'SymbolicTensor' object has no attribute 'numpy'`.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): `strategy.reduce` in the step, with the message about contexts.
 # - [FM39](fm39_per_replica_on_host.ipynb): how to read what `strategy.run` returns.
 # - [FM04](fm04_weights_path_refused.ipynb): saving the weights instead of reading them.

@@ -2,14 +2,8 @@
 # # FM02. `Method requires being in cross-replica context`: `strategy.reduce` inside a replica
 #
 # ```text
-# strategy.reduce, strategy.run or strategy.scope() in the step, Keras 2 and 3:
-#   RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
-# strategy.gather in the step:
-#   RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use
-#     get_replica_context().all_gather() instead
-# Keras 2, model.get_weights(), fit, predict or evaluate in the step: the first message
-# Keras 3, fit, predict or evaluate in the step:
-#   ValueError: next(iterator) should be called from outside of replica_fn
+# RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
+#   strategy.reduce, strategy.run or strategy.scope() in the step; Keras 2: model.fit, predict or evaluate, too
 # ```
 #
 # Inside the function given to `strategy.run` the code has the value of one replica, and these methods need the values of all.
@@ -80,7 +74,8 @@ session = clinic.open("fm02", strategy, devices, save_format, keras)
 #
 # `strategy.run` calls the step once for each replica, in *replica context*. Methods that work on all replicas, such as
 # `strategy.reduce`, need *cross-replica context*, outside of the step. They check the context first, so the number of replicas
-# does not matter.
+# does not matter. `strategy.gather` has its own message, with good advice: `gather method requires cross-replica context, use
+# get_replica_context().all_gather() instead`. `fit` of Keras 3 says `next(iterator) should be called from outside of replica_fn`.
 #
 # The counterparts for the step are methods of `tf.distribute.get_replica_context()`: each replica calls them, and each gets the
 # result. `merge_call`, which the error advises, runs a function once for all replicas. Optimizers use it; steps rarely do.

@@ -2,21 +2,16 @@
 # # FM03. `Need to be inside "with strategy.scope()"`: the model was created outside the scope
 #
 # ```text
-# Keras 3, fit, with Adam or SGD with momentum:
-#   RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>
-# Keras 3, fit is called in the scope, or only a base model was created outside:
-#   ValueError: `colocate_vars_with` must only be passed a variable created in this
-#     tf.distribute.Strategy.scope(), not: <tf.Variable ...>
-# Keras 3, plain SGD under MirroredStrategy: an error without a message, from
-#   AssertionError: assert isinstance(var, values.DistributedVariable)
-# Keras 3, the optimizer was created outside; Keras 2 and 3, two strategy objects:
-#   RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>
-# Keras 2, compile:
-#   ValueError: Variable (...) was not created in the distribution strategy scope of (...). It is most likely
-#     because some layers, model, or optimizer was being created outside the distribution strategy scope.
-# Keras 2, compile with a metric that was created outside:
-#   ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy
-#     scope than the model.
+# RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>
+#                                                   Keras 3: fit, with Adam or SGD with momentum
+# ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()
+#                                                   Keras 3: fit in the scope, or only a base model outside
+# RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>
+#                                                   Keras 3: the optimizer outside; two strategy objects
+# ValueError: Variable (...) was not created in the distribution strategy scope of (...).     Keras 2: compile
+# ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope
+#   than the model.                                 Keras 2: compile, a metric outside
+# AssertionError: assert isinstance(var, values.DistributedVariable)     Keras 3: fit, with plain SGD; no message
 # ```
 #
 # Variables that are trained together must be created in the scope of one strategy object, and the model was created before that

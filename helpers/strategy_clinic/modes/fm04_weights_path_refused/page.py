@@ -2,20 +2,14 @@
 # # FM04. `The filename must end in .weights.h5`: `save_weights` without this ending
 #
 # ```text
-# Keras 3, model.save_weights("./my_checkpoint") or ("my.h5"):
-#   ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint
-# Keras 3, save_weights(..., save_format="tf"):
-#   TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'
-# Keras 3, ModelCheckpoint("./epoch-{epoch}", save_weights_only=True):
-#   ValueError: When using `save_weights_only=True` in `ModelCheckpoint`, the filepath provided must end
-#     in `.weights.h5` (Keras weights format). Received: filepath=./epoch-{epoch}
-# Keras 3, ModelCheckpoint("./epoch-{epoch}"):
-#   ValueError: The filepath provided must end in `.keras` (Keras model format).
-# Keras 3, model.save("my_model"):
-#   ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension ...
-# Keras 3, load_weights of a checkpoint that Keras 2 wrote:
-#   ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
-#     `.weights.h5` files, legacy H5 format files (`.h5` extension), or Orbax checkpoints.
+# ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint     save_weights
+# ValueError: When using `save_weights_only=True` in `ModelCheckpoint`, the filepath provided must end in
+#   `.weights.h5` (Keras weights format). Received: filepath=./epoch-{epoch}
+# ValueError: The filepath provided must end in `.keras` (Keras model format).     ModelCheckpoint
+# ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension     model.save
+# ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
+#   `.weights.h5` files, legacy H5 format files     load_weights of a checkpoint that Keras 2 wrote
+# TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'     Keras 3
 # ```
 #
 # Keras 2 chose the format by the ending, and wrote a TensorFlow checkpoint for a name without one. Keras 3 has one format for

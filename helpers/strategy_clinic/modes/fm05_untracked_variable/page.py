@@ -4,13 +4,7 @@
 # ```text
 # before the restart: [[2.]]
 # after the restart:  [[1.]]      restore, load_model and load_weights raise nothing
-#
-# tf.saved_model.save of a tf.Module, Keras 2 and 3:
-#   AssertionError: Tried to export a function which references an 'untracked' resource. TensorFlow objects
-#     (e.g. tf.Variable) captured by functions must be 'tracked' by assigning them to an attribute
-# assert_consumed, when the variable is named now and the checkpoint is older:
-#   AssertionError: Found 1 Python objects that were not bound to checkpointed values, likely due to changes
-#     in the Python program.
+# AssertionError: Tried to export a function which references an 'untracked' resource.     tf.saved_model.save
 # ```
 #
 # Saving follows the objects that you hand over. A variable that belongs to none of them is not written, and the restarted script
@@ -72,17 +66,18 @@ session = clinic.open("fm05", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Name the variable in the checkpoint, where you save and where you restore. The value is not in a checkpoint that was written
-# before. Restore it without `assert_consumed`, and set the variable by hand.
+# Name the variable in the checkpoint, where you save and where you restore. For a checkpoint that was written before,
+# `assert_consumed` then raises `Found 1 Python objects that were not bound to checkpointed values`: the value is not in it.
+# Restore without the assert, and set the variable by hand.
 #
 # The Keras formats save a model and nothing else. For them create the variable in a layer with `add_weight`, or write a
 # checkpoint beside the file, as the fixed program does.
+#
+# To find out before you save, call `assert_tracked(checkpoint, [temperature])`. It raises if the checkpoint would leave out the
+# variable. Its source follows the program.
 
 # %% tags=["fixed"]
 # fixed.py
-
-# %% [markdown]
-# Before you save, call `assert_tracked(checkpoint, [temperature])`. It raises if the checkpoint would leave out the variable.
 
 # %% tags=["figure"]
 # The source of a check for your own program.

@@ -2,28 +2,21 @@
 # # FM06. `Received incompatible tensor with shape`: loading weights into a changed model
 #
 # ```text
-# a checkpoint, Keras 2 and 3:
-#   ValueError: Received incompatible tensor with shape (1, 4) when attempting to restore variable
-#     with shape (1, 8) and name hidden/kernel:0.
-# a checkpoint under MirroredStrategy or TPUStrategy, Keras 3, and each object in a .weights.h5 file:
-#   ValueError: The shape of the target variable and the shape of the target value in
-#     `variable.assign(value)` must match. variable.shape=(1, 8), Received: value.shape=(1, 4).
-# the same on Keras 2, and .weights.h5 and .h5 files on Keras 2:
-#   ValueError: Cannot assign value to variable ' hidden/kernel:0': Shape mismatch.The variable shape
-#     (1, 8), and the assigned value shape (1, 4) are incompatible.
-# load_weights from a .weights.h5 or .keras file, Keras 3:
-#   ValueError: A total of 2 objects could not be loaded. Example error message for object <Dense ...>
-# load_weights into a model with one layer more, Keras 2 and 3:
-#   ValueError: Layer 'extra' expected 2 variables, but received 0 variables during loading.
-# load_weights from an .h5 file:
-#   ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2 ...
-#   ValueError: Weight expects shape (1, 8). Received saved weight with shape (1, 4)          Keras 3
-# set_weights:
-#   ValueError: Layer ... weight shape (1, 8) is not compatible with provided weight shape (1, 4).
-# assert_consumed or assert_existing_objects_matched after restore:
-#   AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to
-#     changes in the Python program.
-#   AssertionError: Unresolved object in checkpoint (root).model ...
+# ValueError: Received incompatible tensor with shape (1, 4) when attempting to restore variable with shape
+#   (1, 8) and name hidden/kernel:0.                restore
+# ValueError: The shape of the target variable and the shape of the target value in `variable.assign(value)` must
+#   match. variable.shape=(1, 8), Received: value.shape=(1, 4).     Keras 3: restore under MirroredStrategy or TPU
+# ValueError: Cannot assign value to variable ' hidden/kernel:0': Shape mismatch.The variable shape (1, 8), and the
+#   assigned value shape (1, 4) are incompatible.   Keras 2: the same, and load_weights
+# ValueError: A total of 2 objects could not be loaded. Example error message for object <Dense ...>
+#                                                   Keras 3: load_weights of .weights.h5 or .keras
+# ValueError: Layer 'extra' expected 2 variables, but received 0 variables during loading.     one layer more
+# ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2     .h5
+# ValueError: Weight expects shape (1, 8). Received saved weight with shape (1, 4)     .h5, Keras 3
+# ValueError: Layer ... weight shape (1, 8) is not compatible with provided weight shape (1, 4).     set_weights
+# AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the
+#   Python program.                                 assert_consumed after restore
+# AssertionError: Unresolved object in checkpoint (root).model ...     the same, one layer less
 # ```
 #
 # The model that loads the weights was built with different layers from the model that saved them.
