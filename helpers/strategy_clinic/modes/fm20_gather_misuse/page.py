@@ -2,16 +2,12 @@
 # # FM20. `Requires start <= limit when delta > 0: 1/0` and `Can't concatenate scalars`: `strategy.gather` of a scalar
 #
 # ```text
-# MirroredStrategy() with several replicas, MultiWorkerMirroredStrategy():
-# ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range[…]…
-#
-# CentralStorageStrategy, TPUStrategy, MirroredStrategy with ReductionToOneDevice():
-# InvalidArgumentError: ConcatOp : Can't concatenate scalars (use tf.stack instead)              called eagerly
-# ValueError: Can't concatenate scalars (use tf.stack instead) for '{{node concat}} = …          in a tf.function
-#
-# strategy.gather inside the step, under every strategy:
-# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context,
-# use get_replica_context().all_gather() instead
+# ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range…
+#                                                     MirroredStrategy(), MultiWorkerMirroredStrategy()
+# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use get_replica_context().all_gather() …
+#                                                     inside the step, under every strategy
+# … Can't concatenate scalars (use tf.stack instead)  CentralStorageStrategy, TPUStrategy, ReductionToOneDevice():
+#                                                     InvalidArgumentError, in a tf.function ValueError
 # ```
 #
 # `strategy.gather` concatenates the replicas' tensors along an axis, and a scalar has no axis. Inside the step `gather` cannot be

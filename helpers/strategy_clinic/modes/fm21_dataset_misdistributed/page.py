@@ -78,18 +78,17 @@ session = clinic.open("fm21", strategy, devices, save_format, keras)
 #
 # Ask the context that the function gets. `context.get_per_replica_batch_size(8)` divides 8 by the number of replicas, and raises
 # if that is not a whole number.
-
-# %% tags=["fixed"]
-# fixed.py
-
-# %% [markdown]
+#
 # If you *want* the larger batch, keep the function, and divide the loss of your step by `8 * strategy.num_replicas_in_sync`.
 #
 # If you train with `fit`, do not use this method. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras
 # divides each batch.
 #
-# Call this check once, on `next(iter(batches))`, before training. It gathers the whole batch, and it raises for a smaller last
-# batch, so do not call it in the loop:
+# The folded cell after the program prints a check. Call it once, on `next(iter(batches))`, before training. It gathers the whole
+# batch, and it raises for a smaller last batch, so do not call it in the loop.
+
+# %% tags=["fixed"]
+# fixed.py
 
 # %% tags=["figure"]
 # The source of a check for your own program.

@@ -2,15 +2,13 @@
 # # FM22. `Could not build a TypeSpec`: a step under `tf.function` returns a plain Python object
 #
 # ```text
-# MirroredStrategy or CentralStorageStrategy with several replicas:
 # TypeError: Could not build a TypeSpec for <__main__.Score object …> of unsupported type <class '__main__.Score'>.
-#
-# One replica, or several replicas that return the same object:
-# TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or
-# None values; … found return value of type Score, which is not a Tensor or ExtensionType.
-#
-# TPUStrategy:
+#                                                     mirrored and central storage, several replicas
+# TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None
+# values; …, found return value of type Score, which is not a Tensor or ExtensionType.
+#                                                     one replica, or the same object from several
 # ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …
+#                                                     TPUStrategy
 # ```
 #
 # A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class.

@@ -69,12 +69,12 @@ session = clinic.open("fm23", strategy, devices, save_format, keras)
 # Create the variable in the scope, and say with `aggregation` what to do with the values that the replicas write:
 # `ONLY_FIRST_REPLICA` for a counter, `MEAN` for an average. Without `aggregation` the write raises `ValueError: You must
 # specify an aggregation method to update a MirroredVariable in Replica Context`.
+#
+# The folded cell after the program prints a check. Call it once, before the training loop, with the variables that your step
+# writes to.
 
 # %% tags=["fixed"]
 # fixed.py
-
-# %% [markdown]
-# Call this check once, before the training loop, with the variables that your step writes to:
 
 # %% tags=["figure"]
 # The source of a check for your own program.

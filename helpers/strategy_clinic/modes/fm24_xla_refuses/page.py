@@ -2,15 +2,13 @@
 # # FM24. `Detected unsupported operations when trying to compile graph`: XLA (`jit_compile`) refuses an operation
 #
 # ```text
-# An operation that XLA does not have (XLA_GPU_JIT on a GPU):
 # InvalidArgumentError: Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc
 # (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices …)
-#
-# A size that is known only when the program runs:
+#                                                     XLA does not have the operation; on a GPU: XLA_GPU_JIT
 # InvalidArgumentError: Input 1 to node `range` with op Range must be a compile-time constant.
-#
-# model.compile(jit_compile=True) under MirroredStrategy with several devices, whatever the operations are:
-# InvalidArgumentError: Trying to access resource … located in device … from device …
+#                                                     a size that is known only when the program runs
+# InvalidArgumentError: Trying to access resource … located in device … from device … Cf. https://www.tensorflow.org/xla/known_issues
+#                                                     jit_compile=True with several mirrored devices
 # ```
 #
 # The step is compiled by XLA, and XLA cannot compile every operation of TensorFlow. Often nobody asked for XLA: on a GPU, Keras 3
