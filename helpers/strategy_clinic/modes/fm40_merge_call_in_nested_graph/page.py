@@ -2,8 +2,8 @@
 # # FM40. `merge_call` called while defining a new graph: `apply_gradients` inside a nested `@tf.function`
 #
 # ```text
-# RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the
-# function `fn` passed to `strategy.run()` contains a nested `@tf.function`, …                  Keras 2 and 3
+# `merge_call` called while defining a new graph or a tf.function. This can often happen if the function `fn` passed to
+# `strategy.run()` contains a nested `@tf.function`, …                                        RuntimeError, Keras 2 and 3
 # RuntimeError: Exception encountered when calling Cond.call(). `merge_call` called while defining a new graph …
 #     Keras 3, optimizer with gradient_accumulation_steps, or (up to Keras 3.15) with ema_overwrite_frequency
 # ```
