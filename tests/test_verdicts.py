@@ -1,6 +1,6 @@
-"""What a mode accepts and what it refuses, on experiments of three lines."""
+"""What a mode accepts and what it refuses, for programs that end in each way."""
 
-import linecache
+from dataclasses import replace
 
 import pytest
 from sessions import MODE, verdicts
@@ -9,6 +9,8 @@ from strategy_clinic.base.errors import Unavailable, UserError
 from strategy_clinic.experiments.error_text import last_line
 from strategy_clinic.experiments.proofs import Result
 from strategy_clinic.experiments.verdicts import Verdict, classify
+from strategy_clinic.programs import run as programs
+from strategy_clinic.programs.run import Run
 from strategy_clinic.session import Disagreement, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
@@ -17,23 +19,8 @@ ONE, TWO, FOUR = (Setup("mirrored", count) for count in (1, 2, 4))
 
 
 @experiment
-def raises(setup):
-    raise ValueError("in user code:\n\n  ValueError: wrong shape\n")
-
-
-@experiment
-def raises_otherwise(setup):
-    raise ValueError("wrong dtype")
-
-
-@experiment
 def differs(setup):
     return Proof("both are equal", [1.0], [2.0])
-
-
-@experiment
-def equal(setup):
-    return Proof("both are equal", [[1.0, 2.0]], [[1.0, 2.0]])
 
 
 @experiment
@@ -41,70 +28,137 @@ def nothing(setup):
     return None
 
 
-@pytest.mark.parametrize(
-    "setup, run", [(ONE, equal), (ONE, nothing), (TWO, raises), (FOUR, differs)]
-)
-def test_reproduces_accepts_what_is_declared(setup, run):
-    Session(MODE, setup).reproduces(run)
+RIGHT, WRONG = Run("sum 3\n"), Run("sum 4\n")
+REFUSED = Run("", ValueError("in user code:\n\n  ValueError: wrong shape\n"), 1)
+OTHERWISE = Run("", ValueError("wrong dtype"), 1)
+ABSENT = Run("", Unavailable("there is no TPU"))
 
 
+@pytest.fixture
+def ended(monkeypatch):
+    """Lets programs end as they say: the text of each is the name of one of the runs above."""
+
+    def run(jobs):
+        return [globals()[each.text.strip()] for each in jobs]
+
+    monkeypatch.setattr(programs, "run_programs", run)
+
+
+@pytest.mark.usefixtures("ended")
 @pytest.mark.parametrize(
-    "setup, run",
+    "setup, text, says",
     [
-        (TWO, nothing),
-        (TWO, raises_otherwise),
-        (TWO, differs),
-        (ONE, raises),
-        (ONE, differs),
-        (FOUR, equal),
-        (FOUR, raises),
+        (ONE, "RIGHT", "right"),
+        (TWO, "REFUSED", "raises; it should print: sum 3"),
+        (FOUR, "WRONG", "wrong; it should print: sum 3"),
+        (TWO, "ABSENT", "not run: there is no TPU"),
     ],
 )
-def test_reproduces_refuses_everything_else(setup, run):
-    words = "FM00 did not reproduce: declared .* the run gave .* See notebooks/fm00"
+def test_a_broken_program_fails_as_its_mode_declares(setup, text, says, capsys):
+    Session(MODE, setup).program("broken", text)
+    assert capsys.readouterr().out.strip().endswith(f"| {says}")
+
+
+@pytest.mark.usefixtures("ended")
+@pytest.mark.parametrize(
+    "setup, text",
+    [
+        (TWO, "RIGHT"),
+        (TWO, "OTHERWISE"),
+        (TWO, "WRONG"),
+        (ONE, "REFUSED"),
+        (ONE, "WRONG"),
+        (FOUR, "RIGHT"),
+        (FOUR, "REFUSED"),
+    ],
+)
+def test_every_other_end_of_a_broken_program_is_refused(setup, text):
+    words = (
+        "FM00 disagrees with its run at 'broken': declared .* the run gave .* See notebooks/fm00"
+    )
     with pytest.raises(Disagreement, match=words):
-        Session(MODE, setup).reproduces(run)
+        Session(MODE, setup).program("broken", text)
 
 
-def test_what_cannot_run_here_is_neither_right_nor_wrong(capsys):
-    @experiment
-    def absent(setup):
-        raise Unavailable("there is no TPU")
-
-    Session(MODE, TWO).reproduces(absent)
-    assert "not run: there is no TPU" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("run", [nothing, differs, raises])
-def test_a_fix_is_proven_by_values_only(run):
-    with pytest.raises(Disagreement, match="at 'fixed'"):
-        Session(MODE, TWO).proves(run)
+@pytest.mark.usefixtures("ended")
+@pytest.mark.parametrize("subject", ["fixed", "solution"])
+def test_a_repair_prints_what_is_right(subject, capsys):
+    for text in ("WRONG", "REFUSED"):
+        with pytest.raises(Disagreement, match=f"at '{subject}'"):
+            Session(MODE, TWO).program(subject, text)
+    for text in ("RIGHT", "ABSENT"):
+        Session(MODE, TWO).program(subject, text)
+    assert f"FM00 {subject} (executed) | right" in capsys.readouterr().out
 
 
-def opened(broken, fixed) -> Session:
-    """A page on which both experiments have been shown."""
+@pytest.mark.usefixtures("ended")
+def test_an_exercise_is_red_until_it_prints_what_is_right(capsys):
+    for text in ("WRONG", "REFUSED"):
+        Session(MODE, TWO).program("exercise", text)
+        assert "it should print: sum 3" in capsys.readouterr().out
+    Session(MODE, TWO).program("exercise", "RIGHT")
+    assert "FM00 exercise (executed) | right" in capsys.readouterr().out
+
+
+def test_a_program_that_is_none():
+    with pytest.raises(UserError, match="program = 'fixd' .* Did you mean 'fixed'"):
+        Session(MODE, TWO).program("fixd", "print(1)")
+
+
+def opened(broken: str, fixed: str) -> Session:
+    """A page on which both programs have been run."""
     session = Session(MODE, TWO)
-    session.experiments |= {"broken": broken, "fixed": fixed}
+    session.texts |= {"broken": broken, "fixed": fixed}
     return session
 
 
-def test_a_step_that_needs_both_experiments_says_which_is_missing():
-    for step in (lambda session: session.table([TWO]), Session.panel):
-        with pytest.raises(UserError, match="FM00 needs both experiments, and broken and fixed"):
+def test_a_step_that_needs_both_programs_says_which_is_missing():
+    for step in (lambda session: session.table([TWO]), Session.panel, Session.placement):
+        with pytest.raises(UserError, match="the program 'broken' has not been run"):
             step(Session(MODE, TWO))
 
 
-def test_a_silent_failure_shows_the_wrong_value_beside_the_right_one(capsys):
-    Session(MODE, FOUR).reproduces(differs)
-    assert capsys.readouterr().out.strip().endswith("(got 1, expected 2)")
-
-
+@pytest.mark.usefixtures("ended")
 def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
-    opened(raises, equal).table([TWO])
+    opened("REFUSED", "RIGHT").table([TWO])
     with pytest.raises(Disagreement, match="wrong dtype"):
-        opened(raises_otherwise, equal).table([TWO])
+        opened("OTHERWISE", "RIGHT").table([TWO])
     with pytest.raises(Disagreement, match="at 'fixed"):
-        opened(raises, differs).table([TWO])
+        opened("REFUSED", "WRONG").table([TWO])
+
+
+def test_variants_of_a_program_differ_in_one_line():
+    session = opened("a = 1\nprint(a)\n", "")
+    assert session.variants("broken", "a = 1", {"two": "a = 2"}) == {"two": "a = 2\nprint(a)\n"}
+    with pytest.raises(UserError, match="stands 2 times in broken.py"):
+        session.variants("broken", "a", {"two": "b"})
+
+
+@pytest.mark.usefixtures("ended")
+def test_what_programs_print_by_name_and_setup():
+    printed = Session(MODE, TWO).prints({"a": "RIGHT", "b": "REFUSED"}, [ONE, TWO])
+    assert printed == {"a": ["sum 3", "sum 3"], "b": ["ValueError", "ValueError"]}
+
+
+def test_a_result_is_used_again_until_the_program_or_its_setup_is_another(monkeypatch):
+    runs = []
+    monkeypatch.setattr(
+        programs, "run_programs", lambda jobs: [runs.append(each.text) or RIGHT for each in jobs]
+    )
+    session = Session(MODE, TWO)
+    session.run({"broken": "a"}, [TWO, TWO])
+    session.run({"broken": "a"}, [TWO])
+    assert runs == ["a"]
+    session.run({"broken": "a"}, [TWO, ONE])
+    session.run({"broken": "a"}, [TWO], again=True)
+    session.run({"broken": "b"}, [TWO])
+    assert runs == ["a", "a", "a", "b"]
+
+
+def test_a_strategy_without_a_meaning_gives_its_reason():
+    mode = replace(MODE, unavailable={"mirrored": "nothing is divided"})
+    (verdict,) = Session(mode, TWO).run({"broken": "print(1)"}, [TWO])
+    assert (verdict.outcome, verdict.says) == ("unavailable", "nothing is divided")
 
 
 def test_claims_are_judged_by_what_was_observed(capsys):
@@ -124,14 +178,6 @@ def test_claims_are_judged_by_what_was_observed(capsys):
         Session(MODE, TWO).judges({"000-C1": [False]})
     with pytest.raises(Disagreement, match="000-C3"):
         Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
-
-
-def test_an_exercise_is_red_until_it_proves_something(capsys):
-    for attempt in (nothing, differs, raises):
-        Session(MODE, TWO).exercise(attempt)
-        assert "FM00 exercise (executed) | red: " in capsys.readouterr().out
-    Session(MODE, TWO).exercise(equal)
-    assert "FM00 exercise (executed) | green: both are equal" in capsys.readouterr().out
 
 
 def test_a_proof_that_does_not_hold_raises_when_called():
@@ -182,8 +228,7 @@ def test_outcomes_by_kind_of_error(error, outcome):
 
 
 def test_the_useful_line_is_the_last_one():
-    found = verdicts({"broken": raises}, [TWO])
-    assert found[0].says == "wrong shape"
+    assert last_line(REFUSED.error) == "wrong shape"
     assert last_line(ValueError("")) == ""
 
 
@@ -272,38 +317,3 @@ def test_what_an_experiment_observes_is_in_its_own_verdict():
         "after": {"kernel 0": ["CPU:1"]},
     }
     assert nothing_seen.result.observations == {}
-
-
-HELPER = "def helper():\n    count({})\n"
-RUN = "@experiment\ndef run(setup):\n    helper()\n"
-
-
-def run_cell(number: int, text: str, names: dict):
-    """Runs a cell as IPython does: its text is in linecache, in the order of the cells."""
-    file = f"<ipython-input-{number}>"
-    linecache.cache[file] = (len(text), float(number), text.splitlines(True), file)
-    exec(compile(text, file, "exec"), names)
-
-
-def test_a_result_is_used_again_until_its_source_or_its_setup_is_another():
-    runs = []
-    names = {"count": runs.append, "experiment": experiment}
-    session = Session(MODE, TWO)
-    try:
-        run_cell(1, HELPER.format(1), names)
-        run_cell(2, RUN, names)
-        session.run({"broken": names["run"]}, [TWO, TWO])
-        session.run({"broken": names["run"]}, [TWO])
-        assert runs == [1]
-        session.run({"broken": names["run"]}, [TWO, ONE])
-        assert runs == [1, 1]
-        session.run({"broken": names["run"]}, [TWO], again=True)
-        assert runs == [1, 1, 1]
-        run_cell(3, HELPER.format(2), names)
-        session.run({"broken": names["run"]}, [TWO])
-        assert runs == [1, 1, 1, 2]
-        Session(MODE, TWO).run({"broken": names["run"]}, [TWO])
-        assert runs == [1, 1, 1, 2, 2]
-    finally:
-        for number in (1, 2, 3):
-            linecache.cache.pop(f"<ipython-input-{number}>", None)
