@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import papermill
 import pytest
-from conftest import ROOT, changed, without_tables
+from conftest import FAILS_OTHERWISE, ROOT, changed, without_tables
 from papermill.exceptions import PapermillExecutionError
 from strategy_clinic import cli
 from strategy_clinic.base import display
@@ -28,13 +28,15 @@ FM25 = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
 
 def short(tmp_path: Path, **before) -> Path:
-    """The notebook as far as its proof; `before` puts a line in front of a step: reproduces, proves."""
-    notebook = nbformat.read(FM01, as_version=4)
-    last = next(i for i, cell in enumerate(notebook.cells) if "session.proves(" in cell.source)
-    notebook.cells = notebook.cells[: last + 1]
+    """The notebook as far as its fix; `before` puts a line in front of a program: broken, fixed."""
+    notebook, cells = nbformat.read(FM01, as_version=4), []
     for cell in notebook.cells:
-        for step, line in before.items():
-            cell.source = cell.source.replace(f"\nsession.{step}(", f"\n{line}\nsession.{step}(")
+        step = next((step for step in before if step in cell.metadata.get("tags", [])), "")
+        cells += [nbformat.v4.new_code_cell(before[step])] if step else []
+        cells.append(cell)
+        if "fixed" in cell.metadata.get("tags", []):
+            break
+    notebook.cells = cells
     path = tmp_path / FM01.name
     nbformat.write(notebook, path)
     return path
@@ -77,32 +79,31 @@ MEET += "\nwhile len(list(here.iterdir())) < 2: time.sleep(0.05)"
 def test_two_jobs_run_at_once(tmp_path):
     """Each run waits until the other has begun; one after the other, both would hang."""
     (tmp_path / "begun").mkdir()
-    path = short(tmp_path, reproduces=MEET.format(folder=str(tmp_path / "begun")))
+    path = short(tmp_path, broken=MEET.format(folder=str(tmp_path / "begun")))
     grid = ["--devices", "1,2", "--limit", "120", "-o", tmp_path / "out"]
     assert run(path, *grid, "--jobs", "2") == 0
     assert len(lines(tmp_path / "out")) == 2
 
 
 def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
-    nothing = "session.reproduces(experiment(lambda setup: None))"
-    path = changed(short(tmp_path), "session.reproduces(broken)", nothing)
+    path = changed(short(tmp_path), *FAILS_OTHERWISE)
     assert run(path, "-o", tmp_path / "out") == 1
     (line,) = lines(tmp_path / "out")
-    assert line["agrees"] is False and "did not reproduce" in line["says"]
+    assert line["agrees"] is False and "disagrees with its run at" in line["says"]
     assert "DISAGREES" in capsys.readouterr().out
 
 
 def test_a_run_without_its_proof_does_not_agree(tmp_path, capsys):
-    path = changed(short(tmp_path), "session.proves(fixed)", "pass")
+    path = changed(short(tmp_path), '"%%program fixed\\n', '"pass\\n')
     assert run(path, "-o", tmp_path / "out") == 1
     assert "NOT WHOLE" in capsys.readouterr().out
 
 
 DEATHS = [
-    ({"reproduces": "import os; os._exit(3)"}, ("crashes", "not reached")),
-    ({"reproduces": "import time; time.sleep(600)"}, ("hangs", "not reached")),
-    ({"proves": "import os; os.abort()"}, ("raises", "crashes")),
-    ({"proves": "import time; time.sleep(600)"}, ("raises", "hangs")),
+    ({"broken": "import os; os._exit(3)"}, ("crashes", "not reached")),
+    ({"broken": "import time; time.sleep(600)"}, ("hangs", "not reached")),
+    ({"fixed": "import os; os.abort()"}, ("raises", "crashes")),
+    ({"fixed": "import time; time.sleep(600)"}, ("raises", "hangs")),
 ]
 
 
@@ -149,7 +150,7 @@ def started(path: Path, out: Path, wanted: int):
 
 
 def test_a_killed_command_is_taken_up_where_it_stopped(tmp_path):
-    path, out = short(tmp_path, proves="import time; time.sleep(1)"), tmp_path / "out"
+    path, out = short(tmp_path, fixed="import time; time.sleep(1)"), tmp_path / "out"
     with started(path, out, 2) as process:
         process.kill()
     first = lines(out)
@@ -188,7 +189,7 @@ def test_a_line_cut_off_by_a_crash_costs_only_itself(tmp_path, capsys):
 
 def test_ctrl_c_keeps_finished_runs_and_ends_the_rest(tmp_path):
     path, out = (
-        short(tmp_path, proves="import time; time.sleep(setup.devices ** 4)"),
+        short(tmp_path, fixed="import time; time.sleep(devices ** 4)"),
         tmp_path / "out",
     )
     with started(path, out, 1) as process:
@@ -233,7 +234,7 @@ def scheduler(tmp_path):
 
 def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, scheduler):
     address, workers = scheduler
-    path, out = short(tmp_path, proves="import time; time.sleep(1)"), tmp_path / "out"
+    path, out = short(tmp_path, fixed="import time; time.sleep(1)"), tmp_path / "out"
     process = subprocess.Popen(
         [*command(path, out), "--scheduler", address],
         cwd=ROOT,

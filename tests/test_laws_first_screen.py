@@ -4,10 +4,10 @@ import ast
 import re
 from pathlib import Path
 
-from code_blocks import code_lines
 from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
+from strategy_clinic.programs.text import code_lines
 from strategy_clinic.rendering import sources
 from strategy_clinic.triage import classify
 from test_laws_pages import FM25, edit_notebook, mode_sources
@@ -83,10 +83,11 @@ def messages(block: str) -> list[str]:
     lines = [re.split(r" {3,}", line.removeprefix("# "))[0] for line in block.splitlines()]
     found: list[str] = []
     for line in lines:
-        if CLASS.match(line):
-            found.append(line)
-        elif found and line.strip():
-            found[-1] += f" {line.strip()}"
+        text = line.strip()
+        if CLASS.match(text):
+            found.append(text)
+        elif found and line.startswith(" ") and text:
+            found[-1] += f" {text}"
     return found
 
 
