@@ -2,36 +2,25 @@
 
 import jinja2
 import pytest
-from sessions import MODE, Session
+from sessions import MODE
 from strategy_clinic import Setup
 from strategy_clinic.base import files, outcomes, templates
-from strategy_clinic.experiments.checks import SilentFailure
 from strategy_clinic.experiments.verdicts import Verdict
+from strategy_clinic.modes.registry import mode_by_id
 from strategy_clinic.panel import cards, figures, widgets
+from strategy_clinic.session import Session
 from strategy_clinic.setups import strategies
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 
-@pytest.fixture(scope="module")
-def fm25():
-    """The notebook's own experiments, from its source up to the panel, run outside Jupyter."""
-    path = files.page_source("fm25_load_outside_scope")
-    source = path.read_text().split("# ## Switch and run")[0]
-    names = {"__name__": "fm25", "__file__": str(path)}
-    exec(compile(source, str(path), "exec"), names)
-    return names
-
-
 @pytest.fixture
-def made(fm25):
-    return panel_of(fm25["session"], fm25["broken"], fm25["fixed"])
-
-
-def panel_of(session, broken, fixed):
-    both = {"broken": broken, "fixed": fixed}
+def made():
+    session = Session(mode_by_id("fm25"), Setup())
+    session.texts |= {each: files.program_text("fm25", each) for each in ("broken", "fixed")}
+    both = session.both()
     return widgets.Panel(
-        session.mode, Setup(), lambda setup: session.run(both, [setup], again=True)
+        session.mode, Setup(), both, lambda setup: session.run(both, [setup], again=True)
     )
 
 
@@ -88,9 +77,17 @@ def test_switching_strategies_keeps_the_device_count_where_it_can(made):
     assert made.controls["devices"].value == 1
 
 
-def test_the_panel_says_which_keras_this_is_and_how_to_switch(made):
-    note = cards.keras_note(Setup(keras=3))
-    assert "holds Keras 3" in note and "keras = 2" in note and "restart" in note
+def test_the_programs_are_those_of_the_chosen_setup(made):
+    assert "MirroredStrategy([&#34;CPU:0&#34;, &#34;CPU:1&#34;])" in made.programs.value
+    made.controls["strategy"].value = "central_storage"
+    made.controls["devices"].value = 4
+    made.controls["save_format"].value = "h5"
+    shown = made.programs.value
+    assert shown.count("[tf.config.LogicalDeviceConfiguration()] * 4)") == 2
+    assert shown.count("CentralStorageStrategy(") == 2 and shown.count("model.h5") == 4
+    assert shown.count(">Copy</button>") == 2
+    made.controls["strategy"].value = "multi_worker"
+    assert "MultiWorkerMirroredStrategy()" in made.programs.value
 
 
 def test_every_strategy_is_offered(made):
@@ -100,10 +97,10 @@ def test_every_strategy_is_offered(made):
 EVIL = "<script>alert('x')</script> ' onload='y' `<b>` \""
 
 
-def test_what_an_error_says_is_escaped(fm25, made):
+def test_what_an_error_says_is_escaped(made):
     evil = Verdict(EVIL, Setup(), "raises", "executed", EVIL, "ValueError")
     made.say(EVIL, "refused")
-    pages = [cards.card_html(fm25["MODE"], [evil, evil]), made.status.value]
+    pages = [cards.card_html(made.mode, [evil, evil]), made.status.value]
     pages += [figures.Picture(b"", EVIL).as_html()]
     pages += [templates.from_template("panel/templates/note.html", note=EVIL)]
     for page in pages:
@@ -137,11 +134,10 @@ def brightness(colour: str) -> float:
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear))
 
 
-def test_a_failing_experiment_ends_in_a_card():
-    def unlucky(setup):
-        raise SilentFailure("boom")
-
-    unlucky.body, unlucky.__name__ = unlucky, "unlucky"
-    made = panel_of(Session(MODE, Setup()), unlucky, unlucky)
+def test_a_program_that_fails_ends_in_a_card():
+    session, texts = Session(MODE, Setup("default", 1)), {"broken": "1 / 0", "fixed": "print(3)"}
+    made = widgets.Panel(
+        MODE, Setup("default", 1), texts, lambda setup: session.run(texts, [setup])
+    )
     made.button.click()
-    assert "boom" in made.card.value and not made.button.disabled
+    assert "division by zero" in made.card.value and not made.button.disabled
