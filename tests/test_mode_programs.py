@@ -15,7 +15,7 @@ from strategy_clinic.programs import switches, text
 from strategy_clinic.programs.run import Job, difference, result_of, run_program, run_programs
 from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
-from strategy_clinic.setups import strategies
+from strategy_clinic.setups import formats, strategies
 from strategy_clinic.setups.parameters import Setup
 
 MODES = {mode.id: mode for mode in registry.modes()}
@@ -146,8 +146,8 @@ with strategy.scope():  # fixed
 TWO = SAVED.format(STRATEGY.format(2, '"CPU:0", "CPU:1"'))
 
 
-@pytest.mark.parametrize("strategy", switches.STRATEGY_LINES)
-@pytest.mark.parametrize("save_format", switches.FORMATS)
+@pytest.mark.parametrize("strategy", strategies.TABLE)
+@pytest.mark.parametrize("save_format", formats.TABLE)
 def test_a_program_comes_back_from_every_setup(strategy, save_format):
     """Only the lines of the setup change, comments included."""
     here = Setup()

@@ -88,7 +88,11 @@ MODEL = {"architecture": BOTH} | WEIGHTS
 
 @dataclass(frozen=True)
 class Row:
+    """One format: functions that save and load, and the lines with which a program saves `{model}` and loads `{loaded}`."""
+
     name: str
+    saving: tuple[str, ...]
+    loading: tuple[str, ...]
     save: Save
     load: Load
     keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which Keras generations
@@ -104,25 +108,65 @@ class Row:
 
 
 ROWS = (
-    Row("keras", *model_file("model.keras"), MODEL | {"optimizer": BOTH}, "model.save('m.keras')"),
+    Row(
+        "keras",
+        ('{model}.save("model.keras")',),
+        ('{loaded} = tf.keras.models.load_model("model.keras")',),
+        *model_file("model.keras"),
+        MODEL | {"optimizer": BOTH},
+        "model.save('m.keras')",
+    ),
     # Keras 3 restores the step counter without the slots, and the next step raises "Unknown variable".
-    Row("h5", *model_file("model.h5"), MODEL | {"optimizer": (2,)}, "model.save('m.h5')"),
+    Row(
+        "h5",
+        ('{model}.save("model.h5")',),
+        ('{loaded} = tf.keras.models.load_model("model.h5")',),
+        *model_file("model.h5"),
+        MODEL | {"optimizer": (2,)},
+        "model.save('m.h5')",
+    ),
     Row(
         "weights_h5",
+        ('{model}.save_weights("model.weights.h5")',),
+        ("{loaded} = make_model()", '{loaded}.load_weights("model.weights.h5")'),
         save_weights_h5,
         load_weights_h5,
         STATE,
         "model.save_weights; the optimizer only into a built one",
     ),
-    Row("checkpoint", save_checkpoint, load_checkpoint, STATE, "tf.train.Checkpoint"),
+    Row(
+        "checkpoint",
+        ('tf.train.Checkpoint(model={model}).save("saved/checkpoint")',),
+        (
+            "{loaded} = make_model()",
+            'tf.train.Checkpoint(model={loaded}).restore(tf.train.latest_checkpoint("saved"))',
+        ),
+        save_checkpoint,
+        load_checkpoint,
+        STATE,
+        "tf.train.Checkpoint",
+    ),
     Row(
         "saved_model",
+        ('{model}.export("saved_model")',),
+        ('{loaded} = tf.saved_model.load("saved_model")',),
         save_saved_model,
         load_saved_model,
         WEIGHTS,
         "model.export('folder'), a graph to call",
     ),
-    Row("npz", save_npz, load_npz, MODEL, "config as JSON, arrays in one .npz"),
+    Row(
+        "npz",
+        ('np.savez("weights.npz", *{model}.get_weights())',),
+        (
+            "{loaded} = make_model()",
+            '{loaded}.set_weights(list(np.load("weights.npz").values()))',
+        ),
+        save_npz,
+        load_npz,
+        MODEL,
+        "config as JSON, arrays in one .npz",
+    ),
 )
 TABLE = {row.name: row for row in ROWS}
 

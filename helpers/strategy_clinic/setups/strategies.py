@@ -65,6 +65,68 @@ def attached_tpu(count: int) -> Any:
     return tf.distribute.TPUStrategy(resolver)
 
 
+# The lines of a program that make the strategy for this many devices of one kind
+
+
+TPU_LINES = (
+    'resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")',
+    "tf.config.experimental_connect_to_cluster(resolver)",
+    "tf.tpu.experimental.initialize_tpu_system(resolver)",
+    "strategy = tf.distribute.TPUStrategy(resolver)",
+)
+
+
+def default_lines(count: int, kind: str) -> tuple[str, ...]:
+    return ("strategy = tf.distribute.get_strategy()",)
+
+
+def one_device_lines(count: int, kind: str) -> tuple[str, ...]:
+    return (f'strategy = tf.distribute.OneDeviceStrategy("{kind}:0")',)
+
+
+def mirrored_lines(count: int, kind: str) -> tuple[str, ...]:
+    strategy = f"strategy = tf.distribute.MirroredStrategy({listed(count, kind)})"
+    return *split(count, kind), strategy
+
+
+def central_storage_lines(count: int, kind: str) -> tuple[str, ...]:
+    storage = f'{listed(count, kind)}, "{kind}:0"'
+    strategy = f"strategy = tf.distribute.experimental.CentralStorageStrategy({storage})"
+    return *split(count, kind), strategy
+
+
+def multi_worker_lines(count: int, kind: str) -> tuple[str, ...]:
+    return ("strategy = tf.distribute.MultiWorkerMirroredStrategy()",)
+
+
+def parameter_server_lines(count: int, kind: str) -> tuple[str, ...]:
+    return (
+        "resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()",
+        "strategy = tf.distribute.ParameterServerStrategy(resolver)",
+    )
+
+
+def tpu_lines(count: int, kind: str) -> tuple[str, ...]:
+    return TPU_LINES
+
+
+def split(count: int, kind: str) -> tuple[str, ...]:
+    """Returns the lines that make several devices of one; none where there are enough, or where one is asked for."""
+    if count == 1 or (kind == "GPU" and len(runtime.accelerators()) >= count):
+        return ()
+    limit = f"memory_limit={runtime.GPU_MEMORY_MB}" if kind == "GPU" else ""
+    name = kind.lower()
+    return (
+        f'{name} = tf.config.list_physical_devices("{kind}")[0]',
+        f"tf.config.set_logical_device_configuration({name}, "
+        f"[tf.config.LogicalDeviceConfiguration({limit})] * {count})",
+    )
+
+
+def listed(count: int, kind: str) -> str:
+    return "[" + ", ".join(f'"{kind}:{number}"' for number in range(count)) + "]"
+
+
 def always() -> str:
     return ""
 
@@ -79,10 +141,14 @@ def needs_tpu() -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One strategy: `tasks` are the processes that it needs beside the notebook's, `missing` says why it cannot run."""
+    """One strategy: how this process builds it, and the lines with which a program does.
+
+    `tasks` are the processes that it needs beside the notebook's, `missing` says why it cannot run.
+    """
 
     name: str
     build: Callable[[int], Any]
+    lines: Callable[[int, str], tuple[str, ...]]
     counts: tuple[int, ...]
     about: str
     tasks: dict[str, int] | None = None
@@ -93,25 +159,41 @@ class Row:
 COUNTS = (1, 2, 4, 8)
 ONE_SERVER = {"chief": 1, "worker": 2, "ps": 1}
 ROWS = (
-    Row("default", default, (1,), "no strategy at all"),
-    Row("one_device", one_device, (1,), "everything on one named device"),
-    Row("mirrored", mirrored, COUNTS, "one copy of each variable on every device"),
+    Row("default", default, default_lines, (1,), "no strategy at all"),
+    Row("one_device", one_device, one_device_lines, (1,), "everything on one named device"),
+    Row("mirrored", mirrored, mirrored_lines, COUNTS, "one copy of each variable on every device"),
     Row(
         "central_storage",
         central_storage,
+        central_storage_lines,
         COUNTS,
         "one copy of each variable, read by every device",
     ),
-    Row("multi_worker", multi_worker, (2,), "one copy in each of two processes", {"worker": 2}),
+    Row(
+        "multi_worker",
+        multi_worker,
+        multi_worker_lines,
+        (2,),
+        "one copy in each of two processes",
+        {"worker": 2},
+    ),
     Row(
         "parameter_server",
         parameter_server,
+        parameter_server_lines,
         (2,),
         "variables in a server process, two workers",
         ONE_SERVER,
     ),
-    Row("tpu_traced", tpu_traced, (8,), "TPUStrategy on a described TPU", evidence="emulated"),
-    Row("tpu", attached_tpu, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
+    Row(
+        "tpu_traced",
+        tpu_traced,
+        tpu_lines,
+        (8,),
+        "TPUStrategy on a described TPU",
+        evidence="emulated",
+    ),
+    Row("tpu", attached_tpu, tpu_lines, (1, 8), "TPUStrategy on an attached TPU", None, needs_tpu),
 )
 TABLE = {row.name: row for row in ROWS}
 
