@@ -1,8 +1,6 @@
-"""A mode that exists in tests only, and the verdicts on experiments that belong to no page."""
+"""A mode that exists in tests only."""
 
-from strategy_clinic import Claim, FailureMode, Setup, Symptom
-from strategy_clinic.experiments.experiment import run_all
-from strategy_clinic.experiments.verdicts import Verdict, classify
+from strategy_clinic import Claim, FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm00",
@@ -20,9 +18,3 @@ MODE = FailureMode(
     exercise_prints="sum 3",
     claims=(Claim("000-C1", "one", "false"), Claim("000-C2", "two", {2: "true", 3: "half"})),
 )
-
-
-def verdicts(experiments: dict, setups: list[Setup]) -> list[Verdict]:
-    pairs = [(name, setup) for setup in setups for name in experiments]
-    results = run_all([(experiments[name], setup) for name, setup in pairs])
-    return [classify(*pair, result) for pair, result in zip(pairs, results)]

@@ -47,8 +47,8 @@ from browser import (
 from conftest import changed, copy_project, without_tables
 from kernels import end_servers, servers
 from nbformat.v4 import new_code_cell, new_notebook
-from strategy_clinic.experiments.workers import free_ports
 from strategy_clinic.forkserver import kernelspec
+from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.records import atlas
 from strategy_clinic.rendering import sources
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from strategy_clinic import Setup, SilentFailure, build_strategy, runner
-from strategy_clinic.experiments import checks
+from strategy_clinic.programs import checks
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 

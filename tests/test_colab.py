@@ -80,7 +80,7 @@ sys.modules.update(dict.fromkeys({absent}))
 shell = InteractiveShell.instance()
 shell.colors = "NoColor"
 if shell.run_cell(sys.stdin.read()).success:
-    import strategy_clinic, strategy_clinic.panel, strategy_clinic.experiments.workers
+    import strategy_clinic, strategy_clinic.panel, strategy_clinic.programs.run
     print(os.path.dirname(strategy_clinic.__file__))
 """
 

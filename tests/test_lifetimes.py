@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from strategy_clinic import Claim, FailureMode, Setup, Symptom
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.experiments import version_bounds
 from strategy_clinic.modes import failure_mode
+from strategy_clinic.programs import version_bounds
 from strategy_clinic.triage import classify, wordings
 
 SETUP = Setup("mirrored", 2)

@@ -9,10 +9,9 @@ import pytest
 from conftest import ROOT
 from law import all_tests_of, edit
 from strategy_clinic.base import files
-from strategy_clinic.experiments import checks
 from strategy_clinic.modes import registry
-from strategy_clinic.programs import switches, text
-from strategy_clinic.programs.run import Job, difference, result_of, run_program, run_programs
+from strategy_clinic.programs import checks, switches, text
+from strategy_clinic.programs.run import Job, difference, judged, run_program, run_programs
 from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
 from strategy_clinic.setups import formats, strategies
@@ -197,8 +196,8 @@ def test_what_a_run_says():
         ]
     )
     assert (fine.printed, fine.error, list(fine.observations)) == ("x 1\n", None, ["x"])
-    assert result_of(fine, "x 1").error is None
-    assert isinstance(result_of(fine, "x 2").error, checks.SilentFailure)
+    assert judged(fine, "x 1").error is None
+    assert isinstance(judged(fine, "x 2").error, checks.SilentFailure)
     assert (failed.printed, failed.line, failed.error.args) == ("1\n", 2, ("a\nb",))
     shown = failed.shown("def step():\n    raise KeyError('a\\nb')  # wrong")
     assert shown == "1\nline 2: raise KeyError('a\\nb')\nKeyError: b\n"
@@ -249,7 +248,7 @@ def test_the_right_programs_are_right_on_every_number_of_devices(mode):
     wrong = [
         f"{job.setup}: {error}"
         for (job, right), run in zip(jobs, runs)
-        if (error := result_of(run, right).error)
+        if (error := judged(run, right).error)
     ]
     assert wrong == []
 

@@ -5,9 +5,9 @@ import pytest
 from sessions import MODE
 from strategy_clinic import Setup
 from strategy_clinic.base import files, outcomes, templates
-from strategy_clinic.experiments.verdicts import Verdict
 from strategy_clinic.modes.registry import mode_by_id
 from strategy_clinic.panel import cards, figures, widgets
+from strategy_clinic.programs.verdicts import Verdict
 from strategy_clinic.session import Session
 from strategy_clinic.setups import strategies
 

@@ -19,7 +19,6 @@ FOLDERS = [
     "observer",
     "forkserver",  # an extra, see may_import
     "processes",
-    "experiments",
     "programs",
     "modes",
     "panel",
@@ -46,7 +45,7 @@ SEPARATE = [
     ("examiner", "records"),
     ("examiner", "compiler"),
     ("examiner", "workshop"),
-    *[("observer", folder) for folder in FOLDERS[3:14]],
+    *[("observer", folder) for folder in FOLDERS[3:13]],
 ]
 
 
@@ -206,7 +205,7 @@ MUTATIONS = [
     ("law_direction", adding("examiner/runs/process.py", "from ..report import serialize")),
     ("law_direction", adding("observer/main.py", "from ..examiner import recording")),
     ("law_direction", adding("examiner/recording.py", "from .runs import process")),
-    ("law_circles", adding("experiments/workers.py", "def late():\n    from . import experiment")),
+    ("law_circles", adding("programs/switches.py", "def late():\n    from . import run")),
     ("law_circles", adding("base/errors.py", "from . import files")),
     ("law_purpose", a_folder_without_a_docstring),
     ("law_purpose", a_module_without_a_docstring),

@@ -15,7 +15,7 @@ import pytest
 from strategy_clinic.base import tf_internals
 from strategy_clinic.base.tf_internals import MODULES, Renamed
 from strategy_clinic.compiler import libtpu
-from strategy_clinic.experiments import variable_copies
+from strategy_clinic.programs import variable_copies
 from strategy_clinic.setups import parameters, runtime, strategies, tpu, tpu_graph
 
 ROOT = Path(__file__).parents[1]

@@ -1,10 +1,11 @@
 """TPUStrategy without a TPU: what its own class traces gives, run on CPU devices, the numbers that other strategies give."""
 
 import pytest
-from sessions import verdicts
-from strategy_clinic import Proof, Setup, build_strategy, experiment, runner
+from strategy_clinic import Setup, build_strategy, runner
 from strategy_clinic.base.errors import Unavailable, UserError
-from strategy_clinic.experiments.checks import variable_of
+from strategy_clinic.programs.checks import variable_of
+from strategy_clinic.programs.run import Run
+from strategy_clinic.programs.verdicts import classify
 from strategy_clinic.setups import tpu
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
@@ -64,27 +65,18 @@ def parted(strategy, batch):
     )
 
 
-@experiment
-def trains_as_one_device(setup):
+@pytest.mark.parametrize("setup", [MIRRORED, EMULATED], ids=str)
+def test_five_steps_are_those_of_one_device(setup):
+    """Sums of gradients (CrossReplicaSum) and, on Keras 3, of an integer counter (AllToAll) pass between the replicas."""
+    import numpy as np
+
     losses, weights, copies = trained(setup)
     wanted_losses, wanted, _ = trained(setup.but(strategy="default", devices=1))
     each = len(copies) // len(wanted)
-    return Proof(
-        "losses, weights and every copy of them are those of one device",
-        [*losses, *weights, *copies],
-        [*wanted_losses, *wanted, *[weight for weight in wanted for _ in range(each)]],
-    )
-
-
-@pytest.mark.parametrize("keras", [2, 3])
-def test_five_steps_are_those_of_one_device_and_of_mirrored(keras):
-    """Sums of gradients (CrossReplicaSum) and, on Keras 3, of an integer counter (AllToAll) pass between the replicas."""
-    setups = [MIRRORED.but(keras=keras), EMULATED.but(keras=keras)]
-    found = verdicts({"trains": trains_as_one_device}, setups)
-    assert [(each.outcome, each.evidence, each.error) for each in found] == [
-        ("works", "executed", ""),
-        ("works", "emulated", ""),
-    ]
+    found = [*losses, *weights, *copies]
+    right = [*wanted_losses, *wanted, *[weight for weight in wanted for _ in range(each)]]
+    assert len(found) == len(right)
+    assert all(np.allclose(a, b, 1e-6, 1e-6) for a, b in zip(found, right))
 
 
 def on_replicas(step, arguments=(), strategy=None):
@@ -191,13 +183,10 @@ def test_a_function_that_is_traced_already_runs_eagerly_and_is_traced_once():
 
 
 def test_what_the_class_refuses_is_refused_and_called_traced():
-    @experiment
-    def eager(setup):
-        build_strategy(setup).run(lambda: 1.0)
-
-    found = verdicts({"broken": eager}, [EMULATED])[0]
-    assert (found.outcome, found.error) == ("raises", "NotImplementedError")
-    assert found.evidence == "traced" and "pure eager execution" in found.says
+    with pytest.raises(NotImplementedError, match="pure eager execution") as refused:
+        build_strategy(EMULATED).run(lambda: 1.0)
+    found = classify("broken", EMULATED, Run(error=refused.value))
+    assert (found.outcome, found.evidence) == ("raises", "traced")
 
 
 def test_one_core_exchanges_with_nobody():

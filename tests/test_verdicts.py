@@ -3,29 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from sessions import MODE, verdicts
-from strategy_clinic import Proof, Setup, SilentFailure, experiment, observe
+from sessions import MODE
+from strategy_clinic import Setup, SilentFailure
 from strategy_clinic.base.errors import Unavailable, UserError
-from strategy_clinic.experiments.error_text import last_line
-from strategy_clinic.experiments.proofs import Result
-from strategy_clinic.experiments.verdicts import Verdict, classify
 from strategy_clinic.programs import run as programs
+from strategy_clinic.programs.error_text import last_line
 from strategy_clinic.programs.run import Run
+from strategy_clinic.programs.verdicts import Verdict, classify
 from strategy_clinic.session import Disagreement, Session
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 ONE, TWO, FOUR = (Setup("mirrored", count) for count in (1, 2, 4))
-
-
-@experiment
-def differs(setup):
-    return Proof("both are equal", [1.0], [2.0])
-
-
-@experiment
-def nothing(setup):
-    return None
 
 
 RIGHT, WRONG = Run("sum 3\n"), Run("sum 4\n")
@@ -180,23 +169,6 @@ def test_claims_are_judged_by_what_was_observed(capsys):
         Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
 
 
-def test_a_proof_that_does_not_hold_raises_when_called():
-    with pytest.raises(SilentFailure, match="not so: both are equal"):
-        differs(TWO)
-
-
-@pytest.mark.parametrize(
-    "got, want", [([1.0], [1.0, 2.0]), ([[1.0]], [[1.0, 1.0]]), ([float("nan")], [float("nan")])]
-)
-def test_proofs_that_do_not_hold(got, want):
-    assert not Proof("equal", got, want).holds
-
-
-def test_a_proof_needs_values():
-    with pytest.raises(UserError, match="compares no values"):
-        Proof("nothing", [], [])
-
-
 @pytest.mark.parametrize(
     "outcome, evidence, says",
     [
@@ -224,7 +196,7 @@ def test_a_verdict_without_honest_evidence_is_refused(outcome, evidence, says):
     ],
 )
 def test_outcomes_by_kind_of_error(error, outcome):
-    assert classify("broken", TWO, Result(error=error)).outcome == outcome
+    assert classify("broken", TWO, Run(error=error)).outcome == outcome
 
 
 def test_the_useful_line_is_the_last_one():
@@ -272,7 +244,7 @@ def test_an_error_of_a_running_graph_was_not_found_by_tracing():
 
     traced = Setup("tpu_traced", 8)
     ran = tf.errors.InvalidArgumentError(None, None, "refused")
-    found = [classify("broken", traced, Result(error=each)) for each in (ran, ValueError("no"))]
+    found = [classify("broken", traced, Run(error=each)) for each in (ran, ValueError("no"))]
     assert [each.evidence for each in found] == ["emulated", "traced"]
 
 
@@ -290,30 +262,3 @@ def test_the_lines_of_a_key_error_are_lines():
     text = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
     assert last_line(KeyError(text)) == "'no such variable'"
     assert last_line(KeyError("no such variable")) == "'no such variable'"
-
-
-class Variable:
-    """As much of a variable as the figure of its copies reads."""
-
-    name, value, device = "kernel:0", print, "/device:CPU:1"
-
-
-def test_what_an_experiment_observes_is_in_its_own_verdict():
-    @experiment
-    def inner(setup):
-        observe(inside=[Variable()])
-
-    @experiment
-    def fails(setup):
-        observe(before=[Variable()])
-        inner(setup)
-        observe(after=[Variable()])
-        raise ValueError("wrong shape")
-
-    observe(outside=[Variable()])  # in no experiment
-    failed, nothing_seen = verdicts({"broken": fails, "fixed": nothing}, [TWO])
-    assert failed.result.observations == {
-        "before": {"kernel 0": ["CPU:1"]},
-        "after": {"kernel 0": ["CPU:1"]},
-    }
-    assert nothing_seen.result.observations == {}

@@ -1,9 +1,10 @@
-"""How the answers of several processes become one result; no process is started here."""
+"""How the answers of several processes become one run; no process is started here."""
 
 import json
 
 import pytest
-from strategy_clinic.experiments import workers
+from strategy_clinic.processes import cluster
+from strategy_clinic.programs import run
 
 FIRST, SECOND = ("worker", 0), ("worker", 1)
 
@@ -13,20 +14,20 @@ class Running:
         return None
 
 
-def answered(folder, task, name=""):
-    error = {"name": name, "message": "as it says"} if name else None
-    said = [{"error": error, "proof": None, "observations": {}}]
-    workers.answer_file(folder, task).write_text(json.dumps(said))
+def answered(folder, task, name="", printed="1"):
+    error = {"name": name, "message": "as it says", "line": 3} if name else None
+    said = {"error": error, "printed": printed, "observations": {}, "network": ""}
+    cluster.answer_file(folder, task).write_text(json.dumps(said))
 
 
 def collected(folder):
-    return workers.collect({FIRST: Running(), SECOND: Running()}, 1, folder)[0]
+    processes = {FIRST: Running(), SECOND: Running()}
+    return run.merged(cluster.collect(processes, folder, run.has_failed, 0.2))
 
 
 @pytest.fixture(autouse=True)
 def in_short(monkeypatch):
-    monkeypatch.setattr(workers, "SECONDS", 0.2)
-    monkeypatch.setattr(workers, "AFTER_FAILURE", 0.05)
+    monkeypatch.setattr(cluster, "AFTER_FAILURE", 0.05)
 
 
 def test_all_answers_count(tmp_path):
@@ -41,9 +42,8 @@ def test_nobody_waits_for_what_waits_for_one_that_failed(tmp_path, task):
     assert type(collected(tmp_path).error) is ValueError
 
 
-@pytest.mark.parametrize("name", ["", "SilentFailure"])
-def test_one_that_has_not_failed_leaves_nobody_waiting(tmp_path, name):
+def test_one_that_has_not_failed_leaves_nobody_waiting(tmp_path):
     """So the other hangs by itself, and that is what came of it."""
-    answered(tmp_path, FIRST, name)
+    answered(tmp_path, FIRST)
     with pytest.raises(TimeoutError, match="worker process worker 1"):
         collected(tmp_path)

@@ -11,10 +11,10 @@ from .base import files
 from .base.display import MIME
 from .base.files import write_whole
 from .base.templates import from_template
-from .experiments.verdicts import OUTCOMES, Verdict, rows
 from .modes.failure_mode import FailureMode
 from .modes.registry import mode_by_id
 from .panel.cards import NOTE
+from .programs.verdicts import OUTCOMES, Verdict, rows
 from .records import atlas
 from .rendering import render, sources
 from .setups.parameters import Setup

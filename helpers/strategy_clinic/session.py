@@ -10,13 +10,12 @@ from typing import Any
 
 from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
-from .experiments.proofs import Result
-from .experiments.verdicts import EVIDENCE, Verdict, classify, rows
 from .modes.failure_mode import Claim, FailureMode
 from .modes.registry import mode_by_id
 from .panel import figures, widgets
 from .programs import run as programs
 from .programs.switches import for_setup
+from .programs.verdicts import EVIDENCE, Verdict, classify, rows
 from .setups import parameters
 from .setups.parameters import Setup
 
@@ -50,7 +49,7 @@ class Session:
     def __init__(self, mode: FailureMode, setup: Setup) -> None:
         self.mode, self.setup = mode, setup
         self.texts: dict[str, str] = {}  # of the programs in the cells that have been run
-        self.results: dict[tuple[str, str, Setup], Result] = {}
+        self.runs: dict[tuple[str, str, Setup], programs.Run] = {}
         expects = mode.expects(setup)
         self._report("setup", str(setup), parameters=setup.as_dict(), expects=expects)
 
@@ -59,14 +58,14 @@ class Session:
     ) -> list[Verdict]:
         """Returns the verdict on each program under each setup, in that order.
 
-        The result of a program that has run under a setup is used again, unless another run is asked for.
+        The run of a program that has run under a setup is used again, unless another run is asked for.
         """
         wanted = [(subject, text, setup) for setup in setups for subject, text in texts.items()]
-        missing = [key for key in dict.fromkeys(wanted) if again or key not in self.results]
+        missing = [key for key in dict.fromkeys(wanted) if again or key not in self.runs]
         runs = programs.run_programs([self._job(text, setup) for _, text, setup in missing])
         for key, run in zip(missing, runs):
-            self.results[key] = programs.result_of(run, self._right(key[0]))
-        return [classify(key[0], key[2], self.results[key]) for key in wanted]
+            self.runs[key] = programs.judged(run, self._right(key[0]))
+        return [classify(key[0], key[2], self.runs[key]) for key in wanted]
 
     def _job(self, text: str, setup: Setup) -> programs.Job:
         return programs.Job(text, setup, self.mode.observed, self.mode.reason_against(setup))
@@ -86,7 +85,7 @@ class Session:
         if for_setup(text, self.setup, "CPU") != text:
             print(f"With the lines for {self.setup}.")
         (verdict,) = self.run({subject: text}, [self.setup], again=True)
-        print(verdict.result.run.shown(text), end="")
+        print(verdict.run.shown(text), end="")
         if subject != "exercise":
             self._require_as_declared(verdict, subject)
         colour = {"exercise": "green" if verdict.outcome == "works" else "red", "solution": "green"}
@@ -135,7 +134,7 @@ class Session:
     def placement(self) -> figures.Picture:
         """Draws the devices that hold the variables of the broken program's objects that the mode names."""
         (verdict,) = self.run({"broken": self._text_of("broken")}, [self.setup])
-        return figures.placement(verdict.result.observations)
+        return figures.placement(verdict.run.observations)
 
     def table(self, setups: list[Setup]) -> None:
         """Shows the verdicts on both programs under each setup; each must be what the mode declares."""

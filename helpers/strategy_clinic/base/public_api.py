@@ -3,17 +3,14 @@
 WORDS = {
     "Claim": "modes.failure_mode",
     "FailureMode": "modes.failure_mode",
-    "Proof": "experiments.proofs",
     "Setup": "setups.parameters",
-    "SilentFailure": "experiments.checks",
+    "SilentFailure": "programs.checks",
     "Symptom": "modes.failure_mode",
     "Unavailable": "base.errors",
     "build_strategy": "setups.parameters",
-    "experiment": "experiments.experiment",
     "greet": "setups.environment_check",
-    "observe": "experiments.run_in_process",
     "open": "session",
-    "pasted": "experiments.show_source",
+    "pasted": "programs.show_source",
     "runner": "setups.strategies",
     "text_table": "base.display",
     "watching": "examiner.frontends.in_process",
@@ -24,7 +21,7 @@ EXTENSION = dict.fromkeys(
 )
 # Modules that notebooks use by their last name: first those that exercises are made of.
 TOOLS = {
-    "checks": "experiments.checks",
+    "checks": "programs.checks",
     "figures": "panel.figures",
     "formats": "setups.formats",
     "machine": "setups.machine_report",
@@ -37,7 +34,6 @@ MODULES = TOOLS | {
     "finder": "panel.mode_finder",
     "runtime": "setups.runtime",
     "tpu": "setups.tpu",
-    "workers": "experiments.workers",
 }
 # The names that an exercise may use and must not change; `compiler` is a folder.
 NAMES = (*WORDS, *TOOLS, "compiler")

@@ -4,6 +4,7 @@ Nothing is executed and no TPU is needed. The compiler is an optional extra of 5
 it, and what another machine has recorded is shown as recorded.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -23,12 +24,15 @@ from ..base.display import report, reported, say
 from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
 from ..base.package_versions import distribution_version
-from ..experiments.error_text import without_names
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job, request_reply
+from ..programs import child
+from ..programs.error_text import without_names
+from ..programs.switches import for_setup
 from ..records import measure, store
 from ..rendering.mode_notebooks import ModeNotebook
 from ..setups import runtime, tpu
+from ..setups.described_tpu import describe_tpu
 from ..setups.parameters import Setup
 from .lowering import lowered
 
@@ -181,7 +185,7 @@ def reply_of_compiler(folder: Path) -> dict[str, Any]:
 def compile_lines(
     mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, names: list[str]
 ) -> list[Line]:
-    """Compiles every program for every TPU: what an experiment traces, or a function with its arguments."""
+    """Compiles every program for every TPU: what the text of one traces, or a function with its arguments."""
     lines = []
     for name in names:
         for subject, program in subjects.items():
@@ -189,7 +193,7 @@ def compile_lines(
                 function, *arguments = program
                 answers = [of_function(function, *arguments, name=name)]
             else:
-                answers = of_experiment(program, setup, name)
+                answers = of_program(program, setup, name)
             lines += [
                 Line(mode=mode.id, subject=subject, tpu=name, **asdict(answer))
                 for answer in answers
@@ -197,15 +201,27 @@ def compile_lines(
     return lines
 
 
-def of_experiment(experiment: Callable[[Setup], Any], setup: Setup, name: str) -> list[Answer]:
-    """Compiles what an experiment has traced for a TPU, whether or not the experiment then fails."""
-    with tpu.watched(name) as programs:
-        try:
-            experiment(setup.but(strategy="tpu_traced", devices=8))
-            refused = Answer("unavailable", "the clinic", "it runs no step on a TPU")
-        except Exception as error:  # the compiler is asked about what was traced before
-            refused = Answer("raises", "TPUStrategy", first_sentence(str(error)), "traced")
-        return [of_step(*each) for each in programs] or [refused]
+def of_program(text: str, setup: Setup, name: str) -> list[Answer]:
+    """Compiles what a program has traced for a TPU, whether or not the program then fails."""
+    text = for_setup(text, setup.but(strategy="tpu_traced", devices=8))
+    with (
+        tpu.watched(name) as steps,
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        contextlib.ExitStack() as restored,
+    ):
+
+        def replaced(owner: Any, name: str, value: Any) -> None:
+            restored.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, value)
+
+        describe_tpu(replaced, runtime.MOST_DEVICES)
+        error = child.run(text, [])["error"]
+        if steps:
+            return [of_step(*each) for each in steps]
+    if error is None:
+        return [Answer("unavailable", "the clinic", "it runs no step on a TPU")]
+    return [Answer("raises", "TPUStrategy", first_sentence(error["message"]), "traced")]
 
 
 # The record, shown where the compiler is not installed
@@ -273,7 +289,7 @@ def compiled_lines(wanted: ModeNotebook, names: list[str], keras: int) -> list[L
     """Runs a notebook with one more cell, which compiles its steps."""
     code = (
         "from strategy_clinic.compiler.programs import report_lines\n\n"
-        'subjects = {"broken": broken, "fixed": fixed} | globals().get("COMPILED", {})\n'
+        'subjects = session.both() | globals().get("COMPILED", {})\n'
         f"report_lines(session.mode, subjects, session.setup, {names!r})"
     )
     text = nbformat.writes(measure.with_cell(wanted.notebook, code))

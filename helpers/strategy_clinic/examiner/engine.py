@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ..experiments.error_text import useful_line
 from ..observer.events import ExceptionRaised, Stack
+from ..programs.error_text import useful_line
 from ..triage import classify
 from . import rule
 from .divergence import is_deterministic

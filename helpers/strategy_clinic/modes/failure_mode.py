@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 
 from ..base.errors import UserError, choose
-from ..experiments.verdicts import Verdict
-from ..experiments.version_bounds import Bounded, bounds_in_words, check_bounds, holds_here
+from ..programs.verdicts import Verdict
+from ..programs.version_bounds import Bounded, bounds_in_words, check_bounds, holds_here
 from ..setups.parameters import Setup
 
 TRUTHS = ("true", "half", "false")

@@ -90,7 +90,7 @@ def prepare_tensorflow(observer: Observer) -> None:
 
 
 def describe_tpu(observer: Observer) -> None:
-    from . import described_tpu  # needs a newer Python than the rest
+    from ..setups import described_tpu  # needs a newer Python than the rest
 
     context = observer.context
     described_tpu.describe_tpu(

@@ -5,9 +5,9 @@ from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
-from ..experiments.proofs import Observations
-from ..experiments.verdicts import Verdict
 from ..modes.failure_mode import FailureMode
+from ..programs.run import Observations
+from ..programs.verdicts import Verdict
 
 HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
 NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Colab or Binder and run all cells."
@@ -56,7 +56,7 @@ def history_html(runs: list[list[Verdict]]) -> str:
 def observations_of(verdicts: list[Verdict]) -> Observations:
     """Returns the observations of all runs under one label, with the experiment's name where they differ."""
     groups: Observations = {}
-    runs = {verdict.subject: verdict.result.observations for verdict in verdicts}
+    runs = {verdict.subject: verdict.run.observations for verdict in verdicts}
     for label in dict.fromkeys(label for observations in runs.values() for label in observations):
         seen = {subject: runs[subject][label] for subject in runs if label in runs[subject]}
         first, *others = seen.values()

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.templates import from_template
-from ..experiments.experiment import run_all
-from ..experiments.proofs import Experiment, Observations
-from ..experiments.variable_copies import copies as copies
-from ..experiments.variable_copies import values_of as values_of
-from ..setups.parameters import Setup
+from ..programs.run import Observations
+from ..programs.variable_copies import copies as copies
+from ..programs.variable_copies import values_of as values_of
 
 INK, HAVE, LACK = "#767676", "#2f7f5f", "#c1563c"  # 4.4 to 1 at least, on white and on black
 
@@ -126,7 +124,7 @@ def draw_cell(axes: Any, x: int, y: int, word: str, good: bool) -> None:
 
 
 def placement(observations: Observations) -> Picture:
-    """Draws which device holds a copy of which variable, for every group that an experiment has observed."""
+    """Draws which device holds a copy of which variable, for every group that a run has found."""
     rows: dict[str, list[str]] = {}
     for label, group in observations.items():
         for devices in dict.fromkeys(map(tuple, group.values())):
@@ -140,11 +138,6 @@ def placement(observations: Observations) -> Picture:
     counts = {row: len(devices) for row, devices in rows.items()}
     text = [f"{row}: {n} {'copy' if n == 1 else 'copies'}" for row, n in counts.items()]
     return Picture(drawn.png, "\n".join(text))
-
-
-def where_variables_live(experiment: Experiment, setup: Setup) -> Picture:
-    """Runs an experiment and draws where the variables are that it has observed, whatever it ends in."""
-    return placement(run_all([(experiment, setup)])[0].observations)
 
 
 def timeline(lines: dict[str, list[float]], event: int, event_name: str, axis: str) -> Picture:

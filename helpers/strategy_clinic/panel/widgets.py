@@ -9,9 +9,9 @@ from typing import Any
 
 from ..base.errors import UserError
 from ..base.templates import from_template
-from ..experiments.verdicts import Verdict
 from ..modes.failure_mode import FailureMode
 from ..programs.switches import for_setup
+from ..programs.verdicts import Verdict
 from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
 from . import figures

@@ -32,7 +32,7 @@ def prepare(described_tpu: bool) -> None:
 
     runtime.start_tensorflow()
     if described_tpu:
-        from ..observer.described_tpu import describe_tpu
+        from ..setups.described_tpu import describe_tpu
 
         describe_tpu(setattr, runtime.MOST_DEVICES)
 
@@ -78,7 +78,7 @@ def message_of(error: Exception) -> str:
 
 def observations(module: types.ModuleType, names: list[str]) -> dict[str, dict[str, list[str]]]:
     """Returns the devices that hold a copy of each variable of the objects with these names, as far as they exist."""
-    from ..experiments.variable_copies import copies, short_name
+    from .variable_copies import copies, short_name
 
     found: dict[str, dict[str, list[str]]] = {}
     for name in names:

@@ -1,24 +1,27 @@
 """Runs programs, each in a new Python process, and says what each printed and what it raised."""
 
+import builtins
 import os
 import tempfile
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..base import errors
 from ..base.errors import Unavailable
-from ..experiments.checks import SilentFailure
-from ..experiments.error_text import last_line
-from ..experiments.proofs import Observations, Result
-from ..experiments.workers import exception_named
 from ..processes import cluster, python_process
 from ..setups import strategies
 from ..setups.parameters import Setup
+from . import checks
+from .checks import SilentFailure
+from .error_text import last_line
 from .switches import for_setup
 
+# By label and variable, the devices on which a program has copies of it.
+Observations = dict[str, dict[str, list[str]]]
 CHILD = "strategy_clinic.programs.child"
 AT_ONCE = 2  # programs that run side by side
 SECONDS = 90
@@ -51,7 +54,7 @@ class Run:
 
     def shown(self, text: str) -> str:
         """Returns what a reader sees of the run: what was printed, and the failing line with the error."""
-        if self.error is None or isinstance(self.error, Unavailable):
+        if self.error is None or isinstance(self.error, Unavailable | SilentFailure):
             return self.printed
         line = text.splitlines()[self.line - 1].split("  #")[0].strip() if self.line else ""
         where = f"line {self.line}: {line}\n" if line else ""
@@ -123,13 +126,12 @@ def merged(answers: list[dict[str, Any]]) -> Run:
     return Run(answer["printed"], None, 0, observations, answer["network"])
 
 
-def result_of(run: Run, right: str) -> Result:
-    """Returns the result of a run: what it printed, or a SilentFailure if something else is right."""
+def judged(run: Run, right: str) -> Run:
+    """Returns a run with a SilentFailure as its error if it printed something else than what is right."""
     printed, wanted = run.printed.strip(), right.strip()
-    error = run.error
-    if error is None and printed != wanted:
-        error = SilentFailure(difference(printed, wanted))
-    return Result(printed, error, run.observations, run)
+    if run.error is None and printed != wanted:
+        return replace(run, error=SilentFailure(difference(printed, wanted)))
+    return run
 
 
 def difference(printed: str, right: str) -> str:
@@ -137,3 +139,10 @@ def difference(printed: str, right: str) -> str:
     lines = list(zip(printed.splitlines() or [""], right.splitlines()))
     wrong, wanted = next(((a, b) for a, b in lines if a != b), lines[-1])
     return f"it prints {wrong!r}, and right is {wanted!r}"
+
+
+def exception_named(name: str, message: str) -> Exception:
+    """Returns an exception of this class; of a new one where this process has none of that name."""
+    kinds = [getattr(module, name, None) for module in (builtins, checks, errors)]
+    kind: type[Exception] = next(filter(None, kinds), type(name, (Exception,), {}))
+    return kind(message)

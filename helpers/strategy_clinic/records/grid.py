@@ -16,8 +16,8 @@ import nbformat
 from ..base.display import reported, say
 from ..base.errors import UserError
 from ..base.files import writable, write_whole
-from ..experiments.verdicts import OUTCOMES
 from ..processes import notebook_job, pool
+from ..programs.verdicts import OUTCOMES
 from ..rendering.mode_notebooks import ModeNotebook, mode_notebooks
 from ..setups import runtime
 from ..setups.parameters import Setup

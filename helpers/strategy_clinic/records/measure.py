@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 
 from ..base.display import report, reported
 from ..base.errors import UserError
-from ..experiments.verdicts import OUTCOMES
 from ..processes import notebook_job, pool
+from ..programs.verdicts import OUTCOMES
 from ..rendering.mode_notebooks import ModeNotebook
 from ..rendering.render import stable_outputs
 from ..rendering.sources import tags

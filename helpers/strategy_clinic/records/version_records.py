@@ -19,10 +19,10 @@ from ..base import files
 from ..base.display import say
 from ..base.errors import UserError
 from ..base.files import write_whole
-from ..experiments.version_bounds import PACKAGES
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
 from ..processes import pool
+from ..programs.version_bounds import PACKAGES
 from ..rendering import sources
 from ..rendering.mode_notebooks import ModeNotebook
 from ..setups import runtime

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
-from ..experiments.version_bounds import bounds_in_words
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
+from ..programs.version_bounds import bounds_in_words
 from ..setups import runtime
 from .version_records import VersionRecord, VersionVerdict, version_records
 

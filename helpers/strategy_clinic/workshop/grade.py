@@ -16,10 +16,11 @@ from ..base import files
 from ..base.display import say
 from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
-from ..experiments.error_text import last_line
 from ..modes import registry
 from ..processes import pool
-from ..programs.run import Job, Run, result_of, run_program
+from ..programs.error_text import last_line
+from ..programs.run import Job, Run, run_program
+from ..programs.run import judged as judged_run
 from ..records import junit, store
 from ..rendering import sources
 from . import exercises
@@ -159,7 +160,7 @@ def run(tasks: dict[str, Task], workers: int, seconds: float) -> Iterator[Grade]
 
 def judged(name: str, run: Run, right: str) -> Grade:
     """Returns green only for a program that ends, and prints what is right."""
-    error = result_of(run, right).error
+    error = judged_run(run, right).error
     if error is None:
         return Grade(name, "green", in_one_line(run.printed.strip()), run.network)
     if isinstance(error, TimeoutError | ChildProcessError):

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from ..setups import runtime, tpu
+from . import runtime, tpu
 
 Replace = Callable[[Any, str, Any], object]
 

@@ -1,4 +1,4 @@
-"""Verdicts: the outcome of an experiment under a setup, with its evidence, and tables of them."""
+"""Verdicts: the outcome of a program under a setup, with its evidence, and tables of them."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +9,7 @@ from ..setups import strategies
 from ..setups.parameters import Setup
 from .checks import SilentFailure
 from .error_text import last_line
-from .proofs import Proof, Result
+from .run import Run
 
 OUTCOMES = tuple(row.name for row in ROWS)
 EVIDENCE = ("executed", "emulated", "compiled", "traced", "recorded")
@@ -32,7 +32,7 @@ class Verdict:
     evidence: str
     says: str = ""
     error: str = ""
-    result: Result = field(default_factory=Result, compare=False, repr=False)
+    run: Run = field(default_factory=Run, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         choose("outcome", self.outcome, OUTCOMES)
@@ -43,26 +43,23 @@ class Verdict:
     @property
     def message(self) -> str:
         """The whole message of the error, of which `says` is one line."""
-        return str(self.result.error or "")
+        return str(self.run.error or "")
 
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("subject", "outcome", "evidence", "says")}
 
 
-def classify(subject: str, setup: Setup, result: Result) -> Verdict:
-    """Returns the verdict on a result: what was raised or proven. What did not run has no evidence."""
-    error, evidence = result.error, strategies.TABLE[setup.strategy].evidence
+def classify(subject: str, setup: Setup, run: Run) -> Verdict:
+    """Returns the verdict on a run: what was raised or printed. What did not run has no evidence."""
+    error, evidence = run.error, strategies.TABLE[setup.strategy].evidence
     if error is None:
-        says = result.value.what if isinstance(result.value, Proof) else str(result.value or "")
-        return Verdict(subject, setup, "works", evidence, says, result=result)
+        return Verdict(subject, setup, "works", evidence, run.printed.strip(), run=run)
     outcome = next(word for kind, word in OUTCOME_OF.items() if isinstance(error, kind))
     if outcome == "unavailable":
         evidence = "none"
     elif outcome == "raises" and evidence == "emulated" and not raised_by_graph(error):
         evidence = "traced"  # refused before anything could be emulated
-    return Verdict(
-        subject, setup, outcome, evidence, last_line(error), type(error).__name__, result
-    )
+    return Verdict(subject, setup, outcome, evidence, last_line(error), type(error).__name__, run)
 
 
 def raised_by_graph(error: Exception) -> bool:
@@ -73,7 +70,7 @@ def raised_by_graph(error: Exception) -> bool:
 
 
 def rows(verdicts: list[Verdict]) -> list[list[str]]:
-    """Returns a table: a heading, and a row for each setup with the outcome of each experiment and the evidence."""
+    """Returns a table: a heading, and a row for each setup with the outcome of each program and the evidence."""
     subjects = list(dict.fromkeys(verdict.subject for verdict in verdicts))
     table = [["strategy", "devices", "save format", "Keras", *subjects, "evidence"]]
     for setup in dict.fromkeys(verdict.setup for verdict in verdicts):
