@@ -10,7 +10,7 @@ from pathlib import Path
 from conftest import ROOT
 from law import all_tests_of
 from strategy_clinic.base import files
-from strategy_clinic.rendering import new_mode
+from strategy_clinic.rendering import new_mode, sources
 
 # A folder may import itself and the folders above it. Modules in no folder are entry points: they may import all folders.
 FOLDERS = [
@@ -50,9 +50,11 @@ SEPARATE = [
 
 
 def python_files() -> list[Path]:
-    """Returns the modules of the package; the source of a page is a notebook."""
+    """Returns the modules of the package; the source of a page is a notebook, and a program is a script."""
     pages = set(files.page_sources())
-    return [path for path in sorted(files.package().rglob("*.py")) if path not in pages]
+    programs = {page.with_name(f"{name}.py") for page in pages for name in sources.PROGRAMS}
+    own = sorted(files.package().rglob("*.py"))
+    return [path for path in own if path not in pages | programs]
 
 
 def module_of(path: Path) -> str:

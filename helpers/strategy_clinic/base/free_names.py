@@ -4,21 +4,6 @@ import ast
 import symtable
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
-
-
-def one_import_each(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Returns the statements with each import of several names split into imports of one."""
-    parts: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.ImportFrom):
-            module, level = statement.module, statement.level
-            parts += [ast.ImportFrom(module, [alias], level) for alias in statement.names]
-        elif isinstance(statement, ast.Import):
-            parts += [ast.Import([alias]) for alias in statement.names]
-        else:
-            parts.append(statement)
-    return parts
 
 
 class Comprehensions(ast.NodeTransformer):
@@ -79,22 +64,3 @@ def needed(body: list[ast.stmt], names: set[str]) -> list[ast.stmt]:
 def unparsed(body: Iterable[ast.stmt]) -> str:
     """Returns the source of the statements, with an empty line between two."""
     return "\n\n".join(map(ast.unparse, body))
-
-
-def self_contained(body: list[ast.stmt], names: set[str], values: dict[str, Any]) -> str:
-    """Returns the source of what these names need: assignments of plain `values`, then the statements."""
-    statements = needed(body, names)
-    names = names | union(uses, statements)
-    constants = [f"{name} = {values[name]!r}" for name in sorted(names) if is_literal(values, name)]
-    return "\n".join([*constants, *map(ast.unparse, statements)])
-
-
-def is_literal(values: dict[str, Any], name: str) -> bool:
-    """Returns whether a name stands for a plain value, which an assignment of its repr gives again."""
-    value = values.get(name)
-    if not isinstance(value, (int, float, str, tuple, list, dict, bool)):
-        return False
-    try:
-        return bool(ast.literal_eval(repr(value)) == value)
-    except (ValueError, SyntaxError, TypeError):
-        return False

@@ -19,21 +19,18 @@ WORDS = {
 EXTENSION = dict.fromkeys(
     ("load_ipython_extension", "unload_ipython_extension"), "examiner.frontends.ipython_magic"
 )
-# Modules that notebooks use by their last name: first those that exercises are made of.
-TOOLS = {
-    "checks": "programs.checks",
-    "figures": "panel.figures",
-    "formats": "setups.formats",
-    "machine": "setups.machine_report",
-}
-MODULES = TOOLS | {
+# Modules that notebooks use by their last name.
+MODULES = {
     "atlas": "records.atlas",
+    "checks": "programs.checks",
     "checkup": "records.runtime_check",
     "desk": "triage.widget",
     "examiner": "examiner.frontends.widget",
+    "figures": "panel.figures",
     "finder": "panel.mode_finder",
+    "formats": "setups.formats",
+    "machine": "setups.machine_report",
     "runtime": "setups.runtime",
     "tpu": "setups.tpu",
 }
-# The names that an exercise may use and must not change; `compiler` is a folder.
-NAMES = (*WORDS, *TOOLS, "compiler")
+NAMES = (*WORDS, *MODULES, "compiler")  # which is a folder
