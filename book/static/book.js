@@ -20,5 +20,5 @@ document.querySelectorAll(".cell_input .highlight").forEach(code => {
   button.textContent = "Copy";
   button.onclick = () => navigator.clipboard.writeText(code.querySelector("pre").textContent)
     .then(() => { button.textContent = "Copied"; });
-  code.before(button);
+  code.append(button);
 });

@@ -50,7 +50,8 @@ def page(path: Path) -> str:
     if path.stem == "atlas":
         show_filters(notebook)
     if files.page_source(path.stem).name == "page.py":
-        notebook.cells.append(patterns_of(mode_by_id(path.stem.split("_")[0])))
+        mode = mode_by_id(path.stem.split("_")[0])
+        notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.source = program_alone(cell)
@@ -73,7 +74,8 @@ def show_filters(notebook: NotebookNode) -> None:
 
 def patterns_of(mode: FailureMode) -> NotebookNode:
     """Returns a cell with the patterns of a mode's messages, so that a search for a message finds the page."""
-    lines = [f"- `{symptom.raises}: {symptom.says}`" for symptom in mode.symptoms]
+    raised = [each for each in mode.symptoms if each.outcome == "raises"]
+    lines = [f"- `{symptom.raises}: {symptom.says}`" for symptom in raised]
     text = "\n".join(["## Patterns of its messages", "", *lines])
     cell: NotebookNode = new_markdown_cell(
         text, id="patterns"
