@@ -104,6 +104,44 @@ def test_the_program_is_that_of_one_replica():
     assert sorted(shapes).count((6, 2)) == 3  # the kernel and its two slots
 
 
+PROGRAM = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+
+
+@tf.function
+def train_step():
+    return strategy.run(lambda: tf.distribute.get_replica_context().all_reduce("SUM", tf.ones(3)))
+
+
+print(train_step())
+{}
+"""
+
+
+@pytest.mark.parametrize("last", ["", "1 / 0"], ids=["ends", "fails"])
+def test_what_a_program_traces_is_compiled(last, monkeypatch):
+    """Whether or not it then fails; afterwards TensorFlow's names are what they were."""
+    import tensorflow as tf
+
+    plain = tf.distribute.TPUStrategy
+    monkeypatch.setattr(programs, "of_step", lambda strategy, step: strategy.described)
+    run = programs.functools.partial(programs.run_program, PROGRAM.format(last))
+    assert programs.of_steps(run, Setup("tpu_traced", 8), "v5e-8") == ["v5e-8"]
+    assert tf.distribute.TPUStrategy is plain
+
+
+def test_a_program_that_a_tpu_refuses_is_said_to_be_refused_by_the_class():
+    text = (
+        "import tensorflow as tf\n\nstrategy = tf.distribute.get_strategy()\nstrategy.run(print)\n"
+    )
+    run = programs.functools.partial(programs.run_program, text)
+    (answer,) = programs.of_steps(run, Setup("tpu_traced", 8), "v5e-8")
+    assert (answer.outcome, answer.by, answer.evidence) == ("raises", "TPUStrategy", "traced")
+    (idle,) = programs.of_steps(lambda setup: "", Setup("tpu_traced", 8), "v5e-8")
+    assert idle.outcome == "unavailable"
+
+
 def test_refusal_to_lower_is_quoted():
     import tensorflow as tf
 

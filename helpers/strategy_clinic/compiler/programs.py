@@ -5,6 +5,7 @@ it, and what another machine has recorded is shown as recorded.
 """
 
 import contextlib
+import functools
 import importlib.util
 import json
 import os
@@ -185,7 +186,7 @@ def reply_of_compiler(folder: Path) -> dict[str, Any]:
 def compile_lines(
     mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, names: list[str]
 ) -> list[Line]:
-    """Compiles every program for every TPU: what the text of one traces, or a function with its arguments."""
+    """Compiles every program for every TPU: its text or a function of a setup, for what it traces, or a function with arguments."""
     lines = []
     for name in names:
         for subject, program in subjects.items():
@@ -193,7 +194,8 @@ def compile_lines(
                 function, *arguments = program
                 answers = [of_function(function, *arguments, name=name)]
             else:
-                answers = of_program(program, setup, name)
+                run = functools.partial(run_program if isinstance(program, str) else call, program)
+                answers = of_steps(run, setup.but(strategy="tpu_traced", devices=8), name)
             lines += [
                 Line(mode=mode.id, subject=subject, tpu=name, **asdict(answer))
                 for answer in answers
@@ -201,11 +203,29 @@ def compile_lines(
     return lines
 
 
-def of_program(text: str, setup: Setup, name: str) -> list[Answer]:
-    """Compiles what a program has traced for a TPU, whether or not the program then fails."""
-    text = for_setup(text, setup.but(strategy="tpu_traced", devices=8))
+def of_steps(run: Callable[[Setup], str], setup: Setup, name: str) -> list[Answer]:
+    """Compiles the steps that a run traces for a TPU, whether or not the run then fails with a message."""
+    with tpu.watched(name) as steps:
+        message = run(setup)
+        if steps:  # the compiler is asked about what was traced before a failure
+            return [of_step(*each) for each in steps]
+    if message:
+        return [Answer("raises", "TPUStrategy", first_sentence(message), "traced")]
+    return [Answer("unavailable", "the clinic", "it runs no step on a TPU")]
+
+
+def call(function: Callable[[Setup], object], setup: Setup) -> str:
+    """Calls a function of a setup and returns the message of its error, or ""."""
+    try:
+        function(setup)
+    except Exception as error:
+        return str(error)
+    return ""
+
+
+def run_program(text: str, setup: Setup) -> str:
+    """Runs the text of a program in this process, with a described TPU, and returns the message of its error, or ""."""
     with (
-        tpu.watched(name) as steps,
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
         contextlib.ExitStack() as restored,
@@ -216,12 +236,8 @@ def of_program(text: str, setup: Setup, name: str) -> list[Answer]:
             setattr(owner, name, value)
 
         describe_tpu(replaced, runtime.MOST_DEVICES)
-        error = child.run(text, [])["error"]
-        if steps:
-            return [of_step(*each) for each in steps]
-    if error is None:
-        return [Answer("unavailable", "the clinic", "it runs no step on a TPU")]
-    return [Answer("raises", "TPUStrategy", first_sentence(error["message"]), "traced")]
+        error = child.run(for_setup(text, setup), [])["error"]
+    return str(error["message"]) if error else ""
 
 
 # The record, shown where the compiler is not installed

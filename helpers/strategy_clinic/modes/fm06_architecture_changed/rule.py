@@ -43,7 +43,8 @@ def from_default(made: Frame | None) -> Frame | None:
     if made is None or not isinstance(call, ast.Call) or call.args or call.keywords:
         return None
     for node in nodes_of_file(made.path):
-        builds = isinstance(node, ast.FunctionDef) and node.name == ast.unparse(call.func)
-        if builds and any(isinstance(default, LITERALS) for default in node.args.defaults):
+        if not isinstance(node, ast.FunctionDef) or node.name != ast.unparse(call.func):
+            continue
+        if any(isinstance(default, LITERALS) for default in node.args.defaults):
             return made._replace(line=node.lineno)
     return None

@@ -292,8 +292,11 @@ def outgrows_a_core(x):
     return tf.reduce_sum(tf.matmul(tf.matmul(large, large), large))
 
 
-broken, fixed = (calls_numpy, MATRIX), (largest_in_tensorflow, MATRIX)
-COMPILED = {"as_printed": as_printed} | {
+COMPILED = {
+    "broken": (calls_numpy, MATRIX),
+    "fixed": (largest_in_tensorflow, MATRIX),
+    "as_printed": as_printed,
+} | {
     name: (function, MATRIX)
     for name, function in {
         **FUNCTIONS,
@@ -302,7 +305,7 @@ COMPILED = {"as_printed": as_printed} | {
         "60000 x 60000 matrices": outgrows_a_core,
     }.items()
 }
-compiler.show(session.mode, {"broken": broken, "fixed": fixed} | COMPILED, session.setup)
+compiler.show(session.mode, COMPILED, session.setup)
 
 # %% [markdown]
 # ## Read next
