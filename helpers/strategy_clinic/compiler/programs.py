@@ -186,7 +186,7 @@ def reply_of_compiler(folder: Path) -> dict[str, Any]:
 def compile_lines(
     mode: FailureMode, subjects: Mapping[str, Any], setup: Setup, names: list[str]
 ) -> list[Line]:
-    """Compiles every program for every TPU: its text or a function of a setup, for what it traces, or a function with arguments."""
+    """Compiles every program for every TPU: what its text or a function of a setup traces, or a function with arguments."""
     lines = []
     for name in names:
         for subject, program in subjects.items():
