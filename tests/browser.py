@@ -51,7 +51,7 @@ OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync('* { animation: none !important }');
 document.adoptedStyleSheets = [still];"""
-COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-panel').children;
+COLUMNS = """() => { const [left, right] = document.querySelector('.clinic-columns').children;
   return right.getBoundingClientRect().top < left.getBoundingClientRect().bottom ? 2 : 1; }"""
 MODULES = {
     "lab": ["jupyterlab", "--LabApp.expose_app_in_browser=True"],

@@ -11,6 +11,7 @@ from ..base.errors import UserError
 from ..base.templates import from_template
 from ..modes.failure_mode import FailureMode
 from ..programs.switches import for_setup
+from ..programs.text import FIXED, WRONG
 from ..programs.verdicts import Verdict
 from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
@@ -66,6 +67,7 @@ class Panel:
                     "panel/templates/program.html",
                     name=f"{subject}.py",
                     text=self.mode.reason_against(setup) or for_setup(text, setup),
+                    marks=(WRONG, FIXED),
                 )
                 for subject, text in self.texts.items()
             )
@@ -127,7 +129,7 @@ def make_displays() -> list[Any]:
 
 
 def arrange(panel: Panel) -> Any:
-    """Returns the panel in two columns, which become one when the window is narrow."""
+    """Returns the panel in two columns, which become one when the window is narrow, and the programs below."""
     import ipywidgets
 
     about = ipywidgets.HTML(from_template("panel/templates/note.html", note=NOTE))
@@ -135,8 +137,10 @@ def arrange(panel: Panel) -> Any:
     columns = ipywidgets.Layout(
         grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
-    right = ipywidgets.VBox([panel.card, panel.figure, panel.programs])
-    root = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
+    right = ipywidgets.VBox([panel.card, panel.figure])
+    top = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
+    top.add_class("clinic-columns")
+    root = ipywidgets.VBox([top, panel.programs])
     root.add_class("clinic-panel")
     return root
 
