@@ -187,10 +187,10 @@ def test_pull_brings_back_what_was_rendered(project):
 
 def test_pull_takes_an_edit_made_in_jupyter(project):
     notebook = project / "notebooks" / NOTEBOOK.name
-    changed(notebook, "You believe that a model", "You are sure that a model")
+    changed(notebook, "## Why\\n", "## Why\\n\\nOne sentence more.\\n")
     sources.pull(notebook)
     source = sources.sources(["fm25"])[0]
-    assert "# You are sure that a model" in source.read_text()
+    assert "# One sentence more." in source.read_text()
     assert registry.read_mode(source), "the declaration, which is on no page, is kept"
     assert any("run: clinic render fm25" in problem for problem in render.stale(["fm25"]))
 

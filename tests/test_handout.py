@@ -56,13 +56,9 @@ def test_a_handout_holds_every_mode_and_no_solution(everything):
 
 def solution_lines() -> set[str]:
     """The lines that solutions have, and no other code of the project."""
-    solved, other = "", ""
-    for path in files.package().rglob("*.py"):
-        for cell in path.read_text().split("\n# %%"):
-            if cell.startswith(' tags=["solution"]'):
-                solved += cell
-            else:
-                other += cell
+    paths = list(files.package().rglob("*.py"))
+    solved = "\n".join(path.read_text() for path in paths if path.name == "solution.py")
+    other = "\n".join(path.read_text() for path in paths if path.name != "solution.py")
     lines = {line.strip() for line in solved.splitlines()}
     return {line for line in lines if len(line) > 20 and line not in other}
 
