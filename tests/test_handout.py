@@ -25,7 +25,7 @@ def everything(tmp_path_factory):
 
 def leaks(folder: Path) -> list[str]:
     """What is handed out and speaks of a solution, leads to one, or is a source that holds one."""
-    words = re.compile(r"solution|solved|colab\.research|kaggle\.com|mybinder", re.I)
+    words = re.compile(r"\bsolution|\bsolved|colab\.research|kaggle\.com|mybinder", re.I)
     return [
         path.name
         for path in sorted((folder / "notebooks").iterdir())
