@@ -239,6 +239,16 @@ def test_a_compilers_first_line_is_the_useful_one():
     assert last_line(ValueError(text)) == last_line(ValueError(many)) == wanted
 
 
+def test_what_keras_adds_to_a_message_is_no_reason():
+    text = (
+        "Exception encountered when calling Scale.call().\n\n\x1b[1mtf.function only supports singleton "
+        "tf.Variables\x1b[0m\n\nArguments received by Scale.call():\n  • inputs=tf.Tensor(shape=(2, 3))"
+    )
+    assert last_line(ValueError(text)) == "tf.function only supports singleton tf.Variables"
+    text = "Failed. No OpKernel was registered to support Op 'X' with {}\n\t<no registered kernels>"
+    assert last_line(ValueError(text)).startswith("No OpKernel was registered to support Op 'X'")
+
+
 def test_an_error_of_a_running_graph_was_not_found_by_tracing():
     import tensorflow as tf
 

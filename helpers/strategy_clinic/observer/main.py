@@ -81,7 +81,8 @@ def prepare_tensorflow(observer: Observer) -> None:
         parts = [tf.config.LogicalDeviceConfiguration() for _ in range(settings.devices)]
         tf.config.set_logical_device_configuration(cpu, parts)
     else:
-        use_one_device(observer.context.patches)
+        context = observer.context
+        use_one_device(context.patches, context.provenance.called_by_program)
     if settings.seed:
         tf.random.set_seed(SEED)
     # The package that describes a TPU needs a newer Python than 3.9.

@@ -8,27 +8,22 @@ from typing import Any
 from .patching import Call, Patches
 
 
-def use_one_device(patches: Patches) -> None:
+def use_one_device(patches: Patches, called_by_program: Callable[[], bool]) -> None:
     """Leaves a CPU whole that the program splits, and a strategy the first of the devices that the program names."""
     import tensorflow as tf
 
-    patches.replace(
-        tf.config,
-        "set_logical_device_configuration",
-        first_part_only(tf.config.set_logical_device_configuration),
-    )
+    plain = tf.config.set_logical_device_configuration
+
+    def configure(device: Any, logical_devices: Any) -> Any:
+        parts = list(logical_devices)
+        return plain(device, parts[:1] if called_by_program() else parts)
+
+    patches.replace(tf.config, "set_logical_device_configuration", configure)
     for kind, parameter in (
         (tf.distribute.MirroredStrategy, "devices"),
         (tf.distribute.experimental.CentralStorageStrategy, "compute_devices"),
     ):
         patches.wrap(kind, "__init__", first_only(parameter))
-
-
-def first_part_only(plain: Callable[..., Any]) -> Callable[..., Any]:
-    def configure(device: Any, logical_devices: Any) -> Any:
-        return plain(device, list(logical_devices)[:1])
-
-    return configure
 
 
 def first_only(parameter: str) -> Callable[[Call], None]:

@@ -1,12 +1,13 @@
 """Verdicts as cards of text and HTML, and widgets with a sentence for viewers without a kernel."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 from ..base.outcomes import LOOKS
 from ..base.templates import from_template
 from ..modes.failure_mode import FailureMode
-from ..programs.run import Observations
+from ..programs.run import Observations, cut
 from ..programs.verdicts import Verdict
 
 HISTORY = ("Run", "Strategy", "Saved as", "Keras", "Broken", "Fixed", "Evidence")
@@ -16,7 +17,8 @@ NOTE = "The controls need a running kernel: open this notebook in JupyterLab, Co
 def card_text(mode: FailureMode, verdicts: list[Verdict]) -> str:
     lines = [f"{mode.name} under {verdicts[0].setup}: {headline(mode, verdicts)}"]
     for verdict in verdicts:
-        line = f"  {verdict.subject}: {verdict.outcome} ({verdict.evidence}). {verdict.says}"
+        says = cut(verdict.says)
+        line = f"  {verdict.subject}: {verdict.outcome} ({verdict.evidence}). {says}"
         lines.append(line.rstrip())
     return "\n".join(lines)
 
@@ -37,7 +39,7 @@ def card_html(mode: FailureMode, verdicts: list[Verdict], live: bool = False) ->
         look=LOOKS[verdicts[0].outcome],
         headline=headline(mode, verdicts),
         setup=verdicts[0].setup,
-        found=verdicts,
+        found=[replace(verdict, says=cut(verdict.says)) for verdict in verdicts],
         fix=mode.fix,
         live=live,
     )

@@ -90,7 +90,10 @@ def heat_map(
     cells: dict[str, list[tuple[bool, str]]], columns: list[str], title: str, labels: list[str]
 ) -> Picture:
     """Draws a word in each cell, in a full box where it is right; `labels` name the columns in the text."""
-    figure, axes = canvas(1.9 + 1.05 * len(columns), 0.95 + 0.36 * len(cells))
+    width = 1.9 + 1.05 * len(columns)
+    names = 0.075 * max(map(len, cells))  # inches of the longest name of a row
+    width = max(width, names + 1.05 * len(columns), names + 0.075 * len(title))
+    figure, axes = canvas(width, 0.95 + 0.36 * len(cells))
     for y, marks in enumerate(cells.values()):
         for x, (good, word) in enumerate(marks):
             draw_cell(axes, x, y, word, good)

@@ -9,6 +9,13 @@ RUN_NAMES = (
     (r" compatible with node \{\{\w*node [^}]*\}*|(\{\{\w*node [^}]*\}\})+$", ""),
 )
 
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
+# Reasons after which a message goes on to say where, for each replica, or what to look at.
+REASON = re.compile(
+    r"Detected unsupported operations .+|Input \d+ to node .+|No OpKernel was registered .+"
+    r"|Unsuccessful TensorSliceReader constructor: .+"
+)
+
 
 def last_line(error: Exception) -> str:
     """Returns the useful line of an error's message."""
@@ -19,14 +26,15 @@ def last_line(error: Exception) -> str:
 
 
 def useful_line(text: str) -> str:
-    """Returns the reason that XLA or a graph gives in a message or a traceback, or else the last line with words.
+    """Returns the reason that TensorFlow gives in a message or a traceback, or else the last line with words.
 
     Errors of traced code begin with 'in user code:' and end with what happened.
     """
+    text = COLOURS.sub("", text).partition("\n\nArguments received by")[0]
     lines = [line.strip() for line in text.splitlines()]
-    for line in lines:  # what follows in XLA's message says where, once for each replica
-        if refusal := re.search(r"Detected unsupported operations .+|Input \d+ to node .+", line):
-            return refusal.group()
+    for line in lines:
+        if reason := REASON.search(line):
+            return reason.group()
     if roots := [root for root in map(root_error, lines) if root]:
         return min(roots)
     # A line that begins with [[ only names the node of a graph.

@@ -25,6 +25,7 @@ Observations = dict[str, dict[str, list[str]]]
 CHILD = "strategy_clinic.programs.child"
 AT_ONCE = 2  # programs that run side by side
 SECONDS = 90
+MOST_SHOWN = 300  # characters of a message
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Run:
             return self.printed
         line = text.splitlines()[self.line - 1].split("  #")[0].strip() if self.line else ""
         where = f"line {self.line}: {line}\n" if line else ""
-        return f"{self.printed}{where}{type(self.error).__name__}: {last_line(self.error)}\n"
+        return f"{self.printed}{where}{type(self.error).__name__}: {cut(last_line(self.error))}\n"
 
 
 def prepare() -> None:
@@ -132,6 +133,11 @@ def judged(run: Run, right: str) -> Run:
     if run.error is None and printed != wanted:
         return replace(run, error=SilentFailure(difference(printed, wanted)))
     return run
+
+
+def cut(message: str) -> str:
+    """Returns the beginning of a message that is longer than a reader wants to see."""
+    return message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN].rstrip()} …"
 
 
 def difference(printed: str, right: str) -> str:

@@ -51,6 +51,16 @@ def resolver_for(described: Any, plain: Any, guard: Callable[..., Any]) -> Any:
         guard(make_devices)
         return described(runtime.devices(CORES), tpu.topology(tpu.DESCRIBED[-1]))
 
+    def connect(tpu: Any = None, *args: Any, **options: Any) -> Any:
+        """What `TPUClusterResolver.connect` does: it finds the TPU and initializes it."""
+        import tensorflow as tf
+
+        found = resolve(tpu, *args, **options)
+        tf.config.experimental_connect_to_cluster(found)
+        tf.tpu.experimental.initialize_tpu_system(found)
+        return found
+
+    resolve.connect = connect  # type: ignore[attr-defined]  # as the class has it
     return resolve
 
 

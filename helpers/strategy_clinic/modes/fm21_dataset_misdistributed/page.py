@@ -118,8 +118,8 @@ DATASET = "batches = strategy.experimental_distribute_dataset(tf.data.Dataset.ra
 two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 WAYS = {
-    "function, batch(8)": session.experiments["broken"],
-    "function, batch(8 / replicas)": session.experiments["fixed"],
+    "function, batch(8)": session.texts["broken"],
+    "function, batch(8 / replicas)": session.texts["fixed"],
     **session.variants("broken", LINE, {"dataset, batch(8)": DATASET}),
 }
 printed = session.prints(WAYS, PLACES)

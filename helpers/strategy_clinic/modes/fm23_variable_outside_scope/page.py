@@ -107,7 +107,7 @@ from strategy_clinic import figures
 two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 WAYS = {"outside the scope": "broken", "in the scope": "fixed"}
-printed = session.prints({way: session.experiments[name] for way, name in WAYS.items()}, PLACES)
+printed = session.prints({way: session.texts[name] for way, name in WAYS.items()}, PLACES)
 COUNTS = {way: [float(words.split()[-1]) for words in row] for way, row in printed.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(COUNTS, COLUMNS, [3.0] * len(PLACES), "How many steps are counted in three steps?")

@@ -167,7 +167,7 @@ session.table(
 FORMATS = [
     four.but(save_format=name) for name in ("keras", "h5", "weights_h5", "checkpoint", "npz")
 ]
-HEAD, _, REST = session.experiments["fixed"].partition("model = make_model()")
+HEAD, _, REST = session.texts["fixed"].partition("model = make_model()")
 LOADING = "model = make_model()" + REST.partition("loaded.fit")[0]
 SAME = "print(bool(abs(model(inputs) - loaded(inputs))[0, 0] < 1e-6))\n"
 RESTORING = """with strategy.scope():

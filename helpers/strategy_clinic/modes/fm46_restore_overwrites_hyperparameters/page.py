@@ -112,7 +112,7 @@ import tempfile
 
 import tensorflow as tf
 
-from strategy_clinic import figures, formats
+from strategy_clinic import figures
 
 
 def model_with(optimizer, value):
@@ -146,17 +146,28 @@ SETTINGS = {
 }
 
 
-def restored(setting, save_format):
+def by_checkpoint(saved, loaded, path):
+    file = tf.train.Checkpoint(model=saved, optimizer=saved.optimizer).write(path)
+    checkpoint = tf.train.Checkpoint(model=loaded, optimizer=loaded.optimizer)
+    checkpoint.read(file).assert_existing_objects_matched()
+
+
+def by_weights(saved, loaded, path):
+    saved.save_weights(f"{path}.weights.h5")
+    loaded.load_weights(f"{path}.weights.h5")
+
+
+def restored(setting, way):
     make, read = SETTINGS[setting]
+    loaded = model_with(make, 2.0)
     with tempfile.TemporaryDirectory() as folder:
-        formats.save(model_with(make, 4.0), folder, save_format)
-        loaded = formats.load(folder, save_format, lambda: model_with(make, 2.0))
+        way(model_with(make, 4.0), loaded, f"{folder}/model")
     return {4.0: "saved", 2.0: "new"}[float(tf.convert_to_tensor(read(loaded.optimizer)))]
 
 
-COLUMNS = {"checkpoint": "checkpoint", "weights_h5": ".weights.h5"}
-VALUES = {setting: [restored(setting, each) for each in COLUMNS] for setting in SETTINGS}
-figures.words(VALUES, list(COLUMNS.values()), "saved", "Which value is used?")
+WAYS = {"checkpoint": by_checkpoint, ".weights.h5": by_weights}
+VALUES = {setting: [restored(setting, way) for way in WAYS.values()] for setting in SETTINGS}
+figures.words(VALUES, list(WAYS), "saved", "Which value is used?")
 
 # %% [markdown]
 # ## Try other setups
