@@ -1,18 +1,20 @@
 # %% [markdown]
-# # FM30. Loading a model whose classes nobody knows fails
-#
-# A model with a layer of your own saves. Another script loads it, and the load says that it cannot locate the class.
+# # FM30. `Could not locate class`: loading a model with a layer of your own
 #
 # ```text
-# Keras 3  TypeError: … Could not locate class 'Scale'. Make sure custom classes and functions are decorated with
-# `@keras.saving.register_keras_serializable()`. If they are already decorated, make sure they are all imported so
-# that the decorator is run before trying to load them. …
-# Keras 2  TypeError: Cannot deserialize object of type `Scale`. If `Scale` is a custom class, please register it
-# using the `@keras.saving.register_keras_serializable()` decorator.
+# TypeError: … Could not locate class 'Scale'. Make sure custom classes
+# and functions are decorated with `@keras.saving.register_keras_serializable()`. …   Keras 3: .keras, a class
+# TypeError: Could not locate function 'distance'. Make sure custom classes …         Keras 2 and 3: .keras, a loss or metric
+# TypeError: Cannot deserialize object of type `Scale`. …                             Keras 2: .keras, a class
+# ValueError: Unknown layer: 'Scale'. …                                               Keras 2 and 3: .h5, a class
+# ValueError: Unknown loss function: 'distance'. …                                    Keras 2: .h5, a loss
+# TypeError: string indices must be integers, not 'str'                               Keras 3.15: .h5, a loss
+# ValueError: Requested the deserialization of a `Lambda` layer …                     a Python lambda in the model
 # ```
 #
-# *Loud. The save format and the Keras generation choose the message, the strategy has no say. From document 004, "Does
-# `keras.models.load_model` function correctly with MirroredStrategy?"*
+# A file contains the names of the classes and functions, and not their code. Keras finds only those names that are registered.
+#
+# *Raises on Keras 2 and 3, under every strategy, when it loads a `.keras` or `.h5` file.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -20,7 +22,7 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm30",
     slug="custom_object_unknown",
-    title="Loading a model whose classes nobody knows fails",
+    title="`Could not locate class`: loading a model with a layer of your own",
     sees="`load_model` cannot locate the class of a layer of your own, or calls it unknown",
     fix="decorate the class with `@keras.saving.register_keras_serializable()` before you save, and import it to load",
     document="004",
@@ -29,13 +31,13 @@ MODE = FailureMode(
         Symptom(
             "TypeError",
             r"Could not locate (class|function) '\w+'",
-            formats=("keras", "npz"),
+            formats=("keras",),
             keras=(3,),
         ),
         Symptom(
             "TypeError",
             r"Cannot deserialize object of type `\w+`",
-            formats=("keras", "npz"),
+            formats=("keras",),
             keras=(2,),
         ),
         Symptom(
@@ -43,6 +45,12 @@ MODE = FailureMode(
         ),
     ),
     claims=(),
+    prints="prediction: 7.0",
+    exercise_prints="loss: 2.0",
+    unavailable={
+        "multi_worker": "its workers would write the same file at the same time",
+        "saved_model": "`export` prints a report that is different in each run; it contains no class names",
+    },
 )
 
 # %% tags=["parameters"]
@@ -57,266 +65,125 @@ import strategy_clinic as clinic
 session = clinic.open("fm30", strategy, devices, save_format, keras)
 
 # %% [markdown]
-# ## What goes wrong
+# ## The program
 #
-# The file is called a whole model: architecture, weights, optimizer. You believe that the file is all that a script needs. The
-# script that trains defines a small layer. The script that serves does not import it.
+# A model with a layer of your own is saved and loaded. It fails even in one script, where the class is defined.
 
-# %%
-import tempfile
-
-import numpy as np
-import tensorflow as tf
-
-from strategy_clinic import Proof, build_strategy, experiment, figures, formats
-
-
-def unregistered(layer):
-    return layer
-
-
-def class_of_layer(register=unregistered):
-    """The class as one script has it. Made in here, it is known to nobody else, as in a process of another script."""
-
-    @register
-    class Scale(tf.keras.layers.Layer):
-        def build(self, input_shape):
-            self.factor = self.add_weight(name="factor", shape=(), initializer="uniform")
-            self.built = True
-
-        def call(self, inputs):
-            return inputs * self.factor
-
-    return Scale
-
-
-def model_of(*layers, loss="mean_squared_error"):
-    model = tf.keras.Sequential([tf.keras.Input((3,)), *layers, tf.keras.layers.Dense(2)])
-    model.compile(optimizer="sgd", loss=loss)
-    return model
-
-
-def make_model():
-    return model_of(class_of_layer()())
-
-
-def predict(model):
-    # A SavedModel comes back as a graph to call, not as a Keras model.
-    call = getattr(model, "serve", model)
-    return np.asarray(call(tf.constant([[0.1, 0.2, 0.3]])))
-
-
-# %%
-@experiment
-def broken(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder, strategy.scope():
-        model = make_model()
-        formats.save(model, folder, setup.save_format)
-        again = formats.load(folder, setup.save_format, make_model)  # guilty: Scale is unknown here
-    return Proof("the loaded model predicts as before", [predict(again)], [predict(model)])
-
-
-session.reproduces(broken)
-
-# %% [markdown]
-# ## Why
-#
-# The architecture in a file is a list of class *names*, with the arguments to make each layer. The code of a class is in your
-# source files. Loading looks the name up among the classes of Keras, among those that were registered, and in the dictionary
-# `custom_objects` that you can pass. A loss or a metric of your own is looked up in the same way.
-#
-# A registered class is saved under the name of its package too, `my_project>Scale`. So a file that was saved before the class was
-# registered still needs `custom_objects`.
-#
-# A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and loading refuses to run that unless you pass
-# `safe_mode=False`.
-#
-# In the nightly of October 2026, Keras 3.16, an `.h5` file with a loss of your own loads without help.
-#
-# The picture loads without any help. Weights, checkpoints and SavedModels name no classes. See
-# [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
-
-# %%
-REFUSALS = (ValueError, TypeError)
-
-
-def own_loss():
-    def distance(wanted, got):
-        return tf.reduce_mean(tf.abs(wanted - got))
-
-    return distance
-
-
-def with_loss():
-    return model_of(loss=own_loss())
-
-
-def registered_model():
-    """The same layer, registered in the module that both scripts import."""
-    register = tf.keras.utils.register_keras_serializable("my_project")
-    return model_of(class_of_layer(register)())
-
-
-def with_lambda():
-    return model_of(tf.keras.layers.Lambda(lambda inputs: inputs * 2.0))
-
-
-def loads(make, save_format):
-    with tempfile.TemporaryDirectory() as folder:
-        formats.save(make(), folder, save_format)
-        try:
-            return formats.load(folder, save_format, make) is not None
-        except REFUSALS:
-            return False
-
-
-KINDS = {
-    "layer of your own": make_model,
-    "loss of your own": with_loss,
-    "lambda": with_lambda,
-    "registered layer": registered_model,
-}
-LOADED = {
-    kind: [loads(make, save_format) for save_format in formats.TABLE]
-    for kind, make in KINDS.items()
-}
-figures.grid(LOADED, list(formats.TABLE), "loads", "refuses", "Without any help")
+# %% tags=["broken"]
+# broken.py
 
 # %% [markdown]
 # ## The fix
 #
-# Decorate the class, as the message says, *before* you save, and import its module before you load. Before:
-#
-# ```python
-# import tensorflow as tf
-#
-# class Scale(tf.keras.layers.Layer):
-#     def call(self, inputs):
-#         return 2 * inputs
-# tf.keras.Sequential([tf.keras.Input((1,)), Scale()]).save("model.keras")
-# model = tf.keras.models.load_model("model.keras")  # TypeError: Could not locate class 'Scale'
-# ```
-#
-# After:
-#
-# ```python
-# import tensorflow as tf
-#
-# @tf.keras.utils.register_keras_serializable("my_project")
-# class Scale(tf.keras.layers.Layer):
-#     def call(self, inputs):
-#         return 2 * inputs
-# tf.keras.Sequential([tf.keras.Input((1,)), Scale()]).save("model.keras")
-# model = tf.keras.models.load_model("model.keras")
-# print(model(tf.ones((1, 1))).numpy())  # [[2.]]
-# ```
-#
-# A file that exists already loads with `load_model("model.keras", custom_objects={"Scale": Scale})`. A class whose constructor
-# takes arguments also needs a `get_config` that returns them.
+# Decorate the class *before* you save, and import its module before you load. The argument is the name of your package. The
+# message calls the same decorator `keras.saving.register_keras_serializable`.
 
-
-# %%
-@experiment
-def fixed(setup):
-    strategy = build_strategy(setup)
-    with tempfile.TemporaryDirectory() as folder, strategy.scope():
-        make = registered_model  # repair: both scripts import the decorated class
-        model = make()
-        formats.save(model, folder, setup.save_format)
-        again = formats.load(folder, setup.save_format, make)
-    return Proof("the loaded model predicts as before", [predict(again)], [predict(model)])
-
-
-session.proves(fixed)
-
-
-# %%
-def old_file_loads(**help_given):
-    """A file that was saved before the class was registered."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_model().save(f"{folder}/model.keras")
-        try:
-            return bool(tf.keras.models.load_model(f"{folder}/model.keras", **help_given))
-        except REFUSALS:
-            return False
-
-
-registered_model()
-print("old file, once the class is registered:", old_file_loads())
-print("old file, with custom_objects:", old_file_loads(custom_objects={"Scale": class_of_layer()}))
-
-# %%
-one = session.setup.but(strategy="default", devices=1, save_format="keras")
-SETUPS = [one.but(save_format=each) for each in ("keras", "h5", "checkpoint")]
-SETUPS += [one.but(strategy="mirrored", devices=2)]
-SETUPS += [one.but(keras=session.setup.other_keras)]
-session.table(SETUPS)
+# %% tags=["fixed"]
+# fixed.py
 
 # %% [markdown]
-# ## Switch and run
+# Does the file exist already? The decorator does not help: a registered class is saved as `my_project>Scale`, and this file says
+# `Scale`. Pass the class: `tf.keras.models.load_model("model.keras", custom_objects={"Scale": Scale})`. The decorator is for the
+# next file.
 #
-# Try the save formats: `keras`, `h5` and `npz` hold class names and fail. `weights_h5`, `checkpoint` and `saved_model` hold none
-# and work.
+# Keras records numbers, strings and lists that the constructor was given. For a layer or an array as argument write `get_config`.
+# Saving says so: `NotImplementedError: Object … was created by passing non-serializable argument values`.
+#
+# ## Why
+#
+# The architecture in a file is a list of class names with the arguments of each layer. The code of a class is in your source
+# files. Keras looks the name up among its own classes, among those that are registered, and in `custom_objects`. A loss, a metric
+# or an activation of your own is looked up in the same way. If the name is one of Keras, such as `mse`, see
+# [FM27](fm27_format_not_loadable.ipynb).
+#
+# Without `custom_objects` you can load a file with `compile=False` if only the loss or a metric is unknown.
+#
+# A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and Keras refuses to run it unless you pass
+# `safe_mode=False`. Do this only with files that you trust. Keras 2 runs it from an `.h5` file without a question.
+#
+# Files with weights only, checkpoints and SavedModels contain no class names. See
+# [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
+
+# %% tags=["figure"]
+# Saves and loads four models, as `.keras` and as `.h5`, without a decorator and without custom_objects.
+from strategy_clinic import figures
+
+HEAD, _, _ = session.experiments["fixed"].partition("\n\n\nmodel = make_model()")
+FUNCTION = """
+
+
+def distance(labels, predictions):
+    return tf.reduce_mean(tf.abs(labels - predictions))
+
+
+"""
+MODELS = {
+    "a layer": "model = tf.keras.Sequential([tf.keras.Input((3,)), Scale()])",
+    "a registered layer": "model = make_model()",
+    "a loss": 'model = tf.keras.Sequential([tf.keras.Input((3,))])\nmodel.compile("sgd", distance)',
+    "a lambda": "times = tf.keras.layers.Lambda(lambda inputs: 2.0 * inputs)\n"
+    "model = tf.keras.Sequential([tf.keras.Input((3,)), times])",
+}
+SAVED = '\nmodel.save("{0}")\ntf.keras.models.load_model("{0}")\nprint("loads")\n'
+DECORATOR = '@tf.keras.utils.register_keras_serializable("my_project")  # fixed\n'
+FILES = {".keras": "own.keras", ".h5": "own.h5"}
+texts = {
+    (kind, file): (HEAD.replace(DECORATOR, "") if kind == "a layer" else HEAD)
+    + FUNCTION
+    + code
+    + SAVED.format(name)
+    for kind, code in MODELS.items()
+    for file, name in FILES.items()
+}
+here = session.setup.but(strategy="default", devices=1, save_format="keras")
+printed = session.prints(texts, [here])
+LOADED = {kind: [printed[kind, file][0] for file in FILES] for kind in MODELS}
+bad = {word for row in LOADED.values() for word in row} - {"loads"}
+figures.words(LOADED, list(FILES), bad, "Which model loads again?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# Change the save format: `keras` and `h5` fail. `weights_h5`, `checkpoint` and `npz` work, because `make_model()` creates the
+# layers. The strategy does not matter.
 
 # %% tags=["panel"]
 session.panel()
 
 # %% [markdown]
-# ## What you may have read
+# ## Results
 #
-# Document 004, "Does `keras.models.load_model` function correctly with MirroredStrategy?", recommends to keep weights and
-# configuration apart:
-#
-# > The `model_from_config` function reconstructs the architecture, and `set_weights` restores the trained parameters. This
-# > approach ensures consistent behavior across different hardware and software setups.
-#
-# The configuration is what holds the class names. The column `npz` in the picture is this approach, and it fails like `keras`.
-# The sentence itself is judged in [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb).
+# Both programs in four formats, and with the other version of Keras:
+
+# %% tags=["table"]
+session.table(
+    [
+        *(here.but(save_format=name) for name in ("keras", "h5", "checkpoint", "npz")),
+        here.but(keras=session.setup.other_keras),
+    ]
+)
 
 # %% [markdown]
 # ## Exercise
 #
-# This model uses a loss of your own. The message now says "function" or "loss function" where it said "class" or "layer". Add one
-# line above the function, so that the file loads.
-
+# This model has a loss of your own, and the message says "function" where it said "class". Add one line, so that the file loads.
+# It should print `loss: 2.0`.
 
 # %% tags=["exercise"]
-@experiment
-def attempt(setup):
-    def distance(wanted, got):
-        return tf.reduce_mean(tf.abs(wanted - got))
-
-    model = model_of(loss=distance)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.keras")
-        again = tf.keras.models.load_model(f"{folder}/model.keras")
-    return Proof("the loaded model predicts as before", [predict(again)], [predict(model)])
-
-
-session.exercise(attempt)
-
+# exercise.py
 
 # %% tags=["solution"]
-@experiment
-def solved(setup):
-    @tf.keras.utils.register_keras_serializable("my_project")
-    def distance(wanted, got):
-        return tf.reduce_mean(tf.abs(wanted - got))
-
-    model = model_of(loss=distance)
-    with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.keras")
-        again = tf.keras.models.load_model(f"{folder}/model.keras")
-    return Proof("the loaded model predicts as before", [predict(again)], [predict(model)])
-
-
-session.solution(solved)
+# solution.py
 
 # %% [markdown]
-# ## See also
+# ## What documents say
 #
-# - [fm27 format_not_loadable](fm27_format_not_loadable.ipynb): the file format is what `load_model` does not know.
-# - [fm29 optimizer_state_lost](fm29_optimizer_state_lost.ipynb): what configuration and weights leave behind without an error.
-# - [fm28 ragged_weights_file](fm28_ragged_weights_file.ipynb): another file that runs code when it is loaded without its guard.
-# - [fm05 untracked_variable](fm05_untracked_variable.ipynb): what a layer of your own needs for its variables to be saved.
+# A text on `load_model` and `MirroredStrategy` recommends to keep the configuration and the weights in two files, for "consistent
+# behavior". The configuration is what contains the class names, so `model_from_json` needs the decorator as well.
+# [FM29](fm29_optimizer_state_lost.ipynb) tests the sentence.
+#
+# ## Read next
+#
+# - [FM27](fm27_format_not_loadable.ipynb): `load_model` does not know the format of the file.
+# - [FM45](fm45_keras2_file_in_keras3.ipynb): a file of Keras 2, and a class that has changed.
+# - [FM05](fm05_untracked_variable.ipynb): what a layer of your own needs for its variables to be saved.
