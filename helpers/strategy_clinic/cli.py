@@ -96,7 +96,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "start a new failure mode: its folder, with templates",
         commands.new_mode,
         [
-            argument("id", help="such as fm47"),
+            argument("id", help="such as fm49"),
             argument("slug", help="a name in lower case, such as optimizer_state_lost"),
         ],
     ),

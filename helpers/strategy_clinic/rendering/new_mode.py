@@ -10,7 +10,7 @@ from ..base.errors import UserError
 
 TEMPLATES = Path(__file__).parent / "templates"
 NEXT = """Next:
-1. Replace every TODO in these files; page.py runs as it is and shows each part at work.
+1. Replace every TODO in these files; they run as they are and show each part at work.
 2. clinic render {id}               runs the page and writes its notebook, the table in the README and the map
 3. pytest tests -k "law or {id}"    tests the page and the rule
 4. clinic record {id} --keras 2,3   stores its verdicts under every setup"""
@@ -19,7 +19,7 @@ NEXT = """Next:
 def write_mode(identity: str, slug: str) -> Path:
     """Writes the folder of a new mode and returns it; raises UserError if the id or the slug cannot be used."""
     if not re.fullmatch(r"fm\d\d", identity):
-        raise UserError(f"{identity!r} is not an id; an id is fm and two digits, such as fm47.")
+        raise UserError(f"{identity!r} is not an id; an id is fm and two digits, such as fm49.")
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", slug):
         raise UserError(f"{slug!r} is not a slug; use words in lower case with _ between them.")
     modes = files.package() / "modes"
