@@ -94,14 +94,9 @@ session = clinic.open("fm25", strategy, devices, save_format, keras)
 #
 # On GPUs, look at the utilization that `nvidia-smi` shows, and not at the memory: [by
 # default](https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth) TensorFlow reserves memory on every visible GPU.
-
-# %% tags=["figure"]
-# Where the variables of the broken program are: `model` before the save, and `loaded` after it.
-session.placement()
-
-# %% [markdown]
+#
 # `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy. The
-# next picture moves each of the three lines into the scope. With Adam on Keras 3 the model trains on all devices only if both
+# picture moves each of the three lines into the scope. With Adam on Keras 3 the model trains on all devices only if both
 # `load_model` and `compile` are in it. On Keras 2 `load_model` is enough. See [FM03](fm03_scope_mismatch.ipynb) for the errors.
 
 # %% tags=["figure"]
