@@ -198,7 +198,7 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # Tests reading before and after a step, on one device and on two, and compares the copies after a step.
 import numpy as np
 
-from strategy_clinic.experiments.variable_copies import values_of
+from strategy_clinic.programs.variable_copies import values_of
 
 
 def trained(setup):

@@ -108,7 +108,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # Saves and loads four models, as `.keras` and as `.h5`, without a decorator and without custom_objects.
 from strategy_clinic import figures
 
-HEAD, _, _ = session.experiments["fixed"].partition("\n\n\nmodel = make_model()")
+HEAD, _, _ = session.texts["fixed"].partition("\n\n\nmodel = make_model()")
 FUNCTION = """
 
 

@@ -93,7 +93,7 @@ import numpy as np
 import tensorflow as tf
 
 from strategy_clinic import build_strategy, figures
-from strategy_clinic.experiments import checks
+from strategy_clinic.programs import checks
 
 BATCH = tf.ones((1, 3))
 
