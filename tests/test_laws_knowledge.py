@@ -205,8 +205,8 @@ MUTATIONS = [
         "law_symptoms",
         edit(
             SOURCE,
-            r'r"not so: fit trains the loaded model on every device"',
-            'r"the predictions after the restart are those from before it"',
+            "it prints 'idle devices: [137]', and right is 'idle devices: 0'",
+            r"it prints 'after the restart: \[\[1\.\]\]'",
         ),
     ),
     ("law_claims", edit(SOURCE, '"004-C5"', '"004-C50"')),

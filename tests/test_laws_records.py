@@ -83,10 +83,6 @@ MUTATIONS = [
         edit("notebooks/records/compiled.json", '"fm24": {"code": "', '"fm24": {"code": "0'),
     ),
     ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
-    (
-        "law_atlas",
-        edit("notebooks/records/tensorflow-2.20.json", '"broken": "raises"', '"broken": "works"'),
-    ),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -30,12 +30,18 @@ def problems(broken: str, fixed: str) -> list[str]:
             found.append(f"{name} has {len(code_lines(text))} lines of code, more than {LONGEST}")
         if not marked_lines(text, mark):
             found.append(f"{name} has no line marked {mark!r}")
-    kept = [line for line in broken.splitlines() if WRONG not in line and line.strip()]
-    same = [line for line in fixed.splitlines() if FIXED not in line and line.strip()]
-    for old, new in zip(kept, same):
-        if old != new:
-            found.append(f"fixed.py has {new!r} in place of {old!r}, and it is not marked")
-            break
-    if len(kept) != len(same):
-        found.append("broken.py and fixed.py differ in lines that are not marked")
+    kept = [line.strip() for line in broken.splitlines() if WRONG not in line and line.strip()]
+    lines = [line for line in fixed.splitlines() if line.strip()]
+    codes = [line.split(f"  {FIXED}")[0].strip() for line in lines]  # of which some have moved
+    if missing := first_missing(kept, codes):
+        found.append(f"fixed.py lacks {missing!r} of broken.py, which is not marked {WRONG!r}")
+    same = [line.strip() for line in lines if FIXED not in line]
+    if added := first_missing(same, kept):
+        found.append(f"fixed.py has {added!r}, which broken.py has not, and it is not marked")
     return found
+
+
+def first_missing(lines: list[str], others: list[str]) -> str:
+    """Returns the first line that is not among the others, in their order; "" if all are."""
+    left = iter(others)
+    return next((line for line in lines if line not in left), "")

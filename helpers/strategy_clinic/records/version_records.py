@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +125,29 @@ def parse_version_record(text: str) -> VersionRecord:
 
 
 def version_records() -> list[VersionRecord]:
-    """Returns all version records, the oldest version first; none where a plain machine has no records."""
+    """Returns all version records, the oldest version first; none where a plain machine has no records.
+
+    A verdict on a page that has changed since then is left out, and a record without any other.
+    """
     recorded = of_plain_machine()
     if not recorded:
         return []
     paths = records_folder().glob(version_file("*").name)
-    others = [parse_version_record(path.read_text()) for path in paths]
-    return sorted([recorded, *others], key=lambda record: record.version)
+    others = [current(parse_version_record(path.read_text())) for path in paths]
+    kept = [record for record in others if record.verdicts]
+    return sorted([recorded, *kept], key=lambda record: record.version)
+
+
+def current(record: VersionRecord) -> VersionRecord:
+    """Returns a record with the verdicts on pages as they are now."""
+    now = {mode.id: files.ROOT / mode.notebook for mode in registry.modes()}
+    codes = {
+        mode: code
+        for mode, code in record.codes.items()
+        if mode in now and code_of(sources.stored_notebook(now[mode])) == code
+    }
+    verdicts = {place: each for place, each in record.verdicts.items() if place[0] in codes}
+    return replace(record, codes=codes, verdicts=verdicts)
 
 
 def of_plain_machine() -> VersionRecord | None:

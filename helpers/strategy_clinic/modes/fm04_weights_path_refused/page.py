@@ -8,7 +8,7 @@
 # ValueError: The filepath provided must end in `.keras` (Keras model format).     ModelCheckpoint
 # ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension     model.save
 # ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
-#   `.weights.h5` files, legacy H5 format files     load_weights of a checkpoint that Keras 2 wrote
+#   `.weights.h5` files, legacy H5 format files     load_weights of a checkpoint that Keras 2 wrote, see FM27
 # TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'     Keras 3
 # ```
 #

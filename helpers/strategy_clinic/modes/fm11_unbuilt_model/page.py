@@ -4,8 +4,7 @@
 # ```text
 # ValueError: not enough values to unpack (expected 2, got 0)
 #   Keras 3: optimizer.apply_gradients
-# ValueError: You called `set_weights(weights)` on layer 'sequential' with a weight list of length 2, but the layer was
-# expecting 0 weights.
+# ValueError: You called `set_weights(weights)` on layer … with a weight list of length 2, but the layer was expecting 0 weights.
 #   Keras 3: model.set_weights. Keras 2: the same for a subclass of Model
 # ValueError: You are loading weights into a model that has not yet been built. …
 #   Keras 3: model.load_weights

@@ -2,9 +2,10 @@
 # # FM32. `You must feed a value for placeholder tensor`: Adam's first step in `strategy.run` on Keras 3
 #
 # ```text
-# InvalidArgumentError: Graph execution error:
-# Detected at node cond/Placeholder
-# You must feed a value for placeholder tensor 'cond/else/_1/cond/Placeholder' with dtype int32
+# InvalidArgumentError: You must feed a value for placeholder tensor 'cond/else/_1/cond/Placeholder' with dtype int32
+#
+# The whole message begins with:
+# Graph execution error: Detected at node cond/Placeholder
 # ```
 #
 # Adam creates its variables in its first step. If a `tf.function` traces this step, TensorFlow puts it into a condition, and the

@@ -11,4 +11,5 @@ def centred(batch):
 
 
 for batch in [tf.constant([1.0, 3.0]), tf.constant([5.0, 7.0])]:
-    print("minus the first mean:", centred(batch).numpy())
+    result = centred(batch)
+    print("minus the first mean:", result.numpy())

@@ -6,4 +6,5 @@ strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 dataset = tf.data.Dataset.range(16).batch(16)
 
 for batch in strategy.experimental_distribute_dataset(dataset):
-    print("largest value:", int(tf.reduce_max(batch)))
+    largest = tf.reduce_max(batch)
+    print("largest value:", int(largest))

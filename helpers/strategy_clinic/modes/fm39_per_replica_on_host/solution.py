@@ -6,5 +6,5 @@ strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 dataset = tf.data.Dataset.range(16).batch(16)
 
 for batch in strategy.experimental_distribute_dataset(dataset):
-    rows = strategy.gather(batch, axis=0)
-    print("largest value:", int(tf.reduce_max(rows)))
+    largest = tf.reduce_max(strategy.gather(batch, axis=0))
+    print("largest value:", int(largest))

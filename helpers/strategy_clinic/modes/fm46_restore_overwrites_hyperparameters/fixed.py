@@ -18,9 +18,7 @@ tf.train.Checkpoint(model=model).save("saved/checkpoint")
 
 learning_rate = 0.001
 loaded = make_model()
-tf.train.Checkpoint(model=loaded).restore(
-    tf.train.latest_checkpoint("saved")
-)  # fixed: restore first,
-loaded.optimizer.learning_rate = learning_rate  # fixed: then set the rate
+tf.train.Checkpoint(model=loaded).restore(tf.train.latest_checkpoint("saved"))  # fixed
+loaded.optimizer.learning_rate = learning_rate  # fixed: set the rate after the restore
 loaded.fit(tf.ones((8, 1)), tf.ones((8, 1)), verbose=0)
 print("learning rate:", round(float(loaded.optimizer.learning_rate.numpy()), 4))
