@@ -65,7 +65,7 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
         (2, "silent", "works", True),
     ]
     assert {line["evidence"] for line in kept} == {"executed"}
-    assert set(kept[1]["claims"].values()) == {"true"} and len(kept[1]["claims"]) == 4
+    assert set(kept[1]["claims"].values()) == {"true", "half"} and len(kept[1]["claims"]) == 4
     assert all((out / line["notebook"]).exists() for line in kept)
     assert not list(out.glob("*.part*"))
     said = capsys.readouterr().out
@@ -94,7 +94,7 @@ def test_a_run_that_disagrees_is_status_1(tmp_path, capsys):
 
 
 def test_a_run_without_its_proof_does_not_agree(tmp_path, capsys):
-    path = changed(short(tmp_path), '"%%program fixed\\n', '"pass\\n')
+    path = changed(short(tmp_path), '"%%program fixed\\n', '"%%program exercise\\n')
     assert run(path, "-o", tmp_path / "out") == 1
     assert "NOT WHOLE" in capsys.readouterr().out
 
@@ -171,7 +171,7 @@ def test_finished_runs_are_repeated_if_changed_or_asked(tmp_path, capsys):
     ]:
         assert run(path, "-o", out, *again) == 0
         assert told in capsys.readouterr().out
-    changed(path, "You want to look at the weights", "You would look at the weights")
+    changed(path, "# FM01. ", "# FM01: ")
     assert run(path, "-o", out) == 0
     assert "finished before" not in capsys.readouterr().out
     assert len(lines(out)) == 3

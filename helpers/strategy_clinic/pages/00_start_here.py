@@ -1,15 +1,14 @@
 # %% [markdown]
 # # Start here
 #
-# A TensorFlow model works until it is distributed, checkpointed or loaded again. Each notebook here makes one such failure
-# happen on the machine in front of you, says why it happens, proves a fix by values, and tests what documents say about it.
+# Many TensorFlow programs that work on one device fail, or silently train something else, once they are distributed, saved or
+# loaded. Each notebook here shows one such failure as a short program that you can run and copy, the fixed program, and why.
 
 # %% [markdown]
 # ## Which of them is your error?
 #
-# Paste it with its traceback, from any version of TensorFlow and Keras, whole or in part, and press the button. The card names
-# the notebook, the fix and the words that gave the mode away; *none of the modes* is an answer too. Nothing leaves this
-# machine.
+# Paste it with its traceback, from any version of TensorFlow and Keras, whole or in part, and press the button. The answer is a
+# notebook, the fix and the words that led to it, or *none of the modes*. Nothing leaves this machine.
 #
 # After `%load_ext strategy_clinic`, an exception that nobody catches ends with the same answer in one line, in any notebook.
 
@@ -19,7 +18,7 @@ from strategy_clinic import desk, finder, machine
 error, button, answer = desk.box()
 
 # %% [markdown]
-# ## Or a program that goes wrong without a word?
+# ## Or a program that gives wrong results without an error?
 #
 # [Examine your code](examine_your_code.ipynb) runs a program of yours on virtual devices, compares, and marks the line to
 # blame. After `%load_ext strategy_clinic`, `%%examine` above a cell does the same in any notebook.
@@ -33,10 +32,9 @@ error, button, answer = desk.box()
 boxes, found = finder.narrow()
 
 # %% [markdown] tags=["map"]
-# ## The map of failure modes
+# ## All failure modes
 #
-# *Loud* modes raise an error; *silent* ones do something else than you meant, without a word. The switches are the
-# parameters that make the failure come and go.
+# *Loud* modes raise an error. *Silent* ones give a wrong result without an error.
 
 # %% [markdown]
 # [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
@@ -52,24 +50,21 @@ machine.show()
 # %% [markdown]
 # ## How to read a notebook
 #
-# - Run all cells. A failure that a notebook shows is a failure that has just happened: the cell fails if it does not.
-# - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. The panel below the fix
-#   switches them without another run of the notebook.
-# - `clinic` is the page, opened with these four. `session.reproduces(broken)` runs the failing code and requires it to fail as
-#   told; `session.proves(fixed)` runs the repaired one.
-# - `@experiment` marks a function that runs wherever its `setup`, the four parameters, needs it: here, in worker processes, or
-#   under the other Keras. It returns a `Proof`: two lists of values that must be equal. A failure without an exception is a
-#   proof that does not hold.
-# - Every verdict says how it was obtained. *executed*: the code ran on the named devices, virtual CPUs unless you have better.
-#   *traced*: TensorFlow's own `TPUStrategy` refused the program while it wrote down its graph, with no TPU attached.
-#   *emulated*: it accepted the program, and all replicas of that graph ran on CPU devices. *compiled* is a compiler's word, and
-#   *recorded* another machine's.
-# - `print(pasted(checks.assert_tracked))`, with `from strategy_clinic import checks, pasted`, prints a health check with all
-#   that it needs, for a project that has nothing but TensorFlow.
+# - Run all cells. Every program on a page runs as a script of its own, in a new Python process. A page whose programs do not
+#   behave as it says stops with an error.
+# - A cell that begins with `%%program` is a program. Without that line it can be copied into a file and run anywhere. The failing
+#   lines are marked `# wrong`, the changed lines of the fix `# fixed`.
+# - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. They replace the lines of the
+#   programs that create the strategy, save and load. The panel switches them without running the page again, and shows the
+#   programs for the setup that you choose.
+# - Every result says how it was obtained. *executed*: the program ran on the named devices, virtual CPUs unless you have better.
+#   *traced*: TensorFlow's own `TPUStrategy` refused the program while it was traced, with no TPU attached. *emulated*:
+#   `TPUStrategy` traced the program, and the graph of all replicas ran on CPU devices. *compiled*: a compiler answered.
+#   *recorded*: the result comes from another machine.
 # - The exercise starts red. The solution is folded away below it.
 #
-# Five documents give advice about these failures, and each of their claims is put to the test in one of the notebooks: it is
-# *true*, *half* or *false*. They are numbered, and a claim has a number within its document, such as 001-C4:
+# Five documents give advice about these failures. Each of their claims is tested in one of the notebooks: it is
+# *true*, *half* true or *false*. They are numbered, and a claim has a number within its document, such as 001-C4:
 #
 # | number | title |
 # |---|---|
@@ -87,5 +82,5 @@ machine.show_switches()
 #
 # `clinic triage error.txt` names the mode of an error.
 # `clinic run fm25 --strategy mirrored --devices 1,2,4 --save-format keras,h5` runs one notebook over a grid of parameters;
-# `papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4` runs it once. Both fail when the failure does not
-# behave as its notebook declares.
+# `papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4` runs it once. Both fail when a program does not
+# behave as its page declares.

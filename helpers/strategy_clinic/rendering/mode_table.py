@@ -5,7 +5,6 @@ from pathlib import Path
 from ..base import files
 from ..base.files import write_whole
 from ..modes import registry
-from ..modes.failure_mode import DOCUMENTS
 
 FIRST_LINE, LAST_LINE = "<!-- modes: written by clinic render -->", "<!-- end of modes -->"
 
@@ -13,15 +12,12 @@ FIRST_LINE, LAST_LINE = "<!-- modes: written by clinic render -->", "<!-- end of
 def markdown(link: str) -> str:
     """Returns the table; `link` is the path from its page to the notebooks."""
     lines = [
-        "| mode | what you see | how it fails | switches that matter | document tested |",
-        "|---|---|---|---|---|",
+        "| mode | what you see | how it fails |",
+        "|---|---|---|",
     ]
     for mode in registry.modes():
         name = f"[{mode.id} {mode.slug}]({link}{Path(mode.notebook).name})"
-        switches = ", ".join(mode.switches).replace("_", " ")
-        lines.append(
-            f"| {name} | {mode.sees} | {mode.loud} | {switches} | {DOCUMENTS[mode.document]} |"
-        )
+        lines.append(f"| {name} | {mode.sees} | {mode.loud} |")
     return "\n".join(lines)
 
 

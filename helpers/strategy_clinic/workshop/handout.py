@@ -30,7 +30,7 @@ REMOVED_TAGS = {"solution", "badges"}
 REMOVED_SECTIONS = ("## Without a browser",)
 REWORDED = {
     "The exercise starts red. The solution is folded away below it.": (
-        "The exercise starts red, and it is green when its proof holds. `session.exercise` tells you which."
+        "The exercise starts red, and it is green when the program prints what the line below it says."
     ),
 }
 README = """# Strategy Clinic: the notebooks of a workshop
