@@ -206,9 +206,26 @@ def test_what_a_run_says():
 
 
 @pytest.mark.slow
-def test_a_program_that_does_not_end_is_stopped():
-    run = run_program(job("import time\nprint(1)\ntime.sleep(600)", seconds=3))
-    assert isinstance(run.error, TimeoutError)
+@pytest.mark.parametrize("isolated, runs", [(False, 2), (True, 1)])
+def test_a_program_that_does_not_end_is_stopped(isolated, runs, tmp_path):
+    """After a second run, unless it is somebody else's."""
+    text = f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\nimport time\ntime.sleep(600)"
+    run = run_program(job(text, seconds=3, isolated=isolated))
+    assert isinstance(run.error, TimeoutError) and not run.ended
+    assert (tmp_path / "runs").read_text() == "x" * runs
+
+
+@pytest.mark.slow
+def test_a_program_that_waits_by_chance_is_run_again(tmp_path):
+    seen = str(tmp_path / "seen")
+    text = f"import os, time\nif not os.path.exists({seen!r}):\n    open({seen!r}, 'w')\n    time.sleep(600)\nprint(1)"
+    assert run_program(job(text, seconds=3)).printed == "1\n"
+
+
+@pytest.mark.slow
+def test_a_program_that_raises_a_timeout_has_ended():
+    run = run_program(job("raise TimeoutError('of its own')"))
+    assert str(run.error) == "of its own" and run.ended
 
 
 @pytest.mark.slow

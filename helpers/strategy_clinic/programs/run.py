@@ -52,6 +52,7 @@ class Run:
     line: int = 0
     observations: Observations = field(default_factory=dict)
     network: str = ""  # how an isolated program was kept from the network
+    ended: bool = True  # by itself, even if with an error
 
     def shown(self, text: str) -> str:
         """Returns what a reader sees of the run: what was printed, and the failing line with the error."""
@@ -76,6 +77,16 @@ def run_programs(jobs: Sequence[Job]) -> list[Run]:
 
 
 def run_program(job: Job) -> Run:
+    """Runs a program; one that does not end is run once more, unless it is isolated.
+
+    On a busy machine with fewer cores than devices about one run in a thousand waits for ever in TensorFlow's all-reduce.
+    """
+    run = run_once(job)
+    hangs = isinstance(run.error, TimeoutError) and not run.ended
+    return run_once(job) if hangs and not job.isolated else run
+
+
+def run_once(job: Job) -> Run:
     try:
         if job.reason:
             raise Unavailable(job.reason)
@@ -101,7 +112,7 @@ def run_program(job: Job) -> Run:
                 CHILD, question, tasks, setup.keras, folder, has_failed, job.seconds, environment
             )
         except (ChildProcessError, TimeoutError) as error:
-            return Run(error=error)
+            return Run(error=error, ended=False)
     return merged(answers)
 
 
