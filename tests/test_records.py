@@ -14,7 +14,6 @@ from strategy_clinic.records import atlas, compare, junit, measure, store
 from strategy_clinic.rendering import render, sources
 from strategy_clinic.setups import runtime
 
-LEFT_OUT = {"table", "exercise", "solution", "panel"}
 RECORD = "notebooks/records/cpu-keras3.json"
 FM01 = "notebooks/fm01_host_read_in_replica.ipynb"
 NAME = f"{runtime.kind()}-keras3"
@@ -37,7 +36,9 @@ def few(project, monkeypatch):
     listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:3]
     (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
     notebook = nbformat.read(project / FM01, as_version=4)
-    notebook.cells = [cell for cell in notebook.cells if not LEFT_OUT & set(sources.tags(cell))]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.source = measure.without_steps_for_readers(cell)
     (project / FM01).write_text(render.as_text(notebook))
     return project
 

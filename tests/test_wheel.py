@@ -253,8 +253,8 @@ def test_notebooks_are_laid_out_and_work_in_them_is_kept(wheel, installed, empty
 
 
 def without_pages(package: dict[str, bytes]) -> dict[str, bytes]:
-    """Leaves out the sources of the pages, of which a handout has the declarations only."""
-    pages = re.compile(r"pages/|modes/\w+/page\.py")
+    """Leaves out the sources of the pages, of which a handout has the declarations only, and the programs that are solutions."""
+    pages = re.compile(r"pages/|modes/\w+/(page|fixed|solution)\.py")
     return {name: text for name, text in package.items() if not pages.match(name)}
 
 

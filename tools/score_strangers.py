@@ -126,11 +126,10 @@ def examine(stranger: Stranger, keras: int) -> Score:
     """As a reader's program is: in a folder with nothing else, on two devices and on one."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
-        folder, empty = Path(place).resolve() / "program", Path(place).resolve() / "empty"
+        folder = Path(place).resolve() / "program"
         folder.mkdir()
-        empty.mkdir()
         (folder / "train.py").write_text(stranger.text)
-        options = {"keras": keras, "limit": LIMIT, "libraries": (str(empty),)}
+        options = {"keras": keras, "limit": LIMIT}
         server = python_process.fork_server()
         program = ProgramSpec(("train.py",), folder, fork_server=server, **options)
         found = plan.examine(program, COUNTS, stranger.restart)

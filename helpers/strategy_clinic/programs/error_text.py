@@ -12,7 +12,8 @@ RUN_NAMES = (
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
 # Reasons after which a message goes on to say where, for each replica, or what to look at.
 REASON = re.compile(
-    r"Detected unsupported operations .+|Input \d+ to node .+|No OpKernel was registered .+"
+    r"Detected unsupported operations .+|Input \d+ to node .+|Trying to access resource"
+    r"|No OpKernel was registered to support Op '\w+'"
     r"|Unsuccessful TensorSliceReader constructor: .+"
 )
 
