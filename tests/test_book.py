@@ -180,7 +180,7 @@ def test_a_broken_link_between_notebooks_stops_the_build(site, tmp_path):
     """`site` has no warning; the same with one link changed has one, and that is an error. What did not change was read."""
     shutil.copytree(site.parent / "read", tmp_path / "read")
     project = site.parent / "project"
-    changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "](fm", "](fx")
+    changed(project / "notebooks" / "fm25_load_outside_scope.ipynb", "(fm26_", "(fm56_")
     done = build_book(project / "book", tmp_path, "dummy")
     assert done.returncode == 1
-    assert "fm55_untracked_variable.ipynb" in done.stderr and "fm05_" not in done.stderr
+    assert "fm56_replica_count_changed.ipynb" in done.stderr and "fm05_" not in done.stderr
