@@ -9,7 +9,7 @@ from conftest import ROOT, changed
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry
-from strategy_clinic.programs.text import problems
+from strategy_clinic.programs.text import SUBJECTS, problems
 from strategy_clinic.rendering import mode_notebooks, render, sources
 
 NOTEBOOK = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
@@ -96,7 +96,7 @@ def test_new_writes_the_folder_of_a_mode(project, capsys):
     assert cli.main(["new", "fm98", "trial_mode"]) == 0
     folder = project / "helpers" / "strategy_clinic" / "modes" / "fm98_trial_mode"
     written = [path.name for path in sorted(folder.iterdir())]
-    programs = [f"{subject}.py" for subject in sources.PROGRAMS]
+    programs = [f"{subject}.py" for subject in SUBJECTS]
     assert written == sorted([*programs, "page.py", "rule.py", "words.toml"])
     assert problems(*[(folder / name).read_text() for name in programs[:2]]) == []
     assert "clinic render fm98" in capsys.readouterr().out

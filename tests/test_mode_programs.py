@@ -35,7 +35,7 @@ COUNTS = (1, 2, 4, 8)
 
 
 def programs_of(mode) -> dict[str, str]:
-    return {subject: files.program_text(mode, subject) for subject in sources.PROGRAMS}
+    return {subject: files.program_text(mode, subject) for subject in text.SUBJECTS}
 
 
 def own_setup(mode: str) -> Setup:

@@ -10,7 +10,8 @@ from pathlib import Path
 from conftest import ROOT
 from law import all_tests_of
 from strategy_clinic.base import files
-from strategy_clinic.rendering import new_mode, sources
+from strategy_clinic.programs import text
+from strategy_clinic.rendering import new_mode
 
 # A folder may import itself and the folders above it. Modules in no folder are entry points: they may import all folders.
 FOLDERS = [
@@ -52,7 +53,7 @@ SEPARATE = [
 def python_files() -> list[Path]:
     """Returns the modules of the package; the source of a page is a notebook, and a program is a script."""
     pages = set(files.page_sources())
-    programs = {page.with_name(f"{name}.py") for page in pages for name in sources.PROGRAMS}
+    programs = {page.with_name(f"{name}.py") for page in pages for name in text.SUBJECTS}
     own = sorted(files.package().rglob("*.py"))
     return [path for path in own if path not in pages | programs]
 

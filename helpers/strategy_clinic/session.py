@@ -15,6 +15,7 @@ from .modes.registry import mode_by_id
 from .panel import figures, widgets
 from .programs import run as programs
 from .programs.switches import for_setup
+from .programs.text import SUBJECTS
 from .programs.verdicts import EVIDENCE, Verdict, classify, rows
 from .setups import parameters
 from .setups.parameters import Setup
@@ -38,9 +39,6 @@ def open(  # noqa: A001 - clinic.open is what a notebook calls
     if shell := running_shell():
         shell.register_magic_function(session.program, "cell", "program")
     return session
-
-
-PROGRAMS = ("broken", "fixed", "exercise", "solution")
 
 
 class Session:
@@ -80,7 +78,7 @@ class Session:
 
         The broken program must fail as the mode declares, the fixed one and the solution must print what is right.
         """
-        subject, text = choose("program", line.strip(), PROGRAMS), f"{cell.strip()}\n"
+        subject, text = choose("program", line.strip(), SUBJECTS), f"{cell.strip()}\n"
         self.texts[subject] = text
         if for_setup(text, self.setup, "CPU") != text:
             print(f"With the lines for {self.setup}.")

@@ -303,3 +303,14 @@ def passed_to_maker(stack: Stack, name: str) -> tuple[Stack, str]:
             if names:
                 return stack[i:], names[0]
     return (), ""
+
+
+def into_called(stack: Stack) -> Stack:
+    """Puts the line that calls `run` first, if it is in a function that is called here: a traced one has left no frame."""
+    for name in called_at(stack[0]) if stack else []:
+        for node in nodes_of_file(stack[0].path):
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                runs = [each for each in calls_in(node) if called_name(each) == "run"]
+                if runs:
+                    return (Frame(stack[0].path, runs[0].lineno, name), *stack)
+    return stack

@@ -2,6 +2,7 @@
 
 import ast
 
+SUBJECTS = ("broken", "fixed", "exercise", "solution")  # the programs of a mode
 WRONG, FIXED = (
     "# wrong",
     "# fixed",

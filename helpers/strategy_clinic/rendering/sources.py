@@ -16,6 +16,7 @@ from ..base import files
 from ..base.display import say
 from ..base.errors import UserError
 from ..base.project import setting
+from ..programs.text import SUBJECTS
 from ..setups import parameters
 from . import mode_table
 
@@ -36,7 +37,6 @@ KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-PROGRAMS = ("broken", "fixed", "exercise", "solution")
 MAGIC = "%%program "
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
@@ -101,7 +101,7 @@ def percent_format() -> Any:
 
 def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
     """Adds to cells what is not in the page: programs, the table of modes, the form that Colab makes of the parameters."""
-    for subject in PROGRAMS:
+    for subject in SUBJECTS:
         if subject in tags(cell) and cell.source.startswith(f"# {subject}.py"):
             text = files.program_text(files.page_id(source), subject)
             cell.source = f"{MAGIC}{subject}\n{text.strip()}"
