@@ -8,8 +8,9 @@ import jsonschema
 import pytest
 from conftest import ROOT
 from recorded import run, stack
+from strategy_clinic.examiner.cells import Cell, listing_of
 from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
-from strategy_clinic.examiner.report import machine_readable, text
+from strategy_clinic.examiner.report import explanation, html, machine_readable, text
 
 # As published by OASIS: github.com/oasis-tcs/sarif-spec, sarif-2.1/schema; under the terms of its LICENSE.md.
 SCHEMA = json.loads((ROOT / "tests" / "sarif-schema-2.1.0.json").read_text())
@@ -56,6 +57,20 @@ def test_a_person_reads_line_mode_and_fix_first(script, monkeypatch):
 def test_a_finding_without_a_line_is_reported_all_the_same():
     words = text.in_words(examination(NOWHERE))
     assert words.startswith("(no line of the program)  fm37  no checkpoint holds it")
+
+
+@pytest.mark.parametrize("mode", explanation.WITHOUT_NOTEBOOK)
+def test_a_finding_that_no_notebook_explains_has_a_fix_and_no_link(mode, tmp_path):
+    unexplained = examination(finding(mode=mode))
+    lines = text.in_words(unexplained).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["proof", "fix"]
+    assert machine_readable.as_json(unexplained)["findings"][0]["notebook"] == ""
+    sarif = machine_readable.as_sarif(unexplained, tmp_path)
+    assert violations(sarif) == []
+    assert "helpUri" not in sarif["runs"][0]["tool"]["driver"]["rules"][0]
+    listing = listing_of("train.py", [Cell(0, "x")])
+    card = html.card_of_program(unexplained, listing, "")
+    assert explanation.explanation_of(mode).fix in card and "<a " not in card
 
 
 def test_a_failure_that_is_none_of_the_modes_is_reported_with_its_line(script, monkeypatch):

@@ -7,11 +7,10 @@ from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
-from ...modes.registry import mode_by_id
-from ...triage import answer_text
 from ..cells import Line, Listing
 from ..findings import Evidence, Examination, Finding
 from . import text
+from .explanation import explanation_of
 
 AROUND = 4  # lines that are shown before and after one that is marked; the others are folded away
 SHORTEST_FOLD = 12
@@ -63,8 +62,7 @@ def card_of_program(examination: Examination, listing: Listing, links: str) -> s
         elsewhere=[finding for finding in examination.findings if finding not in placed],
         examination=examination,
         text=text,
-        answer_text=answer_text,
-        mode_by_id=mode_by_id,
+        explanation_of=explanation_of,
         links=links,
     )
 

@@ -4,11 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from ...base import project
-from ...modes.registry import mode_by_id
-from ...triage.answer_text import notebook_name
 from ..cells import line_in_file
 from ..findings import Examination, Finding, Location
-from .text import code_of, notebook_path
+from .explanation import explanation_of
+from .text import code_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -33,7 +32,7 @@ def as_json(examination: Examination) -> Json:
 
 def finding_as_json(finding: Finding) -> Json:
     """Returns the fields that the README names; of a line in a notebook, its cell, too."""
-    location = finding.location
+    location, explanation = finding.location, explanation_of(finding.mode)
     return {
         "mode": finding.mode,
         "file": location.file,
@@ -43,8 +42,8 @@ def finding_as_json(finding: Finding) -> Json:
         "says": str(finding.message),
         "proof": str(finding.proof),
         "devices": list(finding.devices),
-        "fix": mode_by_id(finding.mode).fix,
-        "notebook": notebook_path(finding.mode),
+        "fix": explanation.fix,
+        "notebook": explanation.path,
     }
 
 
@@ -87,13 +86,14 @@ def published() -> str:
 
 
 def sarif_rule(mode: str) -> Json:
-    declared = mode_by_id(mode)
+    explanation = explanation_of(mode)
+    page = {"helpUri": f"{published()}{explanation.notebook}"} if explanation.notebook else {}
     return {
         "id": mode,
-        "name": declared.slug,
-        "shortDescription": {"text": declared.title},
-        "help": {"text": declared.fix},
-        "helpUri": f"{published()}{notebook_name(mode)}",
+        "name": explanation.slug,
+        "shortDescription": {"text": explanation.title},
+        "help": {"text": explanation.fix},
+        **page,
     }
 
 

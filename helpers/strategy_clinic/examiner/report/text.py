@@ -2,20 +2,15 @@
 
 import os
 
-from ...modes.registry import mode_by_id
-from ...triage.answer_text import notebook_name
 from ..blame import code_at
 from ..cells import location_in_file
 from ..findings import Examination, Finding, Location
 from ..runs.progress import Progress, RunEnded, RunStarted
+from .explanation import explanation_of
 
 
 def code_of(location: Location) -> str:
     return location.code or code_at(location.file, location.line)
-
-
-def notebook_path(mode: str) -> str:
-    return f"notebooks/{notebook_name(mode)}"
 
 
 def exit_status(examination: Examination) -> int:
@@ -45,12 +40,12 @@ def finding_in_words(finding: Finding) -> str:
 
 def details_of(finding: Finding) -> list[str]:
     """Returns what is below a finding's first line: the code of the program, and what to do."""
-    code = code_of(finding.location)
+    code, explanation = code_of(finding.location), explanation_of(finding.mode)
     return [
         *([code] if code else []),
         f"proof     {finding.proof}",
-        f"fix       {mode_by_id(finding.mode).fix}",
-        f"notebook  {notebook_path(finding.mode)}",
+        f"fix       {explanation.fix}",
+        *([f"notebook  {explanation.path}"] if explanation.path else []),
     ]
 
 
