@@ -11,13 +11,16 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from conftest import build_book, changed
 from strategy_clinic import Setup, book
-from strategy_clinic.base import outcomes
+from strategy_clinic.base import files, outcomes
 from strategy_clinic.modes import registry
 from strategy_clinic.panel import cards
+from strategy_clinic.programs.switches import for_setup
+from strategy_clinic.records import store, switches
 from strategy_clinic.rendering import sources
 
 pytestmark = pytest.mark.slow
 
+MOST_DATA = 60_000  # bytes of a page's switches
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 
 
@@ -79,6 +82,32 @@ def test_a_page_for_every_mode(site):
         assert "<p class='clinic-line' data-outcome='red'>" in text
         for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
             assert address.replace("&", "&amp;") in text
+
+
+def test_the_switches_of_every_mode_hold_what_was_recorded():
+    for mode in registry.modes():
+        own = Setup(**store.parameters_of(sources.stored_notebook(files.ROOT / mode.notebook)))
+        data = switches.switch_data(mode, own)
+        shown = {tuple(each["setup"]): each for each in data["setups"]}
+        recorded = [verdict for _, verdict in switches.recorded_setups(mode)]
+        assert len(shown) == len(recorded) >= 2 and tuple(data["chosen"]) in shown
+        for verdict in recorded:
+            each = shown[tuple(verdict.setup.as_dict().values())]
+            assert each["outcomes"] == [verdict.broken, verdict.fixed]
+            assert data["says"][each["says"]] == verdict.says
+            if "unavailable" not in each["outcomes"]:
+                numbers = data["programs"][each["programs"][0]]
+                text = "\n".join(data["lines"][number] for number in numbers)
+                broken = files.program_text(mode.id, "broken")
+                assert text == for_setup(broken, verdict.setup, "CPU").rstrip("\n")
+        assert len(switches.switch_html(mode, own).encode()) < MOST_DATA
+
+
+def test_the_data_of_the_switches_cannot_end_their_element(monkeypatch):
+    mode = registry.mode_by_id("fm25")
+    monkeypatch.setattr(switches, "switch_data", lambda *_: {"says": "</script><img src=x>"})
+    html = switches.switch_html(mode, Setup())
+    assert html.count("</script>") == 1 and "<img" not in html
 
 
 def test_every_mode_is_found_by_its_symptoms(site):

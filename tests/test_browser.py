@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from urllib.parse import urlencode
 
 import nbformat
 import pytest
@@ -32,6 +33,8 @@ from browser import (
     WIDTHS,
     by_keyboard,
     by_mouse,
+    card,
+    chosen,
     command,
     in_the_dark,
     keep_picture,
@@ -208,14 +211,58 @@ def test_a_program_is_pasted(front, page):
             keep_picture(page, f"examine-lab-{scheme}-{word}")
 
 
-def test_panel(front, page):
+def test_panel(front, page, reader, site):
     name, url = front
     open_panel(page, name, url)
     by_keyboard(page, name)
     by_mouse(page, name)
+    if name == "lab":
+        as_on_the_site(page, reader, site)
     looks(page, name, "light")
     in_the_dark(page, name, url)
     looks(page, name, "dark")
+
+
+def as_on_the_site(page, reader, site):
+    """What the panel has run in a kernel is what the site's page of the same notebook shows from the records."""
+    setup = chosen(page)
+    reader.goto(
+        f"{(site / 'notebooks' / NOTEBOOK).with_suffix('.html').as_uri()}?{urlencode(setup)}"
+    )
+    switches = reader.locator(".clinic-switches")
+    assert {each: switches.locator(f"[name={each}]").input_value() for each in setup} == setup
+    outcome, words = card(page)
+    shown = switches.locator(".clinic-line")
+    assert shown.get_attribute("data-outcome") == outcome
+    for line in words.splitlines():
+        if line.startswith(("▲", "broken")):
+            assert line in shown.inner_text()
+    programs = page.locator(".clinic-program pre").all_text_contents()
+    recorded = switches.locator("pre").all_text_contents()
+    assert [text.strip() for text in recorded] == [text.strip() for text in programs]
+
+
+def test_the_switches_of_a_page_of_the_site(reader, site):
+    """By keyboard, with the address as what is kept; a setup that was not recorded is refused in a sentence."""
+    address = (site / "notebooks" / NOTEBOOK).with_suffix(".html").as_uri()
+    reader.goto(f"{address}?devices=3")
+    shown = reader.locator(".clinic-switches .clinic-line")
+    assert "mirrored x3, saved as keras, Keras 3, which was not recorded" in shown.inner_text()
+    assert shown.get_attribute("data-outcome") == "silent"
+    reader.locator(".clinic-switches [name=devices]").focus()
+    reader.keyboard.press("ArrowUp")
+    assert shown.get_attribute("data-outcome") == "works"
+    assert "devices=1" in reader.url and "not recorded" not in shown.inner_text()
+    reader.get_by_role("button", name="central_storage x4: silent").focus()
+    reader.keyboard.press("Enter")
+    assert "central_storage x4, saved as keras, Keras 3" in shown.inner_text()
+    assert reader.locator(".clinic-places :focus").get_attribute("aria-pressed") == "true"
+    reader.reload()
+    assert "central_storage x4, saved as keras, Keras 3" in shown.inner_text()
+    assert "CentralStorageStrategy" in reader.locator(".clinic-switches pre").first.text_content()
+    # One device has one count only: the number of devices follows the strategy.
+    reader.locator(".clinic-switches [name=strategy]").select_option("one_device")
+    assert "one_device x1" in shown.inner_text()
 
 
 ROW = "<tr><td style='color:black'>a cell</td></tr>"

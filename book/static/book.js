@@ -14,11 +14,11 @@ if (!document.querySelector("h1")) {
   document.querySelector("article").prepend(title);
 }
 // Every program has a button that copies it.
-document.querySelectorAll(".cell_input .highlight").forEach(code => {
+function copyButton(text) {
   const button = document.createElement("button");
   button.className = "clinic-copy";
   button.textContent = "Copy";
-  button.onclick = () => navigator.clipboard.writeText(code.querySelector("pre").textContent)
-    .then(() => { button.textContent = "Copied"; });
-  code.append(button);
-});
+  button.onclick = () => navigator.clipboard.writeText(text()).then(() => { button.textContent = "Copied"; });
+  return button;
+}
+document.querySelectorAll(".cell_input .highlight").forEach(code => code.append(copyButton(() => code.querySelector("pre").textContent)));

@@ -15,7 +15,7 @@ from .modes.failure_mode import FailureMode
 from .modes.registry import mode_by_id
 from .panel.cards import NOTE
 from .programs.verdicts import OUTCOMES, Verdict, rows
-from .records import atlas
+from .records import atlas, store, switches
 from .rendering import render, sources
 from .setups.parameters import Setup
 
@@ -27,7 +27,7 @@ FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the
     "table": ("hide-input", "the code of this table"),
     "claims": ("hide-input", "the code of these verdicts"),
     "solution": ("hide-cell", "the solution"),
-    "panel": ("hide-input", "the code of the panel"),
+    "panel": ("remove-input", ""),
     "records": ("remove-input", ""),
 }
 
@@ -51,6 +51,7 @@ def page(path: Path) -> str:
         show_filters(notebook)
     if files.page_source(path.stem).name == "page.py":
         mode = mode_by_id(path.stem.split("_")[0])
+        add_switches(notebook, mode)
         notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -70,6 +71,15 @@ def show_filters(notebook: NotebookNode) -> None:
     table = atlas.explorer_html("", ".html")
     picture.outputs = [new_output("display_data", {"text/html": table})]
     del cells[panel - 1 : panel + 1]  # with the paragraph that introduces it
+
+
+def add_switches(notebook: NotebookNode, mode: FailureMode) -> None:
+    """Replaces the panel's verdict on the page's own setup by controls that show every recorded one."""
+    parameters = Setup(**store.parameters_of(notebook))
+    panel = next(cell for cell in notebook.cells if "panel" in sources.tags(cell))
+    html = switches.switch_html(mode, parameters)
+    controls = [each for each in panel.outputs if each.get("data", {}).get("text/plain") == NOTE]
+    panel.outputs = [new_output("display_data", {"text/html": html}), *controls]
 
 
 def patterns_of(mode: FailureMode) -> NotebookNode:

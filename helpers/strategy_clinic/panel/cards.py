@@ -24,11 +24,17 @@ def card_text(mode: FailureMode, verdicts: list[Verdict]) -> str:
 
 
 def headline(mode: FailureMode, verdicts: list[Verdict]) -> str:
-    if any(verdict.outcome == "unavailable" for verdict in verdicts):
+    outcomes = [verdict.outcome for verdict in verdicts]
+    return headline_of(outcomes, all(map(mode.agrees, verdicts)))
+
+
+def headline_of(outcomes: list[str], agrees: bool) -> str:
+    """Returns in words what the outcomes of the broken and the fixed program say together."""
+    if "unavailable" in outcomes:
         return "cannot run here"
-    if not all(map(mode.agrees, verdicts)):
+    if not agrees:
         return "not as declared"
-    fails = verdicts[0].outcome != "works"
+    fails = outcomes[0] != "works"
     return "the failure shows, the fix works" if fails else "no failure under this setup"
 
 
