@@ -34,7 +34,7 @@ MODE = FailureMode(
     ),
     claims=(),
     prints="mean on all devices: 1.0\nmean on two devices: 1.0",
-    exercise_prints="bias after one step: [0.1]\nbias after one step: [0.1]\nbias after one step: [0.1]",
+    exercise_prints="weight after one step: 0.8\nweight after one step: 0.8\nweight after one step: 0.8",
     unavailable={
         "default": "the default strategy has no list of devices",
         "multi_worker": "a second strategy would need the devices of both processes",
@@ -84,6 +84,9 @@ session = clinic.open("fm36", strategy, devices, save_format, keras)
 # Every `MirroredStrategy` counts its groups from 1. The second strategy therefore joins group 1, which exists with another size.
 # The runtime refuses, and it aborts all later collective operations of the process. So a strategy that worked before raises as
 # well.
+#
+# `fit` can end without this error and without training: in 2 of 80 runs of `fit` on four devices after two, the aborted operation
+# cancelled the dataset first, and Keras took that for the end of the data. Compare the weights, not only the exit status.
 #
 # A strategy of the same size fits into the existing group. One device forms no group. TensorFlow's own tests [raise the first
 # number](https://github.com/tensorflow/tensorflow/blob/v2.20.0/tensorflow/python/distribute/strategy_combinations.py) for each
@@ -148,8 +151,8 @@ session.table([*SETUPS, four.but(keras=session.setup.other_keras)])
 # %% [markdown]
 # ## Exercise
 #
-# This benchmark trains the same model with `fit` on one, two and four devices. It raises at four. Let it finish in one process.
-# It should print `[0.1]` three times.
+# This benchmark takes the same training step on one, two and four devices. It raises at four. Let it finish in one process. It
+# should print `0.8` three times.
 
 # %% tags=["exercise"]
 # exercise.py
