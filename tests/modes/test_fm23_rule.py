@@ -3,8 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from recorded import MINE, found, modes, run, variable, written
-from strategy_clinic.observer.events import Owner, VariableSharedCentrally
+from recorded import (
+    LINE,
+    MINE,
+    OTHER,
+    ended,
+    found,
+    modes,
+    run,
+    strategy,
+    updated,
+    variable,
+    written,
+)
+from strategy_clinic.observer.events import DivergedCopies, Owner, VariableSharedCentrally
 
 
 def test_replicas_that_write_to_a_variable_outside_the_scope():
@@ -41,3 +53,60 @@ def test_writes_on_several_lines_are_one_finding():
 )
 def test_writes_that_are_right(events):
     assert modes(run(*events)) == []
+
+
+# An optimizer outside the scope
+
+WEIGHT = variable(1, location=OTHER, copies=2)
+SLOT = variable(4, maker=Owner.OPTIMIZER)
+COUNT = variable(5, maker=Owner.OPTIMIZER, shape=(), dtype="int64")
+BY_OPTIMIZER = written(number=5, writer=Owner.OPTIMIZER)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[WEIGHT, SLOT, updated()], [WEIGHT, COUNT, updated(), BY_OPTIMIZER]],
+    ids=["its slots exist once", "every replica counts its steps"],
+)
+def test_an_optimizer_outside_the_scope(events):
+    (finding,) = found(run(strategy(), *events))
+    assert (finding.mode, finding.line) == ("fm23", LINE[0].line)
+    assert "this Adam was made outside the scope" in str(finding.message)
+    assert str(finding.proof).endswith("copy of the weights that it trains at line 20")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [WEIGHT, replace(SLOT, copies=2), updated()],
+        [WEIGHT, COUNT, updated(), replace(BY_OPTIMIZER, replicas=0)],
+        [WEIGHT, COUNT, updated()],
+        [replace(WEIGHT, copies=0), SLOT, updated()],
+        [WEIGHT, SLOT, VariableSharedCentrally(4), updated()],
+        [WEIGHT, replace(SLOT, maker=Owner.USER), updated()],
+        [WEIGHT, variable(9, maker=Owner.OPTIMIZER, parts=(4,)), SLOT, updated()],
+    ],
+    ids=[
+        "slots in the scope",
+        "counted once for all",
+        "a rate that nobody writes",
+        "a model on one device",
+        "central",
+        "not its own",
+        "a copy of a slot",
+    ],
+)
+def test_an_optimizer_in_the_scope(events):
+    assert modes(run(strategy(), *events)) == []
+
+
+def test_what_an_optimizer_outside_the_scope_has_caused_is_not_another_finding():
+    """The weights of the replicas part: that is fm38 only if no such optimizer trains them."""
+    parted = ended(diverged_copies=(DivergedCopies(1, 0.1, OTHER),))
+    weight = replace(WEIGHT, maker=Owner.LAYER)
+    assert modes(run(strategy(), weight, SLOT, updated(), parted)) == [("fm23", 7)]
+    assert modes(run(strategy(), weight, updated(), parted)) == [("fm38", 20)]
+    others = ended(diverged_copies=(DivergedCopies(2, 0.1, OTHER),))
+    apart = replace(weight, number=2)
+    events = [strategy(), weight, apart, SLOT, updated(), others]
+    assert sorted(modes(run(*events))) == [("fm23", 7), ("fm38", 20)]

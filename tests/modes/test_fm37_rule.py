@@ -77,6 +77,30 @@ def test_an_update_that_does_not_grow_with_the_devices(other):
     assert judged(steps(0.1, 1), other) == []
 
 
+@pytest.mark.parametrize("update, devices", [(0.05, 2), (0.025, 4)])
+def test_a_loss_that_is_divided_twice(update, devices):
+    one, other = steps(0.1, 1), steps(update, devices)
+    (finding,) = diagnose(Runs([other, one])).findings
+    assert finding.mode == "fm37"
+    assert str(finding.message).endswith("divided by the number of replicas once too often")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        steps(0.09, 2),
+        steps(0.07, 2),
+        steps(0.05, 4),
+        steps(0.05, 2, batch=4),
+        steps(0.05, 2, clipnorm=1.0),
+        steps(0.05, 2, learning_rate="0.05"),
+    ],
+    ids=["0.9", "0.7", "half on 4", "with the batch", "clipped", "with the rate"],
+)
+def test_an_update_that_is_smaller_for_a_reason(other):
+    assert judged(steps(0.1, 1), other) == []
+
+
 @pytest.mark.parametrize("name", ["clipnorm", "global_clipnorm", "clipvalue"])
 def test_an_optimizer_that_clips(name):
     """Keras 3 clips before it adds up the replicas: their sum grows, and the program is right."""
@@ -214,6 +238,59 @@ def test_gradients_that_do_not_grow_with_the_devices(other):
     assert judged(kept(0.1, 1), other) == []
 
 
+# A penalty on the weights
+
+WEIGHTS = [0.5, -0.25, 1.0, -2.0, 0.75, -1.5, 0.3, 0.9]
+OTHERS = [0.5, -0.5, 0.25]
+GRADIENT = [1.0, 2.0, -1.0, 0.5, 3.0, -2.0, 1.5, -0.5]
+
+
+def penalized(replicas, penalty, slots=False, bias=0.0):
+    """A run whose first update is that of the data and of as many penalties as there are replicas."""
+    change = [g + replicas * p for g, p in zip(GRADIENT, penalty)]
+    after = {
+        1: [w - 0.1 * g for w, g in zip(WEIGHTS, change)],
+        2: [each - 0.1 * (1 + bias) for each in OTHERS],
+    }
+    if slots:  # the update itself says nothing of the size of a gradient
+        after[1] = [w - 0.1 for w in WEIGHTS]
+    kept = values({5: [0.1 * g for g in change]}) if slots else ()
+    step = StepEnded(1, values(after), values({1: WEIGHTS, 2: OTHERS}), kept, ())
+    made = [variable(1, shape=(8,)), variable(2, shape=(3,))]
+    first = steps(0.1, replicas)
+    others = [e for e in first.events if not isinstance(e, StepEnded | GradientsApplied)][:-1]
+    slot = variable(5, maker=Owner.OPTIMIZER, shape=(8,))
+    events = [*made, slot, *others[2:], updated(trains=(1, 2)), step, ended(after)]
+    return run(strategy(replicas), *events, devices=replicas, role=first.role)
+
+
+SQUARES, SIGNS = [0.2 * w for w in WEIGHTS], [0.3 if w > 0 else -0.3 for w in WEIGHTS]
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("penalty", [SQUARES, SIGNS], ids=["of squares", "of absolute values"])
+@pytest.mark.parametrize("slots", [False, True], ids=["update", "what the optimizer keeps"])
+def test_a_penalty_that_each_replica_adds(penalty, replicas, slots):
+    one, other = penalized(1, penalty, slots), penalized(replicas, penalty, slots)
+    (finding,) = diagnose(Runs([other, one])).findings
+    assert finding.mode == "fm37"
+    assert f"each of {replicas} replicas adds the whole penalty" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        penalized(2, [each / 2 for each in SQUARES]),
+        penalized(2, [0.1 * each for each in reversed(WEIGHTS)]),
+        penalized(2, [0.9 * w + 0.3 * g for w, g in zip(SQUARES, GRADIENT)]),
+        penalized(2, SQUARES, bias=0.5),
+    ],
+    ids=["divided", "of other weights", "of the data, too", "and another variable differs"],
+)
+def test_an_update_that_does_not_differ_by_a_penalty_only(other):
+    assert judged(penalized(1, SQUARES), other) == []
+
+
 # The line to blame
 
 PROGRAM = """\
@@ -246,6 +323,63 @@ def main():
 def none(batch):
     loss = loss + batch
 """
+
+SCALED = """\
+COUNT = strategy.num_replicas_in_sync
+GLOBAL_BATCH = 8 * COUNT
+dataset = make(COUNT)
+
+def penalty(weights):
+    return 0.1 * tf.add_n(weights)
+
+def of_replica(errors):
+    return tf.reduce_sum(errors) / 8 / COUNT
+
+def step(batch):
+    loss = of_replica(model(batch))
+    gradients = tape.gradient(loss, weights)
+
+def averaged(batch):
+    losses = model(batch)
+    loss = tf.nn.compute_average_loss(losses, global_batch_size=GLOBAL_BATCH)
+    total = loss + penalty(weights)
+    gradients = tape.gradient(total, weights)
+
+def divided_later(batch):
+    gradients = tape.gradient(loss, weights)
+    gradients = [each / strategy.num_replicas_in_sync for each in gradients]
+
+def plain(batch):
+    loss = tf.reduce_mean(dataset)
+    gradients = tape.gradient(loss, weights)
+
+def mean_loss(label, output):
+    difference = label - output
+    return tf.reduce_mean(difference) / COUNT
+
+model.compile("sgd", loss=mean_loss)
+model.fit(dataset)
+"""
+
+
+@pytest.mark.parametrize(
+    "find, line, blamed",
+    [
+        (rule.from_division, 12, 9),
+        (rule.from_division, 18, 17),
+        (rule.from_division, 22, 23),
+        (rule.from_division, 27, 27),
+        (rule.from_division, 34, 31),
+        (rule.from_sum, 18, 18),
+        (rule.from_sum, 12, 12),
+        (rule.from_mean, 34, 31),
+    ],
+)
+def test_the_line_that_divides_or_adds(tmp_path, find, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(SCALED)
+    assert find(stack(path, line))[0].line == blamed
+
 
 INSIDE = """\
 def train(batch):

@@ -16,6 +16,7 @@ SAME_IN_HALF_PRECISION = 5e-2
 ONE_DIRECTION = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
 # Cosine for one variable if nothing has bent its gradient between it and the loss; a few entries agree by chance.
 STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
+SAME_UPDATE = 1e-4  # relative: rounding makes 1e-6
 
 Key = Hashable
 Vector = tuple[float, ...]
@@ -177,18 +178,67 @@ def first_updates(one: Recording, other: Recording) -> tuple[list[Vector], list[
 def first_update(recording: Recording) -> Mapping[Key, Vector]:
     """Returns by how much the first step has changed each trained variable."""
     steps = recording.of(StepEnded)
-    if not steps:
-        return {}
-    after = {value.number: value.sample.entries for value in steps[0].values}
-    before = [
-        value
-        for value in steps[0].initial_values
-        if value.number in recording.trained and value.number in after
-    ]
+    after = {value.number: value.sample.entries for value in steps[0].values} if steps else {}
     return {
         key: tuple(new - old for new, old in zip(after[number], sample.entries))
-        for key, (number, sample) in by_key(recording, before).items()
+        for key, (number, sample) in before_first_update(recording).items()
     }
+
+
+def before_first_update(recording: Recording) -> Mapping[Key, tuple[int, Sample]]:
+    """Returns the values of the trained variables that the first step has changed, before it did."""
+    steps = recording.of(StepEnded)
+    if not steps:
+        return {}
+    after = {value.number for value in steps[0].values}
+    return by_key(
+        recording,
+        [
+            value
+            for value in steps[0].initial_values
+            if value.number in recording.trained and value.number in after
+        ],
+    )
+
+
+def differs_by_penalty(one: Recording, other: Recording) -> bool:
+    """Tells whether the first updates, or the means of gradients, differ by nothing but what a penalty on the weights adds.
+
+    The derivative of a weight's square is a multiple of the weight, and that of its absolute value has its sign.
+    """
+    weights = {key: sample.entries for key, (_, sample) in before_first_update(one).items()}
+    mine, theirs = first_update(one), first_update(other)
+    updates = [(mine[key], theirs[key], [weights[key]]) for key in mine if key in theirs]
+    kept, others = optimizer_vectors(one), optimizer_vectors(other)
+    signed = [key for key, vector in kept.items() if key in others and min(vector, default=0) < 0]
+    slots = [
+        (kept[key], others[key], [each for each in weights.values() if len(each) == len(kept[key])])
+        for key in signed
+    ]
+    return adds_multiples(updates) or adds_multiples(slots)
+
+
+def adds_multiples(changes: list[tuple[Vector, Vector, list[Vector]]]) -> bool:
+    """Tells whether each pair of changes is equal, or differs in the direction of one of these weights or of its signs."""
+    explained = 0
+    for one, other, weights in changes:
+        difference = tuple(b - a for a, b in zip(one, other))
+        if size_of(difference) <= SAME_UPDATE * size_of(one):
+            continue
+        signs = [tuple(math.copysign(1.0, each) for each in weight) for weight in weights]
+        if not any(abs(cosine(difference, each)) >= STRAIGHT for each in [*weights, *signs]):
+            return False
+        explained += len(difference)
+    return explained >= ENOUGH_ENTRIES
+
+
+def size_of(vector: Vector) -> float:
+    return math.hypot(*vector)
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    sizes = size_of(one) * size_of(other)
+    return sum(a * b for a, b in zip(one, other)) / sizes if sizes else 0.0
 
 
 def ratio_of(one: list[Vector], other: list[Vector], cosine: float = ONE_DIRECTION) -> float | None:

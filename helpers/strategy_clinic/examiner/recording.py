@@ -23,6 +23,7 @@ from ..observer.events import (
     StrategyMade,
     VariableMade,
     VariableSharedCentrally,
+    VariableWritten,
     from_json,
 )
 
@@ -121,6 +122,30 @@ class Recording:
     def trained(self) -> frozenset[int]:
         updates = self.of(GradientsApplied)
         return frozenset(number for update in updates for number in update.optimizer.trains)
+
+    @cached_property
+    def shared_slots(self) -> dict[int, GradientsApplied]:
+        """Returns the variables of optimizers that exist once while those that they train exist once per replica.
+
+        Each replica updates such a slot. A number such as the step counter is one of them only if replicas wrote to it.
+        """
+        written = {
+            write.number
+            for write in self.of(VariableWritten)
+            if write.writer is Owner.OPTIMIZER and write.replicas > 1
+        }
+        return {
+            number: update
+            for update in self.of(GradientsApplied)
+            if any(map(self.is_distributed, update.optimizer.trains))
+            for number in update.optimizer.variables
+            if self._is_single(number) and (self.variables[number].shape or number in written)
+        }
+
+    def _is_single(self, number: int) -> bool:
+        made = self.variable(number)
+        is_own = made is not None and made.maker is Owner.OPTIMIZER and not made.copies
+        return is_own and number not in self.copies and not self.is_distributed(number)
 
     @property
     def last_incomplete_gradient(self) -> Stack:

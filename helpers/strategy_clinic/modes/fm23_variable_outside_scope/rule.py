@@ -1,4 +1,4 @@
-"""Checks fm23: a variable that no strategy distributes, and that each of its replicas writes to."""
+"""Checks fm23: a variable that no strategy distributes, and that each of its replicas writes to; it may be an optimizer's."""
 
 from collections.abc import Iterator
 
@@ -28,3 +28,17 @@ def written_by_replicas(recording: Recording) -> Iterator[Finding]:
                 f"{write.replicas} replicas wrote to it at ",
                 line_of(write.location, "a step"),
             )
+
+
+@rule("fm23")
+def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
+    for number, update in list(recording.shared_slots.items())[:1]:
+        name, kind = recording.name_of(number), update.optimizer.kind
+        yield observed(
+            "fm23",
+            recording,
+            from_factory(recording.location_of(number)) or update.location,
+            f"this {kind} was made outside the scope: {name} exists once, and every replica updates it",
+            f"each of {recording.replicas} replicas has its own copy of the weights that it trains at ",
+            line_of(update.location, "a step"),
+        )

@@ -1,11 +1,16 @@
-"""Checks fm37: with the same examples, the first update on n devices is n times that on one."""
+"""Checks fm37: with the same examples, the first update on n devices is n times that on one, an nth, or has n penalties."""
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...examiner import blame
-from ...examiner.divergence import optimizer_ratio, straight_update_ratio, update_ratio
+from ...examiner.divergence import (
+    differs_by_penalty,
+    optimizer_ratio,
+    straight_update_ratio,
+    update_ratio,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import Runs, compared, rule_of_runs
@@ -13,26 +18,68 @@ from ...observer.events import Frame, GradientComputed, GradientsApplied, Stack
 
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
+SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 
 
 @rule_of_runs("fm37")
 def scaled_gradient(runs: Runs) -> Iterator[Finding]:
+    for one, other in same_trainings(runs):
+        what = scaled_by(one, other, other.replicas / one.replicas)
+        loss = line_of_loss(other) if what else ()
+        if loss:
+            message = f"{what} on {other.replicas} devices, with the same examples: each divides by its own part"
+            yield found(runs, one, other, from_mean(loss), message)
+            return
+
+
+@rule_of_runs("fm37")
+def divided_twice(runs: Runs) -> Iterator[Finding]:
+    for one, other in same_trainings(runs):
+        what = scaled_by(one, other, one.replicas / other.replicas)
+        loss = line_of_loss(other) if what else ()
+        if loss:
+            message = (
+                f"{what} on {other.replicas} devices, with the same examples: "
+                "the loss is divided by the number of replicas once too often"
+            )
+            yield found(runs, one, other, from_division(loss), message)
+            return
+
+
+@rule_of_runs("fm37")
+def penalty_of_each_replica(runs: Runs) -> Iterator[Finding]:
+    for one, other in same_trainings(runs):
+        loss = line_of_loss(other) if differs_by_penalty(one, other) else ()
+        if loss:
+            message = (
+                "the first update differs by a multiple of the weights: "
+                f"each of {other.replicas} replicas adds the whole penalty on them to its part of the loss"
+            )
+            yield found(runs, one, other, from_sum(loss), message)
+            return
+
+
+def same_trainings(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
+    """Returns the pairs of runs that differ in nothing but the number of replicas, the run on fewer first."""
     whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
     for one, other in itertools.permutations(whole, 2):
-        few, many = one.replicas, other.replicas
-        what = grown(one, other, many / few) if many > few and is_same_training(one, other) else ""
-        located = [each.location for each in other.of(GradientComputed) if each.location]
-        if what and located:
-            loss = blame.from_argument(into_step(located[0], "gradient"), ("gradient",))
-            message = (
-                f"{what} on {many} devices, with the same examples: each divides by its own part"
-            )
-            seen = [each for each in runs.divergences if (each.one, each.other) == (one, other)]
-            proof = (
-                str(seen[0]) if seen else f"compared {few} and {many} devices, in the first step"
-            )
-            yield compared("fm37", (few, many), from_mean(loss), message, proof)
-            return
+        # An optimizer outside the scope takes the update of every replica: that is fm23.
+        more = other.replicas > one.replicas and not other.shared_slots
+        if more and is_same_training(one, other):
+            yield one, other
+
+
+def line_of_loss(recording: Recording) -> Stack:
+    """Returns the line that gave the loss its value of which a gradient was computed first."""
+    located = [each.location for each in recording.of(GradientComputed) if each.location]
+    return blame.from_argument(into_step(located[0], "gradient"), ("gradient",)) if located else ()
+
+
+def found(runs: Runs, one: Recording, other: Recording, location: Stack, message: str) -> Finding:
+    few, many = one.replicas, other.replicas
+    seen = [each for each in runs.divergences if (each.one, each.other) == (one, other)]
+    proof = str(seen[0]) if seen else f"compared {few} and {many} devices, in the first step"
+    return compared("fm37", (few, many), location, message, proof)
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
@@ -52,8 +99,8 @@ def is_same_training(one: Recording, other: Recording) -> bool:
     return rates[0] == rates[1] and one.examples == other.examples > 0
 
 
-def grown(one: Recording, other: Recording, factor: float) -> str:
-    """Returns what has become this many times as much, in words; nothing if nothing has."""
+def scaled_by(one: Recording, other: Recording, factor: float) -> str:
+    """Returns what is this many times as much in the other run, in words; nothing if nothing is."""
     ratios = {
         "the first update is {:.2f} times as much": update_ratio,
         "the first update of what keeps its direction is {:.2f} times as much": straight_update_ratio,
@@ -82,16 +129,99 @@ def into_step(stack: Stack, method: str) -> Stack:
 def from_mean(stack: Stack) -> Stack:
     """Returns the line that chose or wrote the mean from which a value comes, maybe in functions that are called on the way."""
     chosen = blame.from_choice(stack)
-    if not stack or chosen[0] != stack[0]:
-        return chosen
-    frames, seen = [stack[0]], []
+    return from_source(stack, makes_mean) if stack and chosen[0] == stack[0] else chosen
+
+
+def from_division(stack: Stack) -> Stack:
+    """Returns the line that divides what a value comes from by the number of replicas, or else one in the same function."""
+    divided = from_source(stack, divides)
+    inside = blame.nodes_under(blame.function_at(stack[0]))
+    lines = [node.lineno for node in inside if isinstance(node, ast.stmt)]
+    others = [stack[0]._replace(line=line) for line in lines]
+    return (
+        next(((each, *stack) for each in others if divides(each)), stack)
+        if divided == stack and not divides(stack[0])
+        else divided
+    )
+
+
+def from_sum(stack: Stack) -> Stack:
+    """Returns the line that adds to what a value comes from."""
+    return from_source(stack, adds)
+
+
+def from_source(stack: Stack, is_it: Callable[[Frame], bool]) -> Stack:
+    """Returns the first line like this of those from which a value comes; the functions that `compile` was given count, too."""
+    frames, seen = [stack[0], *returns_of_compiled(stack[0])], set()
     while frames:
         frame = frames.pop(0)
-        if any(name in MEANS and not returns_of(frame, name) for name in blame.called_at(frame)):
+        if is_it(frame):
             return stack if frame == stack[0] else (frame, *stack)
-        seen.append(frame)
+        seen.add(frame)
         frames += [each for each in sources_of(frame) if each not in seen]
     return stack
+
+
+def makes_mean(frame: Frame) -> bool:
+    return any(name in MEANS and not returns_of(frame, name) for name in blame.called_at(frame))
+
+
+def divides(frame: Frame) -> bool:
+    """Tells whether a line names the number of replicas, or calls what divides by it."""
+    statement = blame.statement_at(frame)
+    if isinstance(statement, ast.FunctionDef | ast.With | ast.For):
+        return False
+    names = {*blame.names_in(statement), *attributes_in(statement)}
+    return bool(names & (replica_counts(frame) | {*SCALES}))
+
+
+def replica_counts(frame: Frame) -> set[str]:
+    """Returns the number of replicas by all of its names in a file, and what is computed from it."""
+    counts = {"num_replicas_in_sync"}
+    assignments = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Assign)]
+    for _ in range(2):
+        for each in assignments:
+            if {*blame.names_in(each.value), *attributes_in(each.value)} & counts:
+                counts |= blame.targets_of(each) if is_number(each.value) else set()
+    return counts
+
+
+def is_number(value: ast.expr) -> bool:
+    """Tells whether this is arithmetic or a number, and no call of a function."""
+    numbers = (ast.BinOp, ast.Name, ast.Attribute, ast.Constant)
+    return isinstance(value, numbers) and not [
+        call for call in blame.calls_in(value) if blame.called_name(call) not in ("int", "float")
+    ]
+
+
+def attributes_in(node: ast.AST | None) -> list[str]:
+    return [each.attr for each in blame.nodes_under(node) if isinstance(each, ast.Attribute)]
+
+
+def adds(frame: Frame) -> bool:
+    statement = blame.statement_at(frame)
+    simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return)
+    nodes = [
+        each for each in blame.nodes_under(statement) if isinstance(each, ast.BinOp | ast.AugAssign)
+    ]
+    return simple and any(isinstance(each.op, ast.Add) for each in nodes)
+
+
+def returns_of_compiled(frame: Frame) -> list[Frame]:
+    """Returns the `return` lines of the loss that a model was compiled with, where this line calls `fit`."""
+    if "fit" not in blame.called_at(frame):
+        return []
+    compiles = [
+        call
+        for node in blame.nodes_of_file(frame.path)
+        if isinstance(node, ast.Call) and blame.called_name(call := node) == "compile"
+    ]
+    given = [
+        keyword.value for call in compiles for keyword in call.keywords if keyword.arg == "loss"
+    ]
+    given += [call.args[1] for call in compiles if len(call.args) > 1]
+    names = [each.id for each in given if isinstance(each, ast.Name)]
+    return [end for name in names for end in returns_of(frame, name)]
 
 
 def sources_of(frame: Frame) -> list[Frame]:
