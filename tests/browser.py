@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from axe import violations
 from conftest import ROOT
+from strategy_clinic.modes import registry
 
 CHROMIUM = (
     os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -244,13 +245,14 @@ def in_the_dark(page, name: str, url: str):
 
 
 def use_filters(page):
-    shown = page.locator(".clinic-atlas tbody tr:visible").count()
+    rows = page.locator(".clinic-atlas tbody tr:visible")
+    shown = rows.count()
     page.get_by_role("combobox", name="Runtime").select_option("cpu-keras2")
-    assert page.locator(".clinic-atlas tbody tr:visible").count() == shown / 2
+    assert shown > rows.count() == len(registry.modes())
     page.get_by_role("combobox", name="Strategy").select_option("mirrored")
     page.get_by_role("combobox", name="Save format").select_option("h5")
     row = page.locator("tr:visible", has_text="fm25")
-    assert row.locator("td a:visible").all_inner_texts() == ["works"] + ["silent"] * 3
+    assert row.locator("td a:visible").all_inner_texts() == ["✔"] + ["▲"] * 3
     page.get_by_role("combobox", name="Document").select_option("000")
     assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
 

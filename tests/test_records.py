@@ -221,7 +221,15 @@ def test_atlas_page_has_all_cells_and_working_links(project):
     )  # messages may name addresses
     assert "gpu-keras3: not recorded yet" in text
     for mode in registry.modes():
-        assert f"<li>{mode.id} {mode.slug}, cpu-keras3: " in text
+        assert re.search(f"<li>{mode.id} {mode.slug}, cpu, Keras (2 and )?3: ", text)
+
+
+def test_runtimes_with_the_same_outcomes_are_one_row():
+    rows = [row for row in atlas.atlas_rows() if row.mode.id == "fm37"]
+    assert [row.runtimes_in_words for row in rows] == ["cpu, Keras 2 and 3"]
+    apart = [row for row in atlas.atlas_rows() if row.mode.id == "fm32"]
+    assert {row.runtimes for row in apart} == {("cpu-keras3",), ("cpu-keras2",)}
+    assert ("tpu", 1) not in atlas.places_of(atlas.atlas_rows())
 
 
 def test_what_a_cell_of_the_atlas_says_is_escaped():
@@ -230,7 +238,9 @@ def test_what_a_cell_of_the_atlas_says_is_escaped():
     evil = "<script>alert(1)</script>' onload='y\""
     row = atlas.atlas_rows()[0]
     mode = replace(row.mode, title=evil)
-    page = atlas.table_html([atlas.AtlasRow(mode, evil, {("mirrored", 2): {evil: "raises"}})], evil)
+    page = atlas.table_html(
+        [atlas.AtlasRow(mode, (evil,), {("mirrored", 2): {evil: "raises"}})], evil
+    )
     assert "&lt;script&gt;" in page and "<script" not in page and "' onload" not in page
 
 

@@ -1,8 +1,9 @@
 # %% [markdown]
-# # The atlas: what breaks where
+# # The atlas: which program fails under which strategy
 #
-# Every failure mode under every setup that matters to it, as recorded by runs. A cell says what becomes of the broken code:
-# it **raises**, it is **silent** (wrong, without a word), it **works** after all, or it **differs** by save format.
+# Each row is the broken program of one failure mode, and each column is a strategy with a number of devices. The signs are
+# explained below the picture. Where Keras 2 and Keras 3 have different outcomes, a mode has two rows. A program that does not
+# depend on the strategy was run in its own setup only.
 
 # %% tags=["records"]
 from strategy_clinic import atlas
@@ -10,27 +11,28 @@ from strategy_clinic import atlas
 atlas.picture()
 
 # %% [markdown]
-# ## Look closer
+# ## What has changed between versions
 #
-# The filters need a running kernel; `clinic atlas page.html` writes the same as a page that needs none. Each cell leads to its
-# notebook.
-
-# %% tags=["panel"]
-boxes, table = atlas.explorer()
-
-# %% [markdown]
-# ## What has changed over versions
-#
-# Other versions were run in the notebooks' own setups. Versions on which a mode says the same are one cell; a cell opens, by a
-# click or by Enter, to the verdicts behind it, to what the message was and became, and to the versions between which it changed.
+# Each program was also run with older versions of TensorFlow and Keras, and with the nightly builds, in the setup of its notebook.
+# Versions with the same outcome share one cell. Open a cell, with a click or with Enter, to see the message and the versions
+# between which it changed.
 
 # %% tags=["records"]
 atlas.over_versions()
 
 # %% [markdown]
-# ## What nobody has recorded yet
+# ## Filter by document, strategy, machine or save format
 #
-# A record is made on the runtime that it speaks of, never guessed from another.
+# The filters need a running kernel. `clinic atlas page.html` writes a page with the same table that needs none. Each cell is a
+# link to its notebook.
+
+# %% tags=["panel"]
+boxes, table = atlas.explorer()
+
+# %% [markdown]
+# ## What has not been recorded
+#
+# A verdict is recorded on the machine that it is about. Nothing here was derived from runs on another kind of machine.
 
 # %%
 atlas.show_missing()

@@ -1,6 +1,7 @@
 """The atlas: a heat map of all recorded verdicts, modes by setups, with filters and with the same in words."""
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from ..base import files
 from ..base.errors import UserError
 from ..base.files import write_whole
-from ..base.outcomes import LOOKS
+from ..base.outcomes import LOOKS, Row
 from ..base.templates import from_template
 from ..modes import registry
 from ..modes.failure_mode import DOCUMENTS, FailureMode
@@ -28,29 +29,50 @@ PLACES: list[Place] = [(row.name, count) for row in strategies.ROWS for count in
 
 @dataclass(frozen=True)
 class AtlasRow:
-    """One mode on one runtime: for each place the outcome by save format, or by 'any' if the format does not matter."""
+    """One mode on the runtimes where its outcomes are the same.
+
+    For each place it has the outcome by save format, or by 'any' if the format does not matter.
+    """
 
     mode: FailureMode
-    runtime: str
+    runtimes: tuple[str, ...]
     outcomes: dict[Place, dict[str, str]]
 
     @property
     def name(self) -> str:
         return f"{self.mode.id} {self.mode.slug}"
 
+    @property
+    def runtimes_in_words(self) -> str:
+        """Returns 'cpu, Keras 2 and 3'."""
+        kinds: dict[str, list[str]] = {}
+        for runtime in sorted(self.runtimes):
+            kind, _, keras = runtime.partition("-keras")
+            kinds.setdefault(kind, []).append(keras)
+        return "; ".join(f"{kind}, Keras {' and '.join(keras)}" for kind, keras in kinds.items())
+
 
 def atlas_rows(chosen: dict[str, str] | None = None) -> list[AtlasRow]:
-    """Returns a row for each mode and each runtime that has recorded it, but for what the filters exclude."""
+    """Returns the rows of each recorded mode, but for what the filters exclude: one, or more where runtimes differ."""
     chosen = {name: value for name, value in (chosen or {}).items() if value}
-    records = [record for name in RUNTIMES if (record := read_record(name))]
-    return [
-        AtlasRow(mode, record.runtime, outcomes_of(mode, record, chosen))
-        for mode in registry.modes()
-        for record in records
-        if mode.id in record.modes
-        if chosen.get("document", mode.document) == mode.document
-        if chosen.get("runtime", record.runtime) == record.runtime
+    names = [name for name in RUNTIMES if chosen.get("runtime", name) == name]
+    records = [record for name in names if (record := read_record(name))]
+    modes = [
+        each for each in registry.modes() if chosen.get("document", each.document) == each.document
     ]
+    return [row for mode in modes for row in rows_of(mode, records, chosen)]
+
+
+def rows_of(mode: FailureMode, records: list[Record], chosen: dict[str, str]) -> list[AtlasRow]:
+    found: list[AtlasRow] = []
+    for record in (each for each in records if mode.id in each.modes):
+        outcomes = outcomes_of(mode, record, chosen)
+        same = next((row for row in found if row.outcomes == outcomes), None)
+        if same:
+            found.remove(same)
+        runtimes = same.runtimes if same else ()
+        found.append(AtlasRow(mode, (*runtimes, record.runtime), outcomes))
+    return found
 
 
 def outcomes_of(
@@ -67,13 +89,19 @@ def outcomes_of(
 
 
 def one_outcome(outcomes: dict[str, str]) -> str:
-    """Returns the outcome of all formats, or 'differs'; nothing where there is none."""
+    """Returns the outcome of all formats that can run there, or 'differs'; nothing where there is none."""
     words = set(outcomes.values())
+    words -= {"unavailable"} if len(words) > 1 else set()
     return words.pop() if len(words) == 1 else "differs" if words else ""
 
 
 def places_of(rows: list[AtlasRow]) -> list[Place]:
-    return [place for place in PLACES if any(place in row.outcomes for row in rows)]
+    """Returns the places where a program of some row has run."""
+    return [place for place in PLACES if any(has_run(row, place) for row in rows)]
+
+
+def has_run(row: AtlasRow, place: Place) -> bool:
+    return any(outcome != "unavailable" for outcome in row.outcomes.get(place, {}).values())
 
 
 def unrecorded() -> list[str]:
@@ -100,7 +128,7 @@ def atlas_sentences(rows: list[AtlasRow]) -> list[str]:
             f"{outcome} under {', '.join(place_in_words(*item) for item in places.items())}"
             for outcome, places in groups.items()
         ]
-        lines.append(f"{row.name}, {row.runtime}: {'; '.join(words)}")
+        lines.append(f"{row.name}, {row.runtimes_in_words}: {'; '.join(words)}")
     return lines
 
 
@@ -139,7 +167,7 @@ def explorer_values(where: str, ending: str = ".ipynb") -> dict[str, Any]:
         "filters": filter_options(rows),
         "labels": FILTERS,
         "sentences": atlas_sentences(rows),
-        "colours": {name: look.light for name, look in LOOKS.items()},
+        "looks": {name: (look.icon, look.light) for name, look in LOOKS.items()},
         **table_values(rows, where, ending),
     }
 
@@ -149,7 +177,7 @@ def filter_options(rows: list[AtlasRow]) -> dict[str, list[str]]:
     return {
         "document": ["", *dict.fromkeys(row.mode.document for row in rows)],
         "strategy": ["", *dict.fromkeys(name for name, _ in places_of(rows))],
-        "runtime": ["", *dict.fromkeys(row.runtime for row in rows)],
+        "runtime": ["", *dict.fromkeys(name for row in rows for name in row.runtimes)],
         "format": ["", *formats.TABLE],
     }
 
@@ -164,13 +192,22 @@ def table_values(rows: list[AtlasRow], where: str, ending: str = ".ipynb") -> di
     values = [
         {
             "mode": row.mode,
-            "runtime": row.runtime,
+            "runtimes": row.runtimes,
+            "runtimes_in_words": row.runtimes_in_words,
+            "alone": [other.mode for other in rows].count(row.mode) == 1,
             "link": where + Path(row.mode.notebook).with_suffix(ending).name,
             "cells": [cell_values(row, place) for place in places],
         }
         for row in rows
     ]
-    return {"places": places, "rows": values}
+    heads = Counter(name for name, _ in places)
+    return {"places": places, "heads": heads, "rows": values, "legend": legend(rows)}
+
+
+def legend(rows: list[AtlasRow]) -> list[Row]:
+    """Returns the looks of the cells that these rows have."""
+    words = {one_outcome(row.outcomes.get(place, {})) for row in rows for place in places_of(rows)}
+    return [look for name, look in LOOKS.items() if name in words]
 
 
 def cell_values(row: AtlasRow, place: Place) -> dict[str, Any]:
@@ -188,27 +225,43 @@ def cell_values(row: AtlasRow, place: Place) -> dict[str, Any]:
 
 
 def picture() -> Any:
-    """Returns the whole atlas as a picture: modes down, setups across."""
-    from matplotlib.patches import Rectangle
-
+    """Returns the whole atlas as a picture: modes down, setups across, and below what the signs stand for."""
     from ..panel import figures
 
     rows = atlas_rows()
     places = places_of(rows)
-    figure, axes = figures.canvas(2.6 + 0.5 * len(places), 1.2 + 0.19 * len(rows))
+    figure, axes = figures.canvas(5.2 + 0.4 * len(places), 2.6 + 0.22 * len(rows))
     for y, row in enumerate(rows):
         for x, place in enumerate(places):
-            word = one_outcome(row.outcomes.get(place, {}))
-            axes.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, color=LOOKS[word].light))
-            axes.text(x, y, word[:1] or "–", color="white", fontsize=7, ha="center", va="center")
-    names = [f"{row.mode.id}, Keras {row.runtime[-1]}" for row in rows]
-    axes.set_yticks(range(len(rows)), names, fontsize=7)
+            draw_cell(axes, x, y, LOOKS[one_outcome(row.outcomes.get(place, {}))])
+    axes.set_yticks(range(len(rows)), [label_of(row) for row in rows], fontsize=8)
     labels = [f"{name.replace('_', ' ')} x{count}" for name, count in places]
-    axes.set_xticks(range(len(places)), labels, rotation=60, ha="left", fontsize=7)
+    axes.set_xticks(range(len(places)), labels, rotation=60, ha="left", fontsize=8)
     axes.xaxis.tick_top()
+    looks = legend(rows)
+    for y, look in enumerate(looks, len(rows) + 1):
+        draw_cell(axes, 0, y, look)
+        words = ": ".join(filter(None, [look.name, look.about]))
+        axes.text(0.7, y, words, color=figures.INK, fontsize=8, va="center")
     axes.set_xlim(-0.5, len(places) - 0.5)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_ylim(len(rows) + len(looks) + 0.5, -0.5)
     return figures.as_picture(figure, "\n".join(atlas_sentences(rows)))
+
+
+def label_of(row: AtlasRow) -> str:
+    """Returns 'fm07 python in traced step', and for which runtimes where they differ."""
+    words = row.name.replace("_", " ")
+    every = len(row.runtimes) == len([name for name in RUNTIMES if record_file(name).exists()])
+    return words if every else f"{words} ({row.runtimes_in_words})"
+
+
+def draw_cell(axes: Any, x: int, y: int, look: Row) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = {"color": look.light} if look.name else {"fill": False, "edgecolor": "none"}
+    axes.add_patch(Rectangle((x - 0.45, y - 0.42), 0.9, 0.84, **box))
+    ink = "white" if look.name else look.light
+    axes.text(x, y, look.icon, color=ink, fontsize=8, ha="center", va="center")
 
 
 def explorer() -> tuple[dict[str, Any], Any]:
