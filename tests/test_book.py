@@ -150,7 +150,7 @@ def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
 def test_the_atlas_needs_no_kernel(site):
     text = (site / "notebooks" / "atlas.html").read_text()
     assert "data-filter='strategy'" in text and cards.NOTE not in text
-    assert parsed(text).links.count("fm25_load_outside_scope.html") > 20
+    assert parsed(text).links.count("fm25_load_outside_scope.html") > 12
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ atlas.picture()
 # %% [markdown]
 # ## What has changed between versions
 #
-# Each program was also run with older versions of TensorFlow and Keras, and with the nightly builds, in the setup of its notebook.
+# Each program was also run with older versions of TensorFlow and Keras, and with the nightly builds, in its notebook's setup.
 # Versions with the same outcome share one cell. Open a cell, with a click or with Enter, to see the message and the versions
 # between which it changed.
 
