@@ -192,7 +192,7 @@ def test_a_program_that_asks_for_servers_gets_them(forked):
     [
         ("input()", "raised"),
         ("import sys; sys.exit(7)", "exited"),
-        ("import os; os._exit(4)", "killed"),
+        ("import os; os._exit(4)", "exited"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed"),
     ],
 )

@@ -11,6 +11,7 @@ from ..triage import classify
 from . import rule
 from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Text
+from .hangs import hangs
 from .recording import Recording, Role
 from .rule import ModeRules, Runs
 
@@ -40,6 +41,8 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     found = [*errors(runs, rules)]
     for each in rules.rules:
         found += findings_of(each.check(runs), follow_ups)
+    lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
+    found += [each for each in hangs(runs.recordings) if (each.file, each.line) not in lines]
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)

@@ -42,6 +42,26 @@ class Role(Enum):
     TASK = "task"  # one process of a cluster
 
 
+@dataclass(frozen=True)
+class ThreadStack:
+    """Where a thread is: all of its lines, and those of the program, the innermost first."""
+
+    lines: Stack
+    own: Stack
+
+
+@dataclass(frozen=True)
+class ProcessStacks:
+    """Where the threads of a process are, the main thread first, when it is ended by the time limit or by a fatal signal."""
+
+    pid: int
+    command: str
+    threads: tuple[ThreadStack, ...]
+    busy: bool  # some thread computes
+    signal: int = 0  # that has ended it, if nobody has waited for it
+    fatal: str = ""  # Python's words for a fatal signal, such as "Segmentation fault"
+
+
 @dataclass(frozen=True, eq=False)
 class Recording:
     """One run: its events in their order, and how it ended. A recording is equal to itself only."""
@@ -55,6 +75,8 @@ class Recording:
     output: str = ""
     seconds: float = 0.0
     task: str = ""  # of a cluster, such as "worker 0"
+    steps: int = 0  # calls of `strategy.run` or of a traced function
+    stacks: tuple[ProcessStacks, ...] = ()  # of a run that did not end by itself
     before: Recording | None = None  # of a program that was started again, the run that was stopped
 
     @property

@@ -17,6 +17,7 @@ from .events import Event, ObserverFailed
 from .identity_map import IdentityMap
 from .patching import Patches, WrongCall
 from .provenance import Provenance
+from .stacks import StepCounter
 
 MOST_MESSAGE = 300
 
@@ -48,6 +49,7 @@ class Context:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.provenance = Provenance()
+        self.steps = StepCounter(settings.events)
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
         self.seen: set[object] = set()

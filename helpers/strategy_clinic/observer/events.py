@@ -184,12 +184,28 @@ class Ended(Event):
     restored_before_build: tuple[RestoredBeforeBuild, ...]
 
 
+@dataclass(frozen=True)
+class ProcessLeft(LocatedEvent):
+    """The program called `os._exit`."""
+
+    status: int
+
+
+@dataclass(frozen=True)
+class ChildKilled(LocatedEvent):
+    """A process that the program started was ended by a signal; the program has just learnt it."""
+
+    signal: int
+    command: str
+
+
 # Strategies and variables
 
 
 @dataclass(frozen=True)
 class ClusterStrategyRequested(LocatedEvent):
     strategy: str  # multi_worker or parameter_server
+    config: str = ""  # the value of TF_CONFIG
 
 
 @dataclass(frozen=True)

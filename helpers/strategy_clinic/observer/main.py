@@ -23,6 +23,7 @@ from .events import Outcome
 from .observer import Observer
 from .one_device import use_one_device
 from .provenance import HERE
+from .stacks import write_stacks
 
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
 
@@ -32,6 +33,7 @@ def main() -> None:
     settings, program = read_settings(sys.argv[1:place]), sys.argv[place + 1 :]
     if settings.seed:
         random.seed(SEED)
+    write_stacks(settings.events)
     observer = Observer(settings)
     observer.context.provenance.script = os.path.abspath(program[0])
     observer.start(

@@ -17,6 +17,7 @@ from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stac
 from .keras_models import KerasModels
 from .optimizers import Optimizers
 from .patching import ImportWatch
+from .processes import Processes
 from .provenance import Provenance
 from .tracing import Tracing
 from .training import Training
@@ -40,6 +41,7 @@ class Observer:
         )
         self.models = KerasModels(self.context, self.variables)
         self.tracing = Tracing(self.context)
+        self.processes = Processes(self.context, self.end)
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
 
@@ -56,6 +58,7 @@ class Observer:
             else:
                 self.imports.actions[name] = functools.partial(self.run, actions)
         sys.meta_path.insert(0, self.imports)
+        self.processes.watch()
 
     def stop(self) -> None:
         self.context.stopped = (

@@ -7,6 +7,7 @@ import site
 import sys
 import sysconfig
 import threading
+import traceback
 from collections.abc import Iterable
 from types import CodeType, FrameType
 
@@ -88,6 +89,16 @@ class Provenance:
         ]
         in_replica = threading.current_thread() is not threading.main_thread()
         return (*frames, *(self.replica_caller if in_replica else ()))[:MOST_FRAMES]
+
+    def plain_stack(self) -> Stack:
+        """Returns the program's lines that led here, as Python alone knows them: TensorFlow need not be imported."""
+        frames = traceback.extract_stack()[::-1]
+        own = [
+            Frame(os.path.abspath(each.filename), each.lineno or 0, each.name)
+            for each in frames
+            if self.is_own(each.filename)
+        ]
+        return tuple(own)[:MOST_FRAMES]
 
     def call_site(self) -> tuple[CallSite | None, Owner]:
         """Returns the innermost line of the program, and by which part of a library it led here."""

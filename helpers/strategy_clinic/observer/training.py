@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType
@@ -71,10 +72,14 @@ class Training:
     # Strategies
 
     def multi_worker_requested(self, call: Call) -> None:
-        self.context.emit(ClusterStrategyRequested(self.stack(), "multi_worker"))
+        self.cluster_requested("multi_worker")
 
     def parameter_server_requested(self, call: Call) -> None:
-        self.context.emit(ClusterStrategyRequested(self.stack(), "parameter_server"))
+        self.cluster_requested("parameter_server")
+
+    def cluster_requested(self, strategy: str) -> None:
+        config = os.environ.get("TF_CONFIG", "")
+        self.context.emit(ClusterStrategyRequested(self.stack(), strategy, config))
 
     def strategy_made(self, _: Any, call: Call) -> None:
         strategy = call.owner
@@ -124,6 +129,8 @@ class Training:
         self.run_result = tf.nest.flatten(result)
 
     def step_ended(self, _: Any, call: Call) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.context.steps.step()
         if self.looks < MOST_LOOKS and self.steps < MOST_STEPS and outside_replicas():
             self.look()
         if self.steps_left:

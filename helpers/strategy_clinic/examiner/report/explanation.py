@@ -35,7 +35,7 @@ WITHOUT_NOTEBOOK = {
     "hangs": Explanation(
         "program_waits",
         "The program does not end: it waits for something that does not come",
-        "Let all workers and replicas do the same steps and the same saves, and let nobody leave the loop before the others.",
+        "Let what these lines wait for always come: the same steps and saves in all workers, an answer from every process.",
     ),
 }
 

@@ -9,6 +9,7 @@ from ...observer.events import ClusterStrategyRequested, Ended, ExceptionRaised,
 from ...processes.cluster import addresses_for
 from ...setups import strategies
 from ..recording import Recording, Role, read_events
+from .process_stacks import take_stacks
 from .sandbox import Sandbox
 
 AFTER_A_FAILURE = 10  # seconds for the other tasks, once one has failed
@@ -19,6 +20,8 @@ def requested_cluster(recording: Recording) -> str:
     """Returns the strategy of several processes that a program makes though it runs alone, or an empty string."""
     requested = recording.last(ClusterStrategyRequested)
     raised = recording.last(ExceptionRaised)
+    if requested and requested.config and recording.outcome is Outcome.HANGS:
+        return ""  # it has its own cluster, in which somebody does not answer
     if requested:
         return requested.strategy
     return "multi_worker" if raised and "KeyError: 'TF_CONFIG'" in raised.traceback else ""
@@ -41,6 +44,9 @@ def run_tasks(
     except KeyboardInterrupt:
         sandbox.stopped = True
     over = [task for task in running if task.over]
+    if not sandbox.stopped and any(task not in over for task in leading):
+        for task in leading:
+            task.running.stacks = () if task in over else take_stacks(task.running)
     for task in running:
         task.running.end()
     return [task.recording(role, task in over, task in leading) for task in running]

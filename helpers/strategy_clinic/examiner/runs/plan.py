@@ -12,12 +12,14 @@ from ..findings import (
     Change,
     Evidence,
     Examination,
+    Finding,
     FollowUp,
     GiveValue,
     Location,
     ResetVariable,
     ShowMeans,
 )
+from ..hangs import abrupt_end, children_in_words, ended_at
 from ..recording import Recording, Role, observer_failures
 from ..rule import Runs
 from .cluster import requested_cluster, run_tasks
@@ -165,7 +167,7 @@ class Plan:
         """Returns the examination, with lines as the reader of the program has them."""
         program, locate = self.sandbox.program, self.sandbox.locate
         failed = failed_run(self.recordings)
-        if any(finding.evidence is Evidence.RAISED for finding in diagnosis.findings):
+        if failed and any(explains(finding, failed) for finding in diagnosis.findings):
             failed = None
         stopped = self.stopped or diagnosis.stopped
         notes = ["stopped before all runs were made"] if stopped else []
@@ -211,6 +213,11 @@ def options_of(change: Change) -> tuple[str, ...]:
 # What is said of runs that ended badly, and of those that differ
 
 
+def explains(finding: Finding, failed: Recording) -> bool:
+    hangs = failed.outcome is Outcome.HANGS and finding.location == Location(ended_at(failed))
+    return finding.evidence is Evidence.RAISED or hangs
+
+
 def failed_runs(recordings: list[Recording]) -> list[Recording]:
     return [run for run in recordings if run.outcome not in WELL]
 
@@ -225,7 +232,7 @@ def failed_run(recordings: list[Recording]) -> Recording | None:
 def failed_at(run: Recording, script: str) -> Location:
     """Returns the innermost line of a program's exception; of a program of cells, the innermost that is in a cell."""
     raised = run.last(ExceptionRaised)
-    stack = stack_of(raised) if raised else ()
+    stack = stack_of(raised) if raised else ended_at(run)
     in_cell = next((i for i, frame in enumerate(stack) if frame.path == script), 0)
     return Location(stack[in_cell:])
 
@@ -240,8 +247,13 @@ def uncompared(recordings: list[Recording]) -> list[str]:
 
 def ending(run: Recording) -> str:
     raised = run.last(ExceptionRaised)
+    if not raised and (end := abrupt_end(run)):
+        return "; ".join([end, *children_in_words(run)])
     lines = (raised.traceback if raised else run.output).strip().splitlines()
-    return f"{run.outcome.value} with status {run.status}: {lines[-1] if lines else 'no output'}"
+    last = lines[-1] if lines else "no output"
+    return "; ".join(
+        [f"{run.outcome.value} with status {run.status}: {last}", *children_in_words(run)]
+    )
 
 
 def unexplained(divergence: Divergence) -> str:

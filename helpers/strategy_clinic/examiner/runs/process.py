@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...processes.python_process import Process
+from ..recording import ProcessStacks
 
 MOST_OUTPUT = 1 << 20  # bytes of output that are kept: its end
 OUTPUT_GRACE = 5  # seconds for the output of a process that has ended
@@ -22,6 +23,7 @@ class RunningProcess:
 
     def __init__(self, start: Callable[[Streams], Process], events: Path):
         self.events, self.began = events, time.monotonic()  # what the observer in it writes
+        self.stacks: tuple[ProcessStacks, ...] = ()  # when it was ended by the time limit
         reading, writing = os.pipe()
         with open(os.devnull) as nothing:
             self.process = start((nothing.fileno(), writing, writing))

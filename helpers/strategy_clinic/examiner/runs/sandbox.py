@@ -7,16 +7,19 @@ import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ...base import files
 from ...base.errors import UserError
-from ...observer.events import Ended, Event, Outcome
+from ...observer.events import Ended, Event, Frame, Outcome
+from ...observer.stacks import read_steps
 from ...processes import python_process
 from ..findings import Location
-from ..recording import Recording, Role, read_events
+from ..recording import ProcessStacks, Recording, Role, ThreadStack, read_events
 from .folder import WorkingCopy, copy_folder
 from .process import RunningProcess
+from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
 from .program_spec import ProgramSpec
 
 logger = logging.getLogger(__name__)
@@ -57,6 +60,8 @@ class Sandbox:
         running = self.start(devices, options)
         try:
             status = running.wait(self.program.limit)
+            if status is None:
+                running.stacks = take_stacks(running)
         except KeyboardInterrupt:
             status, self.stopped = None, True
         finally:
@@ -103,7 +108,29 @@ class Sandbox:
             output,
             time.monotonic() - running.began,
             task,
+            read_steps(str(running.events)),
+            self.in_program(running.stacks or fatal_stacks(running)),
         )
+
+    def in_program(self, stacks: tuple[ProcessStacks, ...]) -> tuple[ProcessStacks, ...]:
+        """Returns stacks with the program's own lines, in which are the reader's paths."""
+        return tuple(
+            replace(
+                each,
+                threads=tuple(
+                    ThreadStack(stack.lines, tuple(filter(None, map(self.own_frame, stack.lines))))
+                    for stack in each.threads
+                ),
+            )
+            for each in stacks
+        )
+
+    def own_frame(self, frame: Frame) -> Frame | None:
+        """Returns a line of the program as its reader has it, None for a line of a library."""
+        for copied, path in self.originals.items():
+            if frame.path == str(copied) or frame.path.startswith(f"{copied}{os.sep}"):
+                return frame._replace(path=f"{path}{frame.path[len(str(copied)) :]}")
+        return frame if frame.path == self.program.arguments[0] else None
 
     def read(self, path: Path) -> tuple[Event, ...]:
         """Reads events, with the reader's own paths in them."""
@@ -141,7 +168,11 @@ class Sandbox:
             given["PYTHONPATH"] = os.pathsep.join(filter(None, places))
         if self.program.keras:
             given["TF_USE_LEGACY_KERAS"] = "1" if self.program.keras == 2 else "0"
-        usual = {"PYTHONHASHSEED": "0", "MPLBACKEND": "Agg", "TF_CPP_MIN_LOG_LEVEL": "2"}
+        usual = ENVIRONMENT | {
+            "PYTHONHASHSEED": "0",
+            "MPLBACKEND": "Agg",
+            "TF_CPP_MIN_LOG_LEVEL": "2",
+        }
         return usual | given
 
 

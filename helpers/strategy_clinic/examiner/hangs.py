@@ -1,0 +1,209 @@
+"""Finds where a program that does not end waits: the line of each worker and of each process, and who is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import socket
+from collections.abc import Iterator, Sequence
+
+from ..observer.events import (
+    ChildKilled,
+    ClusterStrategyRequested,
+    ExceptionRaised,
+    Outcome,
+    ProcessLeft,
+    Stack,
+    StrategyMade,
+)
+from .findings import Evidence, Finding, Location, Text
+from .recording import ProcessStacks, Recording, Role
+
+HANGS = "hangs"
+Parts = tuple["str | Location", ...]
+# What a thread waits for, by a part of the path of one of its lines; the first that fits counts.
+WAITS = (
+    ("/checkpoint/", "waits while it saves or restores a checkpoint"),
+    ("/saving/", "waits while it saves or loads a model"),
+    ("/collective_all_reduce_strategy.py", "waits for all workers, while it makes a strategy"),
+    ("/coordinator/", "waits for the workers of a coordinator"),
+    ("/tensorflow/", "waits in an operation of TensorFlow"),
+    ("/multiprocessing/", "waits for another process"),
+    ("/concurrent/", "waits for another thread or process"),
+    ("/subprocess.py", "waits for another process"),
+    ("/queue.py", "waits for an item of a queue"),
+    ("/threading.py", "waits for another thread"),
+)
+HELPER = "multiprocessing.resource_tracker"  # which waits for as long as its program runs
+LOOPBACK = "127.", "localhost:"
+ANSWER = 0.5  # seconds for an address of this machine
+
+
+def hangs(recordings: Sequence[Recording], mode: str = HANGS) -> Iterator[Finding]:
+    """Yields one finding for a program, or for a cluster, that waited when its time was over."""
+    examined = [run for run in recordings if run.role in (Role.WATCHED, Role.TASK)]
+    waiting = [run for run in examined if waits(run)]
+    if not waiting or any(run.of(ExceptionRaised) for run in examined):
+        return
+    first = waiting[0]
+    message = [part for run in waiting for part in (*waiting_in_words(run), "; ")][:-1]
+    missing = [part for part in missing_in_words(examined, waiting) if part]
+    proof = f"observed on {first.devices} devices: nothing was computed when the time was over, after {first.seconds:.0f} s"
+    others = {name for run in waiting for name in processes_in_words(run)}
+    yield Finding(
+        mode,
+        Location(waiting_at(first)),
+        Evidence.OBSERVED,
+        Text(*message, *("; " + part for part in (*missing, *sorted(others)))),
+        Text(proof),
+        (first.devices,),
+    )
+
+
+def waits(run: Recording) -> bool:
+    return run.outcome is Outcome.HANGS and bool(run.stacks) and not run.stacks[0].busy
+
+
+def waiting_at(run: Recording) -> Stack:
+    """Returns the program's lines in the main thread of the first process, or else in any thread of any."""
+    stacks = [thread.own for process in run.stacks for thread in process.threads]
+    return next(filter(None, stacks), ())
+
+
+def waiting_in_words(run: Recording) -> Parts:
+    main = run.stacks[0].threads[0] if run.stacks and run.stacks[0].threads else None
+    what = what_for(main.lines) if main else "waits"
+    where: Parts = (" at ", Location(waiting_at(run))) if waiting_at(run) else ()
+    trains = run.steps or run.of(StrategyMade) or run.last(ClusterStrategyRequested)
+    step = f", after {steps_in_words(run.steps)}" if trains else ""
+    return (f"{run.task or 'the program'} {what}", *where, step)
+
+
+def what_for(lines: Stack) -> str:
+    """Returns what a thread waits for, by the lines of libraries in which it is."""
+    for part, words in WAITS:
+        if any(part in line.path for line in lines):
+            return words
+    return "waits"
+
+
+# Who is missing
+
+
+def missing_in_words(examined: Sequence[Recording], waiting: Sequence[Recording]) -> Iterator[str]:
+    for run in examined:
+        if run not in waiting and run.task and run.outcome in (Outcome.FINISHED, Outcome.EXITED):
+            yield f"{run.task} has ended after {steps_in_words(run.steps)}"
+    for run in waiting:
+        for killed in run.of(ChildKilled):
+            yield f"{killed.command!r} was ended by {signal_in_words(killed.signal)}"
+        yield from (f"{address} does not answer" for address in silent_addresses(run))
+    if len({run.steps for run in waiting}) > 1:
+        yield "they are not at the same step"
+
+
+def processes_in_words(run: Recording) -> Iterator[str]:
+    """Yields what the processes that the program has started do."""
+    for process in run.stacks[1:]:
+        if HELPER in process.command:
+            continue
+        name = f"process {process.pid}"
+        lines = [thread.own for thread in process.threads if thread.own]
+        if process.signal:
+            yield f"{name} was ended by {signal_in_words(process.signal)}"
+        elif lines:
+            yield f"{name} waits at {Location(lines[0])}"
+        elif process.threads:
+            yield f"{name} {what_for(process.threads[0].lines)}"
+        elif process.command:
+            yield f"{name} runs: {process.command}"
+
+
+def steps_in_words(steps: int) -> str:
+    return f"{steps} step{'' if steps == 1 else 's'}"
+
+
+def signal_in_words(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(number).name
+        reason = ", as the system does when memory runs out" if number == signal.SIGKILL else ""
+        return f"{name}{reason}"
+    return f"signal {number}"
+
+
+def silent_addresses(run: Recording) -> list[str]:
+    """Returns the tasks of the program's own TF_CONFIG, on this machine, at whose address nobody listens."""
+    requested = run.last(ClusterStrategyRequested)
+    try:
+        config = json.loads(requested.config) if requested and requested.config else {}
+        own, jobs = config.get("task", {}), config.get("cluster", {}).items()
+        tasks = [(job, i, at) for job, addresses in jobs for i, at in enumerate(addresses)]
+    except (ValueError, AttributeError, TypeError):
+        return []
+    return [
+        f"{job} {i} ({address})"
+        for job, i, address in tasks
+        if (job, i) != (own.get("type"), own.get("index"))
+        if not run.task and str(address).startswith(LOOPBACK) and not answers(str(address))
+    ]
+
+
+def answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError, ValueError):
+        socket.create_connection((host, int(port)), ANSWER).close()
+        return True
+    return False
+
+
+def saves_alone(recordings: Sequence[Recording]) -> bool:
+    """Tells whether one of several tasks waits in a save that the others do not make."""
+    tasks = [run for run in recordings if run.task]
+    return len(tasks) > 1 and sum(waits(run) and is_saving(run) for run in tasks) == 1
+
+
+def is_saving(run: Recording) -> bool:
+    return any(
+        ("/checkpoint/" in line.path or "/saving/" in line.path)
+        and any(word in line.function for word in ("save", "write"))
+        for process in run.stacks
+        for thread in process.threads
+        for line in thread.lines
+    )
+
+
+# Programs that ended without telling Python
+
+
+def abrupt_end(run: Recording) -> str:
+    """Returns how a program ended that raised nothing and has not come to its end; nothing for any other."""
+    left, fatal = run.last(ProcessLeft), fatal_of(run)
+    if left:
+        return f"called os._exit({left.status})"
+    if run.outcome is Outcome.KILLED and run.status < 0:
+        return f"was ended by {signal_in_words(-run.status)}" + (
+            f": {fatal.fatal}" if fatal else ""
+        )
+    if run.outcome is Outcome.HANGS and run.stacks:
+        state = "computing" if run.stacks[0].busy else "waiting"
+        return f"was still {state} when the time was over, after {run.seconds:.0f} s"
+    return ""
+
+
+def ended_at(run: Recording) -> Stack:
+    """Returns the program's lines at which it was when it ended in such a way."""
+    left = run.last(ProcessLeft)
+    return left.location if left else waiting_at(run)
+
+
+def fatal_of(run: Recording) -> ProcessStacks | None:
+    return next((process for process in run.stacks if process.fatal), None)
+
+
+def children_in_words(run: Recording) -> list[str]:
+    """Returns which processes of a program that failed were ended by a signal."""
+    return [
+        f"{each.command!r}, which it started, was ended by {signal_in_words(each.signal)}"
+        for each in run.of(ChildKilled)
+    ]
