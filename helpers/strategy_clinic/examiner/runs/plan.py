@@ -6,7 +6,7 @@ from dataclasses import replace
 from ...base.errors import UserError
 from ...observer.events import ExceptionRaised, Outcome, Saved
 from ..divergence import Divergence, first_divergence, repeats
-from ..engine import NOT_REPEATED, Diagnosis, diagnose, stack_of
+from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
 from ..findings import (
     BeginWith,
     Change,
@@ -21,11 +21,12 @@ from ..findings import (
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
 from ..recording import Recording, Role, observer_failures
-from ..rule import Runs
+from ..rule import Runs, mode_rules
 from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
 from .progress import Reporter, RunEnded, RunStarted, ignore
 from .sandbox import Sandbox
+from .side_by_side import most_beside, runs_beside
 
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
@@ -65,6 +66,7 @@ class Plan:
         self.divergences: list[Divergence] = []
         self.notes: list[str] = []
         self.repetitions: dict[Recording, Recording] = {}
+        self.beside: set[Recording] = set()  # that went on while another run did
         self.stopped = False
 
     def make_runs(self, counts: list[int], restart: bool) -> None:
@@ -76,18 +78,49 @@ class Plan:
             self.stopped = True
 
     def compare_devices(self, counts: list[int]) -> None:
-        """Runs on the largest number first, since most failures show there, and on the others if they can be compared."""
-        first = self.run(Role.WATCHED, counts[-1])
-        self.cluster = requested_cluster(first)
+        """Compares runs on several numbers of devices. What may be wrong because two runs went on at once is made again."""
+        first, others = self.run_on_devices(counts, most_beside())
+        if others is None:
+            self.recordings.clear()
+            first, others = self.run_on_devices(counts, 0)
         if self.cluster:
             self.compare_processes(first)
-        elif first.finished and first.replicas > 1:
-            others = [self.run(Role.COMPARED, count) for count in counts[:-1]]
+        elif others:
             self.compare(first, [other for other in others if other.finished])
-        elif first.finished:
+        elif first.finished and first.replicas <= 1:
             self.notes.append(
                 "it makes no strategy with several replicas, so there are no devices to compare"
             )
+
+    def run_on_devices(
+        self, counts: list[int], most: int
+    ) -> tuple[Recording, list[Recording] | None]:
+        """Runs on the largest number first, since most failures show there, and on the others if they can be compared.
+
+        Up to `most` of the others go on beside the first run. Without others, None says that they may be why it failed.
+        """
+        *fewer, largest = counts
+        with runs_beside(self.sandbox, Role.COMPARED, fewer, most) as beside:
+            first = self.run(Role.WATCHED, largest)
+            self.cluster = requested_cluster(first)
+            if not self.cluster and first.finished and first.replicas > 1:
+                done = {count: run.recording() for count, run in beside.items()}
+            else:
+                is_clear = self.cluster or first.finished or not beside
+                return first, [] if is_clear or is_error_of_a_mode(first) else None
+        return first, [self.other_run(Role.COMPARED, count, done) for count in fewer]
+
+    def other_run(self, role: Role, devices: int, beside: dict[int, Recording | None]) -> Recording:
+        """Returns the run on another number of devices, which went on beside a first one, or is made now."""
+        recording = beside.get(devices)
+        if recording is None:
+            return self.run(role, devices)
+        self.report(RunStarted(description(role, devices, "")))
+        self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
+        self.beside.add(recording)
+        if role in EXAMINED:
+            self.recordings.append(recording)
+        return recording
 
     def compare_processes(self, alone: Recording) -> None:
         """Runs the tasks of a cluster instead of the program alone, and compares several workers with one."""
@@ -102,9 +135,22 @@ class Plan:
         """Keeps where the others differ from a run, if that repeats itself."""
         divergences = [first_divergence(other, run) for other in others]
         self.divergences = [divergence for divergence in divergences if divergence]
-        if self.divergences and not repeats(run, self.follow_up(FollowUp(run, None, ""))):
+        if self.divergences and not self.all_repeat(run):
             self.divergences = []
             self.notes.append(NOT_REPEATED)
+
+    def all_repeat(self, run: Recording) -> bool:
+        """Tells whether a run, and the others that differ from it and went on beside it, repeat themselves."""
+        others = [each.one for each in self.divergences if each.one in self.beside]
+        counts = [other.devices for other in others]
+        most = most_beside() if counts else 0
+        with runs_beside(self.sandbox, Role.REPEATED, counts, most) as beside:
+            if not repeats(run, self.follow_up(FollowUp(run, None, ""))):
+                return False
+            done = {count: each.recording() for count, each in beside.items()}
+        for other in others:
+            self.repetitions[other] = self.other_run(Role.REPEATED, other.devices, done)
+        return all(repeats(other, self.repetitions[other]) for other in others)
 
     def restart(self) -> None:
         """Kills the program after its first checkpoint, and starts it again in the folder that it has left."""
@@ -220,6 +266,12 @@ def explains(finding: Finding, failed: Recording) -> bool:
 
 def failed_runs(recordings: list[Recording]) -> list[Recording]:
     return [run for run in recordings if run.outcome not in WELL]
+
+
+def is_error_of_a_mode(run: Recording) -> bool:
+    """Tells whether a run ended with an exception that triage names: TensorFlow's own, which no other process causes."""
+    raised = run.last(ExceptionRaised)
+    return raised is not None and mode_of(raised, mode_rules()) is not None
 
 
 def failed_run(recordings: list[Recording]) -> Recording | None:

@@ -47,10 +47,18 @@ class RunningProcess:
 
     def end(self) -> None:
         """Ends it and its process group. A process that left the group may still hold the output: nobody waits for that."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.kill_group()
         self.process.wait()
         self.reader.join(OUTPUT_GRACE)
+
+    def kill(self) -> None:
+        """Kills it while another thread waits for its end."""
+        if self.process.returncode is None:
+            self.kill_group()
+
+    def kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     @property
     def output(self) -> str:

@@ -1,5 +1,6 @@
 """Sandbox: a copy of the program's folder, in which the program runs in its own interpreter under an observer."""
 
+import copy
 import json
 import logging
 import os
@@ -26,28 +27,47 @@ logger = logging.getLogger(__name__)
 
 
 class Sandbox:
-    """The folder is copied once. Every run begins with it as the reader has it, or as a killed run has left it."""
+    """The folder is copied once. Every run begins with it as the reader has it, or as a killed run has left it.
+
+    Runs go on in it one after the other; what runs at the same time has a `twin`.
+    """
 
     def __init__(self, program: ProgramSpec):
         self.temporary = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
+        self.running: RunningProcess | None = None  # the last one
         self.initial, self.left = self.place / "initial", self.place / "left"
         copy_folder(program.folder, self.initial / "program")
         (self.initial / "temporary").mkdir()
-        self.copy = WorkingCopy(self.place / "copy")
-        self.folder = self.copy.root / "program" / program.folder.name
-        self.originals = {self.folder: program.folder}  # since events have the paths of the copy
         self.script = ""  # of a program of cells
         if program.listing:
             script = self.initial / "program" / program.folder.name / program.listing.file_name
             script.write_text(program.listing.text)
-            self.originals = {self.folder / script.name: script} | self.originals
             self.script = str(script)
+        self.work_in(self.place)
         # Beside the observer's package is nothing else that the program's interpreter could import.
         self.packages = self.place / "packages"
         self.packages.mkdir()
         (self.packages / files.PACKAGE.name).symlink_to(files.PACKAGE)
+
+    def work_in(self, place: Path) -> None:
+        """Gives the runs a copy of the folder in this place, beside which their events are written."""
+        place.mkdir(exist_ok=True)
+        self.place, self.copy = place, WorkingCopy(place / "copy")
+        self.folder = self.copy.root / "program" / self.program.folder.name
+        self.originals = {
+            self.folder: self.program.folder
+        }  # since events have the paths of the copy
+        if self.script:
+            script = Path(self.script)
+            self.originals = {self.folder / script.name: script} | self.originals
+
+    def twin(self, name: str) -> "Sandbox":
+        """Returns a sandbox for the same program in another copy of its folder, so that two runs can go on at once."""
+        twin = copy.copy(self)
+        twin.work_in(self.place / name)
+        return twin
 
     def __enter__(self) -> "Sandbox":
         return self
@@ -57,7 +77,7 @@ class Sandbox:
 
     def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
         """Runs the program in the folder as it is. Ctrl-C ends the run, and its outcome says so."""
-        running = self.start(devices, options)
+        running = self.running = self.start(devices, options)
         try:
             status = running.wait(self.program.limit)
             if status is None:
