@@ -1,5 +1,6 @@
-"""The book: every notebook as a page that can be read without a kernel and without a network."""
+"""The site: pages by what a reader comes for, and every notebook, to be read without a kernel and without a network."""
 
+import sys
 from pathlib import Path
 
 from strategy_clinic import book
@@ -8,8 +9,9 @@ from strategy_clinic.base import outcomes
 book.prepare(Path(__file__).parent / "notebooks")
 
 project = html_title = "Strategy Clinic"
-extensions = ["myst_nb"]
-highlight_language = "sh"  # of blocks that name none: commands, in the README
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+extensions = ["myst_nb", "generated"]
+highlight_language = "sh"  # of blocks that name none: commands
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # no stored notebook holds a widget, so nothing is fetched to show one
 # Furo: one style sheet, one small script, the reader's own fonts, dark and narrow windows; it fetches nothing.
@@ -24,7 +26,7 @@ html_theme_options = {
 }
 html_static_path = ["static"]
 html_css_files = ["book.css"]
-html_js_files = ["book.js", "switches.js"]
+html_js_files = ["book.js", "switches.js", "search_errors.js"]
 html_use_index = False
 html_copy_source = False
 html_show_sphinx = False

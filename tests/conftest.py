@@ -85,6 +85,8 @@ def copy_project(folder: Path) -> Path:
             folder / name,
             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
         )
+    book = ("notebooks", "__pycache__")
+    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns(*book))
     for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     return folder
@@ -124,9 +126,7 @@ def site(tmp_path_factory):
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "built").exists():
-            book = copy_project(folder / "project") / "book"
-            shutil.copytree(ROOT / "book", book, ignore=shutil.ignore_patterns("notebooks"))
-            done = build_book(book, folder)
+            done = build_book(copy_project(folder / "project") / "book", folder)
             assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
             (folder / "built").touch()
     return folder / "html"

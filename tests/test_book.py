@@ -17,6 +17,7 @@ from strategy_clinic.panel import cards
 from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.records import store, switches
 from strategy_clinic.rendering import sources
+from strategy_clinic.triage import wordings
 
 pytestmark = pytest.mark.slow
 
@@ -141,10 +142,20 @@ def test_no_link_is_broken(site):
     assert broken(site) == []
 
 
-def test_front_page_leads_to_every_mode_and_to_the_atlas(site):
-    links = parsed((site / "index.html").read_text()).links
-    for name in [mode.notebook for mode in registry.modes()] + ["notebooks/atlas.ipynb"]:
-        assert name.replace(".ipynb", ".html") in links
+def test_every_page_leads_to_every_mode_and_to_the_atlas(site):
+    """In the groups of the sidebar, each mode once; the pages of the groups have more."""
+    for page in ("index.html", "how_to/examine.html"):
+        links = parsed((site / page).read_text()).links
+        for name in [mode.notebook for mode in registry.modes()] + ["notebooks/atlas.ipynb"]:
+            assert any(link.endswith(name.replace(".ipynb", ".html")) for link in links)
+
+
+def test_every_mode_is_in_the_table_of_each_of_its_groups(site):
+    for mode in registry.modes():
+        for group in wordings.mode_words()[mode.id].shows:
+            page = (site / "errors" / f"{group.replace(' ', '_')}.html").read_text()
+            table = page.split("<table", 1)[1].split("</table>")[0]
+            assert Path(mode.notebook).stem in table
 
 
 def test_the_atlas_needs_no_kernel(site):

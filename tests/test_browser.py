@@ -1,6 +1,6 @@
 """What a person sees, in a real browser: the panel in JupyterLab, Notebook 7 and Voila, the atlas, and the book.
 
-Pictures of all of it are left in `shots`, or in the folder that SHOTS names; panel-lab-light-wide.png is the README's.
+Pictures of all of it are left in `shots`, or in the folder that SHOTS names.
 """
 
 import contextlib

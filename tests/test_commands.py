@@ -130,12 +130,11 @@ def files_below(folder) -> set:
 
 @pytest.mark.slow
 def test_a_new_mode_is_one_folder_and_one_command(project):
-    """Rendering it also brings the table in the README and the map in the first notebook up to date."""
+    """Rendering it also brings the map in the first notebook up to date."""
     assert cli.main(["new", "fm98", "trial_mode"]) == 0
     assert any("fm98" in problem for problem in render.stale())
     assert cli.main(["render", "fm98"]) == 0
     assert render.stale() == []
-    assert "fm98_trial_mode.ipynb" in (project / "README.md").read_text()
     assert "fm98_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
 
 

@@ -72,7 +72,7 @@ def law_names() -> list[str]:
 
 
 def law_rendered() -> list[str]:
-    """Every source has its executed notebook, and its row in the README, all up to date; nothing is left over."""
+    """Every source has its executed notebook, and the README the picture of its page, up to date; nothing is left over."""
     return render.stale()
 
 
@@ -154,8 +154,8 @@ def law_outputs() -> list[str]:
 
 
 def law_links() -> list[str]:
-    """A link from one notebook to another, or from the README, leads to a file that exists."""
-    pages = [*sorted(files.notebooks().glob("*.ipynb")), files.ROOT / "README.md"]
+    """A link from one notebook to another, or from a page beside the README, leads to a file that exists."""
+    pages = [*sorted(files.notebooks().glob("*.ipynb")), *sorted(files.ROOT.glob("*.md"))]
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", prose(page))]
     return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
 
@@ -237,7 +237,7 @@ MUTATIONS = [
         edit(SOURCE, "# ## Why\n", "# ## Why\n#\n# One sentence more.\n"),
     ),
     ("law_rendered", edit(SOURCE, 'sees="', 'sees="again, ')),
-    ("law_rendered", edit("README.md", "[fm25 ", "[fm25 again ")),
+    ("law_rendered", edit("README.md", "mirrored x2 2.00", "mirrored x2 3.00")),
     ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
     ("law_rendered", strip_counts),
     ("law_rendered", strip_outputs),
@@ -254,6 +254,7 @@ MUTATIONS = [
     ("law_outputs", print_a_path),
     ("law_outputs", show_an_object),
     ("law_links", edit(f"{FM25}.ipynb", "](fm", "](fn")),
+    ("law_links", edit("README.md", "](book/how_to/", "](book/how_too/")),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

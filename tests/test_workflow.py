@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import documented
 import make_lanes
 import pytest
 import yaml
@@ -212,13 +213,12 @@ def test_the_workflow_gives_nothing_away_and_is_pinned():
     assert given == set(inputs) and all("default" in each for each in inputs.values())
 
 
-@pytest.mark.parametrize("text", ["workflow", "README.md", "TEACHING.md"])
+@pytest.mark.parametrize("text", ["workflow", "documentation"])
 def test_every_command_that_is_shown_exists(text):
     if text == "workflow":
         shown = "\n".join(step.get("run", "") for step in steps())
     else:
-        blocks = re.findall(r"^```\w*\n(.*?)^```", (ROOT / text).read_text(), re.M | re.S)
-        shown = "\n".join(blocks)
+        shown = "\n".join(command.split(" < ")[0] for command in documented.all_commands())
     found = commands(shown)
     assert found and all(cli.parser().parse_args(line).action for line in found)
 

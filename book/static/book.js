@@ -2,6 +2,8 @@
 const name = (selector, words) => document.querySelectorAll(selector).forEach(each => each.setAttribute("aria-label", words));
 name("aside.sidebar-drawer", "All pages");
 name("aside.toc-drawer", "This page");
+// The titles of the groups of pages are headings, and a heading has a level.
+document.querySelectorAll(".caption[role=heading]").forEach(each => each.setAttribute("aria-level", "2"));
 const reach = () => document.querySelectorAll("pre, .table-wrapper").forEach(each => {
   if (each.scrollWidth > each.clientWidth) each.tabIndex = 0; else each.removeAttribute("tabindex");
 });

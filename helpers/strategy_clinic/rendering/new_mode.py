@@ -11,7 +11,7 @@ from ..base.errors import UserError
 TEMPLATES = Path(__file__).parent / "templates"
 NEXT = """Next:
 1. Replace every TODO in these files; they run as they are and show each part at work.
-2. clinic render {id}               runs the page and writes its notebook, the table in the README and the map
+2. clinic render {id}               runs the page and writes its notebook and the map
 3. pytest tests -k "law or {id}"    tests the page and the rule
 4. clinic record {id} --keras 2,3   stores its verdicts under every setup"""
 

@@ -1,7 +1,7 @@
 """Renders pages: a source becomes an executed notebook, byte for byte the same each time.
 
 A person edits a mode's `page.py`, or a file in `pages/`. Rendering adds badges and set-up, runs every cell, and writes
-`NAME.ipynb` and the table in the README. It writes nothing if a run is not what the page declares.
+`NAME.ipynb` and the picture of the README. It writes nothing if a run is not what the page declares.
 """
 
 import json
@@ -19,19 +19,19 @@ from ..base.errors import UserError
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job
-from . import mode_table, sources
+from . import readme, sources
 
 STEPS = ("setup", "broken", "fixed", "exercise", "solution")
 WARNING = re.compile(r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE)  # as Python writes it
 
 
 def render_all(names: Sequence[str], tell: Callable[[str], None] = say) -> None:
-    """Renders pages one after the other, writes each as soon as it is done, and then the table of modes."""
+    """Renders pages one after the other, writes each as soon as it is done, and then what is made of all of them."""
     for source in sources.sources(names):
         text = render(source)
         sources.notebook_path(source).write_text(text)
         tell(f"rendered {files.page_name(source)}")
-    mode_table.write_readme()
+    readme.write_picture()
     for source in sources.sources():
         update_table(source)
 
@@ -160,7 +160,7 @@ def stale(names: Sequence[str] = ()) -> list[str]:
             for stem in orphans
             if stem not in stems
         ]
-        problems += mode_table.problems()
+        problems += readme.problems()
     return problems
 
 

@@ -39,7 +39,7 @@ def central_storage(count: int) -> Any:
 
 
 def multi_worker(count: int) -> Any:
-    """TensorFlow binds the servers of this row and the next to all interfaces; the README warns of it."""
+    """TensorFlow binds the servers of this row and the next to all interfaces; the page on security warns of it."""
     import tensorflow as tf
 
     return tf.distribute.MultiWorkerMirroredStrategy()

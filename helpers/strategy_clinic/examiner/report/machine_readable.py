@@ -31,7 +31,7 @@ def as_json(examination: Examination) -> Json:
 
 
 def finding_as_json(finding: Finding) -> Json:
-    """Returns the fields that the README names; of a line in a notebook, its cell, too."""
+    """Returns the fields that the documentation names; of a line in a notebook, its cell, too."""
     location, explanation = finding.location, explanation_of(finding.mode)
     return {
         "mode": finding.mode,

@@ -1,0 +1,103 @@
+"""Pages that lead from what one sees to a failure mode, made from the declarations of the modes and their words."""
+
+import json
+from pathlib import PurePosixPath
+
+from strategy_clinic.modes.failure_mode import FailureMode
+from strategy_clinic.triage import classify, phrases, wordings
+from strategy_clinic.triage.wordings import Wording
+
+MOST = 4  # messages of a mode in a table
+SHORTEST = 12  # characters of a message that says something by itself
+
+
+def page_of(mode: FailureMode) -> str:
+    return PurePosixPath(mode.notebook).stem
+
+
+def modes_of(group: str) -> list[FailureMode]:
+    """Returns the modes that show this, those first that show it before anything else."""
+    words = wordings.mode_words()
+    shown = [mode for mode in wordings.declared_modes().values() if group in shows(mode.id)]
+    return sorted(shown, key=lambda mode: words[mode.id].shows.index(group))
+
+
+def shows(mode: str) -> tuple[str, ...]:
+    return wordings.mode_words()[mode].shows
+
+
+def group(name: str) -> str:
+    """Returns a table of the modes of a group, and a toctree of those that belong to it first."""
+    name = name.replace("_", " ")
+    lines = ["| what you see | how to repair it | page |", "|---|---|---|"]
+    for mode in modes_of(name):
+        lines.append(f"| {cell(mode.sees)} | {cell(mode.fix)} | [{mode.id}](../{mode.notebook}) |")
+    first = [mode for mode in modes_of(name) if shows(mode.id)[0] == name]
+    pages = [f"/notebooks/{page_of(mode)}" for mode in first]
+    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```"])
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def messages() -> str:
+    """Returns, for each mode that raises, some of its messages as a library words them."""
+    lines = ["## Messages", "", "| messages | page |", "|---|---|"]
+    for mode in modes_of("raises"):
+        said = [f"`{cell(each)}`" for each in messages_of(mode.id)]
+        if said:
+            lines.append(f"| {'<br>'.join(said)} | [{mode.id}](../{mode.notebook}) |")
+    return "\n".join(lines)
+
+
+def messages_of(mode: str) -> list[str]:
+    """Returns the longest messages of a mode that are a library's own and prove it by themselves."""
+    words = wordings.mode_words()[mode]
+    said = [each.says[0] for each in words.wordings if is_message(each)]
+    plain = {phrase for phrase in said if "{" not in phrase and len(phrase) >= SHORTEST}
+    return sorted(plain, key=len, reverse=True)[:MOST]
+
+
+def is_message(wording: Wording) -> bool:
+    own = wording.origin in ("words", "seen", "other", "MODE")
+    return (
+        not own and not wording.frame and not wording.alone and wording.proof in ("sure", "certain")
+    )
+
+
+def search_field() -> str:
+    """Returns a field that finds modes in a browser, with the wordings of all modes as its data."""
+    data = json.dumps(search_data(), separators=(",", ":")).replace("<", "\\u003c")
+    return f"""<div class="clinic-search">
+<label for="clinic-error">Error message, or some words</label>
+<textarea id="clinic-error" rows="4" spellcheck="false"></textarea>
+<div class="clinic-found" role="status"></div>
+<script type="application/json">{data}</script>
+</div>"""
+
+
+def search_data() -> dict[str, object]:
+    """Returns the modes with their words, and each wording that answers by itself, as pieces of flat text."""
+    declared = wordings.declared_modes()
+    entries = [wording for wording in wordings.wordings() if classify.proves(wording)]
+    modes = {
+        mode.id: [
+            mode.title.replace("`", ""),
+            f"../notebooks/{page_of(mode)}.html",
+            mode.fix.replace("`", ""),
+            " ".join([mode.sees, *wordings.mode_words()[mode.id].descriptions]).lower(),
+        ]
+        for mode in declared.values()
+    }
+    return {"modes": modes, "wordings": [entry(each) for each in entries]}
+
+
+def entry(wording: Wording) -> list[object]:
+    """Returns a wording's mode or kind, its proof, what a text must have, and what it must not have."""
+    says = [*wording.says]
+    expression = phrases.expression(says.pop(0)).pattern if wording.symptom else ""
+    parts = [phrases.readings(phrase) for phrase in says]
+    against = [phrases.readings(phrase) for phrase in wording.unless]
+    odds = classify.PROOF[wording.proof]
+    return [wording.mode or "", odds, expression, parts, against, wording.kind]

@@ -1,0 +1,58 @@
+"""The documentation outside of the notebooks: its length, its messages, its groups. Each law is broken on purpose below."""
+
+import re
+
+from law import all_tests_of, edit
+from strategy_clinic.base import files
+from strategy_clinic.modes import registry
+from strategy_clinic.triage import wordings
+from strategy_clinic.triage.classify import triage
+
+MOST_WORDS = {"README.md": 700}
+MESSAGE = re.compile(r"^\| `(.+)` \| \[(fm\d\d)\]\(notebooks/\2_", re.MULTILINE)
+
+
+def words(text: str) -> list[str]:
+    """Returns what a reader reads: words without comments, addresses of links, and signs that stand alone."""
+    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return [word for word in text.split() if re.search(r"\w", word)]
+
+
+def law_length() -> list[str]:
+    """The README can be read in three minutes."""
+    counted = {name: len(words((files.ROOT / name).read_text())) for name in MOST_WORDS}
+    return [f"{name}: {n} words" for name, n in counted.items() if n > MOST_WORDS[name]]
+
+
+def law_messages() -> list[str]:
+    """The README has ten messages of ten modes, and triage names the mode of the page that each leads to."""
+    shown = MESSAGE.findall((files.ROOT / "README.md").read_text())
+    problems = [] if len({mode for _, mode in shown}) == 10 else [f"{len(shown)} messages"]
+    return problems + [text for text, mode in shown if triage(text).mode != mode]
+
+
+def law_groups() -> list[str]:
+    """The documentation lists every mode under what it shows: a silent mode under more than an error."""
+    problems = []
+    for mode in registry.modes():
+        found = wordings.mode_words().get(mode.id)
+        shown = set(found.shows if found else ())
+        if not shown or shown - set(wordings.GROUPS):
+            problems.append(f"{mode.id} shows {sorted(shown)}, and may show {wordings.GROUPS}")
+        if "silent" in mode.loud and shown == {"raises"}:
+            problems.append(f"{mode.id} is silent, and is listed among errors only")
+    return problems
+
+
+WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
+MUTATIONS = [
+    ("law_length", edit("README.md", "## More", "word " * 100 + "\n\n## More")),
+    ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
+    ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
+    ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
+    ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
+    ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),
+]
+
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())
