@@ -300,6 +300,33 @@ class FunctionRetraced(LocatedEvent):
     argument: int  # the position of the first argument that contains numbers, or 0
 
 
+@dataclass(frozen=True)
+class PythonValueFrozen(LocatedEvent):
+    """A graph was used again after the program had changed a number that the function read in the trace, on this line."""
+
+    name: str  # as the function reads it, such as self.beta
+    function: str
+    traced: str  # the value in the graph
+    now: str
+
+
+@dataclass(frozen=True)
+class CounterFrozen(LocatedEvent):
+    """A traced function counts a number up and reads it, on this line; its graph was used again and counted nothing."""
+
+    name: str
+    function: str
+    now: str
+
+
+@dataclass(frozen=True)
+class RandomNumberFrozen(LocatedEvent):
+    """NumPy or Python drew a random number on this line in a trace, and the graph is used more than once."""
+
+    name: str  # of the function, such as np.random.normal
+    function: str
+
+
 # Data
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from .checkpoints import Checkpoints
 from .context import Context, Settings
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
+from .frozen_values import FrozenValues
 from .keras_models import KerasModels
 from .optimizers import Optimizers
 from .patching import ImportWatch
@@ -42,6 +43,7 @@ class Observer:
         self.models = KerasModels(self.context, self.variables)
         self.tracing = Tracing(self.context)
         self.processes = Processes(self.context, self.end)
+        self.frozen_values = FrozenValues(self.context)
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
 
@@ -84,6 +86,7 @@ class Observer:
         self.variables.watch()
         self.training.watch()
         self.tracing.watch()
+        self.frozen_values.watch()
         self.checkpoints.watch()
         self.optimizers.watch()
 

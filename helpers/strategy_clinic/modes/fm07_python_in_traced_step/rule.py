@@ -1,0 +1,34 @@
+"""Checks fm07: a graph has a number of Python that the program changes later, or a random number that was drawn once."""
+
+from collections.abc import Iterator
+
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import observed, rule
+from ...observer.events import CounterFrozen, PythonValueFrozen, RandomNumberFrozen
+
+
+@rule("fm07")
+def value_frozen(recording: Recording) -> Iterator[Finding]:
+    for frozen in recording.of(PythonValueFrozen):
+        message = (
+            f"{frozen.name} was {frozen.traced} when this was traced, and stays so in the graph"
+        )
+        proof = f"the program has set it to {frozen.now} since, and the same graph ran again"
+        yield observed("fm07", recording, frozen.location, message, proof)
+
+
+@rule("fm07")
+def counter_frozen(recording: Recording) -> Iterator[Finding]:
+    for frozen in recording.of(CounterFrozen):
+        message = f"{frozen.function} counts {frozen.name} only while it is traced"
+        proof = f"it is still {frozen.now} after more calls of the same graph"
+        yield observed("fm07", recording, frozen.location, message, proof)
+
+
+@rule("fm07")
+def random_number_frozen(recording: Recording) -> Iterator[Finding]:
+    for frozen in recording.of(RandomNumberFrozen):
+        message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
+        proof = "the generator moved on in the trace, and the graph is used more than once"
+        yield observed("fm07", recording, frozen.location, message, proof)

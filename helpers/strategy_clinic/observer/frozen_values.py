@@ -1,0 +1,135 @@
+"""Observes what a trace has frozen: numbers of Python that change afterwards, and random numbers that are drawn once."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from .context import Context
+from .events import CounterFrozen, Frame, PythonValueFrozen, RandomNumberFrozen, Stack
+from .patching import Call
+from .python_reads import UNKNOWN, NumberRead, RandomDraw, Reads, each_generator, reads_of, state_of
+
+ENOUGH_CALLS = 2  # of one graph, after which a counter or a random number should have changed
+
+
+class TracedFunction:
+    """What a tf.function reads, and which values its graphs have."""
+
+    def __init__(self, reads: Reads) -> None:
+        self.reads = reads
+        self.first = [read.lookup() for read in reads.numbers]  # before the first trace
+        self.states = [state_of(draw.generator) for draw in each_generator(reads.draws)]
+        self.traced: list[set[Any]] = []
+        self.drawn: list[RandomDraw] = []
+        self.traces = self.calls = 0  # calls of graphs that exist
+
+    def after_trace(self, reads: Reads) -> None:
+        """Keeps the values after a trace; layers that were built in it are known only now."""
+        if not self.traces:
+            draws = each_generator(self.reads.draws)
+            self.drawn = [
+                draw for draw, state in zip(draws, self.states) if state_of(draw.generator) != state
+            ]
+            before = dict(zip(map(key_of, self.reads.numbers), self.first))
+            self.reads = reads
+            self.first = [before.get(key_of(read), UNKNOWN) for read in reads.numbers]
+            self.traced = [{first} for first in self.first]
+        for read, values in zip(self.reads.numbers, self.traced):
+            values.add(read.lookup())
+
+
+def key_of(read: NumberRead) -> tuple[Frame, str]:
+    return read.frame, read.name
+
+
+class FrozenValues:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.functions: weakref.WeakKeyDictionary[Any, TracedFunction] = weakref.WeakKeyDictionary()
+
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        wrap = self.context.patches.wrap
+        function = type(tf.function(lambda: None))
+        wrap(function, "__call__", before=self.call_begins, after=self.call_ended)
+        wrap(tf.data.Dataset, "map", before=self.map_begins, after=self.mapped)
+
+    def reads_of(self, function: Any) -> Reads:
+        return reads_of(function, self.context.provenance.is_own)
+
+    # Traced functions
+
+    def call_begins(self, call: Call) -> None:
+        import tensorflow as tf
+
+        if call.owner not in self.functions and tf.executing_eagerly():
+            self.functions[call.owner] = TracedFunction(self.reads_of(call.owner))
+
+    def call_ended(self, _: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        known = self.functions.get(call.owner)
+        if known is None or not tf.executing_eagerly():
+            return
+        traces = call.owner.experimental_get_tracing_count()
+        if traces != known.traces:
+            known.after_trace(self.reads_of(call.owner) if not known.traces else known.reads)
+            known.traces = traces
+        elif traces:
+            known.calls += 1
+            self.compare(known)
+
+    def compare(self, known: TracedFunction) -> None:
+        for i, read in enumerate(known.reads.numbers):
+            value = read.lookup()
+            if value is not UNKNOWN and value not in known.traced[i] and value == value:
+                self.report_value(read, known, i, value)
+        if known.calls == ENOUGH_CALLS:
+            for draw in known.drawn:
+                self.report_draw(draw)
+            self.report_counters(known)
+
+    def report_value(self, read: NumberRead, known: TracedFunction, i: int, value: Any) -> None:
+        if self.context.is_first("frozen", read.frame, read.name):
+            traced = known.first[i]
+            if traced is UNKNOWN:
+                traced = next(each for each in known.traced[i] if each is not UNKNOWN)
+            frame = read.frame
+            event = PythonValueFrozen(
+                self.stack(frame), read.name, frame.function, str(traced), str(value)
+            )
+            self.context.emit(event)
+
+    def report_draw(self, draw: RandomDraw) -> None:
+        if self.context.is_first("drawn", draw.frame):
+            frame = draw.frame
+            self.context.emit(RandomNumberFrozen(self.stack(frame), draw.name, frame.function))
+
+    def report_counters(self, known: TracedFunction) -> None:
+        """Reports numbers that the function counts up itself, which it does only while it is traced."""
+        for i, read in enumerate(known.reads.numbers):
+            counted = read.name in known.reads.counted and not read.asks_whether_first
+            first, value = known.first[i], read.lookup()
+            changed = UNKNOWN not in (first, value) and first != value
+            is_new = counted and changed and value in known.traced[i]
+            if is_new and self.context.is_first("counted", read.frame, read.name):
+                frame = read.frame
+                event = CounterFrozen(self.stack(frame), read.name, frame.function, str(value))
+                self.context.emit(event)
+
+    def stack(self, frame: Frame) -> Stack:
+        callers = self.context.provenance.stack()
+        return (frame, *(caller for caller in callers if caller != frame))
+
+    # Dataset.map, which traces its function at once, and calls it for each element
+
+    def map_begins(self, call: Call) -> None:
+        reads = self.reads_of(call["map_func"])
+        call.state = [(draw, state_of(draw.generator)) for draw in each_generator(reads.draws)]
+
+    def mapped(self, _: Any, call: Call) -> None:
+        for draw, state in call.state or ():
+            if state_of(draw.generator) != state:
+                self.report_draw(draw)

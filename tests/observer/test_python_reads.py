@@ -1,0 +1,159 @@
+"""What a function reads of Python: numbers and random generators, found in its source."""
+
+import random
+
+import numpy as np
+import pytest
+from strategy_clinic.observer.python_reads import UNKNOWN, reads_of, state_of
+
+rate, verbose, first_call = 0.1, False, 0
+config = {"rate": 0.2}
+generator = np.random.default_rng(0)
+
+
+class Settings:
+    decay = 0.9
+
+    def __init__(self):
+        self.scale = 2.0
+        self.steps = 0
+
+    @property
+    def computed(self):
+        raise AssertionError("a property is not asked")
+
+    def step(self, x):
+        self.steps += 1
+        return x * self.scale * self.computed / self.steps + helper(x)
+
+
+settings = Settings()
+
+
+def helper(x):
+    return x * rate
+
+
+def reading_all(x):
+    return x * rate + config["rate"] * settings.scale * settings.decay
+
+
+def reading_nothing(x, rate=3.0):
+    scale = 2.0
+    for verbose in range(3):
+        x += rate * scale * verbose
+    return [rate for rate in (x, scale)]
+
+
+def showing(x):
+    print("rate", rate)
+    if verbose:
+        print("verbose")
+    if x is None:
+        raise ValueError(rate)
+    return x
+
+
+def drawing(x):
+    return x + np.random.normal() + random.random() + generator.normal()
+
+
+def drawing_elsewhere(x, tf):
+    np.random.seed(1)
+    tf.Variable(np.random.normal(size=3))
+    return tf.py_function(drawing, [x], float) + tf.numpy_function(lambda: generator.normal(), [x])
+
+
+def asking(x):
+    return x if first_call == 0 else x * first_call
+
+
+def names(function):
+    return [read.name for read in reads_of(function, lambda path: path == __file__).numbers]
+
+
+def drawn(function):
+    return [draw.name for draw in reads_of(function, lambda path: path == __file__).draws]
+
+
+@pytest.mark.parametrize(
+    "function, expected",
+    [
+        (helper, ["rate"]),
+        (reading_all, ["rate", "config['rate']", "settings.scale", "settings.decay"]),
+        (settings.step, ["self.scale", "self.steps", "rate"]),
+        (lambda x: helper(x) * verbose, ["verbose", "rate"]),
+        (reading_nothing, []),
+        (showing, []),
+    ],
+    ids=["global", "attributes", "method", "lambda", "its own names", "shown only"],
+)
+def test_numbers(function, expected):
+    assert names(function) == expected
+
+
+def test_closures():
+    strength = 0.5
+
+    def outer(x):
+        def inner(y):
+            return y * strength
+
+        return inner(x)
+
+    (read,) = reads_of(outer, lambda path: path == __file__).numbers
+    assert (read.name, read.lookup()) == ("strength", 0.5)
+    strength = 0.75
+    assert read.lookup() == 0.75
+
+
+def test_values_are_looked_up_again():
+    own = Settings()
+    read = reads_of(own.step, lambda path: path == __file__).numbers[0]
+    own.scale = 3.0
+    assert (read.name, read.lookup()) == ("self.scale", 3.0)
+    del own.scale
+    assert read.lookup() is UNKNOWN
+
+
+def test_objects_are_not_kept_alive():
+    own = Settings()
+    read = reads_of(own.step, lambda path: path == __file__).numbers[0]
+    del own
+    assert read.lookup() is UNKNOWN
+
+
+def test_counters():
+    reads = reads_of(settings.step, lambda path: path == __file__)
+    assert reads.counted == {"self.steps"}
+
+
+def test_a_comparison_with_0_asks_whether_it_is_the_first_call():
+    reads = reads_of(asking, lambda path: path == __file__).numbers
+    assert [read.asks_whether_first for read in reads] == [True, False]
+
+
+def test_random_numbers():
+    assert drawn(drawing) == ["np.random.normal", "random.random", "generator.normal"]
+    assert drawn(drawing_elsewhere) == []
+
+
+def test_functions_of_libraries_are_not_read():
+    assert reads_of(reading_all, lambda path: False).numbers == []
+
+
+@pytest.mark.parametrize(
+    "one, draw",
+    [
+        (random, random.random),
+        (np.random, np.random.normal),
+        (own := random.Random(1), own.random),
+        (legacy := np.random.RandomState(1), legacy.normal),
+        (new := np.random.default_rng(1), new.normal),
+    ],
+)
+def test_states_of_generators(one, draw):
+    before = state_of(one)
+    assert state_of(one) == before
+    draw()
+    assert state_of(one) != before
