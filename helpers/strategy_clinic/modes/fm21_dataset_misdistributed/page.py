@@ -255,4 +255,5 @@ session.judges(
 # - [FM19](fm19_partial_last_batch.ipynb): a batch that the replicas cannot share evenly.
 # - [FM26](fm26_replica_count_changed.ipynb): the same change of the global batch, after a restart.
 # - [FM37](fm37_loss_scaled_per_replica.ipynb): the right batch, and a loss divided by the wrong number.
-# - [FM42](fm42_input_ends_or_is_not_sharded.ipynb): a dataset that is not sharded, or ends too early.
+# - [FM42](fm42_input_runs_out.ipynb): the data end before the last step.
+# - [FM48](fm48_file_sharding.ipynb): a dataset that is not sharded, since it has fewer files than there are workers.

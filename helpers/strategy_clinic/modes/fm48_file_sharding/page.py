@@ -156,6 +156,6 @@ session.table(both + one)
 #
 # ## Read next
 #
-# - [FM42](fm42_input_ends_or_is_not_sharded.ipynb): the input ends before the last step, on one worker or on all.
+# - [FM42](fm42_input_runs_out.ipynb): the input ends before the last step, on one worker or on all.
 # - [FM21](fm21_dataset_misdistributed.ipynb): every replica gets the whole batch, because the dataset is not distributed.
 # - [FM41](fm41_multi_worker_start.ipynb): the program stops before it reads any data.

@@ -20,7 +20,7 @@ from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm42",
-    slug="input_ends_or_is_not_sharded",
+    slug="input_runs_out",
     title="`Your input ran out of data` or `End of sequence`: fewer batches than `steps_per_epoch * epochs`",
     sees="`Your input ran out of data`, a loss of 0.0 in `fit`, or `End of sequence`",
     fix="leave out `steps_per_epoch`, or call `dataset.repeat()`",
@@ -83,8 +83,8 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # With `steps_per_epoch`, `fit` keeps one iterator for all epochs and takes that number of batches from it in each. A dataset
 # from a file or a Python generator has no known length, so `fit` cannot tell when to start from the beginning. The second
 # epoch finds no data. Keras 3 warns, ends that epoch, and creates a new iterator for the next one. Keras 2 warns and ends the
-# training. On Keras 2, too many `validation_steps` end
-# the validation in the same way: `val_loss` is missing after the first epoch.
+# training. On Keras 2, too many `validation_steps` end the validation in the same way: `val_loss` is missing after the first
+# epoch.
 #
 # A dataset of known length starts from the beginning by itself if its length is a multiple of `steps_per_epoch`.
 # `tf.data.experimental.assert_cardinality` declares the length of a file. If the length is not a multiple, the epoch in which
