@@ -257,7 +257,8 @@ def use_filters(page):
     assert row.count() == 0 and page.locator("tr:visible", has_text="fm01").count() == 1
 
 
-BOOK = ["index", "usage", "search", "notebooks/00_start_here", "notebooks/atlas"]
+BOOK = ["index", "errors/index", "errors/raises", "how_to/examine", "reference/command_line"]
+BOOK += ["search", "notebooks/00_start_here", "notebooks/atlas"]
 
 
 @contextmanager

@@ -48,12 +48,14 @@ from browser import (
     write_settings,
 )
 from conftest import changed, copy_project, without_tables
+from error_samples import ERRORS
 from kernels import end_servers, servers
 from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic.forkserver import kernelspec
 from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.records import atlas, version_records
 from strategy_clinic.rendering import sources
+from strategy_clinic.triage.classify import triage
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 
@@ -322,6 +324,21 @@ def test_pages_of_the_book(reader, site, name):
         assert reader.locator("article").bounding_box()["width"] <= WIDTHS[width]
         assert (scheme, width) not in AXED or violations(reader) == []
         keep_picture(reader, f"book-{Path(name).name}-{scheme}-{width}")
+
+
+def test_the_site_finds_a_message_as_triage_does(reader, site):
+    """By the same wordings, in the browser; of a traceback that is cut off, and of descriptions, triage knows more."""
+    reader.goto((site / "errors" / "index.html").as_uri())
+    for mode, message in ERRORS:
+        reader.get_by_label("Error message").fill(message)
+        found = reader.locator(".clinic-search").get_attribute("data-modes").split(" ")
+        assert found[0] == triage(message).mode == mode, message
+    link = reader.locator(".clinic-found a").first
+    assert link.get_attribute("href").startswith(f"../notebooks/{mode}_")
+    reader.get_by_label("Error message").fill("each replica has another mean")
+    assert "No known message" in reader.locator(".clinic-found").inner_text()
+    reader.get_by_label("Error message").fill("")
+    assert reader.locator(".clinic-found").inner_text() == ""
 
 
 def test_the_book_is_searched_filtered_and_unfolded(chromium, site):

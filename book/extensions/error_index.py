@@ -45,10 +45,15 @@ def messages() -> str:
     """Returns, for each mode that raises, some of its messages as a library words them."""
     lines = ["## Messages", "", "| messages | page |", "|---|---|"]
     for mode in modes_of("raises"):
-        said = [f"`{cell(each)}`" for each in messages_of(mode.id)]
+        said = [code(each) for each in messages_of(mode.id)]
         if said:
             lines.append(f"| {'<br>'.join(said)} | [{mode.id}](../{mode.notebook}) |")
     return "\n".join(lines)
+
+
+def code(message: str) -> str:
+    """Returns a message as code, which may have backticks of its own."""
+    return f"`` {cell(message)} ``" if "`" in message else f"`{cell(message)}`"
 
 
 def messages_of(mode: str) -> list[str]:
