@@ -3,17 +3,25 @@
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import strategy_clinic
 from strategy_clinic.base import public_api
 
+COPIED = "checks"  # the module whose functions readers copy into their programs
+
 
 def names() -> str:
-    """Returns a section for each exported function, class and module."""
+    """Returns a section for each exported function and class, one for the checks, and a table of the modules."""
     words = [line for name in sorted(public_api.WORDS) for line in section(name)]
-    modules = [line for name in sorted(public_api.MODULES) for line in module_section(name)]
-    return "\n".join([*words, *modules])
+    rows = [f"| `{name}` | {documentation(module(name))} |" for name in sorted(public_api.MODULES)]
+    table = ["## Modules", "", "| module | contents |", "|---|---|", *rows]
+    return "\n".join([*words, *checks(), *table])
+
+
+def module(name: str) -> ModuleType:
+    return import_module(f"strategy_clinic.{public_api.MODULES[name]}")
 
 
 def section(name: str) -> Iterator[str]:
@@ -31,25 +39,19 @@ def section(name: str) -> Iterator[str]:
         yield from members(vars(value), value.__module__)
 
 
-def module_section(name: str) -> Iterator[str]:
-    module = import_module(f"strategy_clinic.{public_api.MODULES[name]}")
-    yield from (
-        f"## {name}",
-        "",
-        f"The module `strategy_clinic.{name}`. {documentation(module)}",
-        "",
-    )
-    yield from members(vars(module), module.__name__)
+def checks() -> Iterator[str]:
+    yield from (f"## {COPIED}", "", documentation(module(COPIED)), "")
+    yield from members(vars(module(COPIED)), module(COPIED).__name__)
 
 
-def members(values: dict[str, Any], module: str) -> Iterator[str]:
+def members(values: dict[str, Any], defined_in: str) -> Iterator[str]:
     """Yields a line for each public function that is defined there and has a docstring."""
     for name, value in values.items():
         function = value.fget if isinstance(value, property) else value
         function = getattr(function, "__func__", function)
         if name.startswith("_") or not inspect.isroutine(function) or not function.__doc__:
             continue
-        if function.__module__ == module:
+        if function.__module__ == defined_in:
             call = name if isinstance(value, property) else f"{name}{signature(function)}"
             yield f"- `{call}`: {documentation(function)}"
     yield ""

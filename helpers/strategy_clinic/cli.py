@@ -85,7 +85,9 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             choice("devices"),
             choice("save_format"),
             KERAS,
-            argument("-o", "--output", type=Path, default=Path("runs"), help="folder of results"),
+            argument(
+                "-o", "--output", type=Path, default=Path("runs"), help="folder for the results"
+            ),
             JOBS,
             LIMIT,
             AGAIN,
@@ -96,8 +98,8 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "start a new failure mode: its folder, with templates",
         commands.new_mode,
         [
-            argument("id", help="such as fm49"),
-            argument("slug", help="a name in lower case, such as optimizer_state_lost"),
+            argument("id", help="id of the mode, such as fm49"),
+            argument("slug", help="name of the mode, such as optimizer_state_lost"),
         ],
     ),
     "render": (
@@ -107,21 +109,33 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             MODES,
             argument("--check", action="store_true", help="list outdated notebooks; run nothing"),
             argument(
-                "--pull", type=Path, metavar="NOTEBOOK", help="copy its edits into its source"
+                "--pull",
+                type=Path,
+                metavar="NOTEBOOK",
+                help="copy the edits of a notebook into its source",
             ),
         ],
     ),
     "record": (
-        "store the verdicts of this runtime",
+        "store the verdicts of this machine and its versions",
         commands.record_verdicts,
         [MODES, KERAS, JOBS, AGAIN]
-        + [argument("--lane", action="store_true", help="as another version of TensorFlow")],
+        + [
+            argument("--lane", action="store_true", help="as the record of a version of TensorFlow")
+        ],
     ),
     "check": (
-        "compare this runtime with the stored outputs and verdicts",
+        "compare this machine and its versions with the recorded verdicts",
         commands.check_runtime,
         [MODES, KERAS, JOBS, JUNIT]
-        + [argument("--save", type=Path, metavar="FOLDER", help="also store the verdicts there")],
+        + [
+            argument(
+                "--save",
+                type=Path,
+                metavar="FOLDER",
+                help="folder in which to store the verdicts, too",
+            )
+        ],
     ),
     "atlas": (
         "draw all records as one page",
@@ -142,17 +156,32 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         commands.examine_program,
         [
             argument("program", nargs=argparse.REMAINDER, help="a script and its arguments"),
-            argument("-m", dest="module", nargs=argparse.REMAINDER, help="a module instead"),
-            argument("--devices", type=numbers, default=[1, 2], help="such as 1,2,4"),
-            argument("--keras", type=numbers, default=[], help="2 or 3"),
+            argument(
+                "-m",
+                dest="module",
+                nargs=argparse.REMAINDER,
+                help="a module and its arguments, in place of a script",
+            ),
+            argument(
+                "--devices", type=numbers, default=[1, 2], help="numbers of devices to compare"
+            ),
+            argument(
+                "--keras", type=numbers, default=[], help="2 or 3; default: that of the program"
+            ),
             argument("--python", default=sys.executable, help="the program's own interpreter"),
             argument("--restart", action="store_true", help="also kill it and start it again"),
             argument("--steps", type=positive, default=0, help="stop each run after these steps"),
-            argument("--limit", type=positive, default=600, help="time limit of each run, in s"),
-            argument("--json", metavar="FILE", help="also write JSON; - is standard output"),
-            argument("--sarif", type=Path, metavar="FILE", help="also write SARIF"),
+            argument(
+                "--limit", type=positive, default=600, help="time limit of each run, in seconds"
+            ),
+            argument(
+                "--json",
+                metavar="FILE",
+                help="also write the findings as JSON; - is standard output",
+            ),
+            argument("--sarif", type=Path, metavar="FILE", help="also write the findings as SARIF"),
             argument("--benchmark", action="store_true", help="examine the programs of all modes"),
-            argument("--strategy", type=words, default=[], help="of the benchmark: mirrored,..."),
+            argument("--strategy", type=words, default=[], help="strategies of the benchmark"),
         ],
     ),
     "compile": (
@@ -167,7 +196,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
     "notebooks": (
         "copy the notebooks to a folder",
         commands.copy_notebooks,
-        [argument("folder", type=Path, help="a folder; its files are not overwritten")],
+        [argument("folder", type=Path, help="folder for the copies; no file in it is overwritten")],
     ),
     "handout": (
         "write notebooks for participants, without solutions",
@@ -183,8 +212,10 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         [
             argument("folder", type=Path, help="a participant's notebooks, or many folders"),
             JOBS,
-            argument("--limit", type=positive, metavar="SECONDS", help="time limit of each"),
-            argument("--json", type=Path, metavar="FILE", help="also write JSON"),
+            argument(
+                "--limit", type=positive, metavar="SECONDS", help="time limit of each exercise"
+            ),
+            argument("--json", type=Path, metavar="FILE", help="also write the grades as JSON"),
             JUNIT,
         ],
     ),
@@ -195,7 +226,8 @@ def parser() -> Parser:
     top = Parser(prog="clinic", description="Runs the notebooks and tools of Strategy Clinic.")
     subparsers = top.add_subparsers(dest="command", required=True, parser_class=Parser)
     for name, (purpose, action, arguments) in COMMANDS.items():
-        command = subparsers.add_parser(name, help=purpose)
+        said = f"{purpose[0].upper()}{purpose[1:]}."
+        command = subparsers.add_parser(name, help=purpose, description=said)
         for names, options in [*arguments, VERBOSE]:
             command.add_argument(*names, **options)
         command.set_defaults(action=action)

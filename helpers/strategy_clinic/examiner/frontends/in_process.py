@@ -36,7 +36,7 @@ class Findings(list[Finding]):
 
 @contextmanager
 def watching() -> Iterator[Findings]:
-    """Yields a list that has, after the block, the failure modes that it has shown.
+    """Yields a list that holds, after the block, the failure modes that the block has shown.
 
     Devices are those of this process, and an exception leaves the block. What was made before the block is not known:
     make the model in it.
