@@ -80,13 +80,6 @@ def test_the_word_for_a_score(result, word):
     assert word in str(result)
 
 
-def test_only_a_mode_that_says_why_no_run_shows_it_may_be_missed():
-    broken = programs.benchmark_programs(["fm14"], 3)[0]
-    assert scored(broken, "").word == "undetectable"
-    assert scored(broken, "", available=False).word == "unavailable"
-    assert list(rule.mode_rules().undetectable) == ["fm14"]
-
-
 def test_totals():
     scores = [
         scored(BROKEN, line=GUILTY),
@@ -158,7 +151,7 @@ def test_without_its_rule_a_mode_is_missed(monkeypatch):
     """The score can fall."""
     known = rule.mode_rules()
     rules = [each for each in known.rules if each.mode != "fm23"]
-    without = rule.ModeRules(rules, known.blame, known.reclassifications, known.undetectable)
+    without = rule.ModeRules(rules, known.blame, known.reclassifications)
     monkeypatch.setattr(rule, "mode_rules", lambda: without)
     (broken,) = [each for each in programs.benchmark_programs(["fm23"], 3) if each.is_broken]
     examination = programs.examine_benchmark_program(broken)

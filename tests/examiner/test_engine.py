@@ -35,7 +35,7 @@ def asks(change, mode="one"):
 
 
 def diagnosed(runs, run_again=None, *rules):
-    return engine.diagnose(Runs(runs), run_again, ModeRules(rules, {}, (), {}))
+    return engine.diagnose(Runs(runs), run_again, ModeRules(rules, {}, ()))
 
 
 def test_nothing_is_said_of_nothing():
@@ -140,14 +140,14 @@ def test_a_rule_corrects_what_triage_names():
     mode = diagnosed([raised()]).findings[0].mode
     for corrected in ("another", None):
         corrects = reclassify(mode)(lambda mode, raised, stack: corrected)  # noqa: B023
-        found = engine.diagnose(Runs([raised()]), None, ModeRules((), {}, (corrects,), {})).findings
+        found = engine.diagnose(Runs([raised()]), None, ModeRules((), {}, (corrects,))).findings
         assert [finding.mode for finding in found] == ([corrected] if corrected else [])
 
 
 def test_the_line_to_blame_is_the_rules_choice():
     mode = diagnosed([raised()]).findings[0].mode
     for chosen, line in ((OTHER, 20), ((), 7)):
-        rules = ModeRules((), {mode: lambda recording, stack: chosen}, (), {})  # noqa: B023
+        rules = ModeRules((), {mode: lambda recording, stack: chosen}, ())  # noqa: B023
         (finding,) = engine.diagnose(Runs([raised()]), None, rules).findings
         assert finding.line == line
 
@@ -166,18 +166,13 @@ def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
         Blame,
         Reclassification,
         Rule,
-        Undetectable,
         rule_modules,
     )
 
     for module in rule_modules():
         mode = module.__name__.split(".")[-2].split("_")[0]
         things = vars(module).values()
-        made = [
-            each
-            for each in things
-            if isinstance(each, Rule | Blame | Reclassification | Undetectable)
-        ]
+        made = [each for each in things if isinstance(each, Rule | Blame | Reclassification)]
         assert made, module.__name__
         for each in made:
             assert mode in (each.modes if isinstance(each, Reclassification) else (each.mode,))
@@ -187,5 +182,5 @@ def test_the_rules_of_all_modes_are_loaded():
     from strategy_clinic.base.files import PACKAGE
 
     rules = mode_rules()
-    modes = {each.mode for each in rules.rules} | set(rules.blame) | set(rules.undetectable)
+    modes = {each.mode for each in rules.rules} | set(rules.blame)
     assert modes == {path.parent.name.split("_")[0] for path in PACKAGE.glob("modes/*/rule.py")}

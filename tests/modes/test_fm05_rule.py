@@ -9,6 +9,7 @@ from recorded import (
     OTHER,
     answering,
     ended,
+    found,
     loaded,
     modes,
     omitted,
@@ -58,6 +59,19 @@ def test_a_trained_variable_that_no_checkpoint_holds():
 )
 def test_a_variable_that_is_rightly_left_out(events):
     assert modes(run(MINE, *events)) == []
+
+
+ATTRIBUTE = saved(left=[omitted(trained=True, attribute=True)], kind=SaveKind.MODEL)
+
+
+def test_an_attribute_of_the_model_that_keras_does_not_save():
+    (finding,) = found(run(MINE, TOGETHER, ATTRIBUTE))
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert "is in no file that Keras saved" in str(finding.message)
+
+
+def test_an_attribute_that_a_checkpoint_holds():
+    assert modes(run(MINE, TOGETHER, ATTRIBUTE, saved(held=[1, 2]))) == []
 
 
 def test_a_models_file_is_no_checkpoint_that_holds_it():

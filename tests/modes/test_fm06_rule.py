@@ -1,8 +1,10 @@
-"""The line that the examiner blames for fm06."""
+"""The examiner's rule for fm06, and the line that it blames for an exception."""
+
+from dataclasses import replace
 
 import pytest
-from recorded import modes, run, stack
-from strategy_clinic.observer.events import ExceptionRaised
+from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, written
+from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, VariablesKept
 
 TEXT = "ValueError: Weight expects shape (3, 8). Received saved weight with shape (3, 4)"
 PROGRAM = """\
@@ -47,3 +49,68 @@ def test_weights_of_another_architecture(tmp_path, line, blamed):
     assert modes(run(ExceptionRaised(stack(path, line), "ValueError", TEXT, ()))) == [
         ("fm06", blamed)
     ]
+
+
+# A load that fills a part of a model
+
+KEPT = VariablesKept(LINE, "restore", "ck-1", (1, 2), (1, 2), 0, other_output=False, skipped=False)
+SKIPPED = replace(KEPT, function="load_weights", fitting=(), filled=1, skipped=True)
+CALLED = ModelCalled(OTHER, 8, 1, (1, 2))
+TRAINED = updated(trains=(1, 2))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [KEPT],
+        [KEPT, TRAINED],
+        [replace(KEPT, filled=2), TRAINED],
+        [replace(KEPT, filled=2, skipped=True)],
+        [SKIPPED, CALLED, TRAINED],
+        [replace(SKIPPED, other_output=True), CALLED],
+    ],
+    ids=[
+        "all of it is kept",
+        "and then trained from there",
+        "a part is kept",
+        "a part is kept on purpose, and used",
+        "another shape is skipped, with the same output",
+        "another output is skipped, and never trained",
+    ],
+)
+def test_a_load_that_fills_a_part(events):
+    (finding,) = found(run(*events))
+    assert (finding.mode, finding.line) == ("fm06", 7)
+    assert "2 variables kept their values when this was loaded" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [replace(KEPT, filled=2, skipped=True), TRAINED],
+        [replace(SKIPPED, other_output=True), CALLED, TRAINED],
+        [SKIPPED],
+        [replace(SKIPPED, skipped=False), CALLED],
+        [KEPT, written(number=1)],
+        [KEPT, loaded(variables=(1, 2))],
+        [replace(KEPT, location=())],
+    ],
+    ids=[
+        "a head of another task, which is trained",
+        "a head with another number of classes, which is trained",
+        "not used",
+        "the file has nothing for it",
+        "set by the program",
+        "loaded from another file",
+        "on no line",
+    ],
+)
+def test_a_load_that_rightly_fills_a_part(events):
+    assert modes(run(*events)) == []
+
+
+def test_a_restore_that_says_that_it_is_partial(tmp_path):
+    (tmp_path / "train.py").write_text("checkpoint.restore(path).expect_partial()\n")
+    kept = replace(KEPT, location=stack(tmp_path / "train.py", 1))
+    assert modes(run(replace(kept, filled=2), TRAINED)) == []
+    assert modes(run(kept, TRAINED)) == [("fm06", 1)]  # it only hides the warnings

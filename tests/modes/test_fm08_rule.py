@@ -5,7 +5,12 @@ from dataclasses import replace
 import pytest
 from recorded import LINE, OTHER, found, modes, run, saved
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import CheckpointRestored, SaveKind
+from strategy_clinic.observer.events import (
+    CheckpointRestored,
+    CheckpointSought,
+    LoadUnused,
+    SaveKind,
+)
 
 BEFORE = run(saved(made_at=OTHER), role=Role.STOPPED)
 
@@ -41,3 +46,66 @@ def test_a_restart_that_does_not_find_what_was_saved():
 )
 def test_a_restore_that_has_nothing_to_find(events, before):
     assert modes(run(*events, before=before)) == []
+
+
+# A program that asks for its latest checkpoint
+
+
+def sought(path=None, nearby=("runs/monday/ck-1",), folder="runs", **changes):
+    return replace(CheckpointSought(LINE, folder, path, tuple(nearby)), **changes)
+
+
+SAVED = saved(path="runs/monday/ck-1")
+KERAS = saved(path="runs/monday/ck-1", kind=SaveKind.MODEL)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        run(SAVED, sought()),
+        run(saved(path="/home/me/runs/monday/ck-1"), sought()),
+        run(KERAS, sought()),
+        run(sought(), before=run(SAVED, role=Role.STOPPED)),
+    ],
+    ids=["below the folder", "by its whole path", "a file of Keras", "before a restart"],
+)
+def test_a_checkpoint_near_the_place_where_it_is_sought(recording):
+    (finding,) = found(recording)
+    assert (finding.mode, finding.line) == ("fm08", 7)
+    assert "ck-1 was there" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [sought(), SAVED],
+        [SAVED, sought("runs/monday/ck-1", nearby=())],
+        [SAVED, sought(nearby=())],
+        [saved(path="runs/friday/ck-1"), sought()],
+        [SAVED, sought(), sought("runs/monday/ck-1", nearby=())],
+        [SAVED, sought(), restored("runs/monday/ck-1")],
+        [SAVED, sought(), saved(path="runs/ck-1")],
+        [KERAS, sought(), saved(path="elsewhere/ck-1")],
+        [SAVED, sought(location=())],
+    ],
+    ids=[
+        "a first start",
+        "found",
+        "nothing is near",
+        "near is what another program saved",
+        "found in the next folder",
+        "restored nevertheless",
+        "the first start of a second phase",
+        "files of Keras beside checkpoints",
+        "on no line",
+    ],
+)
+def test_a_checkpoint_that_is_rightly_not_found(events):
+    assert modes(run(*events)) == []
+
+
+def test_a_model_that_is_loaded_and_not_used():
+    (finding,) = found(run(LoadUnused(LINE, "best.keras", "best", "model")))
+    assert (finding.mode, finding.line) == ("fm08", 7)
+    assert "model, which has the same shapes and other values, is used" in str(finding.proof)
+    assert modes(run(LoadUnused((), "best.keras", "best", "model"))) == []

@@ -1,9 +1,11 @@
 """The examiner's rule for fm29: loaded weights that a new optimizer trains on."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import LINE, OTHER, found, loaded, modes, run, saved, state, updated
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import CheckpointRestored
+from strategy_clinic.observer.events import CheckpointRestored, OptimizerReplaced, VariablesKept
 
 
 def test_an_optimizer_that_starts_anew_after_loading():
@@ -59,3 +61,62 @@ def test_an_optimizer_that_starts_anew_after_a_restart():
 )
 def test_a_restart_that_loses_nothing(second):
     assert modes(second) == []
+
+
+# A model that is compiled again
+
+
+def replaced(**changes):
+    usual = OptimizerReplaced(LINE, state(), "Adam", "0.1", continues=True, variables=(1, 2))
+    return replace(usual, **changes)
+
+
+NEW_STEPS = updated(trains=(1, 2), steps=0)
+
+
+def test_an_optimizer_that_is_replaced_when_the_model_is_compiled_again():
+    (finding,) = found(run(replaced(), NEW_STEPS))
+    assert (finding.mode, finding.line) == ("fm29", 7)
+    assert "which was at step 3, is replaced by a new one" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [replaced()],
+        [NEW_STEPS, replaced()],
+        [replaced(), updated(trains=(1, 2), steps=3)],
+        [replaced(), updated(trains=(8, 9), steps=0)],
+        [replaced(continues=False), NEW_STEPS],
+        [replaced(learning_rate="0.01"), NEW_STEPS],
+        [replaced(kind="SGD"), NEW_STEPS],
+        [replaced(before=state(variables=(4, 5))), NEW_STEPS],
+        [replaced(location=()), NEW_STEPS],
+    ],
+    ids=[
+        "not trained on",
+        "trained before only",
+        "the old one goes on",
+        "another model is trained",
+        "another loss, other variables or values",
+        "another rate, as for fine-tuning",
+        "another kind",
+        "it remembers nothing",
+        "on no line",
+    ],
+)
+def test_a_model_that_is_rightly_compiled_again(events):
+    assert modes(run(*events)) == []
+
+
+def test_after_a_load_that_brings_the_optimizer_the_line_that_replaces_it_is_blamed():
+    events = saved(optimizers=(state(),)), loaded(), replaced(location=OTHER), NEW_STEPS
+    assert modes(run(*events)) == [("fm29", 20)]
+
+
+def test_transfer_learning_needs_an_optimizer_of_its_own():
+    kept = VariablesKept(LINE, "load_weights", "ck-1", (3,), (), 1, other_output=True, skipped=True)
+    again = updated(trains=(2,), steps=0)
+    events = saved(optimizers=(state(),)), loaded()
+    assert modes(run(*events, kept, again)) == []
+    assert modes(run(*events, replace(kept, path="ck-2"), again)) == [("fm29", 7)]

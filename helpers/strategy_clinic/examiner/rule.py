@@ -57,21 +57,12 @@ class Reclassification:
 
 
 @dataclass(frozen=True)
-class Undetectable:
-    """Says why no run shows a mode; the benchmark does not ask for it."""
-
-    mode: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class ModeRules:
     """The rules of all modes."""
 
     rules: Sequence[Rule]
     blame: Mapping[str, Callable[[Recording, Stack], Stack]]
     reclassifications: Sequence[Reclassification]
-    undetectable: Mapping[str, str]  # by mode, why
 
 
 @functools.cache
@@ -82,7 +73,6 @@ def mode_rules() -> ModeRules:
         [each for each in found if isinstance(each, Rule)],
         {each.mode: each.choose for each in found if isinstance(each, Blame)},
         [each for each in found if isinstance(each, Reclassification)],
-        {each.mode: each.reason for each in found if isinstance(each, Undetectable)},
     )
 
 

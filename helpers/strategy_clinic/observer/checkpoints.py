@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from .context import Context, kill_process
 from .events import (
     CheckpointRestored,
+    CheckpointSought,
     Loaded,
     OmittedVariable,
     Owner,
@@ -17,14 +18,17 @@ from .events import (
     Saved,
     SaveKind,
     Stack,
+    VariablesKept,
 )
 from .identity_map import IdentityMap
 from .optimizers import Optimizers, variables_of
 from .patching import Call
+from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
 from .variables import Record, Variables, assign, sample, sample_of
 
 MOST_SAVES = 60  # of each kind that are reported
 MOST_MESSAGE = 300
+MOST_CONTENTS = 20  # of files that are read and compared with what they were restored into
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Checkpoints:
         self.most_replicas = most_replicas
         self.made_at: IdentityMap[Stack] = IdentityMap()
         self.restores: list[Restore] = []  # the last one of each object
+        self.model_files: dict[
+            str, list[Stored]
+        ] = {}  # by path, what `save` and `save_weights` wrote
+        self.checked: set[int] = set()  # serial numbers of objects whose first checkpoint was read
+        self.unsaved: dict[int, set[int]] = {}  # by serial number, variables that it did not have
         self.array_files: dict[tuple[Sample, ...], str] = {}  # by the arrays that NumPy wrote
         self.reset = context.settings.reset
 
@@ -70,9 +79,13 @@ class Checkpoints:
                 group="restore",
             )
         wrap(tf.train.CheckpointManager, "save", after=self.manager_saved, group="save")
-        self.context.patches.wrap_everywhere(
-            "tensorflow", tf.saved_model.load, self.saved_model_loaded
+        everywhere = self.context.patches.wrap_everywhere
+        everywhere("tensorflow", tf.saved_model.load, self.saved_model_loaded)
+        everywhere("tensorflow", tf.train.latest_checkpoint, self.latest_sought)
+        self.context.patches.wrap_property(
+            tf.train.CheckpointManager, "latest_checkpoint", self.manager_asked
         )
+        wrap(tf.train.CheckpointManager, "restore_or_initialize", after=self.manager_restored)
 
     def watch_numpy(self) -> None:
         import numpy
@@ -84,7 +97,9 @@ class Checkpoints:
         for name in ("save", "save_weights"):
             wrap(keras.Model, name, after=self.model_saved, group="save")
         wrap(keras.Model, "set_weights", after=self.arrays_set)
-        wrap(keras.Model, "load_weights", after=self.weights_loaded)
+        wrap(
+            keras.Model, "load_weights", before=self.weights_load_begins, after=self.weights_loaded
+        )
         self.context.patches.wrap_everywhere(package, keras.models.load_model, self.model_loaded)
 
     # Saving
@@ -101,18 +116,55 @@ class Checkpoints:
 
     def save_checkpoint(self, path: Any, root: Any) -> None:
         made_at = self.made_at.get(root) or ()
-        omitted = self.saved(SaveKind.CHECKPOINT, path, self.reachable(root), made_at)
+        numbers = self.without_unsaved(root, str(path), self.reachable(root))
+        omitted = self.saved(SaveKind.CHECKPOINT, path, numbers, made_at)
+        self.change_if_asked(omitted)
+        if self.context.settings.die:
+            kill_process()
+
+    def change_if_asked(self, omitted: Iterable[Record]) -> None:
         for record in omitted:
             if record.number == self.reset:
                 assign(record, record.start)
                 self.reset = 0
             self.variables.carry(record)
-        if self.context.settings.die:
-            kill_process()
+
+    def without_unsaved(self, root: Any, path: str, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the numbers without the variables that are not in the first checkpoint of this object.
+
+        Checkpoints follow attributes. A model of Keras 3 lists the variables of layers in its lists, too, which none has.
+        """
+        serial = self.context.serial(root)
+        self.unsaved.setdefault(serial, set())
+        if serial not in self.checked:
+            self.checked.add(serial)
+            doubtful = {*numbers} - {*self.reachable(root, listed=False)}
+            records = [each for each in self.fillable(doubtful) if not is_on_read(each)]
+            found = {each.sample for each in stored_in(path)} if records else set()
+            missing = {each.number for each in records if sample_of(each) not in found}
+            self.unsaved[serial] = missing
+        return tuple(number for number in numbers if number not in self.unsaved[serial])
+
+    def fillable(self, numbers: Iterable[int]) -> list[Record]:
+        """Returns the variables of layers and of the program, which a file should fill."""
+        wanted = {*numbers}
+        return [
+            record
+            for record in self.variables.alive()
+            if record.number in wanted and record.maker in (Owner.LAYER, Owner.USER)
+            if record.variable.dtype.is_floating
+        ]
 
     def model_saved(self, _: Any, call: Call) -> None:
-        numbers = self.variables.numbers_of(call.owner.variables)
-        self.saved(SaveKind.MODEL, call["filepath"], numbers)
+        weights = call.owner.variables
+        numbers = self.variables.numbers_of(weights)
+        path = str(call["filepath"])
+        records = self.fillable(numbers)
+        self.model_files[path] = stored_values(
+            (record.variable, sample_of(record)) for record in records
+        )
+        attributes = {*self.variables.numbers_of(attributes_of(call.owner))} - {*numbers}
+        self.change_if_asked(self.saved(SaveKind.MODEL, path, numbers, attributes=attributes))
 
     def arrays_saved(self, _: Any, call: Call) -> None:
         """Reports weights that are taken out of a model by hand: arrays that all are the values of variables."""
@@ -124,7 +176,12 @@ class Checkpoints:
             self.saved(SaveKind.ARRAYS, call["file"], tuple(known[each] for each in samples))
 
     def saved(
-        self, kind: SaveKind, path: Any, numbers: tuple[int, ...], made_at: Stack = ()
+        self,
+        kind: SaveKind,
+        path: Any,
+        numbers: tuple[int, ...],
+        made_at: Stack = (),
+        attributes: Collection[int] = (),
     ) -> list[Record]:
         """Reports a save, and returns the changed variables that are not in it."""
         omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
@@ -137,20 +194,25 @@ class Checkpoints:
                     path=str(path),
                     made_at=made_at,
                     variables=numbers,
-                    omitted=tuple(map(omitted_variable, omitted)),
+                    omitted=tuple(
+                        omitted_variable(record, record.number in attributes) for record in omitted
+                    ),
                     optimizers=self.optimizers.states(),
                 )
             )
         return omitted
 
-    def reachable(self, root: Any) -> tuple[int, ...]:
-        """Returns the numbers of the variables that a save of this object puts into the file."""
+    def reachable(self, root: Any, *, listed: bool = True) -> tuple[int, ...]:
+        """Returns the numbers of the variables that a save of this object puts into the file.
+
+        Without `listed`, only those that attributes lead to.
+        """
         import tensorflow as tf
 
         things = list(tf.train.TrackableView(root).descendants())
         # Keras 3 lists all of its variables, and parameter servers list the parts of one, only if they are asked.
         for thing in list(things):
-            if is_keras(thing) or is_sharded(thing):
+            if listed and is_keras(thing) or is_sharded(thing):
                 things += variables_of(thing)
         return self.variables.numbers_of(thing for thing in things if hasattr(thing, "value"))
 
@@ -181,6 +243,8 @@ class Checkpoints:
         self.restores.append(Restore(root, status, shapes, numbers, str(path), location))
         self.context.emit(restored)
         self.loaded("restore", path, numbers)
+        if self.context.count("contents") <= MOST_CONTENTS:
+            self.report_kept("restore", str(path), self.reachable(root), stored_in(str(path)))
 
     def restored_before_build(self) -> tuple[RestoredBeforeBuild, ...]:
         """Returns the restores that did not reach what was made after them, although the file has values of its shapes."""
@@ -198,11 +262,90 @@ class Checkpoints:
                 early.append(RestoredBeforeBuild(restore.path, fitting, message, restore.location))
         return tuple(early)
 
+    def report_kept(
+        self,
+        function: str,
+        path: str,
+        numbers: Iterable[int],
+        stored: list[Stored],
+        skipped: bool = False,
+    ) -> None:
+        """Reports the variables whose values are not in the file that was read."""
+        records = [record for record in self.fillable(numbers) if not is_on_read(record)]
+        samples = {record.number: sample_of(record) for record in records}
+        in_file = {each.sample for each in stored}
+        kept = [record for record in records if samples[record.number] not in in_file]
+        if not stored or not kept:
+            return
+        placed = {*samples.values()}
+        free = [each for each in stored if not each.of_others and each.sample not in placed]
+        unplaced = {each.shape for each in free if each.shape}
+        fitting = [record for record in kept if tuple(record.variable.shape) in unplaced]
+        self.context.emit(
+            VariablesKept(
+                location=self.context.provenance.stack(),
+                function=function,
+                path=path,
+                kept=tuple(record.number for record in kept),
+                fitting=tuple(record.number for record in fitting),
+                filled=len(records) - len(kept),
+                other_output=last_shape(stored) != tuple(records[-1].variable.shape),
+                skipped=skipped,
+            )
+        )
+
+    def latest_sought(self, path: Any, call: Call) -> None:
+        self.sought(call["checkpoint_dir"], path)
+
+    def manager_asked(self, path: Any, manager: Any) -> None:
+        self.sought(manager.directory, path)
+
+    def manager_restored(self, path: Any, call: Call) -> None:
+        self.sought(call.owner.directory, path)
+
+    def sought(self, folder: Any, path: Any) -> None:
+        """Reports where the program itself looks for its latest checkpoint."""
+        if self.context.provenance.called_by_program():
+            nearby = files_near(str(folder)) if path is None else ()
+            site, _ = self.context.provenance.call_site()
+            if self.context.is_first("sought", site, str(folder), path, nearby):
+                found = None if path is None else str(path)
+                stack = self.context.provenance.stack()
+                self.context.emit(CheckpointSought(stack, str(folder), found, nearby))
+
     # Loading
 
+    def weights_load_begins(self, call: Call) -> None:
+        """Keeps the present values where the call allows that a part of them is kept."""
+        if is_partial(call):
+            records = self.fillable(self.variables.numbers_of(call.owner.variables))
+            call.state = {record.number: sample_of(record) for record in records}
+
     def weights_loaded(self, _: Any, call: Call) -> None:
-        numbers = self.variables.numbers_of(call.owner.variables)
-        self.loaded("load_weights", call["filepath"], numbers)
+        numbers, path = self.variables.numbers_of(call.owner.variables), str(call["filepath"])
+        self.loaded("load_weights", path, numbers)
+        stored = self.model_files.get(path)
+        if stored:
+            self.report_kept("load_weights", path, numbers, stored, is_partial(call))
+        elif call.state:
+            self.report_unchanged(path, call.state)
+
+    def report_unchanged(self, path: str, before: dict[int, Sample]) -> None:
+        """Reports the variables that a file from elsewhere has not changed, and that nobody has trained or set."""
+        records = self.fillable(before)
+        kept = [
+            record.number
+            for record in records
+            if sample_of(record) == before[record.number]
+            and len({*before[record.number].entries}) > 1
+            if not (record.written or record.trained)
+        ]
+        if kept:
+            filled = len(records) - len(kept)
+            stack = self.context.provenance.stack()
+            self.context.emit(
+                VariablesKept(stack, "load_weights", path, tuple(kept), (), filled, True, True)
+            )
 
     def saved_model_loaded(self, loaded: Any, call: Call) -> None:
         self.object_loaded(loaded, call["export_dir"])
@@ -250,7 +393,7 @@ def is_omitted(record: Record, saved: tuple[int, ...]) -> bool:
     return changed and record.number not in saved and record.maker in (Owner.USER, Owner.LAYER)
 
 
-def omitted_variable(record: Record) -> OmittedVariable:
+def omitted_variable(record: Record, attribute: bool) -> OmittedVariable:
     now = sample_of(record)
     return OmittedVariable(
         number=record.number,
@@ -258,7 +401,20 @@ def omitted_variable(record: Record) -> OmittedVariable:
         read=record.read,
         changed=any((now.norm, *now.entries)) and now != record.first,
         scalar=now.entries[0] if len(now.entries) == 1 else None,
+        attribute=attribute,
     )
+
+
+def is_on_read(record: Record) -> bool:
+    """Tells whether a file has a sum or a mean of a variable's copies, so that no copy need have its value."""
+    return "ON_READ" in str(getattr(record.variable, "synchronization", ""))
+
+
+def is_partial(call: Call) -> bool:
+    """Tells whether a call of `load_weights` allows that variables keep their values."""
+    arguments = call.bound.arguments
+    given = {**arguments, **arguments.get("kwargs", {})}
+    return bool(given.get("skip_mismatch") or given.get("by_name"))
 
 
 def unmatched_objects(status: Any) -> str:

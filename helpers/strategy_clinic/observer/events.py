@@ -112,6 +112,9 @@ class OmittedVariable:
     read: bool  # at any time before
     changed: bool  # differs from its value before the program first wrote to it, and is not 0
     scalar: float | None  # its value, if it is a single number
+    attribute: bool = (
+        False  # of a layer of the model that was saved, which Keras does not put into its files
+    )
 
 
 @dataclass(frozen=True)
@@ -383,6 +386,36 @@ class UsedOptimizerCompiled(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class OptimizerReplaced(LocatedEvent):
+    """A model whose optimizer has taken steps was compiled with a new optimizer."""
+
+    before: OptimizerState
+    kind: str  # of the new one, and its learning rate
+    learning_rate: str
+    continues: bool  # loss, trainable variables and their values are as they were
+    variables: tuple[int, ...]  # that it is to train
+
+
+@dataclass(frozen=True)
+class WeightsCopied(LocatedEvent):
+    """A model or layer got the weights of another by a copy, or was made as its clone."""
+
+    function: str  # set_weights or clone_model
+    source: tuple[int, ...]
+    target: tuple[int, ...]
+    equal: bool  # all values are equal then
+
+
+@dataclass(frozen=True)
+class OutdatedCopyUsed(LocatedEvent):
+    """At the end: a copy was last used here, after `fit` had trained the model that it was copied from, which was not used."""
+
+    function: str
+    copied_at: Stack
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class UnbuiltModelRead(LocatedEvent):
     """The program asked a model for its trainable variables when it had none yet."""
 
@@ -410,6 +443,43 @@ class CheckpointRestored(LocatedEvent):
     variables: tuple[int, ...]  # that the Checkpoint has then
     optimizers: tuple[OptimizerState, ...]  # before the restore
     unmatched: str  # TensorFlow's message if objects got no value from the file
+
+
+@dataclass(frozen=True)
+class CheckpointSought(LocatedEvent):
+    """The program asked for the latest checkpoint in a folder."""
+
+    folder: str
+    path: str | None
+    nearby: tuple[
+        str, ...
+    ]  # files of weights in the folder or below it, or that begin with its path, if path is None
+
+
+@dataclass(frozen=True)
+class LoadUnused(LocatedEvent):
+    """At the end: nothing has used the model that was loaded here, and another of the same shapes was used."""
+
+    path: str
+    name: str  # of the model, and of the one that was used
+    used: str
+
+
+@dataclass(frozen=True)
+class VariablesKept(LocatedEvent):
+    """A load left variables as they were that are not in the file, or are there in another place or shape."""
+
+    function: str  # restore or load_weights
+    path: str
+    kept: tuple[int, ...]
+    fitting: tuple[
+        int, ...
+    ]  # those for which the file has values of their shapes that went nowhere
+    filled: int  # variables that got values
+    other_output: (
+        bool  # the file's last variable has another shape, as with another number of classes
+    )
+    skipped: bool  # the call allows it: skip_mismatch or by_name
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class TracedFunction:
         self.traced: list[set[Any]] = []
         self.drawn: list[RandomDraw] = []
         self.traces = self.calls = 0  # calls of graphs that exist
+        self.last_call = 0
 
     def after_trace(self, reads: Reads) -> None:
         """Keeps the values after a trace; layers that were built in it are known only now."""
@@ -73,6 +74,7 @@ class FrozenValues:
         known = self.functions.get(call.owner)
         if known is None or not tf.executing_eagerly():
             return
+        known.last_call = self.context.count("use")
         traces = call.owner.experimental_get_tracing_count()
         if traces != known.traces:
             known.after_trace(self.reads_of(call.owner) if not known.traces else known.reads)
@@ -80,6 +82,10 @@ class FrozenValues:
         elif traces:
             known.calls += 1
             self.compare(known)
+
+    def called_after(self, time: int) -> list[Any]:
+        """Returns the functions that were called after a time, as the context counts uses."""
+        return [function for function, each in self.functions.items() if each.last_call > time]
 
     def compare(self, known: TracedFunction) -> None:
         for i, read in enumerate(known.reads.numbers):

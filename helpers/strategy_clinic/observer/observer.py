@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from .checkpoints import Checkpoints
 from .context import Context, Settings
+from .copies import Copies
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
 from .frozen_values import FrozenValues
 from .keras_models import KerasModels
@@ -22,6 +23,7 @@ from .processes import Processes
 from .provenance import Provenance
 from .tracing import Tracing
 from .training import Training
+from .unused_loads import UnusedLoads
 from .variables import Variables
 
 FRAME_IN_MESSAGE = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
@@ -41,9 +43,11 @@ class Observer:
             self.context, self.variables, self.optimizers, self.training.most_replicas
         )
         self.models = KerasModels(self.context, self.variables)
+        self.copies = Copies(self.context, self.variables)
         self.tracing = Tracing(self.context)
         self.processes = Processes(self.context, self.end)
         self.frozen_values = FrozenValues(self.context)
+        self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
 
@@ -87,6 +91,7 @@ class Observer:
         self.training.watch()
         self.tracing.watch()
         self.frozen_values.watch()
+        self.unused_loads.watch()
         self.checkpoints.watch()
         self.optimizers.watch()
 
@@ -94,6 +99,8 @@ class Observer:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
         keras = sys.modules[package]
         self.models.watch(keras)
+        self.copies.watch_keras(package, keras)
+        self.unused_loads.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)
         self.optimizers.watch_keras(keras)
 
@@ -121,6 +128,9 @@ class Observer:
             return
         self.ended = True
         look = self.context.guard_always if "tensorflow" in sys.modules else lambda _: None
+        look(self.copies.report_outdated)
+        if outcome is Outcome.FINISHED:
+            look(self.unused_loads.report_unused)
         ended = Ended(
             outcome=outcome,
             status=status,

@@ -10,11 +10,14 @@ from .events import (
     GradientComputed,
     GradientsApplied,
     LearningRateRestored,
+    OptimizerReplaced,
     OptimizerState,
+    Sample,
     UsedOptimizerCompiled,
 )
+from .identity_map import IdentityMap
 from .patching import Call
-from .variables import Variables, arrays_of, outside_graphs, variable_in
+from .variables import Variables, arrays_of, outside_graphs, sample_of, variable_in
 
 SAME_RATE = 1e-6  # relative
 LONGEST_RATE = 80  # characters of a schedule's text
@@ -27,6 +30,7 @@ class Optimizers:
         # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
         # how far they had come.
         self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -47,7 +51,8 @@ class Optimizers:
         wrap(kind, "apply_gradients", before=self.pairs_applied, listed="grads_and_vars")
         if hasattr(kind, "apply"):
             wrap(kind, "apply", before=self.gradients_applied)
-        wrap(keras.Model, "compile", after=self.compiled)
+        wrap(keras.Model, "compile", before=self.compile_begins, after=self.compiled)
+        wrap(keras.Model, "fit", after=self.fitted, group="fit")
         wrap(
             keras.Model,
             "load_weights",
@@ -111,8 +116,41 @@ class Optimizers:
             stack = self.context.provenance.stack()
             self.context.emit(GradientsApplied(stack, len(gradients), missing, state))
 
+    def fitted(self, _: Any, call: Call) -> None:
+        self.after_training[call.owner] = self.values_of(call.owner)
+
+    def values_of(self, model: Any) -> dict[int, Sample]:
+        numbers = {*self.variables.numbers_of(model.trainable_variables)}
+        records = [record for record in self.variables.alive() if record.number in numbers]
+        return {record.number: sample_of(record) for record in records}
+
+    def compile_begins(self, call: Call) -> None:
+        optimizer = getattr(call.owner, "optimizer", None)
+        if optimizer is not None and hasattr(optimizer, "iterations"):
+            trained = self.trained_by(optimizer)
+            numbers = trained or self.variables.numbers_of(call.owner.trainable_variables)
+            loss = described(getattr(call.owner, "loss", None))
+            call.state = optimizer, self.state_of(optimizer, numbers), loss
+
+    def report_replaced(self, model: Any, before: Any, state: OptimizerState, loss: str) -> None:
+        new = model.optimizer
+        if new is before or not state.steps or not hasattr(new, "iterations"):
+            return
+        values = self.values_of(model)
+        unchanged = self.after_training.get(model) in (None, values)
+        now = self.state_of(new, tuple(sorted(values)))
+        same_task = described(model.loss) == loss and {*values} == {*state.trains}
+        stack = self.context.provenance.stack()
+        self.context.emit(
+            OptimizerReplaced(
+                stack, state, now.kind, now.learning_rate, unchanged and same_task, now.trains
+            )
+        )
+
     def compiled(self, _: Any, call: Call) -> None:
         """Reports an optimizer that is compiled into a model with more variables than it has trained."""
+        if call.state:
+            self.report_replaced(call.owner, *call.state)
         known = self.trained_by(call.owner.optimizer)
         new = {*self.variables.numbers_of(call.owner.trainable_variables)} - {*known}
         if known and new:
@@ -145,6 +183,13 @@ def variables_of(thing: Any) -> list[Any]:
         return list((listed() if callable(listed) else listed) or ())
     except ValueError:
         return []
+
+
+def described(loss: Any) -> str:
+    """Returns a text that is the same for losses that are."""
+    if hasattr(loss, "get_config") and not isinstance(loss, type):
+        return f"{type(loss).__name__} {loss.get_config()}"
+    return str(getattr(loss, "__qualname__", loss))
 
 
 def float_or_none(value: Any) -> float | None:

@@ -20,6 +20,7 @@ from .events import Frame
 
 MOST_FUNCTIONS, MOST_READS = 200, 300
 UNKNOWN = object()
+STEPS = {"train_step", "test_step", "predict_step"}
 # Functions whose arguments do not become a part of the graph.
 SHOWN = "print", "debug", "info", "warning", "error", "critical", "exception", "log"
 RUN_IN_PYTHON = "py_function", "numpy_function", "from_generator"
@@ -59,8 +60,11 @@ def reads_of(function: Any, is_own: Callable[[str], bool]) -> Reads:
     """Returns what a function reads, and what the functions of the program read that it refers to."""
     walk = Walk(is_own)
     walk.follow(function)
-    while walk.waiting and len(walk.seen) < MOST_FUNCTIONS:
-        walk.visit(*walk.waiting.pop(0))
+    walk.visit_all()
+    for model in walk.models:
+        for name in walk.steps:
+            walk.add(getattr(type(model), name, None), model)
+    walk.visit_all()
     return walk.reads
 
 
@@ -69,6 +73,12 @@ class Walk:
         self.is_own, self.reads = is_own, Reads()
         self.seen: set[tuple[int, int]] = set()
         self.waiting: list[tuple[types.FunctionType, Any]] = []  # functions, and their `self`
+        self.models: list[Any] = []  # that a function of Keras trains or evaluates
+        self.steps: set[str] = set()  # the methods of theirs that it calls
+
+    def visit_all(self) -> None:
+        while self.waiting and len(self.seen) < MOST_FUNCTIONS:
+            self.visit(*self.waiting.pop(0))
 
     def follow(self, value: Any, depth: int = 0) -> None:
         """Adds the functions that a value consists of."""
@@ -97,10 +107,10 @@ class Walk:
             self.add(getattr(type(each), "call", None), each)
 
     def follow_trained(self, model: Any) -> None:
-        """Adds what `fit` traces of a model."""
+        """Adds what `fit` traces of a model, without its steps."""
         self.follow_layer(model)
-        for name in ("train_step", "compute_loss", "test_step"):
-            self.add(getattr(type(model), name, None), model)
+        self.models.append(model)
+        self.add(getattr(type(model), "compute_loss", None), model)
         loss = attributes_of(model).get("loss")
         self.follow(loss)
         self.add(getattr(type(loss), "call", None), loss)
@@ -118,6 +128,7 @@ class Walk:
             if node is not None:
                 FunctionWalk(self, function, owner, node).run()
             return
+        self.steps |= STEPS & names_in(function.__code__)
         for cell in function.__closure__ or ():  # of a library: what it was given
             value = content_of(cell)
             if is_layer(value) and hasattr(value, "train_step"):
@@ -277,6 +288,12 @@ def is_shown(statement: ast.stmt) -> bool:
 
 def is_first_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value in (0, 1, None)
+
+
+def names_in(code: types.CodeType) -> set[str]:
+    """Returns the names that a function uses, and the functions in it."""
+    inner = [each for each in code.co_consts if isinstance(each, types.CodeType)]
+    return {*code.co_names}.union(*map(names_in, inner))
 
 
 # Objects

@@ -11,14 +11,13 @@ from ...observer.events import ExceptionRaised, Outcome
 from ...setups import runtime
 from ..findings import Examination, Finding
 from ..recording import observer_failures
-from ..rule import mode_rules
 from .programs import (
     BenchmarkProgram,
     benchmark_programs,
     examine_benchmark_program,
 )
 
-ON_LINE, NAMED, MISSED, UNDETECTABLE = "on the line", "named", "missed", "undetectable"
+ON_LINE, NAMED, MISSED = "on the line", "named", "missed"
 CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
 BAD = MISSED, FALSE_POSITIVE, FAILED
 
@@ -42,9 +41,7 @@ class Score:
         lines = [each.line for each in self.findings if each.mode == self.program.mode]
         if lines:
             return ON_LINE if set(self.program.guilty) & set(lines) else NAMED
-        silent = self.program.expected == "silent"
-        undetectable = silent and self.program.mode in mode_rules().undetectable
-        return UNDETECTABLE if undetectable else MISSED
+        return MISSED
 
     @property
     def word_of_correct(self) -> str:
@@ -79,7 +76,7 @@ def score_of(program: BenchmarkProgram, examination: Examination) -> Score:
 def totals(scores: Sequence[Score]) -> str:
     words = [score.word for score in scores if score.word != UNAVAILABLE]
     lines = words.count(ON_LINE)
-    named, missed = lines + words.count(NAMED), words.count(MISSED) + words.count(UNDETECTABLE)
+    named, missed = lines + words.count(NAMED), words.count(MISSED)
     failed = f", {words.count(FAILED)} failed" if FAILED in words else ""
     correct = f"{words.count(FALSE_POSITIVE)} false positives in {len(words) - named - missed} correct programs"
     return f"{named} of {named + missed} named, {lines} on the line; {correct}{failed}"

@@ -38,17 +38,28 @@ def untracked_variable(recording: Recording) -> Steps:
                 "fm05",
                 recording,
                 recording.location_of(omitted.number),
-                Text(f"{recording.name_of(omitted.number)} is in no checkpoint, and ", *reason),
+                Text(
+                    f"{recording.name_of(omitted.number)} is in no {kind_of(save)}, and ", *reason
+                ),
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+def kind_of(save: Saved) -> str:
+    return "checkpoint" if save.kind is SaveKind.CHECKPOINT else "file that Keras saved"
 
 
 def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]]:
     """Returns the variables that were changed before a save and that no checkpoint holds, each with its last save."""
     files = [save for save in recording.of(Saved) if save.kind is not SaveKind.MODEL]
     held = {number for save in files for number in save.variables}
-    omitted = {each.number: (each, save) for save in recording.checkpoints for each in save.omitted}
+    omitted = {
+        each.number: (each, save)
+        for save in recording.of(Saved)
+        for each in save.omitted
+        if save.kind is SaveKind.CHECKPOINT or each.attribute
+    }
     return [
         omitted[number] for number in sorted(omitted.keys() - held) if recording.location_of(number)
     ]

@@ -1,20 +1,92 @@
-"""Blames, for fm06, where the model was built that does not take the weights, or where a number for it was written down."""
+"""Checks fm06: a load filled a part of the model only; blames, for an exception, where the model or a number for it is from."""
 
 import ast
+from collections.abc import Iterator
 
 from ...examiner.blame import (
     assigned_value,
+    called_at,
     code_at,
     last_assignment,
     names_in,
     nodes_of_file,
     statement_at,
 )
+from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Frame, Stack
+from ...examiner.rule import blames, observed, rule
+from ...observer.events import (
+    CheckpointRestored,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    Owner,
+    Stack,
+    VariablesKept,
+    VariableWritten,
+)
 
 LITERALS = ast.Constant, ast.Dict, ast.List
+
+
+@rule("fm06")
+def filled_in_part(recording: Recording) -> Iterator[Finding]:
+    for load in recording.of(VariablesKept):
+        kept = load.fitting or load.kept
+        if not load.location or is_filled_later(recording, load):
+            continue
+        if is_misplaced(recording, load) or is_left_random(recording, load):
+            first = recording.name_of(kept[0])
+            message = f"{len(kept)} variables kept their values when this was loaded, and {load.filled} got theirs"
+            reason = (
+                "the file has values of their shapes that went nowhere"
+                if load.fitting
+                else "the file has other shapes for them"
+            )
+            yield observed("fm06", recording, load.location, message, f"{first} is one; {reason}")
+
+
+def is_misplaced(recording: Recording, load: VariablesKept) -> bool:
+    """Tells whether the file has values that belong there, and nothing says that they are left out on purpose."""
+    if not load.fitting:
+        return False
+    is_expected = load.skipped or "expect_partial" in called_at(load.location[0])
+    return not load.filled or not is_expected or not is_trained(recording, load)
+
+
+def is_left_random(recording: Recording, load: VariablesKept) -> bool:
+    """Tells whether what does not fit was skipped, not for another number of classes, or is used without a training."""
+    if load.fitting or not load.skipped:
+        return False
+    kept = set(load.kept)
+    calls = recording.of(ModelCalled, after=load)
+    called = any(kept & set(call.variables) for call in calls)
+    is_used = called or is_trained(recording, load)
+    return is_used and (
+        not load.other_output or recording.finished and not is_trained(recording, load)
+    )
+
+
+def is_trained(recording: Recording, load: VariablesKept) -> bool:
+    kept = set(load.kept)
+    return any(kept & set(update.optimizer.trains) for update in recording.of(GradientsApplied))
+
+
+def is_filled_later(recording: Recording, load: VariablesKept) -> bool:
+    """Tells whether something else sets the variables afterwards: another load, or the program itself."""
+    kept = set(load.fitting or load.kept)
+    after = recording.of(VariablesKept, after=load)[1:]
+    still = {number for each in after for number in each.kept}
+    loads = [each for each in recording.of(Loaded, after=load) if kept & set(each.variables)]
+    restores = [each for each in recording.of(CheckpointRestored, after=load) if each.path]
+    restored = [each for each in restores if kept & set(each.variables)]
+    writes = [
+        each
+        for each in recording.of(VariableWritten, after=load)
+        if each.number in kept and each.writer in (Owner.USER, Owner.LAYER, Owner.CHECKPOINT)
+    ]
+    return bool(loads or restored) and not kept <= still or bool(writes)
 
 
 @blames("fm06")

@@ -1,12 +1,21 @@
-"""Checks fm08: after a restart, the first restore is given no path, although a checkpoint of the same objects was saved."""
+"""Checks fm08: nothing is restored, although the program has saved a checkpoint of the same objects, or near the same place."""
 
+import os
 from collections.abc import Iterator
 
 from ...examiner.blame import FILE_FUNCTIONS, from_argument
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, rule
-from ...observer.events import CheckpointRestored, SaveKind, Stack
+from ...observer.events import (
+    CheckpointRestored,
+    CheckpointSought,
+    Loaded,
+    LoadUnused,
+    Saved,
+    SaveKind,
+    Stack,
+)
 
 
 @rule("fm08")
@@ -18,6 +27,52 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
             message = "restore is given no path, and restores nothing"
             proof = f"{saved[-1].path} was there, saved before the restart"
             yield observed("fm08", recording, first.location, message, proof)
+
+
+@rule("fm08")
+def sought_in_vain(recording: Recording) -> Iterator[Finding]:
+    for sought in recording.of(CheckpointSought):
+        overlooked = overlooked_by(recording, sought)
+        if overlooked and sought.location and not is_first_start(recording, sought):
+            message = f"no checkpoint is found in {sought.folder}, although this program has saved one near it"
+            proof = f"{overlooked.path} was there"
+            if overlooked.kind is not SaveKind.CHECKPOINT:
+                message = "the latest checkpoint is sought where this program saves files of Keras: none is found"
+            yield observed("fm08", recording, sought.location, message, proof)
+
+
+@rule("fm08")
+def loaded_in_vain(recording: Recording) -> Iterator[Finding]:
+    for load in recording.of(LoadUnused):
+        if load.location:
+            message = f"{load.name} is loaded here, and nothing uses it afterwards"
+            proof = f"{load.used}, which has the same shapes and other values, is used instead"
+            yield observed("fm08", recording, load.location, message, proof)
+
+
+def overlooked_by(recording: Recording, sought: CheckpointSought) -> Saved | None:
+    """Returns the last save into a file near the place where nothing was found."""
+    saves = [*recording.saves_before_start, *recording.of(Saved, until=sought)]
+    if any(save.kind is SaveKind.CHECKPOINT for save in (*saves, *recording.of(Saved))):
+        saves = [save for save in saves if save.kind is SaveKind.CHECKPOINT]
+    near = [save for save in saves if any(is_same(save.path, path) for path in sought.nearby)]
+    return near[-1] if near else None
+
+
+def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
+    """Tells whether the program then finds another file, or is the first to save in this folder, as in a second phase."""
+    folder = os.path.normpath(sought.folder)
+    later = recording.of(Saved, after=sought)
+    found = [each for each in recording.of(CheckpointSought, after=sought) if each.path]
+    restored = [each for each in recording.of(CheckpointRestored, after=sought) if each.path]
+    own = [save for save in later if os.path.dirname(os.path.normpath(save.path)) == folder]
+    return bool(found or restored or recording.of(Loaded, after=sought) or own)
+
+
+def is_same(one: str, other: str) -> bool:
+    """Tells whether two paths may name one file: a program gives some as they are and others from its folder on."""
+    one, other = os.path.normpath(one), os.path.normpath(other)
+    return one == other or one.endswith(f"{os.sep}{other}") or other.endswith(f"{os.sep}{one}")
 
 
 @blames("fm08")

@@ -11,8 +11,10 @@ from ...observer.events import (
     Frame,
     GradientsApplied,
     Loaded,
+    OptimizerReplaced,
     OptimizerState,
     Stack,
+    VariablesKept,
 )
 
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
@@ -33,12 +35,45 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 for each in save.optimizers
                 if each.steps and is_like(each, new)
             ]
+            if is_replaced(recording, load, update) or is_transfer(recording, load):
+                continue
             blamed = saved_at(recording, load) or from_maker(load.location, update.location)
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
                 proof = f"the next update is step 0 of a new {old[-1].kind}"
                 yield observed("fm29", recording, blamed, message, proof)
+
+
+@rule("fm29")
+def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
+    for replaced in recording.of(OptimizerReplaced):
+        old = replaced.before
+        remembers = len(old.variables) > COUNT_AND_RATE
+        same = (old.kind, old.learning_rate) == (replaced.kind, replaced.learning_rate)
+        if same and remembers and replaced.continues and replaced.location:
+            updates = [
+                update
+                for update in recording.of(GradientsApplied, after=replaced)
+                if not update.optimizer.steps
+                and set(update.optimizer.trains) & set(replaced.variables)
+            ]
+            if updates:
+                message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
+                proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
+                yield observed("fm29", recording, replaced.location, message, proof)
+
+
+def is_replaced(recording: Recording, load: Loaded, update: GradientsApplied) -> bool:
+    """Tells whether the load did bring an optimizer, and a later line replaced it."""
+    replaced = recording.of(OptimizerReplaced, after=load, until=update)
+    return any(each.before.steps and set(each.variables) & set(load.variables) for each in replaced)
+
+
+def is_transfer(recording: Recording, load: Loaded) -> bool:
+    """Tells whether the weights went into a model with another output, which needs an optimizer of its own."""
+    partly = recording.of(VariablesKept, after=load)
+    return any(each.skipped and each.other_output and each.path == load.path for each in partly)
 
 
 def is_like(old: OptimizerState, new: OptimizerState) -> bool:

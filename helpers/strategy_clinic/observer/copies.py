@@ -1,0 +1,131 @@
+"""Observes weights that are copied from one model or layer to another, and copies that are used when they are outdated."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from .context import Context
+from .events import OutdatedCopyUsed, Sample, Stack, WeightsCopied
+from .identity_map import IdentityMap
+from .patching import Call
+from .variables import Variables, sample_of
+
+MOST_COPIES = 3  # of one pair that are reported
+
+
+@dataclass
+class Copy:
+    """The last copy that an object got."""
+
+    source: weakref.ref[Any]
+    location: Stack
+    function: str
+    values: dict[int, Sample]  # if they are those of the source
+    times: int = 1
+    used: Stack = ()  # where it was last used after its source was trained
+    in_training: bool = False  # it is called while something else is trained, as a teacher
+
+
+class Copies:
+    def __init__(self, context: Context, variables: Variables) -> None:
+        self.context, self.variables = context, variables
+        self.taken: tuple[weakref.ref[Any], weakref.ref[Any]] | None = (
+            None  # an array, and its owner
+        )
+        self.copies: IdentityMap[Copy] = IdentityMap()
+        self.trained: IdentityMap[bool] = (
+            IdentityMap()
+        )  # and, since then, not used: models after `fit`
+        self.fitting = 0
+
+    def watch_keras(self, package: str, keras: Any) -> None:
+        wrap = self.context.patches.wrap
+        for kind in (keras.layers.Layer, keras.Model):
+            for name, after in (
+                ("get_weights", self.weights_taken),
+                ("set_weights", self.weights_set),
+            ):
+                if name in vars(kind):
+                    wrap(kind, name, after=after)
+        wrap(keras.Model, "fit", before=self.fit_begins, after=self.fitted, group="copies")
+        for name in ("predict", "save"):
+            wrap(keras.Model, name, after=self.used, group="copies")
+        wrap(keras.Model, "evaluate", after=self.source_used, group="copies")
+        wrap(keras.Model, "__call__", after=self.called, here=True)
+        self.context.patches.wrap_everywhere(package, keras.models.clone_model, self.cloned)
+
+    # Copying
+
+    def weights_taken(self, weights: Any, call: Call) -> None:
+        if weights:
+            self.taken = weakref.ref(weights[0]), weakref.ref(call.owner)
+
+    def weights_set(self, _: Any, call: Call) -> None:
+        weights = call["weights"]
+        if self.taken and len(weights) and weights[0] is self.taken[0]():
+            source = self.taken[1]()
+            if source is not None and source is not call.owner:
+                self.copied("set_weights", source, call.owner)
+
+    def cloned(self, clone: Any, call: Call) -> None:
+        self.copied("clone_model", call["model"], clone)
+
+    def copied(self, function: str, source: Any, target: Any) -> None:
+        numbers = [self.variables.numbers_of(each.trainable_variables) for each in (source, target)]
+        known, stack = self.copies.get(target), self.context.provenance.stack()
+        if (
+            known and known.function == function
+        ):  # it is kept up to date: its values are of no matter
+            known.times += 1
+            equal = False
+        else:
+            before, after = self.values_of(source), self.values_of(target)
+            equal = bool(before) and list(before.values()) == list(after.values())
+            values = after if equal else {}
+            self.copies[target] = Copy(weakref.ref(source), stack, function, values)
+        if self.context.count("copied", self.context.serial(target)) <= MOST_COPIES:
+            self.context.emit(WeightsCopied(stack, function, numbers[0], numbers[1], equal))
+
+    def values_of(self, thing: Any) -> dict[int, Sample]:
+        numbers = {*self.variables.numbers_of(thing.trainable_variables)}
+        records = [record for record in self.variables.alive() if record.number in numbers]
+        return {record.number: sample_of(record) for record in records}
+
+    # Use
+
+    def fit_begins(self, call: Call) -> None:
+        self.fitting += 1
+
+    def fitted(self, _: Any, call: Call) -> None:
+        self.fitting -= 1
+        self.trained[call.owner] = True
+
+    def called(self, _: Any, call: Call) -> None:
+        copy = self.copies.get(call.owner)
+        if copy is not None:
+            copy.in_training |= bool(self.fitting)
+        if not self.fitting:
+            self.source_used(None, call)
+
+    def source_used(self, _: Any, call: Call) -> None:
+        if self.trained.get(call.owner):
+            self.trained[call.owner] = False
+
+    def used(self, _: Any, call: Call) -> None:
+        self.source_used(None, call)
+        copy = self.copies.get(call.owner)
+        is_old = copy is not None and copy.values and self.trained.get(copy.source())
+        if copy is not None and is_old and self.values_of(call.owner) == copy.values:
+            copy.used = self.context.provenance.stack()
+
+    def report_outdated(self) -> None:
+        """Reports at the end the copies that were used instead of what they were copied from."""
+        for _, copy in self.copies.items():
+            is_unused = self.trained.get(copy.source())
+            if copy.used and is_unused and copy.times == 1 and not copy.in_training:
+                event = OutdatedCopyUsed(
+                    copy.used, copy.function, copy.location, tuple(copy.values)
+                )
+                self.context.emit(event)

@@ -1,0 +1,89 @@
+"""Reads what files of weights contain, and what they leave out of a model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ..base import tf_internals
+from .events import Sample
+from .variables import sample
+
+ENDINGS = ".index", ".weights.h5", ".keras", ".h5"
+MOST_FILES = 20
+# In the names of values that belong to optimizers and to checkpoints themselves.
+OF_OTHERS = "optimizer", "OPTIMIZER_SLOT", "_variables/", "learning_rate", "iter", "save_counter"
+
+
+class Stored(NamedTuple):
+    shape: tuple[int, ...]
+    sample: Sample
+    of_others: bool = False  # by its name; an optimizer lists the variables that it trains, too
+
+
+def stored_in(path: str) -> list[Stored]:
+    """Returns the numbers in a checkpoint of TensorFlow."""
+    import tensorflow as tf
+
+    reader = tf.train.load_checkpoint(path)
+    kinds = reader.get_variable_to_dtype_map()
+    return [
+        Stored(
+            tuple(shape),
+            sample(as_array(reader.get_tensor(name))),
+            any(part in name for part in OF_OTHERS),
+        )
+        for name, shape in reader.get_variable_to_shape_map().items()
+        if kinds[name].is_floating
+    ]
+
+
+def as_array(value: Any) -> Any:
+    import numpy
+
+    return numpy.asarray(value)
+
+
+def stored_values(pairs: Iterable[tuple[Any, Sample]]) -> list[Stored]:
+    return [Stored(tuple(variable.shape), value) for variable, value in pairs]
+
+
+def last_shape(stored: list[Stored]) -> tuple[int, ...]:
+    return stored[-1].shape
+
+
+def attributes_of(model: Any) -> Iterator[Any]:
+    """Returns the variables that are attributes of a model and of its layers, also in lists and dictionaries."""
+    import tensorflow as tf
+
+    for layer in tf_internals.read(model, "_flatten_layers")():
+        if saves_by_itself(layer):
+            continue
+        for value in list(vars(layer).values()):
+            items = value.values() if isinstance(value, dict) else value
+            within = items if isinstance(value, (list, tuple, dict)) else [value]
+            yield from (each for each in within if isinstance(each, tf.Variable))
+
+
+def saves_by_itself(layer: Any) -> bool:
+    """Tells whether a class of the program decides what is saved of a layer."""
+    kinds = [kind for kind in type(layer).__mro__ if "save_own_variables" in vars(kind)]
+    return bool(kinds) and kinds[0].__module__.partition(".")[0] not in ("keras", "tf_keras")
+
+
+def files_near(folder: str) -> tuple[str, ...]:
+    """Returns the files of weights in a folder and below it, or, if there is no such folder, that begin with its path."""
+    place, start = (folder, "") if os.path.isdir(folder) else os.path.split(folder)
+    if not os.path.isdir(place or "."):
+        return ()
+    found: list[str] = []
+    for path, folders, names in os.walk(place or "."):
+        if start:
+            folders.clear()
+        found += [
+            os.path.normpath(os.path.join(path, name.removesuffix(".index")))
+            for name in sorted(names)
+            if name.endswith(ENDINGS) and name.startswith(start)
+        ]
+    return tuple(found[:MOST_FILES])
