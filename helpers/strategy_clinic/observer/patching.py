@@ -103,14 +103,16 @@ class Patches:
         group: str = "",
         listed: str = "",
         here: bool = False,
+        unless: Callable[[Any], bool] | None = None,
     ) -> None:
         """Wraps a function where it is defined, or `here`, in the class itself.
 
         Only the outermost of several nested calls in one group is reported to `after`. An iterator that is given as the
-        argument `listed` is turned into a list, so that a handler can read it, too.
+        argument `listed` is turned into a list, so that a handler can read it, too. `unless`, which must not fail, gets
+        the object of a method that is called very often, and says that this call needs no report.
         """
         definer = defining_class(owner, name)
-        wrapper = self.wrapped(vars(definer)[name], before, after, group, listed)
+        wrapper = self.wrapped(vars(definer)[name], before, after, group, listed, unless)
         self.replace(owner if here else definer, name, wrapper)
 
     def wrap_everywhere(self, package: str, function: Any, after: ResultHandler) -> None:
@@ -128,8 +130,19 @@ class Patches:
         after: ResultHandler | None,
         group: str = "",
         listed: str = "",
+        unless: Callable[[Any], bool] | None = None,
     ) -> Any:
         signature, guard, thread = inspect.signature(plain), self.guard, self.thread
+
+        def short_wrapper(*args: Any, **kwargs: Any) -> Any:
+            """What `wrapper` is where nothing comes after the call: eager programs call these functions most."""
+            if unless and unless(args[0]):
+                return plain(*args, **kwargs)
+            call = Call(signature, args, kwargs)
+            if listed:
+                call.list_iterator(listed)
+            guard(before, call)
+            return plain(*call.args, **call.kwargs)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             call = Call(signature, args, kwargs)
@@ -149,7 +162,7 @@ class Patches:
                 guard(after, result, call)
             return result
 
-        return as_plain(wrapper, plain)
+        return as_plain(short_wrapper if before and not after else wrapper, plain)
 
     def wrap_property(self, owner: Any, name: str, after: Callable[[Any, Any], None]) -> None:
         """Wraps the getter of a property; `after` gets its value and the object."""

@@ -102,9 +102,10 @@ class Provenance:
 
     def call_site(self) -> tuple[CallSite | None, Owner]:
         """Returns the innermost line of the program, and by which part of a library it led here."""
-        frame, owner = outer_frame(), None
-        while frame is not None:
-            is_program, whose = self.origin_of(frame.f_code.co_filename)
+        frame, owner, known = outer_frame(), None, self.origins.get
+        while frame is not None:  # eager programs spend most of what watching costs in this loop
+            filename = frame.f_code.co_filename
+            is_program, whose = known(filename) or self.origin_of(filename)
             if is_program:
                 return (frame.f_code.co_filename, frame.f_lineno), owner or Owner.USER
             owner, frame = owner or whose, frame.f_back

@@ -69,7 +69,12 @@ class Variables:
             for name in ("assign", "assign_add", "assign_sub"):
                 if name in vars(kind):
                     wrap(kind, name, before=self.written)
-        wrap(resources.BaseResourceVariable, "_read_variable_op", before=self.was_read)
+        wrap(
+            resources.BaseResourceVariable,
+            "_read_variable_op",
+            before=self.was_read,
+            unless=self.is_read_already,
+        )
 
     # Records
 
@@ -183,6 +188,10 @@ class Variables:
         if self.context.is_first("written", record.number, site, writer, replicas):
             stack = self.context.provenance.stack()
             self.context.emit(VariableWritten(stack, record.number, writer, replicas))
+
+    def is_read_already(self, variable: Any) -> bool:
+        record = self.copies.get(variable) or self.records.get(variable)
+        return record is None or record.read_since_load
 
     def was_read(self, call: Call) -> None:
         record = self.record_of(call.owner)
