@@ -8,7 +8,7 @@ from strategy_clinic.modes import registry
 from strategy_clinic.triage import wordings
 from strategy_clinic.triage.classify import triage
 
-MOST_WORDS = {"README.md": 700}
+MOST_WORDS = {"README.md": 700, "TEACHING.md": 1450}
 MESSAGE = re.compile(r"^\| `(.+)` \| \[(fm\d\d)\]\(notebooks/\2_", re.MULTILINE)
 
 
@@ -20,7 +20,7 @@ def words(text: str) -> list[str]:
 
 
 def law_length() -> list[str]:
-    """The README can be read in three minutes."""
+    """The README can be read in three minutes, and what a teacher needs in seven."""
     counted = {name: len(words((files.ROOT / name).read_text())) for name in MOST_WORDS}
     return [f"{name}: {n} words" for name, n in counted.items() if n > MOST_WORDS[name]]
 
@@ -48,6 +48,7 @@ def law_groups() -> list[str]:
 WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
 MUTATIONS = [
     ("law_length", edit("README.md", "## More", "word " * 100 + "\n\n## More")),
+    ("law_length", edit("TEACHING.md", "## Grading", "word " * 500 + "\n\n## Grading")),
     ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
     ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
