@@ -1,4 +1,4 @@
-"""The examiner's rule for fm25: a model loaded outside the scope that takes the place of the saved one."""
+"""The examiner's rule for fm25: a model loaded outside the scope that is trained on one device."""
 
 from dataclasses import replace
 
@@ -15,50 +15,51 @@ def called(number, replicas=1):
     return ModelCalled(OTHER, 8, replicas, (number,))
 
 
-def nowhere(number):
-    return replace(called(number), location=())
+TRAINED = updated(trains=(2,))
+
+
+def test_a_model_that_is_trained_on_one_device():
+    assert modes(run(MIRRORED, *SAVED, OUTSIDE, TRAINED)) == [("fm25", 7)]
 
 
 def test_another_file_that_is_loaded_in_the_scope():
     other = loaded(path="ck-2")
-    assert modes(run(called(1), MIRRORED, *SAVED, OUTSIDE, other, called(2))) == [("fm25", 7)]
-
-
-def test_a_model_that_is_called_as_the_saved_one_was():
-    assert modes(run(called(1), MIRRORED, *SAVED, OUTSIDE, called(2))) == [("fm25", 7)]
+    assert modes(run(MIRRORED, *SAVED, OUTSIDE, other, TRAINED)) == [("fm25", 7)]
 
 
 def test_a_model_saved_from_central_storage():
-    central = [called(1), variable(1), VariableSharedCentrally(1), *SAVED, OUTSIDE, called(2)]
+    central = [variable(1), VariableSharedCentrally(1), *SAVED, OUTSIDE, TRAINED]
     assert modes(run(*central)) == [("fm25", 7)]
 
 
 @pytest.mark.parametrize(
     "events",
     [
-        [called(1), MIRRORED, *SAVED, OUTSIDE],
-        [MIRRORED, *SAVED, OUTSIDE, called(2)],
-        [called(1), MIRRORED, *SAVED, OUTSIDE, loaded(), called(2)],
-        [called(1), variable(1), variable(2), saved(held=[1]), OUTSIDE, called(2)],
-        [called(1), MIRRORED, *SAVED, loaded(), called(2)],
-        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, replicas=1), called(2)],
-        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, location=()), called(2)],
-        [called(1), MIRRORED, *SAVED, replace(OUTSIDE, undistributed=()), updated(trains=(2,))],
-        [nowhere(1), MIRRORED, *SAVED, OUTSIDE, nowhere(2)],
+        [MIRRORED, *SAVED, OUTSIDE],
+        [called(1), MIRRORED, *SAVED, OUTSIDE, called(2)],
+        [MIRRORED, *SAVED, TRAINED, OUTSIDE, called(2)],
+        [MIRRORED, *SAVED, OUTSIDE, updated(trains=(1,)), called(2)],
+        [MIRRORED, *SAVED, OUTSIDE, loaded(), TRAINED],
+        [variable(1), variable(2), saved(held=[1]), OUTSIDE, TRAINED],
+        [MIRRORED, *SAVED, loaded(), TRAINED],
+        [MIRRORED, *SAVED, replace(OUTSIDE, replicas=1), TRAINED],
+        [MIRRORED, *SAVED, replace(OUTSIDE, location=()), TRAINED],
+        [MIRRORED, *SAVED, replace(OUTSIDE, undistributed=()), TRAINED],
     ],
     ids=[
-        "not called",
-        "the saved one not called",
+        "not used",
+        "evaluated",
+        "trained only before it was loaded",
+        "the distributed one is trained on",
         "loaded in the scope, too",
         "on one device all along",
         "loaded in the scope",
         "one replica",
         "no line",
         "distributed where it is",
-        "called on no line",
     ],
 )
-def test_a_model_that_does_not_take_its_place(events):
+def test_a_model_that_is_not_trained_on_one_device(events):
     assert modes(run(*events)) == []
 
 

@@ -1,11 +1,11 @@
-"""Checks fm25: what was saved from several devices is loaded outside the scope, onto one of them, and used as before."""
+"""Checks fm25: what was saved from several devices is loaded outside the scope, onto one of them, and trained on there."""
 
 from collections.abc import Iterator
 
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
-from ...observer.events import Event, GradientsApplied, Loaded, ModelCalled, Saved
+from ...observer.events import GradientsApplied, Loaded, Saved
 
 
 @rule("fm25")
@@ -19,16 +19,11 @@ def loaded_outside(recording: Recording) -> Iterator[Finding]:
             if was_distributed(recording, each)
         ]
         single = single_in(recording, load)
-        if (
-            saves
-            and single
-            and not is_meant(recording, load)
-            and takes_its_place(recording, load, saves[-1])
-        ):
+        if saves and single and not is_meant(recording, load) and is_trained(recording, load):
             message = (
                 f"loaded outside the scope: all of its {len(single)} variables are on one device"
             )
-            proof = f"it was saved from {load.replicas} devices, and is used as before"
+            proof = f"it was saved from {load.replicas} devices, and is trained on one"
             yield observed("fm25", recording, load.location, message, proof)
 
 
@@ -46,16 +41,7 @@ def is_meant(recording: Recording, load: Loaded) -> bool:
     return any(each.in_scope and each.path == load.path for each in recording.of(Loaded))
 
 
-def takes_its_place(recording: Recording, load: Loaded, save: Saved) -> bool:
-    """Tells whether what was loaded is trained, or is called on a line that has called what was saved."""
-    single = single_in(recording, load)
-    trained = any(single & set(each.optimizer.trains) for each in recording.of(GradientsApplied))
-    before = calling_lines(recording, set(save.variables))
-    return trained or bool(before & calling_lines(recording, single, after=load))
-
-
-def calling_lines(
-    recording: Recording, numbers: set[int], after: Event | None = None
-) -> set[object]:
-    calls = recording.of(ModelCalled, after=after)
-    return {call.location[0] for call in calls if call.location and numbers & set(call.variables)}
+def is_trained(recording: Recording, load: Loaded) -> bool:
+    """Tells whether what was loaded is trained from then on. A copy that only answers may well be on one device."""
+    single, updates = single_in(recording, load), recording.of(GradientsApplied, after=load)
+    return any(single & set(update.optimizer.trains) for update in updates)
