@@ -9,7 +9,15 @@ import pytest
 from conftest import ROOT
 from recorded import run, stack
 from strategy_clinic.examiner.cells import Cell, listing_of
-from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.findings import (
+    DIVERGES,
+    FRAMEWORK,
+    Evidence,
+    Examination,
+    Finding,
+    Location,
+    Text,
+)
 from strategy_clinic.examiner.report import explanation, html, machine_readable, text
 
 # As published by OASIS: github.com/oasis-tcs/sarif-spec, sarif-2.1/schema; under the terms of its LICENSE.md.
@@ -108,13 +116,36 @@ def test_exit_status(result, status):
 
 def test_json_has_the_promised_shape(script):
     written = json.loads(json.dumps(machine_readable.as_json(examination(finding(script)))))
-    assert list(written) == ["program", "runs", "findings"]
+    assert list(written) == ["program", "runs", "findings", "notes", "failure", "stopped"]
     assert written["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
     names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
     assert list(written["findings"][0]) == names
     assert written["findings"][0]["code"] == 'name = "weights"'
     assert written["findings"][0]["proof"] == "observed on 2 devices: line 9 saved"
     assert written["findings"][0]["notebook"] == "notebooks/fm05_untracked_variable.ipynb"
+
+
+def test_json_has_the_notes_and_the_failure(script):
+    told = examination(
+        notes=["a note"], failure="KeyError: 'x'", failed_at=Location(stack(script, 12))
+    )
+    written = machine_readable.as_json(told)
+    assert (written["notes"], written["stopped"]) == (["a note"], False)
+    place = {"file": script, "line": 12, "code": 'name = "weights"'}
+    assert written["failure"] == {"says": "KeyError: 'x'", **place}
+    assert machine_readable.as_json(examination())["failure"] is None
+
+
+@pytest.mark.parametrize("mode", [DIVERGES, FRAMEWORK])
+def test_a_finding_may_have_a_fix_of_its_own(mode, script):
+    location = Location(stack(script, 12))
+    told = examination(finding(mode=mode, location=location, fix="do so"))
+    assert text.exit_status(told) == 1
+    assert "fix       do so" in text.in_words(told)
+    (written,) = machine_readable.as_json(told)["findings"]
+    assert (written["mode"], written["fix"]) == (mode, "do so")
+    card = html.card_of_program(told, listing_of("train.py", [Cell(0, "x")]), "")
+    assert f"data-clinic-mode='{mode}'" in card and "do so" in card
 
 
 # SARIF
@@ -141,16 +172,39 @@ def test_sarif_is_what_its_schema_asks_for(findings):
         (("runs", 0, "results", 0, "level"), "bad"),
         (("runs", 0, "results", 0, "locations", 0, "physicalLocation", "region", "startLine"), 0),
         (("runs", 0, "results", 0, "mode"), "fm05"),
+        (("runs", 0, "invocations", 0, "executionSuccessful"), "yes"),
+        (("runs", 0, "invocations", 0, "toolExecutionNotifications", 0, "level"), "bad"),
     ],
     ids=lambda value: str(value)[-30:],
 )
 def test_what_the_schema_does_not_allow_is_noticed(path, value):
-    sarif = copy.deepcopy(machine_readable.as_sarif(examination(finding()), ROOT))
+    sarif = copy.deepcopy(machine_readable.as_sarif(examination(finding(), notes=["a note"]), ROOT))
     place = sarif
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
     assert len(violations(sarif)) == 1
+
+
+def test_sarif_has_the_notes_and_the_failure(script, tmp_path):
+    place = Location(stack(script, 12))
+    told = examination(notes=["a note"], failure="KeyError: 'x'", failed_at=place)
+    sarif = machine_readable.as_sarif(told, tmp_path)
+    assert violations(sarif) == []
+    (invocation,) = sarif["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    failure, note = invocation["toolExecutionNotifications"]
+    assert (failure["level"], failure["message"]) == ("error", {"text": "KeyError: 'x'"})
+    assert failure["locations"][0]["physicalLocation"]["region"] == {"startLine": 12}
+    assert note == {"level": "note", "message": {"text": "a note"}}
+    (well,) = machine_readable.as_sarif(examination(), ROOT)["runs"][0]["invocations"]
+    assert well == {"executionSuccessful": True, "toolExecutionNotifications": []}
+
+
+def test_sarif_calls_what_the_framework_does_no_error():
+    told = examination(finding(), finding(mode=DIVERGES), finding(mode=FRAMEWORK))
+    results = machine_readable.as_sarif(told, ROOT)["runs"][0]["results"]
+    assert [each["level"] for each in results] == ["error", "error", "warning"]
 
 
 def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from .recording import Recording
 
 
+# Words in place of a mode, for findings that are none of the modes.
+DIVERGES = "diverges"  # runs on several numbers of devices differ, and no rule says why
+FRAMEWORK = "framework"  # they differ through the framework; the program is right
+
+
 @dataclass(frozen=True)
 class Location:
     """The program's frames that led to a line, the one to blame first. It prints as "line 12" or "cell 3, line 2"."""
@@ -59,7 +64,7 @@ class Evidence(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A failure mode that a run has shown. `proof` is the whole sentence, which begins with the evidence's value."""
+    """A failure mode, or a divergence, that runs have shown. `proof` is a whole sentence, which begins with the evidence's value."""
 
     mode: str
     location: Location
@@ -67,6 +72,7 @@ class Finding:
     message: Text
     proof: Text
     devices: tuple[int, ...] = ()
+    fix: str = ""  # instead of the one that its mode has
 
     @property
     def file(self) -> str:

@@ -27,6 +27,11 @@ WITHOUT_NOTEBOOK = {
         "The program trains another model on another number of devices",
         "Compare what each replica computes from its part of the batch with what one device computes from the whole batch.",
     ),
+    "framework": Explanation(
+        "framework_disagrees",
+        "TensorFlow or Keras computes something else on several replicas, and the program is right",
+        "Follow what the finding says, or use the other generation of Keras.",
+    ),
     "restart": Explanation(
         "restart_disagrees",
         "A program that was killed and started again does not go on as if it had never been stopped",

@@ -5,9 +5,9 @@ from typing import Any
 
 from ...base import project
 from ..cells import line_in_file
-from ..findings import Examination, Finding, Location
+from ..findings import FRAMEWORK, Examination, Finding, Location
 from .explanation import explanation_of
-from .text import code_of
+from .text import code_of, fix_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -27,23 +27,39 @@ def as_json(examination: Examination) -> Json:
             for recording in examination.recordings
         ],
         "findings": [finding_as_json(finding) for finding in examination.findings],
+        "notes": examination.notes,
+        "failure": failure_as_json(examination),
+        "stopped": examination.stopped,
     }
 
 
-def finding_as_json(finding: Finding) -> Json:
-    """Returns the fields that the documentation names; of a line in a notebook, its cell, too."""
-    location, explanation = finding.location, explanation_of(finding.mode)
+def failure_as_json(examination: Examination) -> Json | None:
+    """Returns how a program failed in a way that is none of the modes, and where; None if it did not."""
+    if not examination.failure:
+        return None
+    return {"says": examination.failure, **location_as_json(examination.failed_at)}
+
+
+def location_as_json(location: Location) -> Json:
+    """Returns file, line and code; of a line in a notebook, its cell, too."""
     return {
-        "mode": finding.mode,
         "file": location.file,
         **({"cell": location.cell} if location.cell else {}),
         "line": location.line,
         "code": code_of(location),
+    }
+
+
+def finding_as_json(finding: Finding) -> Json:
+    """Returns the fields that the documentation names."""
+    return {
+        "mode": finding.mode,
+        **location_as_json(finding.location),
         "says": str(finding.message),
         "proof": str(finding.proof),
         "devices": list(finding.devices),
-        "fix": explanation.fix,
-        "notebook": explanation.path,
+        "fix": fix_of(finding),
+        "notebook": explanation_of(finding.mode).path,
     }
 
 
@@ -51,7 +67,10 @@ def finding_as_json(finding: Finding) -> Json:
 
 
 def as_sarif(examination: Examination, folder: Path) -> Json:
-    """Returns one rule for each mode, and one result for each finding. Paths are relative to the folder."""
+    """Returns one rule for each mode, one result for each finding, and a notification for each note and for a failure.
+
+    Paths are relative to the folder.
+    """
     modes = sorted({finding.mode for finding in examination.findings})
     driver = {
         "name": "strategy-clinic",
@@ -63,7 +82,8 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
         {
             "ruleId": finding.mode,
             "ruleIndex": modes.index(finding.mode),
-            "level": "error",
+            # What the framework does wrong is no error of the program.
+            "level": "warning" if finding.mode == FRAMEWORK else "error",
             "message": {"text": f"{finding.message} ({finding.proof})"},
             "locations": sarif_locations(finding.location, folder),
         }
@@ -72,7 +92,31 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "results": results,
+                "invocations": [sarif_invocation(examination, folder)],
+            }
+        ],
+    }
+
+
+def sarif_invocation(examination: Examination, folder: Path) -> Json:
+    """Returns what is said beside the findings: how the program failed, and what could not be seen or compared."""
+    notifications: list[Json] = [
+        {"level": "note", "message": {"text": note}} for note in examination.notes
+    ]
+    if examination.failure:
+        failure = {
+            "level": "error",
+            "message": {"text": examination.failure},
+            "locations": sarif_locations(examination.failed_at, folder),
+        }
+        notifications.insert(0, failure)
+    return {
+        "executionSuccessful": not examination.failure and not examination.stopped,
+        "toolExecutionNotifications": notifications,
     }
 
 

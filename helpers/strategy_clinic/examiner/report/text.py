@@ -13,6 +13,10 @@ def code_of(location: Location) -> str:
     return location.code or code_at(location.file, location.line)
 
 
+def fix_of(finding: Finding) -> str:
+    return finding.fix or explanation_of(finding.mode).fix
+
+
 def exit_status(examination: Examination) -> int:
     """0 nothing found, 1 findings, 3 a failure that is none of the modes; 130 if it was stopped before any of these."""
     if examination.findings:
@@ -44,7 +48,7 @@ def details_of(finding: Finding) -> list[str]:
     return [
         *([code] if code else []),
         f"proof     {finding.proof}",
-        f"fix       {explanation.fix}",
+        f"fix       {fix_of(finding)}",
         *([f"notebook  {explanation.path}"] if explanation.path else []),
     ]
 
