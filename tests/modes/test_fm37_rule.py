@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from recorded import LINE, ended, run, stack, strategy, updated, values, variable
+from recorded import LINE, answering, ended, run, stack, strategy, updated, values, variable
 from strategy_clinic.examiner.divergence import (
     first_divergence,
     straight_update_ratio,
@@ -20,6 +20,8 @@ from strategy_clinic.observer.events import (
     GradientComputed,
     GradientsApplied,
     Owner,
+    Part,
+    PartUsed,
     StepEnded,
 )
 from strategy_clinic.processes import python_process
@@ -57,6 +59,15 @@ def judged(one, other):
 )
 def test_an_update_that_grows_with_the_devices(update, devices):
     assert judged(steps(0.1, 1), steps(update, devices)) == ["fm37"]
+
+
+@pytest.mark.parametrize("update, expected", [(0.21, ["fm37"]), (0.13, [])])
+def test_an_update_that_is_as_large_again(update, expected):
+    """A program that draws other data each time may come to twice the update by chance."""
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    again = answering(same=steps(update, 2))
+    assert [each.mode for each in diagnose(Runs([other, one]), again).findings] == expected
+    assert again.asked == [None]
 
 
 def test_what_is_said_of_it():
@@ -110,6 +121,15 @@ def test_an_optimizer_that_clips(name):
     assert judged(steps(0.1, 1, **off), steps(0.2, 2, **off)) == ["fm37"]
 
 
+@pytest.mark.parametrize("part", [Part.CLIPPING, Part.WHOLE_BATCH_LOSS])
+def test_updates_that_grow_for_another_reason(part):
+    one, other = steps(0.1, 1), steps(0.2, 2)
+    used = replace(other, events=(*other.events, PartUsed(LINE, part)))
+    assert judged(one, used) == []
+    drawn = replace(other, events=(*other.events, PartUsed(LINE, Part.RANDOM_NUMBERS)))
+    assert judged(one, drawn) == ["fm37"]
+
+
 TRAINED = """\
 import numpy as np
 import tensorflow as tf
@@ -139,8 +159,8 @@ CLIPS, MEAN = ", global_clipnorm=0.5", "return tf.reduce_mean(tf.square(label - 
 @pytest.mark.parametrize(
     "edits, expected",
     [
-        ([], []),
-        ([(CLIPS, ", clipnorm=0.5")], []),
+        ([], ["framework"]),
+        ([(CLIPS, ", clipnorm=0.5")], ["framework"]),
         ([(CLIPS, "")], []),
         ([(CLIPS, ""), ("return tf.square(label - output)", MEAN)], ["fm37"]),
     ],

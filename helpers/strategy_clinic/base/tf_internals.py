@@ -28,6 +28,25 @@ MODULES = {
         "tensorflow.python.distribute.tpu_values",
         "TPUDistributedVariable TPUMirroredVariable",
     ),
+    # The operations that draw random numbers, whoever asks for them.
+    "random_ops": ("tensorflow.python.ops.gen_random_ops", "random_uniform random_standard_normal"),
+    "stateful_random_ops": (
+        "tensorflow.python.ops.gen_stateful_random_ops",
+        "stateful_uniform stateful_standard_normal_v2",
+    ),
+    "stateless_random_ops": (
+        "tensorflow.python.ops.gen_stateless_random_ops",
+        "stateless_random_uniform stateless_random_normal",
+    ),
+    "stateless_random_ops_v2": (
+        "tensorflow.python.ops.gen_stateless_random_ops_v2",
+        "stateless_random_uniform_v2 stateless_random_normal_v2",
+    ),
+    # Divides the arrays that are given to `fit` of Keras 3 into batches.
+    "array_data_adapter": (
+        "keras.src.trainers.data_adapters.array_data_adapter",
+        "ArrayDataAdapter",
+    ),
     # Makes tf.print write into the cells of a notebook.
     "logging_ops": ("tensorflow.python.ops.logging_ops", "enable_interactive_logging"),
     # The messages of which a compiler's program consists.

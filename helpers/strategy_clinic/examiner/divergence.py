@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Generator, Hashable, Iterable, Mapping
+from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ..observer.events import Ended, ModelAnswered, Sample, Stack, StepEnded, VariableValue
+from ..observer.events import (
+    Ended,
+    ModelAnswered,
+    Part,
+    PartUsed,
+    Sample,
+    Stack,
+    StepEnded,
+    VariableValue,
+)
 from .findings import FollowUp
 from .recording import Recording
 
@@ -19,6 +28,7 @@ STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
 SAME_UPDATE = 1e-4  # relative: rounding makes 1e-6
 
 Key = Hashable
+Point = tuple[int, Key]  # a variable after a step
 Vector = tuple[float, ...]
 
 
@@ -31,6 +41,7 @@ class Divergence:
     step: int  # 0 if they differ only after the recorded steps
     name: str  # of the variable
     distance: float
+    number: int = 0  # of the variable in the other run
 
     def __str__(self) -> str:
         when = f"in step {self.step}" if self.step else "later"
@@ -38,16 +49,42 @@ class Divergence:
         return f"compared {counts}: {self.name} parts {when}, by {self.distance:.2g}"
 
 
-def first_divergence(one: Recording, other: Recording) -> Divergence | None:
+def first_divergence(
+    one: Recording, other: Recording, ignored: Collection[Point] = ()
+) -> Divergence | None:
     """Returns where trained variables first differ, None if they do not or if there is nothing to compare."""
+    divergences = (each for point, each in divergences_of(one, other) if point not in ignored)
+    return next((each for each in divergences if each.distance > tolerance(one)), None)
+
+
+def divergent_points(one: Recording, other: Recording, part: float) -> frozenset[Point]:
+    """Returns where two runs differ by more than a part of what first_divergence tolerates."""
+    least = part * tolerance(one)
+    return frozenset(point for point, each in divergences_of(one, other) if each.distance > least)
+
+
+def divergences_of(one: Recording, other: Recording) -> Iterator[tuple[Point, Divergence]]:
+    """Yields how far each trained variable is apart after each step, in the order in which they were made."""
     for (step, values), (_, other_values) in zip(stages(one), stages(other)):
         samples, other_samples = by_key(one, values), by_key(other, other_values)
-        for key, (number, sample) in samples.items():  # in the order in which they were made
+        for key, (number, sample) in samples.items():
             if key in other_samples and (step or number in one.trained):
-                apart = distance(sample, other_samples[key][1])
-                if apart > tolerance(one):
-                    return Divergence(one, other, step, one.name_of(number), apart)
-    return None
+                other_number, other_sample = other_samples[key]
+                apart = distance(sample, other_sample)
+                name = one.name_of(number)
+                yield (step, key), Divergence(one, other, step, name, apart, other_number)
+
+
+def is_finite(recording: Recording) -> bool:
+    """Tells whether all values that were compared are numbers."""
+    entries = (
+        entry
+        for _, values in stages(recording)
+        for value in values
+        if value.number in recording.trained
+        for entry in value.sample.entries
+    )
+    return all(map(math.isfinite, entries))
 
 
 def stages(recording: Recording) -> list[tuple[int, tuple[VariableValue, ...]]]:
@@ -81,6 +118,7 @@ def distance(one: Sample, other: Sample) -> float:
 
 def tolerance(recording: Recording) -> float:
     half = any(made.dtype in ("bfloat16", "float16") for made in recording.variables.values())
+    half = half or any(used.part is Part.HALF_PRECISION for used in recording.of(PartUsed))
     return SAME_IN_HALF_PRECISION if half else SAME
 
 

@@ -10,10 +10,11 @@ from ..programs.error_text import useful_line
 from ..triage import classify
 from . import rule
 from .divergence import is_deterministic
-from .findings import Evidence, Finding, FollowUp, Location, Text
+from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
 from .recording import Recording, Role
 from .rule import ModeRules, Runs
+from .whose_fault import settle
 
 NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
 LONGEST_MESSAGE = 300
@@ -31,7 +32,7 @@ class Diagnosis:
 
 
 def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = None) -> Diagnosis:
-    """Returns what all rules find: exceptions first, and one finding for each mode and line.
+    """Returns what all rules find: exceptions first, one finding for each mode and line, and a divergence that none explains.
 
     `run` makes the run that a rule asks for; without it, none is made.
     """
@@ -43,6 +44,7 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
         found += findings_of(each.check(runs), follow_ups)
     lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
     found += [each for each in hangs(runs.recordings) if (each.file, each.line) not in lines]
+    found += findings_of(settle(runs, found, rules.rules), follow_ups)
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
@@ -58,6 +60,8 @@ def findings_of(steps: rule.Steps, follow_ups: FollowUps) -> Iterator[Finding]:
         except StopIteration:
             return
         answer = follow_ups.answer(step) if isinstance(step, FollowUp) else None
+        if isinstance(step, Note):
+            follow_ups.diagnosis.notes.append(step.words)
         if isinstance(step, Finding):
             yield step
 
@@ -78,7 +82,9 @@ class FollowUps:
 
     def recording(self, follow_up: FollowUp) -> Recording | None:
         first = follow_up.recording
-        repeatable = can_be_repeated(first) and first not in self.unrepeatable
+        of_any_run = isinstance(follow_up.change, Replace)
+        possible = first.finished if of_any_run else can_be_repeated(first)
+        repeatable = possible and first not in self.unrepeatable
         if self.run is None or self.diagnosis.stopped or not repeatable:
             return None
         try:

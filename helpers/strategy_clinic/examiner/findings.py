@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..observer.events import Stack
+from ..observer.replacements import Replacement
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -64,7 +65,7 @@ class Evidence(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A failure mode, or a divergence, that runs have shown. `proof` is a whole sentence, which begins with the evidence's value."""
+    """A failure mode or a divergence that runs have shown. `proof` is a sentence that begins with the evidence's value."""
 
     mode: str
     location: Location
@@ -86,6 +87,13 @@ class Finding:
         """Returns the finding with every location changed, those within its sentences too."""
         message, proof = (text.relocated(change) for text in (self.message, self.proof))
         return replace(self, location=change(self.location), message=message, proof=proof)
+
+
+@dataclass(frozen=True)
+class Note:
+    """What could not be compared or need not be reported, and why."""
+
+    words: str
 
 
 # Follow-up runs: the recorded run once more, with one change
@@ -119,7 +127,15 @@ class ShowMeans:
     """Means over replicas that are computed in graphs are reported, too (--tell)."""
 
 
-Change = ResetVariable | GiveValue | BeginWith | ShowMeans
+@dataclass(frozen=True)
+class Replace:
+    """The step has other parts than the program's (--replace), and `tf.keras` is another generation of Keras (--keras)."""
+
+    replacements: frozenset[Replacement]
+    keras: int = 0  # 0: as the program has it
+
+
+Change = ResetVariable | GiveValue | BeginWith | ShowMeans | Replace
 
 
 @dataclass(frozen=True)

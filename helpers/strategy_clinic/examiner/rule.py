@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..base.files import PACKAGE
 from ..observer.events import ExceptionRaised, Stack
-from .findings import Evidence, Finding, FollowUp, Location, Text
+from .findings import Evidence, Finding, FollowUp, Location, Note, Text
 from .recording import Recording
 
 if TYPE_CHECKING:
     from .divergence import Divergence
 
-# A rule yields findings, and follow-ups: for each of these the engine sends its recording, or None if it was not run.
-Steps = Generator[Finding | FollowUp, Recording | None, None]
+# A rule yields findings, notes, and follow-ups: for each of these the engine sends its recording, or None if it was not run.
+Steps = Generator[Finding | Note | FollowUp, Recording | None, None]
 Findings = Steps | Iterator[Finding]
 Result = TypeVar("Result")
 Answers = Generator[
@@ -38,6 +38,8 @@ class Runs:
 class Rule:
     mode: str
     check: Callable[[Runs], Steps]
+    # Whether runs on other numbers of devices differ through the mode. Not through lost files and lost time: all have these.
+    explains_divergence: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ def rule_modules() -> list[ModuleType]:
 # Decorators
 
 
-def rule(mode: str) -> Callable[[Callable[[Recording], Findings]], Rule]:
+def rule(
+    mode: str, *, explains_divergence: bool = True
+) -> Callable[[Callable[[Recording], Findings]], Rule]:
     """Makes a rule of a function that is called with one recording after the other."""
 
     def made(check: Callable[[Recording], Findings]) -> Rule:
@@ -92,7 +96,7 @@ def rule(mode: str) -> Callable[[Callable[[Recording], Findings]], Rule]:
             for recording in runs.recordings:
                 yield from check(recording)
 
-        return Rule(mode, check_each)
+        return Rule(mode, check_each, explains_divergence)
 
     return made
 

@@ -37,6 +37,8 @@ class Settings:
         0,
     )  # the variable whose value at the first checkpoint the second one gets when it is made
     begin: tuple[int, float] = (0, 0.0)  # the variable that gets this value when it is made
+    keras: int = 0  # the generation that `tf.keras` is; 0: what the program takes
+    replace: tuple[str, ...] = ()  # parts of the step, by the values of `Replacement`
     die: bool = False  # the process is killed after the first checkpoint
     tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
 

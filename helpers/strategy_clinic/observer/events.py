@@ -53,6 +53,19 @@ class RetraceCause(enum.Enum):
     TRACED_FUNCTION = "a tf.function"
 
 
+class Part(enum.Enum):
+    """A part of a program's step of which every replica has its own."""
+
+    RANDOM_NUMBERS = "random numbers"
+    BATCH_STATISTICS = "statistics of a part of a batch"
+    HALF_PRECISION = "half precision"
+    CLIPPING = "clipping by the program"
+    WHOLE_BATCH_LOSS = "a loss of Keras that is no mean over examples"
+    MASK = "a loss that leaves out masked values"
+    REDUCTION = "a way of TensorFlow to add up replicas, chosen by the program"
+    OWN_REDUCTION = "a way of the program's own to add up replicas"
+
+
 class SaveKind(enum.Enum):
     CHECKPOINT = "checkpoint"  # tf.train.Checkpoint
     MODEL = "model"  # Keras's `save` and `save_weights`
@@ -328,6 +341,13 @@ class RandomNumberFrozen(LocatedEvent):
 
     name: str  # of the function, such as np.random.normal
     function: str
+
+
+@dataclass(frozen=True)
+class PartUsed(LocatedEvent):
+    """The first time that a step uses such a part, or that a layer with it is built."""
+
+    part: Part
 
 
 # Data

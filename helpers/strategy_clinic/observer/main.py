@@ -34,6 +34,8 @@ def main() -> None:
     if settings.seed:
         random.seed(SEED)
     write_stacks(settings.events)
+    if settings.keras:
+        os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
     observer.context.provenance.script = os.path.abspath(program[0])
     observer.start(
@@ -53,6 +55,8 @@ def read_settings(arguments: list[str]) -> Settings:
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--give", type=two_numbers, default=(0, 0))
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
+    parser.add_argument("--replace", type=names, default=())
+    parser.add_argument("--keras", type=int, default=0)
     for name in ("--seed", "--die", "--tell", "--stay"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
@@ -66,6 +70,10 @@ def two_numbers(text: str) -> tuple[int, int]:
 def number_and_value(text: str) -> tuple[int, float]:
     number, value = text.split(":")
     return int(number), float(value)
+
+
+def names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
 def seed_numpy(settings: Settings) -> None:

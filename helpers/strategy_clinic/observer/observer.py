@@ -21,6 +21,7 @@ from .optimizers import Optimizers
 from .patching import ImportWatch
 from .processes import Processes
 from .provenance import Provenance
+from .replacements import Replacements
 from .tracing import Tracing
 from .training import Training
 from .unused_loads import UnusedLoads
@@ -48,6 +49,7 @@ class Observer:
         self.processes = Processes(self.context, self.end)
         self.frozen_values = FrozenValues(self.context)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
+        self.replacements = Replacements(self.context, self.variables)
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
 
@@ -94,6 +96,7 @@ class Observer:
         self.unused_loads.watch()
         self.checkpoints.watch()
         self.optimizers.watch()
+        self.replacements.watch()
 
     def watch_keras(self, package: str) -> None:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
@@ -103,6 +106,7 @@ class Observer:
         self.unused_loads.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)
         self.optimizers.watch_keras(keras)
+        self.replacements.watch_keras(package, keras)
 
     # The end
 

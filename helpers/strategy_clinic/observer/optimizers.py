@@ -69,7 +69,8 @@ class Optimizers:
     def state_of(self, optimizer: Any, trains: tuple[int, ...]) -> OptimizerState:
         """Returns how far an optimizer has come; also while a graph is being made, in which values cannot be read."""
         with outside_graphs():
-            config = optimizer.get_config()
+            # The one in a LossScaleOptimizer is what clips, and has the learning rate.
+            config = getattr(optimizer, "inner_optimizer", optimizer).get_config()
             rate = str(config.get("learning_rate"))[:LONGEST_RATE]
         return OptimizerState(
             kind=type(optimizer).__name__,

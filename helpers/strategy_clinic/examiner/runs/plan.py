@@ -16,6 +16,7 @@ from ..findings import (
     FollowUp,
     GiveValue,
     Location,
+    Replace,
     ResetVariable,
     ShowMeans,
 )
@@ -221,8 +222,6 @@ class Plan:
         notes += [
             f"not everything was seen ({each})" for each in observer_failures(self.recordings)
         ]
-        if not any(finding.evidence is Evidence.COMPARED for finding in diagnosis.findings):
-            notes += map(unexplained, self.divergences[:1])
         return Examination(
             program.name,
             self.recordings,
@@ -254,6 +253,9 @@ def options_of(change: Change) -> tuple[str, ...]:
             return ("--begin", f"{number}:{value}")
         case ShowMeans():
             return ("--tell",)
+        case Replace(replacements, keras):
+            names = ",".join(sorted(each.value for each in replacements))
+            return (*(("--replace", names) if names else ()), "--keras", str(keras))
 
 
 # What is said of runs that ended badly, and of those that differ
@@ -306,13 +308,3 @@ def ending(run: Recording) -> str:
     return "; ".join(
         [f"{run.outcome.value} with status {run.status}: {last}", *children_in_words(run)]
     )
-
-
-def unexplained(divergence: Divergence) -> str:
-    """Returns what is said of two runs that differ although no rule says why."""
-    one, other = divergence.one, divergence.other
-    if one.examples and other.examples and one.examples != other.examples:
-        examples = f"{one.examples} and {other.examples} examples"
-        counts = f"{one.devices} and {other.devices} devices"
-        return f"a step takes in {examples} on {counts}: these are other trainings"
-    return f"{divergence}; that is none of the modes by itself"

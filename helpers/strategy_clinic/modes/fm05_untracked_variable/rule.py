@@ -21,7 +21,7 @@ from ...observer.events import (
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
 
-@rule("fm05")
+@rule("fm05", explains_divergence=False)
 def untracked_variable(recording: Recording) -> Steps:
     tried = 0
     for omitted, save in omitted_from_all(recording):

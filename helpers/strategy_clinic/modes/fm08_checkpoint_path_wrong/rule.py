@@ -18,7 +18,7 @@ from ...observer.events import (
 )
 
 
-@rule("fm08")
+@rule("fm08", explains_divergence=False)
 def restored_nothing(recording: Recording) -> Iterator[Finding]:
     saved = [save for save in recording.saves_before_start if save.kind is SaveKind.CHECKPOINT]
     for first in recording.of(CheckpointRestored)[:1]:

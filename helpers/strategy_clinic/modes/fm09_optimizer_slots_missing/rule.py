@@ -8,7 +8,7 @@ from ...examiner.rule import line_of, observed, rule
 from ...observer.events import CheckpointRestored, Owner, Saved
 
 
-@rule("fm09")
+@rule("fm09", explains_divergence=False)
 def slots_missing(recording: Recording) -> Iterator[Finding]:
     saves = {save.path: save for save in recording.of(Saved)}
     for restored in recording.of(CheckpointRestored):

@@ -9,7 +9,7 @@ from ...examiner.rule import blames, line_of, observed, rule
 from ...observer.events import GradientsApplied, Stack, UnbuiltModelRead
 
 
-@rule("fm11")
+@rule("fm11", explains_divergence=False)
 def nothing_applied(recording: Recording) -> Iterator[Finding]:
     early = recording.last(UnbuiltModelRead)
     empty = [update for update in recording.of(GradientsApplied) if not update.gradients]

@@ -8,7 +8,7 @@ from ...examiner.rule import observed, rule
 from ...observer.events import GradientsApplied, Loaded, Saved
 
 
-@rule("fm25")
+@rule("fm25", explains_divergence=False)
 def loaded_outside(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(Loaded):
         if load.in_scope or load.replicas < 2 or not load.location:

@@ -20,7 +20,7 @@ from ...observer.events import (
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
-@rule("fm29")
+@rule("fm29", explains_divergence=False)
 def optimizer_lost(recording: Recording) -> Iterator[Finding]:
     reported: set[Frame] = set()
     for update in recording.of(GradientsApplied):

@@ -8,7 +8,7 @@ from ...examiner.rule import observed, rule
 from ...observer.events import Ended
 
 
-@rule("fm35")
+@rule("fm35", explains_divergence=False)
 def restored_too_early(recording: Recording) -> Iterator[Finding]:
     ended = recording.last(Ended)
     for early in ended.restored_before_build if ended else ():

@@ -11,33 +11,37 @@ from ...examiner.divergence import (
     straight_update_ratio,
     update_ratio,
 )
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, FollowUp
 from ...examiner.recording import Recording, Role
-from ...examiner.rule import Runs, compared, rule_of_runs
-from ...observer.events import Frame, GradientComputed, GradientsApplied, Stack
+from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...observer.events import Frame, GradientComputed, GradientsApplied, Part, PartUsed, Stack
 
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
+# Why updates grow, whatever the program's loss is.
+OTHER_REASONS = Part.CLIPPING, Part.WHOLE_BATCH_LOSS
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 
 
 @rule_of_runs("fm37")
-def scaled_gradient(runs: Runs) -> Iterator[Finding]:
+def scaled_gradient(runs: Runs) -> Steps:
     for one, other in same_trainings(runs):
-        what = scaled_by(one, other, other.replicas / one.replicas)
+        factor = other.replicas / one.replicas
+        what = scaled_by(one, other, factor)
         loss = line_of_loss(other) if what else ()
-        if loss:
+        if loss and (yield from is_repeated(scaled_by, one, other, factor)):
             message = f"{what} on {other.replicas} devices, with the same examples: each divides by its own part"
             yield found(runs, one, other, from_mean(loss), message)
             return
 
 
 @rule_of_runs("fm37")
-def divided_twice(runs: Runs) -> Iterator[Finding]:
+def divided_twice(runs: Runs) -> Steps:
     for one, other in same_trainings(runs):
-        what = scaled_by(one, other, one.replicas / other.replicas)
+        factor = one.replicas / other.replicas
+        what = scaled_by(one, other, factor)
         loss = line_of_loss(other) if what else ()
-        if loss:
+        if loss and (yield from is_repeated(scaled_by, one, other, factor)):
             message = (
                 f"{what} on {other.replicas} devices, with the same examples: "
                 "the loss is divided by the number of replicas once too often"
@@ -47,10 +51,10 @@ def divided_twice(runs: Runs) -> Iterator[Finding]:
 
 
 @rule_of_runs("fm37")
-def penalty_of_each_replica(runs: Runs) -> Iterator[Finding]:
+def penalty_of_each_replica(runs: Runs) -> Steps:
     for one, other in same_trainings(runs):
         loss = line_of_loss(other) if differs_by_penalty(one, other) else ()
-        if loss:
+        if loss and (yield from is_repeated(differs_by_penalty, one, other)):
             message = (
                 "the first update differs by a multiple of the weights: "
                 f"each of {other.replicas} replicas adds the whole penalty on them to its part of the loss"
@@ -82,15 +86,25 @@ def found(runs: Runs, one: Recording, other: Recording, location: Stack, message
     return compared("fm37", (few, many), location, message, proof)
 
 
-def is_same_training(one: Recording, other: Recording) -> bool:
-    """Tells whether both were seen to take in as many examples in a step, with optimizers of the same rate that clip nothing.
+def is_repeated(
+    shows: Callable[..., object], one: Recording, other: Recording, *factor: float
+) -> Answers[bool]:
+    """Tells whether a comparison shows the same if the program runs again: with other data, it may show it by chance."""
+    again = yield FollowUp(other, None, "once more, as it was")
+    return again is None or bool(shows(one, again, *factor))
 
-    Keras 3 clips the gradients of each replica before it adds them up: then a correct program's updates grow with the replicas.
+
+def is_same_training(one: Recording, other: Recording) -> bool:
+    """Tells whether both were seen to take in as many examples in a step, with optimizers of the same rate.
+
+    Gradients that are clipped in each replica grow with the replicas when they are added up, whatever the loss is.
     """
     updates = [
         update.optimizer for recording in (one, other) for update in recording.of(GradientsApplied)
     ]
     if any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in updates):
+        return False
+    if any(used.part in OTHER_REASONS for used in other.of(PartUsed)):
         return False
     rates = [
         {update.optimizer.learning_rate for update in each.of(GradientsApplied)}

@@ -9,7 +9,7 @@ from ...examiner.rule import observed, rule
 from ...observer.events import FunctionRetraced, Stack
 
 
-@rule("fm43")
+@rule("fm43", explains_divergence=False)
 def traced_again(recording: Recording) -> Iterator[Finding]:
     for retraced in recording.of(FunctionRetraced):
         if retraced.location:

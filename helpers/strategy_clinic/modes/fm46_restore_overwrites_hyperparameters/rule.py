@@ -11,7 +11,7 @@ from ...observer.events import GradientsApplied, LearningRateRestored, Optimizer
 SAME = 1e-6  # relative
 
 
-@rule("fm46")
+@rule("fm46", explains_divergence=False)
 def rate_replaced(recording: Recording) -> Iterator[Finding]:
     for restored in recording.of(LearningRateRestored):
         updates = [

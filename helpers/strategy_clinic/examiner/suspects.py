@@ -1,0 +1,216 @@
+"""The suspects of a divergence: what another run has replaced, and what is said if the runs agree then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from ..observer.events import GradientComputed, GradientsApplied, Part, PartUsed, Stack
+from ..observer.replacements import Replacement
+from .blame import called_at
+from .divergence import Divergence, is_finite
+
+RIGHT = "; your program is right"
+CLIPPED = f"Keras 3 clips the gradients of each replica before it adds them up{RIGHT}"
+OVERFLOW = (
+    "Keras 3 asks only the first replica whether its gradients overflow, and applies infinite ones "
+    f"of the others{RIGHT}"
+)
+OF_PARTS = (
+    "this loss is no mean over examples, and Keras 3 adds up its values for the part of each "
+    f"replica{RIGHT}"
+)
+MASKED = (
+    "Keras takes the mean over the unmasked values of each replica's part, and gives these means the "
+    f"same weight{RIGHT}"
+)
+UNEVEN = (
+    "Keras gives the mean of each replica's part the same weight, and the last batch does not divide "
+    f"evenly{RIGHT}"
+)
+IN_KERAS_3 = (
+    "Keras 3 computes something else on several replicas, and Keras 2 does not: with it, this program "
+    f"trains the same on all numbers of devices{RIGHT}"
+)
+REDUCED = f"the chosen `cross_device_ops` add up replicas to something else{RIGHT}"
+
+
+class Side(Enum):
+    """Through whom runs differ."""
+
+    EXPECTED = "expected"  # correct programs differ so
+    FRAMEWORK = "framework"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    replacement: Replacement | None  # in both runs
+    words: str  # for the progress line
+    side: Side
+    applies: Callable[[Divergence], bool]
+    message: str
+    fix: str = ""
+    located: Callable[[Divergence], Stack] = (
+        lambda _: ()
+    )  # the line to blame, of the program's faults
+    keras: int = 0  # the generation of Keras in both runs; 0: as the program has it
+
+
+# Whether a divergence has a suspect
+
+
+def uses(part: Part) -> Callable[[Divergence], bool]:
+    return lambda divergence: any(each.part is part for each in divergence.other.of(PartUsed))
+
+
+def place_of(part: Part) -> Callable[[Divergence], Stack]:
+    """Returns where a part of the step was used first."""
+
+    def place(divergence: Divergence) -> Stack:
+        used = [each for each in divergence.other.of(PartUsed) if each.part is part]
+        return next((each.location for each in used if each.location), ())
+
+    return place
+
+
+def clips(divergence: Divergence) -> bool:
+    updates = [each.optimizer for each in divergence.other.of(GradientsApplied)]
+    return any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in updates)
+
+
+def overflows(divergence: Divergence) -> bool:
+    kinds = {each.optimizer.kind for each in divergence.other.of(GradientsApplied)}
+    return "LossScaleOptimizer" in kinds and not is_finite(divergence.other)
+
+
+def is_fit(divergence: Divergence) -> bool:
+    """Tells whether Keras computes the loss and the gradients."""
+    line = gradient_line(divergence)
+    return bool(line) and "fit" in called_at(line[0])
+
+
+def begins_late(divergence: Divergence) -> bool:
+    """Tells whether a last batch may be the cause: not in the first step, unless that has NaN."""
+    return divergence.step != 1 or not is_finite(divergence.other)
+
+
+def gradient_line(divergence: Divergence) -> Stack:
+    located = [each.location for each in divergence.other.of(GradientComputed) if each.location]
+    return located[0] if located else ()
+
+
+EXPECTED = (
+    Suspect(
+        Replacement.CONSTANT_NUMBERS,
+        "with constants instead of random numbers in replicas",
+        Side.EXPECTED,
+        uses(Part.RANDOM_NUMBERS),
+        "the random numbers that each replica draws",
+    ),
+    Suspect(
+        Replacement.SHARED_STATISTICS,
+        "with BatchNormalization of the whole batch",
+        Side.EXPECTED,
+        uses(Part.BATCH_STATISTICS),
+        "the statistics that BatchNormalization takes of each replica's part, unless `synchronized=True`",
+    ),
+    Suspect(
+        Replacement.FULL_PRECISION,
+        "in float32",
+        Side.EXPECTED,
+        uses(Part.HALF_PRECISION),
+        "rounding to half precision",
+    ),
+)
+
+SUSPECTS = (
+    Suspect(
+        Replacement.NO_CLIPPING,
+        "without the clipping of the optimizer",
+        Side.FRAMEWORK,
+        clips,
+        CLIPPED,
+        "take the clipping out of the optimizer; add up the gradients with `all_reduce`, clip the sum, divide it by the number "
+        "of replicas, and apply that",
+    ),
+    Suspect(
+        Replacement.SHARED_OVERFLOW,
+        "with steps left out in which any replica overflows",
+        Side.FRAMEWORK,
+        overflows,
+        OVERFLOW,
+        "use `mixed_bfloat16`, which needs no loss scale",
+    ),
+    Suspect(
+        Replacement.WHOLE_BATCH_LOSS,
+        "with the loss of the whole batch",
+        Side.FRAMEWORK,
+        uses(Part.WHOLE_BATCH_LOSS),
+        OF_PARTS,
+        "write a loss that returns one value for each example",
+    ),
+    Suspect(
+        Replacement.NO_MASK,
+        "without the mask in the loss",
+        Side.FRAMEWORK,
+        uses(Part.MASK),
+        MASKED,
+        "weigh the examples yourself, with sample weights that are 0 where the mask is and a loss with `reduction="
+        '"sum"`, divided by the unmasked values of the whole batch',
+    ),
+    Suspect(
+        Replacement.FULL_BATCHES,
+        "without a smaller last batch",
+        Side.FRAMEWORK,
+        lambda divergence: is_fit(divergence) and begins_late(divergence),
+        UNEVEN,
+        "`drop_remainder=True`, or a batch size that divides the examples",
+    ),
+    Suspect(
+        Replacement.REDUCTION_TO_ONE_DEVICE,
+        "with ReductionToOneDevice",
+        Side.FRAMEWORK,
+        uses(Part.REDUCTION),
+        REDUCED,
+        "`MirroredStrategy(cross_device_ops=tf.distribute.ReductionToOneDevice())`",
+    ),
+    Suspect(
+        Replacement.NO_OWN_CLIPPING,
+        "without the clipping in replicas",
+        Side.PROGRAM,
+        uses(Part.CLIPPING),
+        "each replica clips its own gradients here, before they are added up",
+        "add up the gradients with `all_reduce`, clip the sum, and divide it by the number of replicas, since "
+        "`apply_gradients` adds up again",
+        place_of(Part.CLIPPING),
+    ),
+    Suspect(
+        Replacement.REDUCTION_TO_ONE_DEVICE,
+        "with ReductionToOneDevice",
+        Side.PROGRAM,
+        uses(Part.OWN_REDUCTION),
+        "the program's own `cross_device_ops` add up replicas to something else",
+        "`tf.distribute.ReductionToOneDevice()`",
+        place_of(Part.OWN_REDUCTION),
+    ),
+    Suspect(
+        Replacement.FULL_BATCHES,
+        "without a smaller last batch",
+        Side.PROGRAM,
+        lambda divergence: not is_fit(divergence) and begins_late(divergence),
+        "the last batch does not divide evenly, and each replica divides by the examples that it has",
+        "divide by the examples of the whole batch, or `drop_remainder=True`",
+        gradient_line,
+    ),
+    Suspect(
+        None,
+        "with Keras 2",
+        Side.FRAMEWORK,
+        is_fit,
+        IN_KERAS_3,
+        "use Keras 2 (`TF_USE_LEGACY_KERAS=1`), or do the step in a loop of your own",
+        keras=2,
+    ),
+)

@@ -1,0 +1,178 @@
+"""Settles a divergence that no rule explains: by runs with one part replaced, as expected, the framework's or the program's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ..observer.events import (
+    DatasetBatched,
+    GradientsApplied,
+    ReplicaCountRead,
+    Stack,
+    VariableWritten,
+)
+from ..observer.replacements import Replacement
+from .divergence import Divergence, Point, divergent_points, first_divergence, is_finite
+from .findings import (
+    DIVERGES,
+    FRAMEWORK,
+    Evidence,
+    Finding,
+    FollowUp,
+    Location,
+    Note,
+    Replace,
+    Text,
+)
+from .recording import Recording
+from .rule import Answers, Rule, Runs, Steps
+from .suspects import EXPECTED, SUSPECTS, Side, Suspect
+
+SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
+MOST_LINES = 3  # that are said to have written a variable
+
+
+def settle(runs: Runs, found: Sequence[Finding], rules: Sequence[Rule]) -> Steps:
+    """Yields a finding or a note for the first divergence, if no finding explains it."""
+    of_other_promises = {each.mode for each in rules if not each.explains_divergence}
+    explained = any(finding.mode not in of_other_promises for finding in found)
+    for divergence in () if explained else runs.divergences[:1]:
+        yield from settle_divergence(divergence)
+
+
+def settle_divergence(divergence: Divergence) -> Steps:
+    one, other = divergence.one, divergence.other
+    if reason := reason_of_other_training(one, other):
+        yield Note(reason)
+        return
+    nudged = yield FollowUp(
+        other,
+        Replace(frozenset({Replacement.NUDGED_WEIGHTS})),
+        "with other last digits in the weights",
+    )
+    if nudged is None or not nudged.finished:
+        yield Note(f"{divergence}; that is none of the modes by itself")
+        return
+    ignored = divergent_points(other, nudged, SENSITIVE)
+    stable = first_divergence(one, other, ignored)
+    if stable is None:
+        yield Note(f"{divergence}; so it does if only the last digits of the weights differ")
+        return
+    yield from settle_stable(stable, ignored)
+
+
+def settle_stable(divergence: Divergence, ignored: Collection[Point]) -> Steps:
+    """Tries each fault of the framework, then all that is expected, then each suspect on top of that."""
+    suspects = [suspect for suspect in SUSPECTS if suspect.applies(divergence)]
+    expected = [suspect for suspect in EXPECTED if suspect.applies(divergence)]
+    tries = [[each] for each in suspects if expected and each.side is Side.FRAMEWORK]
+    tries += [expected] if expected else []
+    tries += [[*expected, each] for each in suspects]
+    left = divergence
+    for chosen in tries:
+        left_now = yield from divergence_without(chosen, divergence, ignored)
+        if left_now is None:
+            yield verdict(chosen, divergence)
+            return
+        left = left_now if chosen == expected else left
+    yield unsettled(left, expected)
+
+
+def divergence_without(
+    suspects: Sequence[Suspect], divergence: Divergence, ignored: Collection[Point]
+) -> Answers[Divergence | None]:
+    """Returns what is left of a divergence in runs with these parts replaced; all of it if they cannot be compared."""
+    parts = frozenset(each.replacement for each in suspects if each.replacement)
+    change = Replace(parts, max(suspect.keras for suspect in suspects))
+    words = suspects[-1].words
+    one = yield FollowUp(divergence.one, change, words)
+    if one is None or not is_whole(one):
+        return divergence
+    other = yield FollowUp(divergence.other, change, words)
+    if other is None or not is_whole(other):
+        return divergence
+    return first_divergence(one, other, ignored)
+
+
+def is_whole(recording: Recording) -> bool:
+    """Tells whether a run has trained to its end, and to numbers."""
+    return recording.finished and bool(recording.trained) and is_finite(recording)
+
+
+# Runs that are meant to differ
+
+
+def reason_of_other_training(one: Recording, other: Recording) -> str:
+    """Returns why two runs are other trainings by the program's own choice; nothing if they are one."""
+    counts = f"{one.devices} and {other.devices} devices"
+    are_other = one.examples and other.examples and one.examples != other.examples
+    if are_other and (asked(one) or batch_sizes(one) != batch_sizes(other) or not batch_sizes(one)):
+        examples = f"{one.examples} and {other.examples} examples"
+        return f"a step takes in {examples} on {counts}: these are other trainings"
+    if not asked(one):
+        return ""
+    if learning_rates(one) != learning_rates(other):
+        return f"the program chooses its learning rate by the number of replicas: on {counts} these are other trainings"
+    if one.examples and other.examples:
+        return ""
+    return f"the program asks for the number of replicas, and its batches were not seen: on {counts} it may train otherwise"
+
+
+def asked(recording: Recording) -> bool:
+    return bool(recording.of(ReplicaCountRead))
+
+
+def batch_sizes(recording: Recording) -> set[tuple[Stack, int]]:
+    return {(batched.location, batched.size) for batched in recording.of(DatasetBatched)}
+
+
+def learning_rates(recording: Recording) -> set[str]:
+    return {update.optimizer.learning_rate for update in recording.of(GradientsApplied)}
+
+
+# What is reported
+
+
+def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note:
+    """Returns what follows if runs without these parts agree. The last one was decisive."""
+    suspect = chosen[-1]
+    if suspect.side is Side.EXPECTED:
+        parts = " and ".join(each.message for each in chosen)
+        return Note(f"{divergence}; without {parts} the runs agree, and correct programs have that")
+    proof = Text(f"{divergence}; {suspect.words} the runs agree")
+    devices = divergence.one.devices, divergence.other.devices
+    is_own = suspect.side is Side.PROGRAM
+    location = Location(suspect.located(divergence) if is_own else ())
+    mode = DIVERGES if is_own else FRAMEWORK
+    message = Text(suspect.message)
+    return Finding(mode, location, Evidence.COMPARED, message, proof, devices, suspect.fix)
+
+
+def unsettled(divergence: Divergence, expected: Sequence[Suspect]) -> Finding:
+    """Returns a finding at the line that wrote first what differs first."""
+    one, other = divergence.one, divergence.other
+    when = f"after step {divergence.step}" if divergence.step else "at the end"
+    message = (
+        f"{divergence.name} has another value on {other.devices} devices than on {one.devices}, "
+        f"first {when}, by {divergence.distance:.2g} of its size"
+    )
+    lines = writing_lines(divergence)
+    without = f" ({' and '.join(each.words for each in expected)})" if expected else ""
+    proof: list[str | Location] = [f"{divergence}{without}"]
+    if one.examples != other.examples:
+        proof.append(f"; a step takes in {one.examples} and {other.examples} examples")
+    for stack, word in zip(lines, ["; it is written at ", *[" and at "] * MOST_LINES]):
+        proof += [word, Location(stack)]
+    location = Location(lines[0] if lines else ())
+    devices = one.devices, other.devices
+    return Finding(DIVERGES, location, Evidence.COMPARED, Text(message), Text(*proof), devices)
+
+
+def writing_lines(divergence: Divergence) -> list[Stack]:
+    """Returns the lines that write a variable, each once."""
+    written = [
+        each.location
+        for each in divergence.other.of(VariableWritten)
+        if each.number == divergence.number and each.location
+    ]
+    return list({stack[0]: stack for stack in written}.values())[:MOST_LINES]

@@ -1,0 +1,287 @@
+"""Replaces a part of a program's step, so that another run shows whether the replicas differ through it.
+
+Each part of which a replica has its own is reported the first time that it is used: random numbers, statistics of its part
+of a batch, clipped gradients. A run with a replacement has one of them as if there were no replicas.
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..base import tf_internals
+from .context import Context
+from .events import Owner, Part, PartUsed
+from .patching import Call, as_plain, defining_class
+from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
+
+NUDGE = 1e-6  # relative: about what another order of a sum changes
+HALF = "float16", "bfloat16"
+DRAWN = 0.999  # in place of random numbers from 0 to 1, so that a dropout keeps everything
+# Keras's own losses that are one number for a whole batch, and no mean over its examples.
+WHOLE_BATCH = "Dice", "Tversky", "Circle"
+
+
+class Replacement(enum.Enum):
+    """What a run has instead of a part of the program's step."""
+
+    NUDGED_WEIGHTS = "nudged_weights"  # weights that differ from the program's in the last digits
+    CONSTANT_NUMBERS = "constant_numbers"  # instead of random numbers in replicas
+    SHARED_STATISTICS = "shared_statistics"  # of the whole batch, in BatchNormalization
+    FULL_PRECISION = "full_precision"  # float32 instead of half precision
+    NO_CLIPPING = "no_clipping"  # by optimizers
+    NO_OWN_CLIPPING = "no_own_clipping"  # by the program, in replicas
+    SHARED_OVERFLOW = "shared_overflow"  # a step is left out if any replica overflows
+    FULL_BATCHES = "full_batches"  # no last batch that is smaller than the others
+    NO_MASK = "no_mask"  # in losses of Keras
+    WHOLE_BATCH_LOSS = "whole_batch_loss"  # of a loss of Keras that is no mean over examples
+    REDUCTION_TO_ONE_DEVICE = "reduction_to_one_device"  # instead of another way to add up replicas
+
+
+class Replacements:
+    def __init__(self, context: Context, variables: Variables) -> None:
+        self.context, self.variables = context, variables
+        self.chosen = {Replacement(name) for name in context.settings.replace}
+
+    def watch(self) -> None:
+        import tensorflow as tf
+
+        wrap = self.context.patches.wrap
+        for module in (
+            tf_internals.random_ops,
+            tf_internals.stateful_random_ops,
+            tf_internals.stateless_random_ops,
+            tf_internals.stateless_random_ops_v2,
+        ):
+            for name in [name for name in vars(module) if is_drawing(name)]:
+                self.watch_drawing(module, name)
+        for name in ("clip_by_norm", "clip_by_global_norm", "clip_by_value"):
+            self.watch_own_clipping(tf, name)
+        if Replacement.FULL_BATCHES in self.chosen:
+            wrap(tf.data.Dataset, "batch", before=drop_remainder)
+        wrap(tf.distribute.MirroredStrategy, "__init__", before=self.reduction_chosen)
+        if Replacement.NUDGED_WEIGHTS in self.chosen:
+            wrap(tf_internals.resource_variables.BaseResourceVariable, "__init__", after=self.nudge)
+            wrap(tf_internals.values.DistributedVariable, "__init__", after=self.nudge_copies)
+
+    def watch_keras(self, package: str, keras: Any) -> None:
+        """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
+        wrap = self.context.patches.wrap
+        self.watch_statistics(keras.layers.BatchNormalization)
+        policies = getattr(keras, "dtype_policies", keras.mixed_precision)
+        self.watch_precision(getattr(policies, "DTypePolicy", None) or policies.Policy)
+        if package == "keras":
+            self.watch_losses(keras)
+            self.replace_in_optimizers(keras)
+            if Replacement.FULL_BATCHES in self.chosen:
+                adapter = tf_internals.array_data_adapter.ArrayDataAdapter
+                wrap(adapter, "__init__", after=drop_partial_batch)
+
+    def used(self, part: Part) -> None:
+        if self.context.is_first("part", part):
+            self.context.emit(PartUsed(self.context.provenance.stack(), part))
+
+    # Random numbers
+
+    def watch_drawing(self, module: Any, name: str) -> None:
+        plain, guard = vars(module)[name], self.context.guard
+        constant = Replacement.CONSTANT_NUMBERS in self.chosen
+
+        def draw(*args: Any, **kwargs: Any) -> Any:
+            drawn = plain(*args, **kwargs)
+            in_replica = guard(self.drawn) if drawn.dtype.is_floating else False
+            return constant_like(drawn, name) if constant and in_replica else drawn
+
+        self.context.patches.replace(module, name, as_plain(draw, plain))
+
+    def drawn(self) -> bool:
+        """Returns whether a replica draws numbers for its step; first values of variables are drawn once for all."""
+        in_replica = replicas_now() > 0
+        if in_replica:
+            self.used(Part.RANDOM_NUMBERS)
+        return in_replica
+
+    # Statistics of a part of a batch, and precision
+
+    def watch_statistics(self, kind: Any) -> None:
+        """Makes `synchronized` a property, since Keras inspects the methods of layers. Its value stays where it was."""
+        shared = Replacement.SHARED_STATISTICS in self.chosen
+
+        def read(layer: Any) -> Any:
+            value = vars(layer).get("synchronized", False)
+            if not value:
+                self.context.guard(self.used, Part.BATCH_STATISTICS)
+            return shared or value
+
+        def write(layer: Any, value: Any) -> None:
+            vars(layer)["synchronized"] = value
+
+        self.context.patches.replace(kind, "synchronized", property(read, write))
+
+    def watch_precision(self, policy: Any) -> None:
+        plain = tf_internals.read(policy, "_parse_name")
+
+        def parse(instance: Any, name: Any) -> Any:
+            compute, stored = plain(instance, name)
+            if compute not in HALF:
+                return compute, stored
+            self.context.guard(self.used, Part.HALF_PRECISION)
+            full = Replacement.FULL_PRECISION in self.chosen
+            return ("float32", "float32") if full else (compute, stored)
+
+        self.context.patches.replace(policy, "_parse_name", as_plain(parse, plain))
+
+    # Gradients
+
+    def watch_own_clipping(self, tf: Any, name: str) -> None:
+        plain = vars(tf)[name]
+        signature = inspect.signature(plain)
+        first = next(iter(signature.parameters))
+
+        def clip(*args: Any, **kwargs: Any) -> Any:
+            clipped = plain(*args, **kwargs)
+            in_replica = self.context.guard(self.clipped_by_program)
+            if not in_replica or Replacement.NO_OWN_CLIPPING not in self.chosen:
+                return clipped
+            given = Call(signature, args, kwargs)[first]
+            return (given, clipped[1]) if name == "clip_by_global_norm" else given
+
+        self.context.patches.replace(tf, name, as_plain(clip, plain))
+
+    def clipped_by_program(self) -> bool:
+        is_own = replicas_now() > 0 and self.context.provenance.call_site()[1] is Owner.USER
+        if is_own:
+            self.used(Part.CLIPPING)
+        return is_own
+
+    def replace_in_optimizers(self, keras: Any) -> None:
+        replace = self.context.patches.replace
+        if Replacement.NO_CLIPPING in self.chosen:
+            owner = defining_class(keras.optimizers.Optimizer, "_clip_gradients")
+            replace(owner, "_clip_gradients", lambda _, grads: grads)
+        if Replacement.SHARED_OVERFLOW in self.chosen:
+            owner = keras.mixed_precision.LossScaleOptimizer
+            replace(owner, "check_finite", everywhere_finite(owner.check_finite))
+
+    # Losses
+
+    def watch_losses(self, keras: Any) -> None:
+        plain = vars(keras.losses.Loss)["__call__"]
+        whole = Replacement.WHOLE_BATCH_LOSS in self.chosen
+        unmasked = Replacement.NO_MASK in self.chosen
+
+        def loss(instance: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+            if self.context.guard(self.has_mask, y_pred) and unmasked:
+                tf_internals.replace(y_pred, "_keras_mask", None)
+            if self.context.guard(self.takes_whole_batch, instance) and whole:
+                return of_whole_batch(plain, instance, y_true, y_pred)
+            return plain(instance, y_true, y_pred, sample_weight)
+
+        self.context.patches.replace(keras.losses.Loss, "__call__", as_plain(loss, plain))
+
+    def has_mask(self, outputs: Any) -> bool:
+        is_masked = getattr(outputs, "_keras_mask", None) is not None
+        if is_masked and replicas_now() > 0:
+            self.used(Part.MASK)
+        return is_masked
+
+    def takes_whole_batch(self, loss: Any) -> bool:
+        kind = type(loss)
+        is_such = kind.__name__ in WHOLE_BATCH and kind.__module__.startswith("keras.")
+        if is_such and replicas_now() > 0:
+            self.used(Part.WHOLE_BATCH_LOSS)
+        return is_such
+
+    # The sum over replicas
+
+    def reduction_chosen(self, call: Call) -> None:
+        import tensorflow as tf
+
+        chosen = call["cross_device_ops"]
+        if chosen is None:
+            return
+        is_own = type(chosen).__module__.partition(".")[0] != "tensorflow"
+        self.used(Part.OWN_REDUCTION if is_own else Part.REDUCTION)
+        if Replacement.REDUCTION_TO_ONE_DEVICE in self.chosen:
+            call.replace("cross_device_ops", tf.distribute.ReductionToOneDevice())
+
+    # Weights
+
+    def nudge(self, _: Any, call: Call) -> None:
+        """Changes the last digits of a new weight; what is 0, or a single number, stays as it is."""
+        record = self.variables.record_of(call.owner)
+        is_weight = record is not None and record.maker in (Owner.LAYER, Owner.USER)
+        if is_weight and call.owner.dtype.is_floating and call.owner.shape.rank:
+            (value,) = arrays_of(call.owner)
+            with outside_graphs():
+                call.owner.assign(value * nudges_of(value))
+
+    def nudge_copies(self, _: Any, call: Call) -> None:
+        """Gives all copies the value of the first."""
+        first, *others = copies_of(call.owner)
+        with outside_graphs():
+            for other in others:
+                other.assign(first.numpy())
+
+
+def is_drawing(name: str) -> bool:
+    """Tells whether a function draws numbers: not TensorFlow's own helpers beside it, and not what orders or seeds."""
+    drawing = any(word in name for word in ("normal", "uniform", "gamma", "poisson", "binomial"))
+    return (
+        drawing and not name.startswith("_") and not name.endswith(("_fallback", "_grad", "_int"))
+    )
+
+
+def constant_like(drawn: Any, name: str) -> Any:
+    import tensorflow as tf
+
+    return tf.fill(tf.shape(drawn), tf.cast(DRAWN if "uniform" in name else 0, drawn.dtype))
+
+
+def nudges_of(value: Any) -> Any:
+    import numpy as np
+
+    pattern = np.cos(np.arange(value.size)).reshape(value.shape)
+    return (1 + NUDGE * pattern).astype(value.dtype)
+
+
+def drop_remainder(call: Call) -> None:
+    call.replace("drop_remainder", True)
+
+
+def drop_partial_batch(_: Any, call: Call) -> None:
+    adapter = call.owner
+    tf_internals.replace(adapter, "_partial_batch_size", 0)
+    examples, size = (tf_internals.read(adapter, name) for name in ("_num_samples", "_batch_size"))
+    tf_internals.replace(adapter, "_size", examples // size)
+
+
+def everywhere_finite(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the check of gradients over all replicas, instead of in each."""
+
+    def check(instance: Any, grads: Any) -> Any:
+        import tensorflow as tf
+
+        finite = plain(instance, grads)
+        if replicas_now() < 2:
+            return finite
+        context = tf.distribute.get_replica_context()
+        overflows = context.all_reduce("SUM", tf.cast(tf.logical_not(finite), tf.float32))
+        return overflows < 0.5
+
+    checked: Callable[..., Any] = as_plain(check, plain)
+    return checked
+
+
+def of_whole_batch(plain: Callable[..., Any], loss: Any, y_true: Any, y_pred: Any) -> Any:
+    """Returns the part of a replica of the loss of all examples; those of the other replicas are gathered."""
+    import tensorflow as tf
+
+    replicas = replicas_now()
+    if replicas < 2:
+        return plain(loss, y_true, y_pred)
+    context = tf.distribute.get_replica_context()
+    labels = context.all_gather(tf.convert_to_tensor(y_true), axis=0)
+    return plain(loss, labels, context.all_gather(y_pred, axis=0)) / replicas

@@ -1,0 +1,372 @@
+"""Divergences that no rule explains: whether they are expected, the framework's fault or the program's, and on which lines."""
+
+from dataclasses import replace
+
+import pytest
+from divergent_programs import FRAMEWORK as BY_FRAMEWORK
+from divergent_programs import NOBODY, PROGRAM, PROGRAMS
+from recorded import LINE, OTHER, ended, run, stack, strategy, updated, values, variable, written
+from score_divergences import blamed, examined
+from strategy_clinic.examiner.divergence import first_divergence
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.findings import DIVERGES, FRAMEWORK, Replace
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import ModeRules, Runs, mode_rules, observed, rule
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    DatasetBatched,
+    GradientComputed,
+    Owner,
+    Part,
+    PartUsed,
+    ReplicaCountRead,
+    StepEnded,
+)
+from strategy_clinic.observer.replacements import Replacement
+from strategy_clinic.processes import python_process
+
+NUDGED = frozenset({Replacement.NUDGED_WEIGHTS})
+WRITTEN = written(location=OTHER, writer=Owner.OPTIMIZER)
+
+
+def trained(value, *events, devices=2, **fields):
+    """A run whose first step takes the one weight from 1 to this value, written on line 20."""
+    step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), ())
+    role = Role.WATCHED if devices > 1 else Role.COMPARED
+    made = strategy(devices), variable(1), updated(), WRITTEN
+    return run(*made, *events, step, ended({1: [value]}), devices=devices, role=role, **fields)
+
+
+def settled(one, other, answers=(), without=()):
+    """What is reported, and which replacements were tried. `answers` maps replacements to the values on 1 and 2 devices."""
+    known = {NUDGED: (0.9, 0.8)} | {frozenset(key): pair for key, pair in dict(answers).items()}
+    asked = []
+
+    def again(follow_up):
+        change = follow_up.change
+        assert isinstance(change, Replace)
+        asked.append((follow_up.recording.devices, change))
+        pair = known.get(change.replacements, (0.9, 0.8))
+        return replace(trained(pair[follow_up.recording.devices - 1]), role=Role.CHANGED)
+
+    divergence = first_divergence(one, other)
+    rules = ModeRules(without, {}, (), {})
+    diagnosis = diagnose(Runs([other, one], [divergence] if divergence else []), again, rules)
+    return diagnosis, [(change.replacements - NUDGED, change.keras) for _, change in asked]
+
+
+def test_a_divergence_is_a_finding_on_the_line_that_wrote_what_differs():
+    diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8))
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line, finding.devices) == (DIVERGES, 20, (1, 2))
+    assert str(finding.message) == (
+        "v1 has another value on 2 devices than on 1, first after step 1, by 0.11 of its size"
+    )
+    assert str(finding.proof) == (
+        "compared 1 and 2 devices: v1 parts in step 1, by 0.11; it is written at line 20"
+    )
+    assert diagnosis.notes == []
+
+
+def test_all_lines_that_wrote_it_are_in_the_proof():
+    more = written(location=LINE), written(location=OTHER, replicas=0), written(number=2)
+    diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8, *more))
+    (finding,) = diagnosis.findings
+    assert finding.line == 20
+    assert str(finding.proof).endswith("; it is written at line 20 and at line 7")
+
+
+def test_a_variable_that_no_known_line_writes():
+    other = trained(0.8)
+    nowhere = replace(other, events=tuple(each for each in other.events if each is not WRITTEN))
+    diagnosis, _ = settled(trained(0.9, devices=1), nowhere)
+    (finding,) = diagnosis.findings
+    assert (finding.mode, bool(finding.location)) == (DIVERGES, False)
+
+
+def test_what_differs_only_at_the_end():
+    def late(value, devices):
+        first = trained(0.9, devices=devices)
+        return replace(first, events=(*first.events[:-1], ended({1: [value]})))
+
+    diagnosis, _ = settled(late(0.9, 1), late(0.8, 2))
+    assert "first at the end, by" in str(diagnosis.findings[0].message)
+
+
+# What is no finding
+
+
+def test_runs_that_agree_are_not_run_again():
+    diagnosis, asked = settled(trained(0.9, devices=1), trained(0.9))
+    assert (diagnosis.findings, diagnosis.notes, asked) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    "explains, expected",
+    [(True, ["one"]), (False, ["one", DIVERGES])],
+    ids=["of devices", "of files"],
+)
+def test_a_finding_of_a_rule_explains_it_unless_it_is_of_files(explains, expected):
+    @rule("one", explains_divergence=explains)
+    def found(recording):
+        if recording.devices == 2:
+            yield observed("one", recording, LINE, "it is so")
+
+    diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8), without=[found])
+    assert [finding.mode for finding in diagnosis.findings] == expected
+
+
+def test_without_another_run_it_is_a_note():
+    one, other = trained(0.9, devices=1), trained(0.8)
+    diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]))
+    assert diagnosis.findings == []
+    assert diagnosis.notes == [
+        "compared 1 and 2 devices: v1 parts in step 1, by 0.11; that is none of the modes by itself"
+    ]
+
+
+def test_what_other_last_digits_change_is_not_compared():
+    diagnosis, asked = settled(trained(0.9, devices=1), trained(0.8), {NUDGED: (0.9, 0.801)})
+    assert (diagnosis.findings, asked) == ([], [(frozenset(), 0)])
+    assert diagnosis.notes[0].endswith("so it does if only the last digits of the weights differ")
+    diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8), {NUDGED: (0.9, 0.80001)})
+    assert [finding.mode for finding in diagnosis.findings] == [DIVERGES]
+
+
+def taken(value, devices, examples, *events, **changes):
+    batch = BatchTaken(LINE, (examples // devices,) * devices)
+    return trained(value, batch, *events, updated(**changes), devices=devices)
+
+
+ASKED, BATCHED = ReplicaCountRead(LINE), DatasetBatched(LINE, 8)
+
+
+@pytest.mark.parametrize(
+    "one, other, reason",
+    [
+        (taken(0.9, 1, 8), taken(0.8, 2, 16), "a step takes in 8 and 16 examples"),
+        (taken(0.9, 1, 8, BATCHED, ASKED), taken(0.8, 2, 16, BATCHED, ASKED), "8 and 16 examples"),
+        (
+            taken(0.9, 1, 8, BATCHED),
+            taken(0.8, 2, 16, replace(BATCHED, size=16)),
+            "8 and 16 examples",
+        ),
+        (trained(0.9, ASKED, devices=1), trained(0.8, ASKED), "its batches were not seen"),
+        (
+            taken(0.9, 1, 8, ASKED, learning_rate="0.1"),
+            taken(0.8, 2, 8, ASKED, learning_rate="0.2"),
+            "chooses its learning rate",
+        ),
+    ],
+    ids=["a larger batch", "asked for", "chosen", "unknown batches", "a larger rate"],
+)
+def test_trainings_that_are_meant_to_differ(one, other, reason):
+    diagnosis, asked = settled(one, other)
+    assert (diagnosis.findings, asked) == ([], [])
+    assert reason in diagnosis.notes[0]
+
+
+def test_more_examples_that_nobody_chose():
+    (finding,) = settled(taken(0.9, 1, 8, BATCHED), taken(0.8, 2, 16, BATCHED))[0].findings
+    assert finding.mode == DIVERGES
+    assert "; a step takes in 8 and 16 examples; it is written at" in str(finding.proof)
+
+
+def test_a_program_that_asks_for_replicas_and_trains_with_equal_batches():
+    diagnosis, _ = settled(taken(0.9, 1, 8, ASKED), taken(0.8, 2, 8, ASKED))
+    assert [finding.mode for finding in diagnosis.findings] == [DIVERGES]
+    rates = [taken(0.9, 1, 8, learning_rate="0.1"), taken(0.8, 2, 8, learning_rate="0.2")]
+    assert [finding.mode for finding in settled(*rates)[0].findings] == [DIVERGES]
+
+
+# What correct programs differ by
+
+DRAWN = PartUsed(LINE, Part.RANDOM_NUMBERS)
+CONSTANT, SHARED = Replacement.CONSTANT_NUMBERS, Replacement.SHARED_STATISTICS
+
+
+@pytest.mark.parametrize(
+    "part, replacement",
+    [
+        (Part.RANDOM_NUMBERS, CONSTANT),
+        (Part.BATCH_STATISTICS, SHARED),
+        (Part.HALF_PRECISION, Replacement.FULL_PRECISION),
+    ],
+)
+def test_what_each_replica_has_for_itself(part, replacement):
+    runs = trained(0.9, devices=1), trained(0.8, PartUsed(LINE, part))
+    diagnosis, asked = settled(*runs, {(replacement,): (0.7, 0.7)})
+    assert (diagnosis.findings, asked[1:]) == ([], [(frozenset({replacement}), 0)] * 2)
+    assert "correct programs have that" in diagnosis.notes[0]
+    diagnosis, _ = settled(*runs)
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line) == (DIVERGES, 20)
+
+
+def test_several_of_these_are_replaced_together():
+    parts = DRAWN, PartUsed(LINE, Part.BATCH_STATISTICS)
+    runs = trained(0.9, devices=1), trained(0.8, *parts)
+    diagnosis, asked = settled(*runs, {(CONSTANT, SHARED): (0.7, 0.7)})
+    assert (diagnosis.findings, asked[1:]) == ([], [(frozenset({CONSTANT, SHARED}), 0)] * 2)
+
+
+def test_which_modes_explain_no_divergence():
+    silent = {each.mode for each in mode_rules().rules if not each.explains_divergence}
+    assert {"fm05", "fm25", "fm29", "fm43"} <= silent and not silent & {"fm21", "fm23", "fm37"}
+
+
+# Faults of the framework
+
+CLIPS = {"clipnorm": 0.5}
+NO_CLIPPING = Replacement.NO_CLIPPING
+
+
+def clipping(value, devices, *events):
+    return trained(value, updated(**CLIPS), *events, devices=devices)
+
+
+def test_the_framework_is_blamed_and_no_line():
+    diagnosis, asked = settled(clipping(0.9, 1), clipping(0.8, 2), {(NO_CLIPPING,): (0.7, 0.7)})
+    (finding,) = diagnosis.findings
+    assert (finding.mode, bool(finding.location)) == (FRAMEWORK, False)
+    assert str(finding.message).endswith("before it adds them up; your program is right")
+    assert str(finding.proof).endswith("without the clipping of the optimizer the runs agree")
+    assert asked[1:] == [(frozenset({NO_CLIPPING}), 0)] * 2
+
+
+def test_a_program_that_clips_and_differs_without_it():
+    diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2), {(NO_CLIPPING,): (0.7, 0.6)})
+    assert [(each.mode, each.line) for each in diagnosis.findings] == [(DIVERGES, 20)]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_runs_that_end_in_no_numbers_settle_nothing(value):
+    diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2), {(NO_CLIPPING,): (value, value)})
+    assert [each.mode for each in diagnosis.findings] == [DIVERGES]
+
+
+def test_clipping_beside_random_numbers():
+    answers = {(NO_CLIPPING,): (0.7, 0.6), (CONSTANT,): (0.7, 0.6)}
+    both = {(NO_CLIPPING, CONSTANT): (0.7, 0.7)}
+    diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2, DRAWN), answers | both)
+    assert [each.mode for each in diagnosis.findings] == [FRAMEWORK]
+    diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2, DRAWN), answers)
+    assert [each.mode for each in diagnosis.findings] == [DIVERGES]
+
+
+@pytest.mark.parametrize(
+    "part, replacement",
+    [
+        (Part.WHOLE_BATCH_LOSS, Replacement.WHOLE_BATCH_LOSS),
+        (Part.REDUCTION, Replacement.REDUCTION_TO_ONE_DEVICE),
+        (Part.MASK, Replacement.NO_MASK),
+    ],
+)
+def test_other_parts_of_the_framework(part, replacement):
+    runs = trained(0.9, devices=1), trained(0.8, PartUsed(LINE, part))
+    diagnosis, _ = settled(*runs, {(replacement,): (0.7, 0.7)})
+    assert [(each.mode, each.line) for each in diagnosis.findings] == [(FRAMEWORK, 0)]
+    assert [each.mode for each in settled(*runs)[0].findings] == [DIVERGES]
+
+
+def test_an_overflow_that_another_replica_has():
+    state = updated(kind="LossScaleOptimizer")
+    one, other = trained(0.9, state, devices=1), trained(float("inf"), state)
+    shared = {(Replacement.SHARED_OVERFLOW,): (0.9, 0.9), NUDGED: (0.9, float("inf"))}
+    (finding,) = settled(one, other, shared)[0].findings
+    assert finding.mode == FRAMEWORK and "only the first replica" in str(finding.message)
+    _, asked = settled(one, trained(0.8, state), shared)
+    assert (frozenset({Replacement.SHARED_OVERFLOW}), 0) not in asked
+
+
+def fitted(tmp_path, value, devices, *events):
+    path = tmp_path / "train.py"
+    path.write_text("model.fit(x, y)\n")
+    return trained(value, GradientComputed(stack(path, 1), 0, 1), *events, devices=devices)
+
+
+def test_keras_2_is_asked_where_keras_computes_the_loss(tmp_path):
+    one, other = (fitted(tmp_path, value, n) for n, value in ((1, 0.9), (2, 0.8)))
+    diagnosis, asked = settled(one, other)
+    assert asked[1:] == [(frozenset(), 2)] * 2
+    assert [each.mode for each in diagnosis.findings] == [DIVERGES]
+    (finding,) = settled(one, other, {(): (0.7, 0.7)})[0].findings
+    assert finding.mode == FRAMEWORK and "Keras 2 does not" in str(finding.message)
+
+
+def test_the_last_batch_is_suspected_only_where_it_can_be_the_cause(tmp_path):
+    def late(value, devices):
+        first = fitted(tmp_path, 0.9, devices)
+        return replace(first, events=(*first.events[:-1], ended({1: [value]})))
+
+    full = {(Replacement.FULL_BATCHES,): (0.7, 0.7)}
+    (finding,) = settled(late(0.9, 1), late(0.8, 2), full)[0].findings
+    assert finding.mode == FRAMEWORK and "does not divide evenly" in str(finding.message)
+    _, asked = settled(fitted(tmp_path, 0.9, 1), fitted(tmp_path, 0.8, 2), full)
+    assert (frozenset({Replacement.FULL_BATCHES}), 0) not in asked
+
+
+# Faults of the program that a run without them shows
+
+
+@pytest.mark.parametrize(
+    "part, replacement",
+    [
+        (Part.CLIPPING, Replacement.NO_OWN_CLIPPING),
+        (Part.OWN_REDUCTION, Replacement.REDUCTION_TO_ONE_DEVICE),
+    ],
+)
+def test_a_fault_of_the_program_has_its_line(part, replacement):
+    runs = trained(0.9, devices=1), trained(0.8, PartUsed(LINE, part))
+    (finding,) = settled(*runs, {(replacement,): (0.7, 0.7)})[0].findings
+    assert (finding.mode, finding.line, bool(finding.fix)) == (DIVERGES, 7, True)
+    (finding,) = settled(*runs)[0].findings
+    assert (finding.mode, finding.line) == (DIVERGES, 20)
+
+
+def test_a_last_batch_that_the_program_divides_by():
+    def late(value, devices):
+        first = trained(0.9, GradientComputed(LINE, 0, 1), devices=devices)
+        return replace(first, events=(*first.events[:-1], ended({1: [value]})))
+
+    full = {(Replacement.FULL_BATCHES,): (0.7, 0.7)}
+    (finding,) = settled(late(0.9, 1), late(0.8, 2), full)[0].findings
+    assert (finding.mode, finding.line) == (DIVERGES, 7)
+
+
+def test_how_the_observer_is_told():
+    both = Replace(frozenset({SHARED, CONSTANT}))
+    told = ("--replace", "constant_numbers,shared_statistics", "--keras", "0")
+    assert plan.options_of(both) == told
+    assert plan.options_of(Replace(frozenset(), 2)) == ("--keras", "2")
+
+
+# Programs
+
+
+def test_every_program_is_another():
+    texts = [program.text for program in PROGRAMS]
+    assert len(set(texts)) == len(texts) == len({program.name for program in PROGRAMS})
+    faults = [program.fault for program in PROGRAMS]
+    assert min(faults.count(fault) for fault in (PROGRAM, BY_FRAMEWORK, NOBODY)) >= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "divided twice",
+        "clipped by global norm in replicas",
+        "clipvalue beside BatchNormalization",
+        "an overflow of one replica",
+        "a masked loss",
+        "BatchNormalization and dropout in a loop",
+        "a bias before BatchNormalization",
+    ],
+)
+def test_whose_fault_it_is(name):
+    """All programs: python tools/score_divergences.py"""
+    python_process.fork_server()
+    (program,) = (each for each in PROGRAMS if each.name == name)
+    assert blamed(examined(program, keras=3)) == program.fault
