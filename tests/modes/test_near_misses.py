@@ -1,0 +1,270 @@
+"""Near misses of every rule: exceptions, recordings and programs that look like a mode and are not. Nothing is said of them."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+from divergent_programs import FIT, LOOP
+from recorded import (
+    LINE,
+    MINE,
+    OTHER,
+    ended,
+    loaded,
+    modes,
+    omitted,
+    run,
+    saved,
+    state,
+    strategy,
+    updated,
+    variable,
+    written,
+)
+from strategy_clinic.base import files
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import rule_modules
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    CheckpointRestored,
+    DatasetBatched,
+    DatasetFromFunction,
+    DivergedCopies,
+    ExceptionRaised,
+    FunctionRetraced,
+    LearningRateRestored,
+    MeanReduced,
+    Metric,
+    MetricsReported,
+    ModelCalled,
+    Outcome,
+    Owner,
+    ReplicaCountRead,
+    RestoredBeforeBuild,
+    RetraceCause,
+    UnbuiltModelRead,
+    VariableSharedCentrally,
+)
+from strategy_clinic.processes import python_process
+
+# Exceptions
+
+MESSAGES = [
+    ("fm03", "ValueError: Layer dense expects 1 input, and the strategy of this agent has 2"),
+    ("fm03", "RuntimeError: Need to be inside a transaction scope"),
+    ("fm04", "ValueError: The filename must end in `.csv`. Received: filepath=weights"),
+    ("fm04", "FileNotFoundError: [Errno 2] No such file or directory: 'model.weights.txt'"),
+    ("fm06", "ValueError: Shapes (None, 1) and (None, 10) are incompatible"),
+    ("fm06", "ValueError: operands could not be broadcast together with shapes (3,) (4,)"),
+    ("fm07", "TypeError: using a `Tensor` as a key is not allowed in this cache"),
+    ("fm10", "KeyError: 'optimizer'"),
+    ("fm10", "ValueError: Unknown variable: PATH is not set"),
+    ("fm12", "ValueError: this database supports singleton rows only"),
+    ("fm13", "TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'"),
+    ("fm15", "RuntimeError: merge was called while another merge is running"),
+    ("fm17", "RuntimeError: Please provide a name to connect to"),
+    ("fm18", "ValueError: the product of the dimensions should be the same as the number of seats"),
+    ("fm20", "ValueError: start must not be larger than limit: 1/0"),
+    ("fm22", "TypeError: Could not build a wheel for Score"),
+    ("fm31", "AttributeError: 'NoneType' object has no attribute 'merge'"),
+    ("fm31", "AttributeError: 'NoneType' object has no attribute 'extended'"),
+    ("fm32", "ValueError: You must feed a value for the field 'name'"),
+    ("fm34", "ValueError: No labels provided for any example"),
+    ("fm36", "InternalError: Device GPU:1 is joining nothing: out of memory"),
+    ("fm40", "RuntimeError: a nested function was called while defining a new class"),
+]
+
+
+@pytest.mark.parametrize("mode, message", MESSAGES)
+def test_an_exception_that_is_of_no_mode(mode, message):
+    kind = message.partition(":")[0]
+    trace = f'Traceback (most recent call last):\n  File "train.py", line 7, in main\n{message}'
+    assert modes(run(ExceptionRaised(LINE, kind, trace, ()), outcome=Outcome.RAISED)) == []
+
+
+@pytest.mark.parametrize("name", ["merge_call", "all_reduce"])
+def test_a_replica_context_that_is_none(name):
+    message = f"AttributeError: 'NoneType' object has no attribute '{name}'"
+    raised = ExceptionRaised(LINE, "AttributeError", message, ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm31", 7)]
+
+
+# Recordings
+
+MIRRORED = variable(1, copies=2, parts=(10, 11))
+RESTARTED = run(saved(made_at=OTHER), role=Role.STOPPED)
+OUTSIDE = loaded(in_scope=False)
+SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER)]
+
+
+def restored(path="ck-1", optimizers=(), unmatched=""):
+    return CheckpointRestored(LINE, path, OTHER, (1, 2, 4), optimizers, unmatched)
+
+
+def reported(error):
+    return MetricsReported(OTHER, (Metric("loss", 1.0), Metric("error", error)), LINE)
+
+
+def fed(replicas, size, *events):
+    batch = BatchTaken(LINE, (size,) * replicas)
+    return run(strategy(replicas), DatasetFromFunction(LINE), batch, *events, devices=replicas)
+
+
+def near(mode, words, *recordings):
+    return pytest.param(mode, recordings, id=f"{mode} {words}")
+
+
+RECORDINGS = [
+    near("fm05", "a count that nothing reads", run(MINE, saved(left=[omitted(read=False)]))),
+    near("fm05", "a value that stays", run(MINE, saved(left=[omitted(changed=False)]))),
+    near("fm05", "held by another checkpoint", run(MINE, saved(left=[omitted()]), saved(held=[1]))),
+    near("fm08", "the first start", run(restored(None), saved(made_at=OTHER))),
+    near("fm08", "what was saved is found", run(restored(), before=RESTARTED)),
+    near("fm09", "slots that were saved", run(*SLOTS, saved(held=[1, 4]), restored(optimizers=(state(),)))),
+    near("fm09", "an optimizer that has not stepped",
+         run(*SLOTS, saved(held=[1]), restored(optimizers=(state(steps=0),), unmatched="Found 1"))),
+    near("fm11", "built before its first step", run(UnbuiltModelRead(LINE, "model", LINE), updated())),
+    near("fm19", "even parts", run(MeanReduced(LINE, (4, 4), (1.0, 5.0)))),
+    near("fm19", "uneven parts of one mean", run(MeanReduced(LINE, (3, 1), (2.0, 2.0)))),
+    near("fm21", "a batch that is divided", fed(1, 8), fed(2, 4, DatasetBatched(OTHER, 4))),
+    near("fm21", "a batch for each replica that was asked for",
+         fed(1, 8, ReplicaCountRead(LINE)), fed(2, 8, ReplicaCountRead(LINE))),
+    near("fm23", "only read by replicas", run(MINE)),
+    near("fm23", "written once for all", run(MINE, written(replicas=0))),
+    near("fm23", "in central storage", run(MINE, VariableSharedCentrally(1), written())),
+    near("fm25", "loaded for evaluation",
+         run(MIRRORED, variable(2), saved(held=[1]), OUTSIDE, ModelCalled(OTHER, 8, 1, (2,)))),
+    near("fm25", "loaded for sampling while the other is trained",
+         run(MIRRORED, variable(2), saved(held=[1]), OUTSIDE, updated(trains=(1,)))),
+    near("fm25", "trained on before it was loaded",
+         run(MIRRORED, variable(2), saved(held=[1]), updated(trains=(2,)), OUTSIDE)),
+    near("fm26", "as many examples as before",
+         run(ModelCalled(OTHER, 8, 1, (1,)), saved(held=[1]), loaded(),
+             ModelCalled(OTHER, 4, 2, (2,)), updated(trains=(2,)))),
+    near("fm26", "evaluated with more",
+         run(ModelCalled(OTHER, 8, 1, (1,)), saved(held=[1]), loaded(), ModelCalled(OTHER, 8, 2, (2,)))),
+    near("fm29", "another rate", run(saved(optimizers=(state(),)), loaded(),
+                                     updated(trains=(2,), steps=0, learning_rate="0.01"))),
+    near("fm29", "an optimizer that goes on", run(saved(optimizers=(state(),)), loaded(), updated(trains=(2,)))),
+    near("fm35", "all was there", run(variable(1), ended(
+        restored_before_build=(RestoredBeforeBuild("ck-1", (), "", LINE),)))),
+    near("fm37", "a batch that grows with the replicas",
+         run(strategy(1), BatchTaken(LINE, (8,)), updated(), devices=1, role=Role.COMPARED),
+         run(strategy(2), BatchTaken(LINE, (8, 8)), updated())),
+    near("fm38", "what an optimizer keeps for itself",
+         run(replace(MIRRORED, maker=Owner.OPTIMIZER), ended(diverged_copies=(DivergedCopies(1, 0.2, ()),)))),
+    near("fm38", "rounding", run(MIRRORED, ended(diverged_copies=(DivergedCopies(1, 1e-7, ()),)))),
+    near("fm43", "on no line of the program", run(FunctionRetraced((), 5, RetraceCause.NUMBER, 0))),
+    near("fm44", "a metric that is rounded", run(strategy(1), reported(2.0), devices=1),
+         run(strategy(2), reported(2.001))),
+    near("fm47", "a worker that hangs where nobody saves",
+         run(outcome=Outcome.HANGS, task="worker 0", role=Role.TASK),
+         run(task="worker 1", role=Role.TASK)),
+    near("fm46", "a rate that was set again",
+         run(saved(optimizers=(state(learning_rate="0.25", variables=(4, 5)),)),
+             LearningRateRestored(LINE, 0.05, 0.25, (7, 8)),
+             updated(learning_rate="0.05", variables=(7, 8)))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode, recordings", RECORDINGS)
+def test_a_recording_that_is_of_no_mode(mode, recordings):
+    assert modes(*recordings) == []
+
+
+# Programs
+
+
+@dataclass(frozen=True)
+class Near:
+    """A correct program in place of one that has the mode: some lines of a healthy one are others."""
+
+    mode: str
+    base: str
+    old: str
+    new: str
+
+
+CHECKPOINT = """
+with strategy.scope():
+    seen = tf.Variable(0, dtype=tf.int64)
+checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)
+seen.assign_add(1)
+path = checkpoint.save("ck/last")
+print("epochs:", int(seen))
+"""
+AGAIN = """
+with strategy.scope():
+    other = tf.keras.models.clone_model(model)
+    other_optimizer = tf.keras.optimizers.SGD(0.02, momentum=0.9)
+    other_optimizer.build(other.trainable_variables)
+saved = tf.train.Checkpoint(model=model, optimizer=optimizer).save("ck/last")
+tf.train.Checkpoint(model=other, optimizer=other_optimizer).restore(saved)
+model, optimizer = other, other_optimizer
+train = tf.function(lambda inputs, labels: strategy.run(step, args=(inputs, labels)))
+for inputs, labels in data:
+    train(inputs, labels)
+"""
+SAMPLED = """
+model.save("model.keras")
+plain = tf.keras.models.load_model("model.keras")
+print("error:", float(tf.reduce_mean(tf.square(plain(x[:8]) - y[:8]))))
+model.fit(data, epochs=1, verbose=0)
+"""
+AVERAGED = """
+averaged = tf.keras.Sequential([tf.keras.Input((3,)), *map(type(layers[0]).from_config, [each.get_config() for each in layers])])
+averaged.load_weights(model.save_weights("w.weights.h5") or "w.weights.h5")
+for mean, weight in zip(averaged.weights, model.weights):
+    mean.assign(0.9 * mean + 0.1 * weight)
+print(averaged.predict(x[:8], verbose=0).shape)
+"""
+DIVIDED = """\
+def parts(context):
+    size = context.get_per_replica_batch_size(BATCH)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(size)
+
+
+data = strategy.distribute_datasets_from_function(parts)
+"""
+LAST = "        loss = train(inputs, labels)\n"
+FITTED = "model.fit(data, epochs=2, verbose=0)\n"
+BUILT = "    optimizer.build(model.trainable_variables)\n"
+DISTRIBUTED = "data = strategy.experimental_distribute_dataset(data)\n"
+NEAR = [
+    Near("fm05", LOOP, LAST, LAST + CHECKPOINT),
+    Near("fm09", LOOP, LAST, LAST + AGAIN),
+    Near("fm19", LOOP, "EXAMPLES, BATCH = 64, 16", "EXAMPLES, BATCH = 67, 16"),
+    Near("fm21", LOOP, DISTRIBUTED, DIVIDED),
+    Near("fm23", LOOP, BUILT, f"{BUILT}scale = tf.Variable(1.0)\n"),
+    Near("fm25", FIT, FITTED, FITTED + SAMPLED),
+    Near("fm25", FIT, FITTED, FITTED + AVERAGED),
+    Near("fm38", FIT, 'loss="mse")', 'loss="mse", metrics=["mae"])'),
+    Near(
+        "fm43", LOOP, LAST, "        for _ in range(6):\n            loss = train(inputs, labels)\n"
+    ),
+    Near("fm44", FIT, 'loss="mse")', 'loss="mse", metrics=[tf.keras.metrics.MeanAbsoluteError()])'),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", NEAR, ids=[each.mode for each in NEAR])
+def test_a_program_that_is_of_no_mode(program, tmp_path):
+    assert program.base.count(program.old) == 1
+    (tmp_path / "train.py").write_text(program.base.replace(program.old, program.new))
+    server = python_process.fork_server()
+    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
+    examination = plan.examine(spec)
+    assert [(each.mode, each.line) for each in examination.findings] == []
+    assert (examination.failure, len(examination.recordings)) == ("", 2)
+
+
+# How many there are
+
+
+def test_every_rule_has_a_near_miss_and_there_are_as_many_as_modes():
+    counted = [mode for mode, _ in MESSAGES]
+    counted += [each.values[0] for each in RECORDINGS]
+    with_rule = {module.__name__.split(".")[-2][:4] for module in rule_modules()}
+    assert with_rule - {"fm14"} <= set(counted)  # no run shows fm14
+    assert len(counted) + len(NEAR) >= len(files.mode_pages())
