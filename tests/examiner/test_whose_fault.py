@@ -152,6 +152,7 @@ ASKED, BATCHED = ReplicaCountRead(LINE), DatasetBatched(LINE, 8)
             taken(0.8, 2, 16, replace(BATCHED, size=16)),
             "8 and 16 examples",
         ),
+        (taken(0.9, 1, 7, BATCHED), taken(0.8, 2, 8, BATCHED), "7 and 8 examples"),
         (trained(0.9, ASKED, devices=1), trained(0.8, ASKED), "its batches were not seen"),
         (
             taken(0.9, 1, 8, ASKED, learning_rate="0.1"),
@@ -159,7 +160,7 @@ ASKED, BATCHED = ReplicaCountRead(LINE), DatasetBatched(LINE, 8)
             "chooses its learning rate",
         ),
     ],
-    ids=["a larger batch", "asked for", "chosen", "unknown batches", "a larger rate"],
+    ids=["a larger batch", "asked for", "chosen", "uneven", "unknown batches", "a larger rate"],
 )
 def test_trainings_that_are_meant_to_differ(one, other, reason):
     diagnosis, asked = settled(one, other)

@@ -105,8 +105,7 @@ def is_whole(recording: Recording) -> bool:
 def reason_of_other_training(one: Recording, other: Recording) -> str:
     """Returns why two runs are other trainings by the program's own choice; nothing if they are one."""
     counts = f"{one.devices} and {other.devices} devices"
-    are_other = one.examples and other.examples and one.examples != other.examples
-    if are_other and (asked(one) or batch_sizes(one) != batch_sizes(other) or not batch_sizes(one)):
+    if is_chosen_batch(one, other):
         examples = f"{one.examples} and {other.examples} examples"
         return f"a step takes in {examples} on {counts}: these are other trainings"
     if not asked(one):
@@ -116,6 +115,15 @@ def reason_of_other_training(one: Recording, other: Recording) -> str:
     if one.examples and other.examples:
         return ""
     return f"the program asks for the number of replicas, and its batches were not seen: on {counts} it may train otherwise"
+
+
+def is_chosen_batch(one: Recording, other: Recording) -> bool:
+    """Tells whether steps differ in their examples, and not since each replica takes a whole batch that nobody chose."""
+    if not one.examples or not other.examples or one.examples == other.examples:
+        return False
+    of_each_replica = one.examples * other.replicas == other.examples * one.replicas
+    same_sizes = batch_sizes(one) == batch_sizes(other) != set()
+    return asked(one) or not same_sizes or not of_each_replica
 
 
 def asked(recording: Recording) -> bool:
