@@ -15,6 +15,7 @@ from strategy_clinic.observer import events
 from strategy_clinic.observer.context import Settings
 from strategy_clinic.observer.observer import Observer
 from strategy_clinic.observer.patching import INHERITED
+from strategy_clinic.observer.replacements import is_drawing
 
 pytestmark = pytest.mark.slow
 
@@ -332,12 +333,54 @@ def weights_set(t, package):
     )
 
 
+def part_cases():
+    part = told(events.PartUsed, "part")
+
+    def in_replicas(t, function, **arguments):
+        def call(*args, **kwargs):
+            t.strategy.run(lambda: function(*args, **kwargs))
+
+        return Case(call, arguments, part)
+
+    def policy(t, package):
+        made = t.packages[package].mixed_precision
+        made = getattr(made, "DTypePolicy", None) or made.Policy
+        return Case(made("float32")._parse_name, {"name": "mixed_bfloat16"}, part)
+
+    def statistics(t, package):
+        layer = t.packages[package].layers.BatchNormalization()
+        return Case(lambda: layer.synchronized, {}, part)
+
+    norms = {"t": NUMBERS, "clip_norm": 1.0}, {"t_list": [NUMBERS], "clip_norm": 1.0}
+    ends = {"t": NUMBERS, "clip_value_min": 0.0, "clip_value_max": 0.5}
+    return {
+        "tensorflow.clip_by_norm": lambda t: in_replicas(t, t.tf.clip_by_norm, **norms[0]),
+        "tensorflow.clip_by_global_norm": lambda t: in_replicas(
+            t, t.tf.clip_by_global_norm, **norms[1]
+        ),
+        "tensorflow.clip_by_value": lambda t: in_replicas(t, t.tf.clip_by_value, **ends),
+        "tensorflow.MirroredStrategy.__init__": lambda t: Case(
+            t.tf.distribute.MirroredStrategy,
+            {"devices": ["CPU:0"], "cross_device_ops": t.tf.distribute.ReductionToOneDevice()},
+            part,
+        ),
+        "keras.Loss.__call__": lambda t: in_replicas(
+            t, t.packages["keras"].losses.Dice(), y_true=TARGETS, y_pred=TARGETS
+        ),
+        "keras.DTypePolicy._parse_name": lambda t: policy(t, "keras"),
+        "tf_keras.Policy._parse_name": lambda t: policy(t, "tf_keras"),
+        "keras.BatchNormalization.synchronized": lambda t: statistics(t, "keras"),
+        "tf_keras.BatchNormalization.synchronized": lambda t: statistics(t, "tf_keras"),
+    }
+
+
 CASES = (
     variable_cases()
     | strategy_cases()
     | file_cases()
     | keras_cases("keras")
     | keras_cases("tf_keras")
+    | part_cases()
 )
 
 
@@ -431,7 +474,23 @@ def hook_name(owner, name, new):
 def test_every_hook_has_a_case(observer, things):
     replaced = observer.context.patches.replaced
     hooks = {hook_name(owner, name, new) for owner, name, _, new in replaced}
-    assert hooks - {"strategy_clinic.EmulatedTPUStrategy.run"} == set(CASES)
+    # Those that draw random numbers pass on their arguments unread.
+    drawing = {hook for hook in hooks if is_drawing(hook.rpartition(".")[2])}
+    assert hooks - drawing - {"strategy_clinic.EmulatedTPUStrategy.run"} == set(CASES)
+    assert {"tensorflow.random_uniform", "tensorflow.stateless_random_normal"} <= drawing
+
+
+def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
+    path, tf = Path(observer.context.settings.events), things.tf
+    for draw in (tf.random.normal, tf.random.Generator.from_seed(1).uniform):
+        start = len(path.read_bytes())
+        observer.context.seen.clear()
+        draw([2])
+        assert "PartUsed" not in path.read_text()[start:]
+        things.strategy.run(lambda draw=draw: draw([2]))
+        new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+        parts = [event.part for event in new if isinstance(event, events.PartUsed)]
+        assert parts == [events.Part.RANDOM_NUMBERS]
 
 
 @pytest.mark.parametrize("name", CASES)
