@@ -358,12 +358,12 @@ def test_every_program_is_another():
     "name",
     [
         "divided twice",
-        "clipped by global norm in replicas",
-        "clipvalue beside BatchNormalization",
-        "an overflow of one replica",
-        "a masked loss",
-        "BatchNormalization and dropout in a loop",
-        "a bias before BatchNormalization",
+        "centred by the mean of a part",
+        "clipnorm in AdamW",
+        "Dice",
+        "an uneven last batch of arrays",
+        "a generator in the step",
+        "averaged weights",
     ],
 )
 def test_whose_fault_it_is(name):
