@@ -51,7 +51,7 @@ def settled(one, other, answers=(), without=()):
         return replace(trained(pair[follow_up.recording.devices - 1]), role=Role.CHANGED)
 
     divergence = first_divergence(one, other)
-    rules = ModeRules(without, {}, (), {})
+    rules = ModeRules(without, {}, ())
     diagnosis = diagnose(Runs([other, one], [divergence] if divergence else []), again, rules)
     return diagnosis, [(change.replacements - NUDGED, change.keras) for _, change in asked]
 
