@@ -1,8 +1,9 @@
-"""Near misses of every rule: exceptions and recordings that look like a mode and are not. Nothing is said of them."""
+"""Near misses of every rule: exceptions, recordings and programs that look like a mode and are not. Nothing is said of them."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
+from divergent_programs import FIT, LOOP
 from recorded import (
     LINE,
     MINE,
@@ -22,6 +23,8 @@ from recorded import (
 from strategy_clinic.base import files
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import rule_modules
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     BatchTaken,
     CheckpointRestored,
@@ -43,6 +46,7 @@ from strategy_clinic.observer.events import (
     UnbuiltModelRead,
     VariableSharedCentrally,
 )
+from strategy_clinic.processes import python_process
 
 # Exceptions
 
@@ -169,6 +173,83 @@ def test_a_recording_that_is_of_no_mode(mode, recordings):
     assert modes(*recordings) == []
 
 
+# Programs
+
+
+@dataclass(frozen=True)
+class Near:
+    """A correct program in place of one that has the mode: some lines of a healthy one are others."""
+
+    mode: str
+    base: str
+    old: str
+    new: str
+
+
+AGAIN = """
+with strategy.scope():
+    other = tf.keras.models.clone_model(model)
+    other_optimizer = tf.keras.optimizers.SGD(0.02, momentum=0.9)
+    other_optimizer.build(other.trainable_variables)
+saved = tf.train.Checkpoint(model=model, optimizer=optimizer).save("ck/last")
+tf.train.Checkpoint(model=other, optimizer=other_optimizer).restore(saved)
+model, optimizer = other, other_optimizer
+train = tf.function(lambda inputs, labels: strategy.run(step, args=(inputs, labels)))
+for inputs, labels in data:
+    train(inputs, labels)
+"""
+SAMPLED = """
+model.save("model.keras")
+plain = tf.keras.models.load_model("model.keras")
+print("error:", float(tf.reduce_mean(tf.square(plain(x[:8]) - y[:8]))))
+model.fit(data, epochs=1, verbose=0)
+"""
+AVERAGED = """
+averaged = tf.keras.Sequential([tf.keras.Input((3,)), *map(type(layers[0]).from_config, [each.get_config() for each in layers])])
+averaged.load_weights(model.save_weights("w.weights.h5") or "w.weights.h5")
+for mean, weight in zip(averaged.weights, model.weights):
+    mean.assign(0.9 * mean + 0.1 * weight)
+print(averaged.predict(x[:8], verbose=0).shape)
+"""
+DIVIDED = """\
+def parts(context):
+    size = context.get_per_replica_batch_size(BATCH)
+    return tf.data.Dataset.from_tensor_slices((x, y)).batch(size)
+
+
+data = strategy.distribute_datasets_from_function(parts)
+"""
+LAST = "        loss = train(inputs, labels)\n"
+FITTED = "model.fit(data, epochs=2, verbose=0)\n"
+BUILT = "    optimizer.build(model.trainable_variables)\n"
+DISTRIBUTED = "data = strategy.experimental_distribute_dataset(data)\n"
+NEAR = [
+    Near("fm09", LOOP, LAST, LAST + AGAIN),
+    Near("fm19", LOOP, "EXAMPLES, BATCH = 64, 16", "EXAMPLES, BATCH = 67, 16"),
+    Near("fm21", LOOP, DISTRIBUTED, DIVIDED),
+    Near("fm23", LOOP, BUILT, f"{BUILT}scale = tf.Variable(1.0)\n"),
+    Near("fm25", FIT, FITTED, FITTED + SAMPLED),
+    Near("fm25", FIT, FITTED, FITTED + AVERAGED),
+    Near("fm38", FIT, 'loss="mse")', 'loss="mse", metrics=["mae"])'),
+    Near(
+        "fm43", LOOP, LAST, "        for _ in range(6):\n            loss = train(inputs, labels)\n"
+    ),
+    Near("fm44", FIT, 'loss="mse")', 'loss="mse", metrics=[tf.keras.metrics.MeanAbsoluteError()])'),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", NEAR, ids=[each.mode for each in NEAR])
+def test_a_program_that_is_of_no_mode(program, tmp_path):
+    assert program.base.count(program.old) == 1
+    (tmp_path / "train.py").write_text(program.base.replace(program.old, program.new))
+    server = python_process.fork_server()
+    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
+    examination = plan.examine(spec)
+    assert [(each.mode, each.line) for each in examination.findings] == []
+    assert (examination.failure, len(examination.recordings)) == ("", 2)
+
+
 # How many there are
 
 
@@ -177,4 +258,4 @@ def test_every_rule_has_a_near_miss_and_there_are_as_many_as_modes():
     counted += [each.values[0] for each in RECORDINGS]
     with_rule = {module.__name__.split(".")[-2][:4] for module in rule_modules()}
     assert with_rule - {"fm14"} <= set(counted)  # no run shows fm14
-    assert len(counted) >= len(files.mode_pages())
+    assert len(counted) + len(NEAR) >= len(files.mode_pages())
