@@ -8,6 +8,8 @@
 # KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to
 # update different parts of the model separately. …
 #   Keras 2: fit and apply_gradients
+# NotImplementedError: numpy() is only available when eager execution is enabled.
+#   Keras 3.7 and 3.10: fit, in place of the first message. FM01 has the same message.
 # ```
 #
 # The optimizer gets a variable that was not trainable, or did not exist, in its first step. If the model is not compiled again,
@@ -31,6 +33,13 @@ MODE = FailureMode(
             "ValueError",
             r"This optimizer can only be called for the variables it was originally built with",
             keras=(3,),
+            since="keras 3.13",
+        ),
+        Symptom(
+            "NotImplementedError",
+            r"numpy\(\) is only available when eager execution is enabled",
+            keras=(3,),
+            until="keras 3.13",
         ),
         Symptom("KeyError", r"The optimizer cannot recognize variable", keras=(2,)),
     ),

@@ -93,6 +93,10 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 #
 # [TensorFlow's tutorial](https://www.tensorflow.org/tutorials/distribute/keras#set_up_the_input_pipeline) multiplies in this way,
 # `BATCH_SIZE_PER_REPLICA * strategy.num_replicas_in_sync`, for training that starts on the devices on which it ends.
+#
+# On Keras 3.7, which is of the time of TensorFlow 2.18, `fit` adds up the gradients of the replicas and does not divide the sum.
+# The same batch then moves the weights twice as far on two devices and four times as far on four, and no batch size repairs it.
+# Keras 3.10 is right. [FM37](fm37_loss_scaled_per_replica.ipynb) is the same mistake in a training step of your own.
 
 # %% tags=["figure"]
 # Both programs on one, two and four devices.

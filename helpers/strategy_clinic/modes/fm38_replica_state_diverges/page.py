@@ -34,6 +34,15 @@ MODE = FailureMode(
             strategies=("mirrored", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
             keras=(3,),
+            since="keras 3.10",
+        ),
+        Symptom(
+            "SilentFailure",
+            r"it prints 'moving mean: \[2\.\]  variance: \[0\.\]'",
+            strategies=("mirrored", "tpu_traced", "tpu"),
+            devices=(2, 4, 8),
+            keras=(3,),
+            until="keras 3.10",
         ),
         Symptom(
             "SilentFailure",

@@ -4,6 +4,8 @@
 # ```text
 # Keras 3 reads a functional model of Keras 2, .keras:
 #   TypeError: Could not locate class 'Functional'. ... 'module': 'tf_keras.src.engine.functional'
+#   ValueError: Expected object to be an instance of `KerasSaveable`, but got <tf_keras.src.engine.functional.Functional …
+#     (before Keras 3.10)
 # Keras 3 reads a model of Keras 2 that was compiled with a loss object, .keras or .h5:
 #   TypeError: MeanSquaredError.__init__() got an unexpected keyword argument 'fn'
 # Keras 3 reads an LSTM, or a DepthwiseConv2D, of Keras 2:
@@ -30,7 +32,17 @@ MODE = FailureMode(
     fix="read it with Keras 2 (`TF_USE_LEGACY_KERAS=1`), or build the model in your code and `load_weights` from the file",
     document="004",
     switches=("keras",),
-    symptoms=(Symptom("TypeError", r"Could not locate class 'Functional'", keras=(3,)),),
+    symptoms=(
+        Symptom(
+            "TypeError", r"Could not locate class 'Functional'", keras=(3,), since="keras 3.10"
+        ),
+        Symptom(
+            "ValueError",
+            r"Expected object to be an instance of `KerasSaveable`",
+            keras=(3,),
+            until="keras 3.10",
+        ),
+    ),
     claims=(),
     prints="prediction: [[6.]]",
     exercise_prints="the same predictions: True",
