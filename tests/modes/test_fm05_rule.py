@@ -133,10 +133,12 @@ def test_without_another_run_nothing_is_said():
         (MINE, omitted(), [ResetVariable(1)]),
         (MINE, omitted(read=False), []),
         (MINE, omitted(changed=False), []),
+        (replace(MINE, dtype="int64", shape=()), omitted(), [ResetVariable(1)]),
         (replace(MINE, dtype="int64"), omitted(), []),
+        (replace(MINE, dtype="bool", shape=()), omitted(), []),
         (replace(MINE, maker=Owner.LAYER), omitted(), []),
     ],
-    ids=["state", "unread", "unchanged", "count", "of a layer"],
+    ids=["state", "unread", "unchanged", "count", "state of a generator", "flag", "of a layer"],
 )
 def test_which_variables_are_tried(made, left, asked):
     first = run(made, saved(left=[left]))

@@ -1,11 +1,13 @@
 """The examiner's rule for fm19: a mean over replicas that had different numbers of examples."""
 
+from dataclasses import replace
+
 import pytest
 from recorded import LINE, answering, found, modes, run
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import ShowMeans
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import BatchTaken, MeanReduced
+from strategy_clinic.observer.events import BatchTaken, ExceptionRaised, MeanReduced, Outcome
 
 
 def mean(sizes, values):
@@ -47,3 +49,18 @@ def test_a_mean_of_means_in_a_graph_is_asked_for():
 def test_nothing_is_asked_where_all_count_the_same(events):
     again = answering()
     assert (diagnose(Runs([run(*events)]), again).findings, again.asked) == ([], [])
+
+
+BY_OPTIMIZER = """ValueError: in user code:
+    File "/program/train.py", line 9, in train
+        return strategy.reduce("SUM", strategy.run(step), axis=None)
+    File "/lib/keras/src/optimizers/sgd.py", line 123, in update_step
+        self.assign_sub(variable, gradient)
+ValueError: Dimension 0 in both shapes must be equal, but are 3 and 4 for '{{node AssignSubVariableOp}}'"""
+
+
+def test_an_update_of_another_shape_is_not_a_partial_batch():
+    raised = ExceptionRaised(LINE, "ValueError", BY_OPTIMIZER, ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == []
+    other = BY_OPTIMIZER.replace("/optimizers/", "/layers/")
+    assert modes(run(replace(raised, traceback=other), outcome=Outcome.RAISED)) == [("fm19", 7)]

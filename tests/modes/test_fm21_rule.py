@@ -1,15 +1,26 @@
 """The examiner's rule for fm21: a whole batch for each replica."""
 
+from dataclasses import replace
+
 import pytest
-from recorded import LINE, OTHER, found, modes, run, strategy
+from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
+    ExceptionRaised,
+    InputShared,
+    ModelCalled,
+    Outcome,
     ReplicaCountRead,
 )
 
 MADE = DatasetFromFunction(LINE)
+
+
+def without(recording, event):
+    return replace(recording, events=tuple(each for each in recording.events if each != event))
 
 
 def batches(replicas, size, *more):
@@ -67,3 +78,108 @@ def test_a_batch_of_which_each_process_sees_its_part():
     assert (part.processes, batches(2, 8).processes, run().processes) == (2, 1, 1)
     assert modes(batches(1, 8), part) == [("fm21", 7)]
     assert modes(batches(1, 16), part) == []
+
+
+# The batch of one replica that is divided again
+
+COUNTED, TRAINS = ReplicaCountRead(LINE), updated(trains=(1,))
+
+
+def shrinking(replicas, size, *more):
+    """A run that takes batches of this size over all replicas, and has counted these."""
+    taken = BatchTaken(LINE, (size // replicas,) * replicas)
+    events = [strategy(replicas), COUNTED, DatasetBatched(OTHER, size), taken, TRAINS, *more]
+    return run(*events, devices=replicas)
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_the_batch_of_one_replica_that_is_divided_again(replicas):
+    assert modes(shrinking(1, 16), shrinking(replicas, 16 // replicas)) == [("fm21", 20)]
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (shrinking(1, 16), shrinking(2, 16)),
+        (shrinking(1, 16), shrinking(2, 12)),
+        (shrinking(1, 16, MADE), shrinking(2, 8, MADE)),
+        (shrinking(1, 16), without(shrinking(2, 8), COUNTED)),
+        (shrinking(1, 16), without(shrinking(2, 8), DatasetBatched(OTHER, 8))),
+        (shrinking(1, 16), without(shrinking(2, 8), TRAINS)),
+        (shrinking(1, 16), replace(shrinking(2, 8), role=Role.TASK)),
+    ],
+    ids=[
+        "the same",
+        "in between",
+        "by a function",
+        "not counted",
+        "batched elsewhere",
+        "no training",
+        "one task of several",
+    ],
+)
+def test_a_batch_that_is_smaller_for_a_reason(one, other):
+    assert modes(one, other) == []
+
+
+# The same batch on every replica
+
+SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [SHARED, TRAINS, CALLED],
+        [replace(SHARED, function="experimental_distribute_values_from_function"), TRAINS, CALLED],
+    ],
+)
+def test_the_same_batch_on_every_replica(events):
+    (finding,) = found(run(strategy(), *events))
+    assert (finding.mode, finding.line) == ("fm21", 7)
+    assert "each replica takes the same 16 examples" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [SHARED, TRAINS, replace(CALLED, examples=8)],
+        [SHARED, TRAINS, replace(CALLED, replicas=1)],
+        [SHARED, TRAINS, replace(CALLED, variables=(2,))],
+        [replace(SHARED, location=()), TRAINS, CALLED],
+        [replace(SHARED, function="experimental_distribute_values_from_function"), TRAINS, CALLED]
+        + [BatchTaken(LINE, (8, 8))],
+    ],
+    ids=["each takes its part", "one replica", "another model", "no line", "beside batches"],
+)
+def test_what_all_replicas_may_share(events):
+    assert modes(run(strategy(), *events)) == []
+
+
+# Exceptions
+
+FUNCTION = """\
+def make(context):
+    return [dataset]
+
+for batch in strategy.distribute_datasets_from_function(make):
+    pass
+"""
+CALLED_WITH = "input_lib.py\n    dataset = dataset_fn(ctx)\n"
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("AttributeError: 'list' object has no attribute 'element_spec'", 2),
+        (f"{CALLED_WITH}TypeError: make() takes 0 positional arguments but 1 was given", 1),
+        (f"{CALLED_WITH}TypeError: '_BatchDataset' object is not callable", 4),
+    ],
+    ids=["no dataset", "no context", "no function"],
+)
+def test_an_exception_about_a_function_for_datasets(tmp_path, text, line):
+    path = tmp_path / "train.py"
+    path.write_text(FUNCTION)
+    frames = "Traceback (most recent call last):\n  in distribute_datasets_from_function\n"
+    error = ExceptionRaised(stack(path, 4), text.rpartition("\n")[2], f"{frames}{text}", ())
+    assert modes(run(strategy(), error, outcome=Outcome.RAISED)) == [("fm21", line)]

@@ -75,6 +75,12 @@ def test_an_optimizer_outside_the_scope(events):
     assert str(finding.proof).endswith("copy of the weights that it trains at line 20")
 
 
+def test_slots_that_were_made_later_than_their_optimizer():
+    """Its step counter, which Keras 2 writes to once for all replicas, is where it was made."""
+    later = replace(SLOT, number=6, location=OTHER)
+    assert modes(run(strategy(), WEIGHT, COUNT, later, updated())) == [("fm23", 7)]
+
+
 @pytest.mark.parametrize(
     "events",
     [
@@ -110,3 +116,9 @@ def test_what_an_optimizer_outside_the_scope_has_caused_is_not_another_finding()
     apart = replace(weight, number=2)
     events = [strategy(), weight, apart, SLOT, updated(), others]
     assert sorted(modes(run(*events))) == [("fm23", 7), ("fm38", 20)]
+
+
+def test_statistics_of_a_layer_outside_the_scope():
+    made = variable(1)
+    assert modes(run(made, written(writer=Owner.LAYER))) == [("fm23", 7)]
+    assert modes(run(replace(made, copies=2), written(writer=Owner.LAYER))) == []

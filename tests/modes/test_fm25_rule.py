@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from recorded import OTHER, loaded, modes, run, saved, updated, variable
+from recorded import OTHER, found, loaded, modes, run, saved, stack, updated, variable, written
 from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
 
 MIRRORED = variable(1, copies=2, parts=(10, 11))
@@ -71,3 +71,50 @@ def test_a_restore_outside_the_scope_into_central_storage():
     facts = [variable(1), VariableSharedCentrally(1), count, trained, saved(held=[1, 3]), restored]
     assert modes(run(*facts)) == []
     assert modes(run(*facts, updated(trains=(3,)))) == [("fm25", 7)]
+
+
+# A model that was made outside the scope
+
+TRAINED = [variable(1, copies=2, location=OTHER), updated(trains=(1,))]
+TEACHER = variable(5)
+BY_REPLICAS = called(5, replicas=2)
+
+
+def test_a_model_outside_the_scope_that_replicas_call():
+    (finding,) = found(run(*TRAINED, TEACHER, BY_REPLICAS))
+    assert (finding.mode, finding.line) == ("fm25", 7)
+    assert str(finding.proof) == "observed on 2 devices: 2 replicas read them there at line 20"
+
+
+def test_the_line_that_made_this_model_and_no_other():
+    inner, mine, theirs = (stack("/program/train.py", n) for n in (3, 12, 11))
+    student = variable(1, copies=2, location=(*inner, *theirs))
+    teacher = variable(5, location=(*inner, *mine))
+    assert modes(run(student, TRAINED[1], teacher, BY_REPLICAS)) == [("fm25", 12)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*TRAINED, replace(TEACHER, copies=2), BY_REPLICAS],
+        [*TRAINED, TEACHER, called(5)],
+        [replace(TRAINED[0], copies=0), TRAINED[1], TEACHER, BY_REPLICAS],
+        [*TRAINED, TEACHER, written(number=5, writer=Owner.METRIC), BY_REPLICAS],
+        [*TRAINED, TEACHER, updated(trains=(5,)), BY_REPLICAS],
+        [*TRAINED, TEACHER, VariableSharedCentrally(5), BY_REPLICAS],
+        [*TRAINED, replace(TEACHER, maker=Owner.RANDOM), BY_REPLICAS],
+        [*TRAINED, TEACHER, replace(BY_REPLICAS, variables=(1, 5))],
+    ],
+    ids=[
+        "in the scope",
+        "called on the host",
+        "nothing is distributed",
+        "written to, which is fm23",
+        "trained",
+        "central",
+        "a seed",
+        "a part of another model",
+    ],
+)
+def test_a_model_that_is_where_it_belongs(events):
+    assert modes(run(*events)) == []

@@ -1,7 +1,31 @@
-"""The line that the examiner blames for fm34."""
+"""The examiner's rule for fm34, and the line that it blames."""
 
-from recorded import LINE, OTHER, modes, run, stack
-from strategy_clinic.observer.events import ExceptionRaised, GradientComputed, Outcome
+from dataclasses import replace
+
+import pytest
+from recorded import (
+    LINE,
+    OTHER,
+    answering,
+    modes,
+    run,
+    stack,
+    updated,
+    values,
+    variable,
+    written,
+)
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.findings import BeginWith
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    ExceptionRaised,
+    GradientComputed,
+    Outcome,
+    Owner,
+    StepEnded,
+    VariableRead,
+)
 
 RAISED = ExceptionRaised(
     LINE, "ValueError", "ValueError: No gradients provided for any variable.", ()
@@ -28,3 +52,81 @@ def test_the_loss_of_a_model_that_is_compiled(tmp_path):
     )
     gradient = GradientComputed(stack(path, 5), 2, 2)
     assert modes(run(gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", 2)]
+
+
+# Variables that no gradient reaches
+
+PARTLY = GradientComputed(LINE, missing=1, total=2, disconnected=(1,))
+
+
+ONE, SIXTH = updated(gradients=1, trains=(2,)), updated(trains=(6,))
+
+
+def trained(value, *events):
+    """A run that trains variable 2 to this value, and gets no gradient for variable 1."""
+    step = StepEnded(1, values({2: [value]}), (), (), ())
+    made = [variable(1), variable(2), VariableRead(1)]
+    return run(*made, PARTLY, updated(gradients=1, trains=(2,)), step, *events)
+
+
+def examined(first, again):
+    return [(each.mode, each.line) for each in diagnose(Runs([first]), again).findings]
+
+
+def test_a_variable_that_matters_and_gets_no_gradient():
+    again = answering(BeginWith=trained(2.0), same=trained(1.0))
+    assert examined(trained(1.0), again) == [("fm34", 7)]
+    assert again.asked == [BeginWith(1, 0.5), None]
+
+
+def test_a_variable_that_does_not_matter():
+    again = answering(BeginWith=trained(1.0))
+    assert (examined(trained(1.0), again), again.asked) == ([], [BeginWith(1, 0.5)])
+
+
+def test_kernels_are_tried_first():
+    """A bias of another layer says less of whether its layer matters."""
+    made = [variable(n, shape=(3,) if n < 3 else (3, 3)) for n in (1, 2, 3, 4, 5)]
+    computed = replace(PARTLY, missing=5, total=6, disconnected=(1, 2, 3, 4, 5))
+    read = [VariableRead(each.number) for each in made]
+    first = run(*made, variable(6), *read, computed, replace(ONE, optimizer=SIXTH.optimizer))
+    again = answering(BeginWith=first)
+    assert examined(first, again) == []
+    assert again.asked == [BeginWith(n, 0.5) for n in (3, 4, 5)]
+
+
+def test_a_program_that_does_not_repeat_itself():
+    again = answering(BeginWith=trained(2.0), same=trained(3.0))
+    assert examined(trained(1.0), again) == []
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        trained(1.0, written(number=1, replicas=0)),
+        trained(1.0, updated(trains=(1,))),
+        replace(trained(1.0), events=tuple(e for e in trained(1.0).events if e != VariableRead(1))),
+        run(variable(1), VariableRead(1), PARTLY, updated(trains=(2,))),
+        run(variable(1), VariableRead(1), replace(PARTLY, location=()), ONE),
+        run(variable(1, maker=Owner.METRIC), VariableRead(1), PARTLY, ONE),
+    ],
+    ids=["written by hand", "trained elsewhere", "unread", "not left out", "no line", "a metric"],
+)
+def test_a_variable_that_is_not_tried(first):
+    again = answering(BeginWith=first)
+    assert (examined(first, again), again.asked) == ([], [])
+
+
+def test_a_program_that_stops_gradients_means_it(tmp_path):
+    path = tmp_path / "train.py"
+    rounded = "y = tf.cast(tf.round(x), tf.float32)"
+    for code, asked in (("y = tf.stop_gradient(x)", []), (rounded, [BeginWith(1, 0.5)])):
+        path.write_text(f"{code}\ngradients = tape.gradient(loss, weights)\n")
+        events = [
+            replace(PARTLY, location=stack(path, 2)) if e == PARTLY else e
+            for e in trained(1.0).events
+        ]
+        first = replace(trained(1.0), events=tuple(events))
+        again = answering(BeginWith=trained(2.0), same=trained(1.0))
+        assert examined(first, again) == [("fm34", 1)] * len(asked)
+        assert again.asked[:1] == asked

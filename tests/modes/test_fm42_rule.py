@@ -1,7 +1,8 @@
-"""What the examiner says of fm42, whose error is one of a graph."""
+"""The examiner's rule for fm42, and what it says of the error, which is one of a graph."""
 
-from recorded import LINE, found, run
-from strategy_clinic.observer.events import ExceptionRaised, Outcome
+import pytest
+from recorded import LINE, found, modes, run
+from strategy_clinic.observer.events import DataRanOut, ExceptionRaised, Outcome
 
 TEXT = """Graph execution error:
   (0) OUT_OF_RANGE:  End of sequence
@@ -14,3 +15,8 @@ def test_an_error_of_a_graph_is_told_by_its_reason():
     raised = ExceptionRaised(LINE, "OutOfRangeError", f"ValueError: {TEXT}", ())
     (finding,) = found(run(raised, outcome=Outcome.RAISED))
     assert (finding.mode, str(finding.message)) == ("fm42", "OutOfRangeError: End of sequence")
+
+
+@pytest.mark.parametrize("location, expected", [(LINE, [("fm42", 7)]), ((), [])])
+def test_data_that_end_before_the_last_step(location, expected):
+    assert modes(run(DataRanOut(location, 6), DataRanOut(location, 6))) == expected

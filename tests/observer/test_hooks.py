@@ -1,6 +1,8 @@
 """Every function that the observer wraps, called by position and by keyword: it does what it does, and is seen alike."""
 
 import inspect
+import io
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -142,6 +144,11 @@ def strategy_cases():
             {"dataset_fn": lambda _: t.dataset, "options": None},
             told(events.DatasetFromFunction),
         ),
+        "tensorflow.Strategy.experimental_distribute_values_from_function": lambda t: Case(
+            t.strategy.experimental_distribute_values_from_function,
+            {"value_fn": lambda _: t.tf.ones((4, 3))},
+            told(events.InputShared, "sizes"),
+        ),
         "tensorflow.StrategyBase.num_replicas_in_sync": lambda t: counted(t.strategy),
         "tensorflow.ReplicaContextBase.num_replicas_in_sync": lambda t: counted(
             t.tf.distribute.get_replica_context(), None
@@ -193,6 +200,46 @@ def gradient(t):
         loss = t.plain * 2.0
     arguments = {"target": loss, "sources": [t.plain]}
     return Case(tape.gradient, arguments, told(events.GradientComputed, "total"))
+
+
+def message_cases():
+    """What Keras says of data that end; a message that no loop of Keras's gives is not reported."""
+    text = "Your input ran out of data; interrupting training."
+
+    class EpochIterator:
+        steps_per_epoch = 6
+
+        def __init__(self, show=None):
+            self.show = show
+
+        def warn(self, *given, **named):
+            self.show(*given, **named)
+
+        def log(self, *given, **named):
+            logging.getLogger("quiet").handle(*given, **named)
+
+    logging.getLogger("quiet").propagate = False
+    record = logging.LogRecord("quiet", logging.WARNING, "file.py", 7, text, (), None)
+    nowhere = io.StringIO()
+    warning = {
+        "message": UserWarning(text),
+        "category": UserWarning,
+        "filename": "file.py",
+        "lineno": 7,
+        "file": nowhere,
+        "line": "",
+    }
+    said = told(events.DataRanOut, "steps")
+
+    def shown(t):
+        """While a test runs, pytest has a function of its own in this place."""
+        replaced = t.observer.context.patches.replaced
+        return next(new for _, name, _, new in replaced if name == "showwarning")
+
+    return {
+        "warnings.showwarning": lambda t: Case(EpochIterator(shown(t)).warn, warning, said),
+        "logging.Logger.handle": lambda t: Case(EpochIterator().log, {"record": record}, said),
+    }
 
 
 def file_cases():
@@ -377,6 +424,7 @@ def part_cases():
 CASES = (
     variable_cases()
     | strategy_cases()
+    | message_cases()
     | file_cases()
     | keras_cases("keras")
     | keras_cases("tf_keras")

@@ -110,7 +110,7 @@ def can_be_repeated(recording: Recording) -> bool:
 def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
     for recording in runs.recordings:
         raised = recording.last(ExceptionRaised)
-        mode = mode_of(raised, rules) if raised else None
+        mode = mode_of(recording, raised, rules) if raised else None
         if raised and mode:
             message = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
             yield Finding(
@@ -123,9 +123,11 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
             )
 
 
-def mode_of(raised: ExceptionRaised, rules: ModeRules) -> str | None:
-    """Returns the mode that triage names, corrected by what the program's own lines say."""
+def mode_of(recording: Recording, raised: ExceptionRaised, rules: ModeRules) -> str | None:
+    """Returns the mode that triage names, corrected by what the program's own lines say, or else what the run says."""
     mode = classify.triage(raised.traceback).mode
+    if mode is None:
+        return next((each.mode for each in rules.namings if each.fits(recording, raised)), None)
     for each in rules.reclassifications:
         if mode in each.modes:
             return each.mode_of(mode, raised, stack_of(raised))

@@ -161,10 +161,11 @@ class Recording:
             for update in self.of(GradientsApplied)
             if any(map(self.is_distributed, update.optimizer.trains))
             for number in update.optimizer.variables
-            if self._is_single(number) and (self.variables[number].shape or number in written)
+            if self.is_single_slot(number) and (self.variables[number].shape or number in written)
         }
 
-    def _is_single(self, number: int) -> bool:
+    def is_single_slot(self, number: int) -> bool:
+        """Whether this is an optimizer's variable that exists once."""
         made = self.variable(number)
         is_own = made is not None and made.maker is Owner.OPTIMIZER and not made.copies
         return is_own and number not in self.copies and not self.is_distributed(number)

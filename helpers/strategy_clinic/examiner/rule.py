@@ -59,12 +59,21 @@ class Reclassification:
 
 
 @dataclass(frozen=True)
+class Naming:
+    """Names an exception that triage does not know, since its text alone says too little."""
+
+    mode: str
+    fits: Callable[[Recording, ExceptionRaised], bool]
+
+
+@dataclass(frozen=True)
 class ModeRules:
     """The rules of all modes."""
 
     rules: Sequence[Rule]
     blame: Mapping[str, Callable[[Recording, Stack], Stack]]
     reclassifications: Sequence[Reclassification]
+    namings: Sequence[Naming] = ()
 
 
 @functools.cache
@@ -75,6 +84,7 @@ def mode_rules() -> ModeRules:
         [each for each in found if isinstance(each, Rule)],
         {each.mode: each.choose for each in found if isinstance(each, Blame)},
         [each for each in found if isinstance(each, Reclassification)],
+        [each for each in found if isinstance(each, Naming)],
     )
 
 
@@ -123,6 +133,11 @@ def reclassify(
 ) -> Callable[[Callable[[str, ExceptionRaised, Stack], str | None]], Reclassification]:
     """Makes a Reclassification of a function that corrects what triage has named."""
     return lambda mode_of: Reclassification(modes, mode_of)
+
+
+def names(mode: str) -> Callable[[Callable[[Recording, ExceptionRaised], bool]], Naming]:
+    """Makes a Naming of a function that tells whether an exception is of the mode in this run."""
+    return lambda fits: Naming(mode, fits)
 
 
 # What rules yield

@@ -281,6 +281,7 @@ class StepEnded(Event):
 class GradientComputed(LocatedEvent):
     missing: int  # of them None
     total: int
+    disconnected: tuple[int, ...] = ()  # the variables whose gradients are None
 
 
 @dataclass(frozen=True)
@@ -297,6 +298,22 @@ class LearningRateRestored(LocatedEvent):
     before: float
     after: float
     variables: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LearningRateRead(LocatedEvent):
+    """The program read the variable of a learning rate."""
+
+    number: int
+    value: float
+
+
+@dataclass(frozen=True)
+class LearningRateWritten(LocatedEvent):
+    """The program, or a callback of Keras's, set the variable of a learning rate."""
+
+    number: int
+    value: float
 
 
 @dataclass(frozen=True)
@@ -371,6 +388,21 @@ class DatasetFromFunction(LocatedEvent):
 @dataclass(frozen=True)
 class BatchTaken(LocatedEvent):
     sizes: tuple[int, ...]  # examples per replica
+
+
+@dataclass(frozen=True)
+class InputShared(LocatedEvent):
+    """A training step was given the same tensors for all replicas, and none that is distributed; or such values were made."""
+
+    function: str  # run, or experimental_distribute_values_from_function
+    sizes: tuple[int, ...]  # the first dimensions of these tensors
+
+
+@dataclass(frozen=True)
+class DataRanOut(LocatedEvent):
+    """Keras has interrupted a `fit`, or another loop, since the data ended before the steps that it was asked for."""
+
+    steps: int
 
 
 # Models

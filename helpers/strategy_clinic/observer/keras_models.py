@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import warnings
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from .context import Context
-from .events import Metric, MetricsReported, ModelAnswered, ModelCalled, Stack, UnbuiltModelRead
+from .events import (
+    DataRanOut,
+    Metric,
+    MetricsReported,
+    ModelAnswered,
+    ModelCalled,
+    Stack,
+    UnbuiltModelRead,
+)
 from .identity_map import IdentityMap
 from .patching import Call
 from .training import outside_replicas
@@ -14,6 +26,9 @@ from .variables import Variables, replicas_now, sample
 
 MOST_ANSWERS = 4  # that are reported of the calls from one line
 MOST_REPORTS = 4  # of one model
+RAN_OUT = "Your input ran out of data"  # Keras 3 warns of that, Keras 2 logs it
+# The classes that say so, and where they have the steps of an epoch.
+STEPS = (("EpochIterator", "steps_per_epoch"), ("DataHandler", "_inferred_steps"))
 
 
 class KerasModels:
@@ -33,6 +48,9 @@ class KerasModels:
         patches.wrap(model, "compile", after=self.compiled)
         patches.wrap(model, "fit", after=self.fitted, group="report")
         patches.wrap(model, "evaluate", after=self.evaluated, group="report")
+        if self.context.is_first("messages"):
+            patches.wrap(warnings, "showwarning", after=self.warned)
+            patches.wrap(logging.Logger, "handle", after=self.logged)
 
     def model_made(self, _: Any, call: Call) -> None:
         self.made_at[call.owner] = self.context.provenance.stack()
@@ -89,6 +107,20 @@ class KerasModels:
                 made_at = self.made_at.get(model) or ()
                 self.context.emit(UnbuiltModelRead(stack, model.name, made_at))
 
+    # Data
+
+    def warned(self, _: Any, call: Call) -> None:
+        self.ran_out(str(call["message"]))
+
+    def logged(self, _: Any, call: Call) -> None:
+        self.ran_out(call["record"].getMessage())
+
+    def ran_out(self, message: str) -> None:
+        """Reports data that ended before the steps that were asked for; Keras 3 warns of any other end, too."""
+        steps = asked_steps() if RAN_OUT in message else 0
+        if steps:
+            self.context.emit(DataRanOut(self.context.provenance.stack(), steps))
+
     # Metrics
 
     def compiled(self, _: Any, call: Call) -> None:
@@ -113,3 +145,15 @@ class KerasModels:
             compiled_at = self.compiled_at.get(model) or ()
             stack = self.context.provenance.stack()
             self.context.emit(MetricsReported(stack, metrics, compiled_at))
+
+
+def asked_steps() -> int:
+    """Returns the steps of an epoch for the loop of Keras's that runs now; 0 if nobody has asked for a number."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        for kind, name in STEPS:
+            if type(owner).__name__.endswith(kind):
+                return int(getattr(owner, name, None) or 0)
+        frame = frame.f_back
+    return 0

@@ -93,10 +93,16 @@ class Optimizers:
         import tensorflow as tf
 
         gradients = tf.nest.flatten(result)
+        sources = tf.nest.flatten(call["sources"])
+        paired = zip(sources, gradients) if len(sources) == len(gradients) else ()
+        disconnected = self.variables.numbers_of(
+            source for source, gradient in paired if gradient is None
+        )
         missing = sum(gradient is None for gradient in gradients)
-        if self.context.is_first("gradient", self.context.provenance.call_site()[0], missing):
+        site, _ = self.context.provenance.call_site()
+        if self.context.is_first("gradient", site, missing, disconnected):
             stack = self.context.provenance.stack()
-            self.context.emit(GradientComputed(stack, missing, len(gradients)))
+            self.context.emit(GradientComputed(stack, missing, len(gradients), disconnected))
 
     def pairs_applied(self, call: Call) -> None:
         pairs = call["grads_and_vars"]
@@ -107,6 +113,7 @@ class Optimizers:
             self.applied(call.owner, list(call["grads"]), call["trainable_variables"] or ())
 
     def applied(self, optimizer: Any, gradients: list[Any], trained: Iterable[Any]) -> None:
+        self.context.count("applied")
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
         numbers = self.variables.numbers_of(trained)
         self.used[serial] = optimizer, tuple(sorted({*numbers, *known}))

@@ -16,6 +16,7 @@ from .events import (
     ClusterStrategyRequested,
     DatasetBatched,
     DatasetFromFunction,
+    InputShared,
     MeanReduced,
     Outcome,
     Owner,
@@ -30,6 +31,7 @@ from .variables import Variables, copies_of, sample_of
 
 # Calls after which trained variables are looked at, and steps that are reported.
 MOST_LOOKS, MOST_STEPS = 24, 3
+CONSTANTS = "Const", "Fill"  # operations in a graph whose result is no data
 
 
 class Training:
@@ -58,6 +60,11 @@ class Training:
         wrap(distribute.ParameterServerStrategy, "__init__", before=self.parameter_server_requested)
         wrap(distribute.Strategy, "reduce", after=self.reduced)
         wrap(distribute.Strategy, "experimental_distribute_dataset", after=self.distributed)
+        wrap(
+            distribute.Strategy,
+            "experimental_distribute_values_from_function",
+            after=self.values_distributed,
+        )
         wrap(
             distribute.Strategy,
             "distribute_datasets_from_function",
@@ -89,7 +96,7 @@ class Training:
         self.strategies.append(weakref.ref(strategy))
         running = defining_class(type(strategy), "run")
         if self.context.is_first("run of", running):  # it may have one around that of its base
-            self.context.patches.wrap(running, "run", after=self.run_ended)
+            self.context.patches.wrap(running, "run", before=self.input_given, after=self.run_ended)
         self.context.emit(StrategyMade(self.stack(), name, int(replicas)))
 
     def most_replicas(self) -> int:
@@ -123,10 +130,36 @@ class Training:
             self.run_stacks[path] = self.stack()
         self.context.provenance.replica_caller = self.run_stacks[path]
 
+    def input_given(self, call: Call) -> None:
+        call.state = self.context.counts[("applied",)]
+
     def run_ended(self, result: Any, call: Call) -> None:
         import tensorflow as tf
 
         self.run_result = tf.nest.flatten(result)
+        trained = self.context.counts[("applied",)] > (call.state or 0)
+        if trained and self.is_first_here("input"):
+            self.report_shared_input(call)
+
+    def report_shared_input(self, call: Call) -> None:
+        """Reports arguments of a training step that are the same for several replicas of this process."""
+        import tensorflow as tf
+
+        strategy = call.owner  # TensorFlow's default one cannot tell its devices
+        if strategy.num_replicas_in_sync < 2 or len(strategy.extended.worker_devices) < 2:
+            return
+        arguments = tf.nest.flatten((call["args"], call["kwargs"]))
+        shared = [shared_size(argument) for argument in arguments]
+        sizes = tuple(size for size in shared if size)
+        if sizes and None not in shared:
+            self.context.emit(InputShared(self.stack(), "run", sizes))
+
+    def values_distributed(self, values: Any, call: Call) -> None:
+        """Reports the same values for all replicas."""
+        shared = shared_size(values) if self.is_first_here("values") else None
+        if shared and len(copies_of(values)) > 1:
+            function = "experimental_distribute_values_from_function"
+            self.context.emit(InputShared(self.stack(), function, (shared,)))
 
     def step_ended(self, _: Any, call: Call) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -234,6 +267,33 @@ class Training:
     def is_first_here(self, *key: Any) -> bool:
         """Returns whether this key is new on this line of the program."""
         return self.context.is_first(*key, self.context.provenance.call_site()[0])
+
+
+def shared_size(value: Any) -> int | None:
+    """Returns the examples in a value that all replicas get; 0 if it has none; None for what is distributed or unknown."""
+    import numpy as np
+    import tensorflow as tf
+
+    parts = copies_of(value)
+    if not all(isinstance(part, (tf.Tensor, np.ndarray, np.generic)) for part in parts):
+        is_plain = value is None or isinstance(value, (bool, int, float, str))
+        return 0 if is_plain or hasattr(value, "assign") else None
+    if len(parts) > 1 and not are_equal(parts):
+        return None
+    if getattr(getattr(value, "op", None), "type", "") in CONSTANTS:
+        return 0
+    shape: Any = tf.TensorShape(parts[0].shape)
+    size: int | None = shape[0] if shape.rank else shape.rank  # None where it is not known
+    return size
+
+
+def are_equal(parts: list[Any]) -> bool:
+    """Tells whether all replicas have the same array; parts in a graph have no values."""
+    import numpy as np
+
+    if not all(hasattr(part, "numpy") for part in parts):
+        return False
+    return all(np.array_equal(parts[0].numpy(), part.numpy()) for part in parts[1:])
 
 
 def outside_replicas() -> bool:

@@ -12,6 +12,8 @@ from ..base import tf_internals
 from .context import Context
 from .events import (
     DivergedCopies,
+    LearningRateRead,
+    LearningRateWritten,
     Owner,
     Sample,
     VariableMade,
@@ -36,6 +38,7 @@ class Record:
         self.reference: weakref.ref[Any] = weakref.ref(variable)
         self.trained = self.written = self.read = False
         self.read_since_load = False
+        self.is_rate = maker is Owner.OPTIMIZER and "learning_rate" in str(variable.name)
         self.first: Sample | None = None  # before the program wrote to it
         self.start: Any = None  # its whole value then, if the program made it itself
 
@@ -172,7 +175,7 @@ class Variables:
         if self.given is not None and record.number == settings.give[1]:
             assign(record, self.given)
         if record.number == settings.begin[0]:
-            assign(record, variable.dtype.as_numpy_dtype(settings.begin[1]))
+            assign(record, full(variable, settings.begin[1]))
 
     def written(self, call: Call) -> None:
         record = self.record_of(call.owner)
@@ -184,6 +187,8 @@ class Variables:
             record.first = sample_of(record)
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
         record.trained |= writer is Owner.OPTIMIZER
+        if record.is_rate:
+            self.rate_written(record, call)
         replicas = replicas_now()
         if self.context.is_first("written", record.number, site, writer, replicas):
             stack = self.context.provenance.stack()
@@ -191,10 +196,29 @@ class Variables:
 
     def is_read_already(self, variable: Any) -> bool:
         record = self.copies.get(variable) or self.records.get(variable)
-        return record is None or record.read_since_load
+        return record is None or record.read_since_load and not record.is_rate
+
+    def rate_written(self, record: Record, call: Call) -> None:
+        """Reports a learning rate that is set outside of graphs to a number."""
+        value = call.args[1] if len(call.args) > 1 else next(iter(call.kwargs.values()), None)
+        stack = self.context.provenance.stack()
+        with contextlib.suppress(TypeError, ValueError, NotImplementedError):  # of a graph
+            rate = float(value)  # type: ignore[arg-type]  # a TypeError otherwise
+            if self.context.is_first("rate written", record.number, stack, rate):
+                self.context.emit(LearningRateWritten(stack, record.number, rate))
+
+    def rate_read(self, record: Record) -> None:
+        site, owner = self.context.provenance.call_site()
+        if owner is Owner.USER:
+            value = float(arrays_of(record.variable)[0])
+            if self.context.is_first("rate read", record.number, site, value):
+                stack = self.context.provenance.stack()
+                self.context.emit(LearningRateRead(stack, record.number, value))
 
     def was_read(self, call: Call) -> None:
         record = self.record_of(call.owner)
+        if record is not None and record.is_rate:
+            self.rate_read(record)
         if record is not None and not record.read_since_load:
             record.read = record.read_since_load = True
             self.context.emit(VariableRead(record.number))
@@ -268,6 +292,13 @@ def assign(record: Record, value: Any) -> None:
     with outside_graphs():
         for copy in copies_of(record.variable):
             copy.assign(value)
+
+
+def full(variable: Any, value: float) -> Any:
+    """Returns an array of a variable's shape with this value everywhere."""
+    import numpy as np
+
+    return np.full(variable.shape.as_list(), value, variable.dtype.as_numpy_dtype)
 
 
 def replicas_now() -> int:

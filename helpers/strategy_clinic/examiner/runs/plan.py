@@ -273,7 +273,7 @@ def failed_runs(recordings: list[Recording]) -> list[Recording]:
 def is_error_of_a_mode(run: Recording) -> bool:
     """Tells whether a run ended with an exception that triage names: TensorFlow's own, which no other process causes."""
     raised = run.last(ExceptionRaised)
-    return raised is not None and mode_of(raised, mode_rules()) is not None
+    return raised is not None and mode_of(run, raised, mode_rules()) is not None
 
 
 def failed_run(recordings: list[Recording]) -> Recording | None:

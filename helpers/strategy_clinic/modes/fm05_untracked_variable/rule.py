@@ -79,8 +79,14 @@ def may_be_missed(recording: Recording, omitted: OmittedVariable) -> bool:
     if recording.before:
         return value_at_stop(recording, omitted.number) is not None
     made = recording.variable(omitted.number)
-    is_state = made is not None and made.maker is Owner.USER and "float" in made.dtype
-    return is_state and omitted.read and omitted.changed
+    is_own = made is not None and made.maker is Owner.USER
+    is_state = made is not None and ("float" in made.dtype or is_count(made))
+    return is_own and is_state and omitted.read and omitted.changed
+
+
+def is_count(made: VariableMade) -> bool:
+    """Tells whether it counts; integers of other shapes are states of random generators and indices."""
+    return "int" in made.dtype and not made.shape
 
 
 def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | None]:

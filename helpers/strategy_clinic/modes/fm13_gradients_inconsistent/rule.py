@@ -1,8 +1,53 @@
-"""Blames, for fm13, the line that computed a gradient of which a part is None."""
+"""Checks fm13: gradients that are None were left out of a list, so that others belong to the wrong variables."""
 
+import ast
+from collections.abc import Iterator
+
+from ...examiner import blame
+from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Stack
+from ...examiner.rule import blames, line_of, observed, rule
+from ...observer.events import GradientComputed, GradientsApplied, Stack
+
+
+@rule("fm13")
+def shifted(recording: Recording) -> Iterator[Finding]:
+    for update in recording.of(GradientsApplied):
+        computed = recording.of(GradientComputed, until=update)
+        last = computed[-1] if computed else None
+        if last is None or update.missing or update.gradients != last.total - last.missing:
+            continue
+        wrong = sorted(set(last.disconnected) & set(update.optimizer.trains))
+        if wrong and update.location:
+            name = recording.name_of(wrong[0])
+            yield observed(
+                "fm13",
+                recording,
+                from_filter(update.location),
+                f"{name} has no gradient and gets that of another variable: the list was shortened by {last.missing}",
+                f"{last.missing} of {last.total} gradients were None at ",
+                line_of(last.location, "a tape"),
+                f", and {update.gradients} were applied to the first {update.gradients} variables",
+            )
+            return
+
+
+def from_filter(stack: Stack) -> Stack:
+    """Returns the line above, in the same function, that leaves out some items of what is used here."""
+    names = set(blame.names_in(blame.statement_at(stack[0])))
+    for assignment in blame.assignments_before(stack[0]) if blame.function_at(stack[0]) else ():
+        if blame.targets_of(assignment) & names:
+            if leaves_out(assignment.value):
+                return (stack[0]._replace(line=assignment.lineno), *stack)
+            names |= set(blame.names_in(assignment.value))
+    return stack
+
+
+def leaves_out(value: ast.expr) -> bool:
+    comprehensions = [each for each in ast.walk(value) if isinstance(each, ast.comprehension)]
+    return any(each.ifs for each in comprehensions) or "filter" in {
+        blame.called_name(call) for call in blame.calls_in(value)
+    }
 
 
 @blames("fm13")

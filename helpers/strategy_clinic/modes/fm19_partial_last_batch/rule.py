@@ -1,11 +1,14 @@
 """Checks fm19: a mean over replicas that had different numbers of examples."""
 
+import re
+
 from ...examiner.findings import FollowUp, ShowMeans
 from ...examiner.recording import Recording
-from ...examiner.rule import Steps, observed, rule
-from ...observer.events import BatchTaken, Frame, MeanReduced
+from ...examiner.rule import Steps, observed, reclassify, rule
+from ...observer.events import BatchTaken, ExceptionRaised, Frame, MeanReduced, Stack
 
 SAME = 1e-6  # relative
+ASSIGNMENT = re.compile(r"Assign(Sub|Add)?VariableOp")
 
 
 @rule("fm19")
@@ -40,3 +43,10 @@ def is_hidden_in_graph(recording: Recording, means: list[MeanReduced]) -> bool:
 def mean_of_examples(mean: MeanReduced) -> float:
     total = sum(size * value for size, value in zip(mean.sizes, mean.values) if size)
     return total / max(1, sum(mean.sizes))
+
+
+@reclassify("fm19")
+def unless_by_optimizer(mode: str, raised: ExceptionRaised, stack: Stack) -> str | None:
+    """An update of another shape than its variable is no matter of how many examples there are."""
+    is_update = ASSIGNMENT.search(raised.traceback) and "/optimizers/" in raised.traceback
+    return None if is_update else mode

@@ -1,11 +1,35 @@
-"""Checks fm21: a step takes in more examples with every device, and the program never asks how many devices there are."""
+"""Checks fm21: a step takes in more examples, or fewer, with every device, or every replica takes in the same ones."""
 
+import ast
+import re
 from collections.abc import Iterator
 
+from ...examiner import blame
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording
-from ...examiner.rule import Runs, compared, rule_of_runs
-from ...observer.events import BatchTaken, DatasetBatched, DatasetFromFunction, ReplicaCountRead
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import (
+    Runs,
+    blames,
+    compared,
+    names,
+    observed,
+    rule,
+    rule_of_runs,
+)
+from ...observer.events import (
+    BatchTaken,
+    DatasetBatched,
+    DatasetFromFunction,
+    ExceptionRaised,
+    InputShared,
+    ModelCalled,
+    ReplicaCountRead,
+    Stack,
+)
+
+IN_FUNCTION = "distribute_datasets_from_function"
+NO_FUNCTION = re.compile(r"dataset_fn\(ctx\)[\s\S]*object is not callable")
+NO_DATASET = re.compile(r"object has no attribute 'element_spec'")
 
 
 @rule_of_runs("fm21")
@@ -26,6 +50,50 @@ def batch_grows(runs: Runs) -> Iterator[Finding]:
         yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
 
 
+@rule_of_runs("fm21")
+def batch_shrinks(runs: Runs) -> Iterator[Finding]:
+    """Checks whether the batch of one replica is divided among the replicas once more."""
+    divided = [
+        each
+        for each in runs.recordings
+        if each.of(ReplicaCountRead) and not each.of(DatasetFromFunction) and each.trained
+        if each.role in (Role.WATCHED, Role.COMPARED)
+    ]
+    by_count = {each.replicas: each for each in divided if each.examples}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    one, other = by_count.get(few), by_count.get(many)
+    if one is None or other is None or few == many:
+        return
+    batched = [each for each in other.of(DatasetBatched) if each.size == other.examples]
+    if one.examples * few == other.examples * many and batched and batched[-1].location:
+        message = (
+            "the batch of one replica is divided among all of them: "
+            f"a step has {one.examples} examples on {few} devices and {other.examples} on {many}"
+        )
+        yield compared("fm21", (few, many), batched[-1].location, message)
+
+
+@rule("fm21")
+def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
+    for shared in recording.of(InputShared):
+        calls = [
+            each
+            for each in recording.of(ModelCalled)
+            if each.replicas > 1
+            and each.examples in shared.sizes
+            and recording.trained & {*each.variables}
+        ]
+        is_input = shared.function == "run" or not recording.of(BatchTaken)
+        if calls and is_input and shared.location:
+            message = (
+                f"the input is not distributed: each replica takes the same {calls[0].examples} examples; "
+                "give the step batches from `experimental_distribute_dataset`"
+            )
+            proof = f"`{shared.function}` gave {calls[0].replicas} replicas the same tensors"
+            yield observed("fm21", recording, shared.location, message, proof)
+            return
+
+
 def batch_of(recording: Recording) -> int:
     """Returns the examples in a step, as batches were taken or else as replicas' datasets were batched; 0 if neither was seen."""
     taken = [sum(batch.sizes) for batch in recording.of(BatchTaken)]
@@ -37,3 +105,27 @@ def sizes_in_functions(recording: Recording) -> list[int]:
     """Returns the sizes of batches in functions that make a dataset for a replica."""
     made_at = {made.location[0] for made in recording.of(DatasetFromFunction) if made.location}
     return [each.size for each in recording.of(DatasetBatched) if made_at & set(each.location)]
+
+
+# Exceptions
+
+
+@names("fm21")
+def no_function(recording: Recording, raised: ExceptionRaised) -> bool:
+    return bool(NO_FUNCTION.search(raised.traceback))
+
+
+@blames("fm21")
+def dataset_function(recording: Recording, stack: Stack) -> Stack:
+    """Returns the line that ends the function, if it makes no dataset, or else the function that takes no context."""
+    raised = recording.last(ExceptionRaised)
+    text = raised.traceback if raised else ""
+    name = blame.argument_name(stack[0], (IN_FUNCTION,)) if stack else ""
+    for node in blame.nodes_of_file(stack[0].path) if name else ():
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            ends = [each.lineno for each in ast.walk(node) if isinstance(each, ast.Return)]
+            if NO_DATASET.search(text) and ends:
+                return (stack[0]._replace(line=ends[-1]), *stack)
+            if f"{name}() takes" in text:
+                return (stack[0]._replace(line=node.lineno), *stack)
+    return stack

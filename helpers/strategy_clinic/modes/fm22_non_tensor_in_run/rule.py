@@ -1,12 +1,35 @@
-"""Blames, for fm22, the line that ends the step which is given to `run`."""
+"""Checks fm22: a step takes or returns what is no tensor; blames the line that ends the step, or that gives it the argument."""
+
+import re
 
 from ...examiner import blame
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Stack
+from ...examiner.rule import blames, names
+from ...observer.events import ExceptionRaised, Stack, StrategyMade
+
+# Messages that say nothing of a strategy, and mean this where the program has made one.
+RETURNED = re.compile(
+    r"Could not build a TypeSpec for (?!.*(KerasTensor|keras_tensor))"
+    r"|A non-DistributedValues value None cannot be reduced"
+    r"|get_devices_from[\s\S]*object has no attribute 'device'"
+)
+GIVEN = re.compile(r"Could not generate a generic TraceType for|, in \w*mono_param\b")
+AT_CALL = re.compile(r"positional args must be a list or tuple")
+
+
+@names("fm22")
+def not_a_tensor(recording: Recording, raised: ExceptionRaised) -> bool:
+    text = raised.traceback
+    return bool(recording.of(StrategyMade) and (GIVEN.search(text) or RETURNED.search(text)))
 
 
 @blames("fm22")
 def end_of_step(recording: Recording, stack: Stack) -> Stack:
+    raised = recording.last(ExceptionRaised)
+    text = raised.traceback if raised else ""
+    if AT_CALL.search(text):
+        return stack if "run" in blame.called_at(stack[0]) else blame.into_called(stack)
+    if GIVEN.search(text):
+        return stack
     found = blame.from_return(stack)
     return blame.from_return(blame.into_called(stack)) if found == stack else found

@@ -14,7 +14,7 @@ def written_by_replicas(recording: Recording) -> Iterator[Finding]:
     reported = set()
     for write in recording.of(VariableWritten):
         made = recording.variable(write.number)
-        by_replicas = write.writer is Owner.USER and write.replicas > 1
+        by_replicas = write.writer in (Owner.USER, Owner.LAYER) and write.replicas > 1
         if not by_replicas or made is None or not made.location or write.number in reported:
             continue
         own = made.maker in (Owner.USER, Owner.LAYER)
@@ -34,10 +34,11 @@ def written_by_replicas(recording: Recording) -> Iterator[Finding]:
 def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
     for number, update in list(recording.shared_slots.items())[:1]:
         name, kind = recording.name_of(number), update.optimizer.kind
+        first = min(filter(recording.is_single_slot, update.optimizer.variables))
         yield observed(
             "fm23",
             recording,
-            from_factory(recording.location_of(number)) or update.location,
+            from_factory(recording.location_of(first)) or update.location,
             f"this {kind} was made outside the scope: {name} exists once, and every replica updates it",
             f"each of {recording.replicas} replicas has its own copy of the weights that it trains at ",
             line_of(update.location, "a step"),

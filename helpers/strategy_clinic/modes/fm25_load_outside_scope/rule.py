@@ -1,11 +1,21 @@
-"""Checks fm25: what was saved from several devices is loaded outside the scope, onto one of them, and trained on there."""
+"""Checks fm25: what was saved from several devices is loaded onto one and trained there, or replicas call a model on one."""
 
 from collections.abc import Iterator
 
+from ...examiner.blame import from_factory
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
-from ...observer.events import GradientsApplied, Loaded, Saved
+from ...examiner.rule import line_of, observed, rule
+from ...observer.events import (
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    Owner,
+    Saved,
+    Stack,
+    VariableMade,
+    VariableWritten,
+)
 
 
 @rule("fm25", explains_divergence=False)
@@ -45,3 +55,43 @@ def is_trained(recording: Recording, load: Loaded) -> bool:
     """Tells whether what was loaded is trained from then on. A copy that only answers may well be on one device."""
     single, updates = single_in(recording, load), recording.of(GradientsApplied, after=load)
     return any(single & set(update.optimizer.trains) for update in updates)
+
+
+@rule("fm25", explains_divergence=False)
+def made_outside(recording: Recording) -> Iterator[Finding]:
+    """Checks whether replicas call a model that is on one device, while they train another that each of them has."""
+    if not any(map(recording.is_distributed, recording.trained)):
+        return
+    for call in recording.of(ModelCalled):
+        made = [recording.variable(number) for number in call.variables]
+        own = [each for each in made if each and each.maker is Owner.LAYER and each.location]
+        single = [each for each in own if not recording.is_distributed(each.number)]
+        if call.replicas > 1 and single and single == own and is_only_read(recording, call):
+            yield observed(
+                "fm25",
+                recording,
+                from_own_line(recording, single[0].location),
+                f"this model was made outside the scope: all of its {len(single)} variables are on one device",
+                f"{call.replicas} replicas read them there at ",
+                line_of(call.location, "a step"),
+            )
+            return
+
+
+def from_own_line(recording: Recording, stack: Stack) -> Stack:
+    """Returns the frames from the one on that made no distributed model: functions that make models make them in a scope, too."""
+    shared = {
+        frame
+        for made in recording.of(VariableMade)
+        if recording.is_distributed(made.number)
+        for frame in made.location
+    }
+    while len(stack) > 1 and stack[0] in shared:
+        stack = stack[1:]
+    return from_factory(stack)
+
+
+def is_only_read(recording: Recording, call: ModelCalled) -> bool:
+    """Tells whether replicas write nothing to the variables of a model; fm23 is about those that they write to."""
+    written = {write.number for write in recording.of(VariableWritten) if write.replicas > 1}
+    return not {*call.variables} & (written | recording.trained)

@@ -1,14 +1,93 @@
-"""Blames, for fm34, where the loss comes from of which a gradient is None."""
+"""Checks fm34: no gradient reaches a variable on which the training depends; blames the loss if none reaches any."""
 
 import ast
 
 from ...examiner import blame
+from ...examiner.divergence import effect_of
+from ...examiner.findings import BeginWith, FollowUp
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Stack
+from ...examiner.rule import Steps, blames, line_of, observed, rule
+from ...observer.events import (
+    Frame,
+    GradientComputed,
+    GradientsApplied,
+    Owner,
+    Stack,
+    VariableRead,
+    VariableWritten,
+)
 
 # Operations without a derivative.
 ENDS = "round", "rint", "floor", "ceil", "argmax", "cast", "numpy_function", "stop_gradient"
+
+
+MOST_TRIED = 3  # variables of a recording, with which it is run again
+OTHER_VALUE = 0.5
+
+
+@rule("fm34", explains_divergence=False)
+def not_trained(recording: Recording) -> Steps:
+    """Checks whether variables that never get a gradient matter to what is trained: the program is run with others."""
+    for number, computed in candidates(recording)[:MOST_TRIED]:
+        name = recording.name_of(number)
+        words = f"with {name} beginning at {OTHER_VALUE:g}"
+        effect = yield from effect_of(
+            FollowUp(recording, BeginWith(number, OTHER_VALUE), words), on_answers=False
+        )
+        if effect:
+            yield observed(
+                "fm34",
+                recording,
+                from_cut(computed.location),
+                f"no gradient reaches {name}, and the optimizer is not given it: it is never trained",
+                f"{computed.missing} of {computed.total} gradients were None at ",
+                line_of(computed.location, "a tape"),
+                f"; with {OTHER_VALUE:g} in {name} the training goes elsewhere",
+            )
+            return
+
+
+def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
+    """Returns the variables of layers that got no gradient where others did, and that nothing writes to."""
+    written = {write.number for write in recording.of(VariableWritten)}
+    read = {each.number for each in recording.of(VariableRead)}
+    filtered = [update for update in recording.of(GradientsApplied) if not update.missing]
+    found = {
+        number: computed
+        for computed in reversed(recording.of(GradientComputed))
+        for number in computed.disconnected
+        if any(update.gradients == computed.total - computed.missing for update in filtered)
+    }
+    return [
+        (number, computed)
+        for number, computed in sorted(
+            found.items(), key=lambda pair: kernels_first(recording, pair[0])
+        )
+        if number in read - written - recording.trained
+        and recording.maker_of(number) in (Owner.LAYER, Owner.USER)
+        and computed.location
+        and not stops_gradients(computed.location[0])
+    ]
+
+
+def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
+    made = recording.variable(number)
+    return made is None or len(made.shape) < 2, number
+
+
+def stops_gradients(frame: Frame) -> bool:
+    """Tells whether the program stops gradients on purpose."""
+    nodes = blame.nodes_of_file(frame.path)
+    return any(isinstance(each, ast.Attribute) and each.attr == "stop_gradient" for each in nodes)
+
+
+def from_cut(stack: Stack) -> Stack:
+    """Returns the only line of the file with an operation that has no derivative, or else the one of the gradient."""
+    nodes = [each for each in blame.nodes_of_file(stack[0].path) if isinstance(each, ast.Call)]
+    cuts = [each for each in nodes if blame.called_name(each) in ENDS]
+    sure = [each for each in cuts if blame.called_name(each) != "cast"]  # most casts are to floats
+    lines = {each.lineno for each in sure or cuts}
+    return (stack[0]._replace(line=lines.pop()), *stack) if len(lines) == 1 else stack
 
 
 @blames("fm34")

@@ -1,0 +1,67 @@
+"""The examiner's rule for fm13: a list of gradients that is shorter than that of their variables."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, OTHER, found, modes, run, stack, updated, variable
+from strategy_clinic.observer.events import GradientComputed
+
+WEIGHTS = [variable(1), variable(2)]
+COMPUTED = GradientComputed(LINE, missing=1, total=2, disconnected=(1,))
+SHIFTED = updated(gradients=1, trains=(1,))
+
+
+def test_a_gradient_that_another_variable_gets():
+    (finding,) = found(run(*WEIGHTS, COMPUTED, SHIFTED))
+    assert (finding.mode, finding.line) == ("fm13", 20)
+    assert str(finding.message).startswith("v1 has no gradient and gets that of another variable")
+    assert "1 of 2 gradients were None at line 7" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [COMPUTED, replace(SHIFTED, optimizer=updated(trains=(2,)).optimizer)],
+        [COMPUTED, replace(SHIFTED, gradients=2, missing=1)],
+        [COMPUTED, replace(SHIFTED, gradients=2)],
+        [COMPUTED, GradientComputed(LINE, 1, 2, (2,)), SHIFTED],
+        [SHIFTED, COMPUTED],
+        [COMPUTED, replace(SHIFTED, location=())],
+    ],
+    ids=[
+        "left out together with its variable",
+        "None is applied",
+        "zeros in its place",
+        "another tape in between",
+        "before",
+        "no line",
+    ],
+)
+def test_gradients_that_fit_their_variables(events):
+    assert modes(run(*WEIGHTS, *events)) == []
+
+
+PROGRAM = """\
+def train():
+    gradients = tape.gradient(loss, weights)
+    gradients = [each for each in gradients if each is not None]
+    optimizer.apply_gradients(zip(gradients, weights))
+
+def inline():
+    gradients = tape.gradient(loss, weights)
+    optimizer.apply_gradients(zip([g for g in gradients if g is not None], weights))
+"""
+
+
+@pytest.mark.parametrize("line, blamed", [(4, 3), (8, 8)])
+def test_the_line_that_shortens_the_list(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    shifted = replace(SHIFTED, location=stack(path, line))
+    assert modes(run(*WEIGHTS, COMPUTED, shifted)) == [("fm13", blamed)]
+
+
+def test_other_lines_in_between():
+    assert modes(run(*WEIGHTS, COMPUTED, variable(3), updated(OTHER, 1, trains=(1, 3)))) == [
+        ("fm13", 20)
+    ]

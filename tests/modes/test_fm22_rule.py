@@ -1,0 +1,68 @@
+"""What the examiner says of fm22: exceptions that triage does not know by their text alone, and the lines to blame."""
+
+import pytest
+from recorded import LINE, modes, run, stack, strategy
+from strategy_clinic.observer.events import ExceptionRaised, Outcome
+
+SPEC = "TypeError: Could not build a TypeSpec for <Result object> of unsupported type <class 'Result'>."
+TEXTS = {
+    "returned": SPEC,
+    "given": "TypeError: Could not generate a generic TraceType for Config(rate=0.1).",
+    "nothing returned": """ValueError: in user code:
+    File "/program/train.py", line 38, in train  *
+        return strategy.reduce("SUM", strategy.run(step, args=(a, b)), axis=None)
+    ValueError: A non-DistributedValues value None cannot be reduced with the given reduce op ReduceOp.SUM.""",
+    "eager": "in get_devices_from\n  return destinations._devices\nAttributeError: 'Result' object has no attribute 'device'",
+}
+
+
+def raised(text, location=LINE):
+    text = f"Traceback (most recent call last):\n{text}"
+    return ExceptionRaised(location, text.rpartition("\n")[2].partition(":")[0], text, ())
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_is_no_tensor_in_a_program_with_a_strategy(text):
+    assert modes(run(strategy(), raised(text), outcome=Outcome.RAISED)) == [("fm22", 7)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [raised(SPEC)],
+        [strategy(), raised(SPEC.replace("<Result object>", "KerasTensor(shape=(3,))"))],
+        [strategy(), raised("AttributeError: 'Result' object has no attribute 'device'")],
+        [strategy(), raised("TypeError: Could not build the model")],
+    ],
+    ids=["no strategy", "a symbolic input", "elsewhere", "another message"],
+)
+def test_another_exception(events):
+    assert modes(run(*events, outcome=Outcome.RAISED)) == []
+
+
+PROGRAM = """\
+@tf.function
+def train(a, config):
+    def outer(a):
+        return Result(step(a))
+
+    return strategy.run(outer, args=a)
+
+print(train(a, Config()))
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        (SPEC, 4),
+        (TEXTS["given"], 8),
+        ("ValueError: positional args must be a list or tuple, got PerReplica", 6),
+    ],
+    ids=["returned", "given", "not a tuple"],
+)
+def test_the_line_to_blame(tmp_path, text, line):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    error = raised(text, stack(path, 8, function="<module>"))
+    assert modes(run(strategy(), error, outcome=Outcome.RAISED)) == [("fm22", line)]
