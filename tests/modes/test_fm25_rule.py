@@ -75,13 +75,13 @@ def test_a_restore_outside_the_scope_into_central_storage():
 
 # A model that was made outside the scope
 
-TRAINED = [variable(1, copies=2, location=OTHER), updated(trains=(1,))]
+STUDENT = [variable(1, copies=2, location=OTHER), updated(trains=(1,))]
 TEACHER = variable(5)
 BY_REPLICAS = called(5, replicas=2)
 
 
 def test_a_model_outside_the_scope_that_replicas_call():
-    (finding,) = found(run(*TRAINED, TEACHER, BY_REPLICAS))
+    (finding,) = found(run(*STUDENT, TEACHER, BY_REPLICAS))
     assert (finding.mode, finding.line) == ("fm25", 7)
     assert str(finding.proof) == "observed on 2 devices: 2 replicas read them there at line 20"
 
@@ -90,20 +90,20 @@ def test_the_line_that_made_this_model_and_no_other():
     inner, mine, theirs = (stack("/program/train.py", n) for n in (3, 12, 11))
     student = variable(1, copies=2, location=(*inner, *theirs))
     teacher = variable(5, location=(*inner, *mine))
-    assert modes(run(student, TRAINED[1], teacher, BY_REPLICAS)) == [("fm25", 12)]
+    assert modes(run(student, STUDENT[1], teacher, BY_REPLICAS)) == [("fm25", 12)]
 
 
 @pytest.mark.parametrize(
     "events",
     [
-        [*TRAINED, replace(TEACHER, copies=2), BY_REPLICAS],
-        [*TRAINED, TEACHER, called(5)],
-        [replace(TRAINED[0], copies=0), TRAINED[1], TEACHER, BY_REPLICAS],
-        [*TRAINED, TEACHER, written(number=5, writer=Owner.METRIC), BY_REPLICAS],
-        [*TRAINED, TEACHER, updated(trains=(5,)), BY_REPLICAS],
-        [*TRAINED, TEACHER, VariableSharedCentrally(5), BY_REPLICAS],
-        [*TRAINED, replace(TEACHER, maker=Owner.RANDOM), BY_REPLICAS],
-        [*TRAINED, TEACHER, replace(BY_REPLICAS, variables=(1, 5))],
+        [*STUDENT, replace(TEACHER, copies=2), BY_REPLICAS],
+        [*STUDENT, TEACHER, called(5)],
+        [replace(STUDENT[0], copies=0), STUDENT[1], TEACHER, BY_REPLICAS],
+        [*STUDENT, TEACHER, written(number=5, writer=Owner.METRIC), BY_REPLICAS],
+        [*STUDENT, TEACHER, updated(trains=(5,)), BY_REPLICAS],
+        [*STUDENT, TEACHER, VariableSharedCentrally(5), BY_REPLICAS],
+        [*STUDENT, replace(TEACHER, maker=Owner.RANDOM), BY_REPLICAS],
+        [*STUDENT, TEACHER, replace(BY_REPLICAS, variables=(1, 5))],
     ],
     ids=[
         "in the scope",

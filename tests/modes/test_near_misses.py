@@ -73,6 +73,7 @@ MESSAGES = [
     ("fm34", "ValueError: No labels provided for any example"),
     ("fm36", "InternalError: Device GPU:1 is joining nothing: out of memory"),
     ("fm40", "RuntimeError: a nested function was called while defining a new class"),
+    ("fm42", "RuntimeError: Your input queue ran out of space; interrupting the reader"),
 ]
 
 

@@ -36,7 +36,7 @@ def rate_replaced(recording: Recording) -> Iterator[Finding]:
             yield observed("fm46", recording, location, message, f"the next step used {rate}")
 
 
-@rule("fm46")
+@rule("fm46", explains_divergence=False)
 def rate_read_too_early(recording: Recording) -> Iterator[Finding]:
     for restored in recording.of(LearningRateRestored):
         reads = [
