@@ -170,6 +170,9 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             ),
             argument("--python", default=sys.executable, help="the program's own interpreter"),
             argument("--restart", action="store_true", help="also kill it and start it again"),
+            argument(
+                "--mend", action="store_true", help="also offer repairs that runs have proven"
+            ),
             argument("--steps", type=positive, default=0, help="stop each run after these steps"),
             argument(
                 "--limit", type=positive, default=600, help="time limit of each run, in seconds"

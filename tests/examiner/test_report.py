@@ -3,12 +3,14 @@
 import copy
 import json
 import os
+from pathlib import Path
 
 import jsonschema
 import pytest
 from conftest import ROOT
 from recorded import run, stack
 from strategy_clinic.examiner.cells import Cell, listing_of
+from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.findings import (
     DIVERGES,
     FRAMEWORK,
@@ -18,6 +20,7 @@ from strategy_clinic.examiner.findings import (
     Location,
     Text,
 )
+from strategy_clinic.examiner.frontends import program_input
 from strategy_clinic.examiner.report import explanation, html, machine_readable, text
 
 # As published by OASIS: github.com/oasis-tcs/sarif-spec, sarif-2.1/schema; under the terms of its LICENSE.md.
@@ -213,3 +216,52 @@ def test_sarif_names_the_rule_the_file_and_the_line(script, tmp_path):
     place = sarif["results"][0]["locations"][0]["physicalLocation"]
     assert place == {"artifactLocation": {"uri": "train.py"}, "region": {"startLine": 12}}
     assert sarif["results"][1]["locations"] == []
+
+
+# Repairs
+
+
+@pytest.fixture
+def repaired(script):
+    """An examination with one finding of two that has a repair: edits in a line, and a line before it."""
+    found = finding(script)
+    before = "\n" * 11 + '    name = "weights"\n'
+    edits = (Edit((12, 12), (12, 21), '"<w>"'), Edit((12, 1), (12, 1), "    # one\n"))
+    return examination(found, NOWHERE, repairs=[Repair("fm05", script, 12, before, edits)])
+
+
+def test_a_person_reads_the_diff(repaired, script, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(script))
+    words = text.in_words(repaired)
+    heading = "repair of fm05 at train.py:12, proven by the same runs of a copy:"
+    assert f"{heading}\n--- a/train.py\n+++ b/train.py\n" in words
+    assert '\n-    name = "weights"\n+    # one\n+    name = "<w>"' in words
+
+
+def test_json_has_the_diff_and_the_edits_of_a_repair(repaired, script):
+    first, second = machine_readable.as_json(repaired)["findings"]
+    assert "repair" not in second
+    assert list(first["repair"]) == ["file", "diff", "edits"]
+    assert first["repair"]["file"] == script
+    assert first["repair"]["diff"].endswith('+    name = "<w>"\n')
+    place = {"startLine": 12, "startColumn": 12, "endLine": 12, "endColumn": 21}
+    assert first["repair"]["edits"][0] == {**place, "text": '"<w>"'}
+
+
+def test_sarif_has_a_fix_as_its_schema_asks(repaired, tmp_path):
+    sarif = machine_readable.as_sarif(repaired, tmp_path)
+    assert violations(sarif) == []
+    first, second = sarif["runs"][0]["results"]
+    assert "fixes" not in second
+    (change,) = first["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"] == {"uri": "train.py"}
+    assert [each["insertedContent"]["text"] for each in change["replacements"]] == [
+        '"<w>"',
+        "    # one\n",
+    ]
+
+
+def test_a_card_shows_the_diff_as_text(repaired, script):
+    card = html.card_of_program(repaired, program_input.script_listing(Path(script)), "")
+    assert "+    name = &#34;&lt;w&gt;&#34;" in card
+    assert "<w>" not in card

@@ -100,6 +100,15 @@ def test_nothing_but_the_package_is_beside_the_observer(program):
         assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, ())[1])
 
 
+def test_an_edited_file_is_another_in_the_copy_only(program):
+    edited = replace(program, edited=(("train.py", "print(2)\n"),))
+    with Sandbox(edited) as sandbox:
+        sandbox.copy.restore(sandbox.initial)
+        recording = sandbox.run(Role.WATCHED, 1)
+    assert (recording.outcome, recording.output.strip()) == (Outcome.FINISHED, "2")
+    assert (program.folder / "train.py").read_text() == "print(1)\n"
+
+
 def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path):
     old = python(tmp_path / "python", "echo too old")
     with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 from conftest import ROOT
+from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.frontends import in_process
 from strategy_clinic.examiner.report import terminal, text
 from strategy_clinic.examiner.runs.progress import RunEnded, RunStarted
@@ -35,14 +36,16 @@ def without_colours(written: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", written)
 
 
+REPAIR = Repair("fm05", "/program/train.py", 12, "[bold]a\n", (Edit((1, 1), (1, 8), "x\x1b[2Jb"),))
 REPORTS = [
     examination(finding(), NOWHERE),
     examination(),
     examination(failure="KeyError: [bold]'x'", notes=["stopped"]),
+    examination(finding(), repairs=[REPAIR]),
 ]
 
 
-@pytest.mark.parametrize("result", REPORTS, ids=["findings", "nothing", "failure"])
+@pytest.mark.parametrize("result", REPORTS, ids=["findings", "nothing", "failure", "repair"])
 def test_a_terminal_has_the_same_words_in_colours(result, monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     with terminal_of(monkeypatch) as stream:

@@ -11,6 +11,7 @@ from ..observer.events import Stack
 from ..observer.replacements import Replacement
 
 if TYPE_CHECKING:
+    from .edits import Repair
     from .recording import Recording
 
 
@@ -164,3 +165,4 @@ class Examination:
     failure: str = ""  # of a program that fails in a way that is none of the modes
     failed_at: Location = Location()
     stopped: bool = False  # by Ctrl-C, so that some runs are missing
+    repairs: list[Repair] = field(default_factory=list)  # that are proven

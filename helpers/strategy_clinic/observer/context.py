@@ -30,6 +30,9 @@ class Settings:
     devices: int = 1
     steps: int = 0  # after which the program is stopped; 0: none
     seed: bool = False
+    hold: bool = (
+        False  # the program's own variables exist until the end, where their values are reported
+    )
     stay: bool = False  # the process waits to be killed when the program has finished
     reset: int = 0  # the variable that gets its first value again at the first checkpoint
     give: tuple[int, int] = (

@@ -153,6 +153,8 @@ class Variables:
         self.count += 1
         record = Record(self.count, variable, self.context.provenance.call_site()[1])
         self.records[variable] = record
+        if self.context.settings.hold and record.maker is Owner.USER:
+            self.hold([record])
         return record
 
     def emit_made(

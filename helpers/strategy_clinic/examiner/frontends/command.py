@@ -13,6 +13,7 @@ from ...base.files import write_whole
 from ..findings import Examination
 from ..report import machine_readable, terminal, text
 from ..runs import plan
+from ..runs.mend import mend
 from ..runs.program_spec import ProgramSpec
 from .program_input import with_notebook
 
@@ -39,7 +40,10 @@ def examine_command(options: argparse.Namespace) -> int:
         steps=options.steps,
     )
     with terminated_like_ctrl_c(), terminal.progress() as report:
-        examination = plan.examine(with_notebook(program), options.devices, options.restart, report)
+        program = with_notebook(program)
+        examination = plan.examine(program, options.devices, options.restart, report)
+        if options.mend:
+            mend(program, examination, options.devices, options.restart, report)
     write_reports(examination, program.folder, options)
     return text.exit_status(examination)
 

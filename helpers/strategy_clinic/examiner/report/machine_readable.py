@@ -5,9 +5,10 @@ from typing import Any
 
 from ...base import project
 from ..cells import line_in_file
+from ..edits import Edit, Repair
 from ..findings import FRAMEWORK, Examination, Finding, Location
 from .explanation import explanation_of
-from .text import code_of, fix_of
+from .text import code_of, diff_of, fix_of
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -26,7 +27,10 @@ def as_json(examination: Examination) -> Json:
             }
             for recording in examination.recordings
         ],
-        "findings": [finding_as_json(finding) for finding in examination.findings],
+        "findings": [
+            finding_as_json(finding) | repair_as_json(examination, finding)
+            for finding in examination.findings
+        ],
         "notes": examination.notes,
         "failure": failure_as_json(examination),
         "stopped": examination.stopped,
@@ -63,6 +67,35 @@ def finding_as_json(finding: Finding) -> Json:
     }
 
 
+def repairs_of(examination: Examination, finding: Finding) -> list[Repair]:
+    key = finding.mode, finding.file, finding.line
+    return [each for each in examination.repairs if (each.mode, each.file, each.line) == key]
+
+
+def repair_as_json(examination: Examination, finding: Finding) -> Json:
+    """Returns the proven repair of a finding as a unified diff, and as edits by line and column; nothing if there is none."""
+    fields = [
+        {
+            "file": repair.file,
+            "diff": "\n".join([*diff_of(repair), ""]),
+            "edits": [{**region(edit), "text": edit.text} for edit in repair.edits],
+        }
+        for repair in repairs_of(examination, finding)
+    ]
+    return {"repair": fields[0]} if fields else {}
+
+
+def region(edit: Edit) -> Json:
+    """Returns a part of a file, whose end is behind its last character, as SARIF has it."""
+    (line, column), (end_line, end_column) = edit.start, edit.end
+    return {
+        "startLine": line,
+        "startColumn": column,
+        "endLine": end_line,
+        "endColumn": end_column,
+    }
+
+
 # SARIF
 
 
@@ -86,6 +119,7 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
             "level": "warning" if finding.mode == FRAMEWORK else "error",
             "message": {"text": f"{finding.message} ({finding.proof})"},
             "locations": sarif_locations(finding.location, folder),
+            **sarif_fixes(repairs_of(examination, finding), folder),
         }
         for finding in examination.findings
     ]
@@ -148,7 +182,36 @@ def sarif_locations(location: Location, folder: Path) -> list[Json]:
     path, line = Path(location.file), location.line
     if location.cell:
         line = line_in_file(path, location.cell, line)
+    region = {"region": {"startLine": line}} if line else {}
+    return [{"physicalLocation": {**artifact(path, folder), **region}}]
+
+
+def artifact(path: Path, folder: Path) -> Json:
     inside = path.is_relative_to(folder)
     uri = path.relative_to(folder).as_posix() if inside else path.as_uri()
-    region = {"region": {"startLine": line}} if line else {}
-    return [{"physicalLocation": {"artifactLocation": {"uri": uri}, **region}}]
+    return {"artifactLocation": {"uri": uri}}
+
+
+def sarif_fixes(repairs: list[Repair], folder: Path) -> Json:
+    """Returns the property `fixes` of a result, which a result without a repair has not."""
+    fixes = [
+        {
+            "description": {
+                "text": f"removes {repair.mode}, as the same runs of a copy have shown"
+            },
+            "artifactChanges": [
+                {
+                    **artifact(Path(repair.file), folder),
+                    "replacements": [
+                        {
+                            "deletedRegion": region(edit),
+                            "insertedContent": {"text": edit.text},
+                        }
+                        for edit in repair.edits
+                    ],
+                }
+            ],
+        }
+        for repair in repairs
+    ]
+    return {"fixes": fixes} if fixes else {}

@@ -8,11 +8,13 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
+from ..edits import Repair
 from ..findings import Examination, Finding
 from ..runs.progress import Progress, Reporter, RunStarted
 from . import text
 
 # How the details of a finding look, by their first word; without a terminal they are words alone.
+DIFF_STYLES = {"+": "green", "-": "red", "@": "dim"}
 STYLES = {"proof": "dim", "fix": "green", "notebook": "cyan"}
 
 
@@ -55,9 +57,19 @@ def show_report(examination: Examination) -> None:
         return
     for finding in examination.findings:
         show_finding(shown, finding)
+    for repair in examination.repairs:
+        show_repair(shown, repair)
     for line in text.rest_in_words(examination):
         failed = examination.failure and line.startswith("the program failed")
         shown.print(line, style="bold red" if failed else "")
+
+
+def show_repair(shown: Console, repair: Repair) -> None:
+    heading, *diff = text.repair_in_words(repair).splitlines()
+    shown.print(heading, style="bold")
+    for line in diff:
+        shown.print(line, style=DIFF_STYLES.get(line[:1], ""))
+    shown.print()
 
 
 def show_finding(shown: Console, finding: Finding) -> None:

@@ -4,6 +4,7 @@ import os
 
 from ..blame import code_at
 from ..cells import location_in_file
+from ..edits import Repair
 from ..findings import Examination, Finding, Location
 from ..runs.progress import Progress, RunEnded, RunStarted
 from .explanation import explanation_of
@@ -33,7 +34,9 @@ def printable(text: str) -> str:
 
 
 def in_words(examination: Examination) -> str:
-    return "\n\n".join([*map(finding_in_words, examination.findings), *rest_in_words(examination)])
+    findings = map(finding_in_words, examination.findings)
+    repairs = map(repair_in_words, examination.repairs)
+    return "\n\n".join([*findings, *repairs, *rest_in_words(examination)])
 
 
 def finding_in_words(finding: Finding) -> str:
@@ -51,6 +54,19 @@ def details_of(finding: Finding) -> list[str]:
         f"fix       {fix_of(finding)}",
         *([f"notebook  {explanation.path}"] if explanation.path else []),
     ]
+
+
+def repair_in_words(repair: Repair) -> str:
+    return "\n".join(map(printable, [repair_heading(repair), *diff_of(repair)]))
+
+
+def repair_heading(repair: Repair) -> str:
+    place = f"{shown_path(repair.file)}:{repair.line}"
+    return f"repair of {repair.mode} at {place}, proven by the same runs of a copy:"
+
+
+def diff_of(repair: Repair) -> list[str]:
+    return repair.diff(shown_path(repair.file)).splitlines()
 
 
 def place_of(location: Location) -> str:

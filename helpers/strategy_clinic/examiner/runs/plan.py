@@ -32,6 +32,7 @@ from .side_by_side import most_beside, runs_beside
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
 EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
+NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
 
@@ -89,9 +90,7 @@ class Plan:
         elif others:
             self.compare(first, [other for other in others if other.finished])
         elif first.finished and first.replicas <= 1:
-            self.notes.append(
-                "it makes no strategy with several replicas, so there are no devices to compare"
-            )
+            self.notes.append(NOT_DISTRIBUTED)
 
     def run_on_devices(
         self, counts: list[int], most: int

@@ -23,6 +23,9 @@ class ProgramSpec:
     steps: int = 0  # after which a run is stopped; 0 lets it finish
     fork_server: str | None = None  # that the program is forked from
     listing: Listing | None = None  # cells that the copy of the folder gets as a script
+    edited: tuple[
+        tuple[str, str], ...
+    ] = ()  # files that have another text in the copy of the folder
 
     @property
     def name(self) -> str:

@@ -40,6 +40,8 @@ class Sandbox:
         self.initial, self.left = self.place / "initial", self.place / "left"
         copy_folder(program.folder, self.initial / "program")
         (self.initial / "temporary").mkdir()
+        for name, text in program.edited:
+            (self.initial / "program" / program.folder.name / name).write_text(text)
         self.script = ""  # of a program of cells
         if program.listing:
             script = self.initial / "program" / program.folder.name / program.listing.file_name
@@ -173,6 +175,7 @@ class Sandbox:
             observer = ["-m", "strategy_clinic.observer"]
         own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
         own += ["--steps", str(program.steps)] if program.steps else []
+        own += ["--hold"] if program.edited else []  # as much is compared as there is
         return [program.python, *observer, *own, "--", *program.arguments]
 
     def environment(self) -> dict[str, str]:

@@ -1,0 +1,259 @@
+"""Writes repairs: the modules repair.py of the modes turn a line and the text of its file into edits."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TypeVar
+
+from ..base.files import PACKAGE
+from .edits import Edit, Position, Repair, offset
+from .findings import Finding
+
+Node = TypeVar("Node", bound=ast.AST)
+# One repairer for each mode that has a file repair.py
+
+# Returns edits, those that are likelier right first; nothing where the source has not the form that it knows.
+Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
+
+
+@dataclass(frozen=True)
+class RepairOfMode:
+    mode: str
+    write: Repairer
+
+
+def repairs(mode: str) -> Callable[[Repairer], RepairOfMode]:
+    """Makes a RepairOfMode of a function from a source and the finding's line in it to edits."""
+    return lambda write: RepairOfMode(mode, write)
+
+
+@functools.cache
+def repairers() -> Mapping[str, Repairer]:
+    """Returns what the modules repair.py in the folders of the modes define, by mode."""
+    folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob("*/repair.py"))
+    modules = [import_module(f"...modes.{folder}.repair", __name__) for folder in folders]
+    found = [thing for module in modules for thing in vars(module).values()]
+    return {each.mode: each.write for each in found if isinstance(each, RepairOfMode)}
+
+
+def written_repairs(finding: Finding, line: int, text: str) -> list[Repair]:
+    """Returns the repairs that can be written for a finding in a file with this text; each is Python still."""
+    write = repairers().get(finding.mode)
+    if write is None or not is_python(text):
+        return []
+    source = Source(text)
+    if not source.imports_tf:
+        return []
+    written = [
+        Repair(finding.mode, finding.file, finding.line, text, tuple(edits))
+        for edits in write(source, line)
+    ]
+    different = {each.after: each for each in reversed(written) if each.after != text}
+    return [each for after, each in reversed(different.items()) if is_python(after)]
+
+
+def is_python(text: str) -> bool:
+    try:
+        return bool(ast.parse(text))
+    except SyntaxError:
+        return False
+
+
+# What repairers read and write
+
+
+class Source:
+    """The text of a file: its statements and calls, and edits to them."""
+
+    def __init__(self, text: str):
+        self.text, self.lines = text, text.split("\n")
+        self.tree = ast.parse(text)
+        # Before Python 3.12, the nodes in an f-string have no positions of their own.
+        strings = [node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr)]
+        self.unplaced = {part for node in strings for part in ast.walk(node) if part is not node}
+        self.nodes = list(ast.walk(self.tree))
+        self.parents = {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @property
+    def imports_tf(self) -> bool:
+        """Whether TensorFlow has the name that repairs use."""
+        found = [alias for each in self.of(ast.Import) for alias in each.names]
+        return any((each.name, each.asname) == ("tensorflow", "tf") for each in found)
+
+    def of(self, kind: type[Node], within: ast.AST | None = None) -> list[Node]:
+        """Returns nodes of a kind in the order of the text."""
+        nodes = self.nodes if within is None else ast.walk(within)
+        found = [node for node in nodes if isinstance(node, kind) and node not in self.unplaced]
+        return sorted(
+            found, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        )
+
+    def code(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self.text, node) or ""
+
+    def statement(self, line: int) -> ast.stmt | None:
+        """Returns the innermost statement of this line."""
+        spanning = [
+            each for each in self.of(ast.stmt) if each.lineno <= line <= (each.end_lineno or line)
+        ]
+        return spanning[-1] if spanning else None
+
+    def simple_statement(self, line: int) -> ast.stmt | None:
+        """Returns the statement of this line if it contains no others and stands alone in its lines."""
+        statement = self.statement(line)
+        if statement is None or hasattr(statement, "body"):
+            return None
+        first, last = (
+            self.lines[statement.lineno - 1],
+            self.lines[(statement.end_lineno or line) - 1],
+        )
+        before = first.encode()[: statement.col_offset].decode()
+        after = last.encode()[statement.end_col_offset :].decode().strip()
+        return None if before.strip() or after and not after.startswith("#") else statement
+
+    def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
+        """Returns the calls of functions and methods with this last name."""
+        return [call for call in self.of(ast.Call, within) if last_name(call.func) == name]
+
+    def function(self, node: ast.AST) -> ast.AST:
+        """Returns the function that a node is in, or the module."""
+        parent = self.parents.get(node)
+        while parent is not None and not isinstance(
+            parent, (ast.FunctionDef, ast.Lambda, ast.ClassDef)
+        ):
+            parent = self.parents.get(parent)
+        return parent or self.tree
+
+    def assignment(self, name: str, function: ast.AST) -> ast.Assign | None:
+        """Returns the only assignment to a name in a function or module, None if there are none or several."""
+        found = [
+            each
+            for each in self.of(ast.Assign, function)
+            if self.function(each) is function and name in map(self.code, each.targets)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def block(self, statement: ast.stmt) -> list[ast.stmt]:
+        """Returns the statements among which a statement stands."""
+        parent = self.parents[statement]
+        fields = (value for _, value in ast.iter_fields(parent) if isinstance(value, list))
+        return next(value for value in fields if statement in value)
+
+    # Edits
+
+    def position(self, line: int, byte: int) -> Position:
+        return line, len(self.lines[line - 1].encode()[:byte].decode()) + 1
+
+    def start(self, node: ast.expr | ast.stmt) -> Position:
+        return self.position(node.lineno, node.col_offset)
+
+    def end(self, node: ast.expr | ast.stmt) -> Position:
+        return self.position(node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+    def replace(self, node: ast.expr | ast.stmt, text: str) -> Edit:
+        return Edit(self.start(node), self.end(node), text)
+
+    def insert_before(self, statement: ast.stmt, *lines: str) -> Edit:
+        """Inserts lines before a statement, as far indented as it is."""
+        first = min([statement.lineno, *(each.lineno for each in decorators(statement))])
+        text = "".join(f"{self.indent(statement)}{line}\n" for line in lines)
+        return Edit((first, 1), (first, 1), text)
+
+    def insert_after(self, statement: ast.stmt, *lines: str) -> Edit:
+        last = statement.end_lineno or statement.lineno
+        text = "".join(f"\n{self.indent(statement)}{line}" for line in lines)
+        return Edit(
+            (last, len(self.lines[last - 1]) + 1), (last, len(self.lines[last - 1]) + 1), text
+        )
+
+    def delete(self, first: int, last: int) -> Edit:
+        """Deletes whole lines."""
+        return Edit((first, 1), (last + 1, 1), "")
+
+    def add_argument(self, call: ast.Call, text: str) -> Edit:
+        """Adds an argument at the end of a call."""
+        end = self.end(call)
+        place = (end[0], end[1] - 1)
+        arguments = [*call.args, *(word.value for word in call.keywords)]
+        if not arguments:
+            return Edit(place, place, text)
+        after = max(map(self.end, arguments))
+        between = self.text[offset(self.text, after) : offset(self.text, place)]
+        line, column = after
+        comma = between.find(",") + 1
+        if comma and "\n" not in between[:comma] and "#" not in between[:comma]:
+            return Edit((line, column + comma), (line, column + comma), f" {text}")
+        return Edit(after, after, f", {text}")
+
+    def indent(self, statement: ast.stmt) -> str:
+        line = self.lines[statement.lineno - 1]
+        return line[: len(line) - len(line.lstrip())]
+
+    # Scopes
+
+    def scope_before(self, statement: ast.stmt) -> str:
+        """Returns the scope, as code, of the only strategy that is made before a statement; nothing if none is sure."""
+        functions = self.function(statement), self.tree
+        made = [
+            each
+            for each in self.of(ast.Assign)
+            if isinstance(each.value, ast.Call) and last_name(each.value.func).endswith("Strategy")
+        ]
+        sure = [
+            each
+            for each in made
+            if self.parents[each] in functions and (each.end_lineno or 0) < statement.lineno
+        ]
+        return f"{self.code(sure[0].targets[0])}.scope()" if len(sure) == len(made) == 1 else ""
+
+    def is_in_scope(self, statement: ast.stmt) -> bool:
+        parent = self.parents.get(statement)
+        while parent is not None:
+            if isinstance(parent, ast.With) and any(
+                ".scope()" in self.code(each.context_expr) for each in parent.items
+            ):
+                return True
+            parent = self.parents.get(parent)
+        return False
+
+    def under_scope(self, statements: Sequence[ast.stmt]) -> list[Edit]:
+        """Puts statements that stand one after the other under the scope of the strategy; no edits if they cannot be."""
+        first, last = statements[0], statements[-1]
+        scope = self.scope_before(first)
+        alone = all(self.simple_statement(each.lineno) for each in statements)
+        if not scope or not alone or self.is_in_scope(first) or self.has_long_strings(statements):
+            return []
+        indent = self.indent(first)
+        lines = range(first.lineno, (last.end_lineno or last.lineno) + 1)
+        deeper = [
+            Edit((line, 1), (line, 1), "    ") for line in lines[1:] if self.lines[line - 1].strip()
+        ]
+        opened = f"{indent}with {scope}:\n    "
+        return [Edit((lines[0], 1), (lines[0], 1), opened), *deeper]
+
+    def has_long_strings(self, statements: Sequence[ast.stmt]) -> bool:
+        """Tells whether a string goes over several lines, which indentation would change."""
+        strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
+        joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
+        return any(each.lineno != each.end_lineno for each in (*strings, *joined))
+
+
+def last_name(function: ast.expr) -> str:
+    """Returns `c` of `a.b.c`, the name itself of a name."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def decorators(statement: ast.stmt) -> list[ast.expr]:
+    return list(getattr(statement, "decorator_list", ()))
+
+
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((word.value for word in call.keywords if word.arg == name), None)
+
+
+def names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

@@ -1,0 +1,160 @@
+"""Proves repairs: the program is examined once more in a copy of its folder in which a repair is made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...observer.events import Ended, Owner, VariableValue
+from ..divergence import by_key, distance, first_divergence, tolerance
+from ..edits import Repair
+from ..findings import Examination, Finding
+from ..recording import Recording, Role
+from ..repair import repairers, written_repairs
+from .plan import NOT_DISTRIBUTED, examine
+from .program_spec import ProgramSpec
+from .progress import Progress, Reporter, RunStarted, ignore
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What became of the repair of a finding: the reasons against each that was tried, and the one that is proven."""
+
+    finding: Finding
+    reasons: tuple[str, ...]
+    proven: Repair | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.finding.mode} at {self.finding.location}"
+        if self.proven:
+            return f"{place}: a repair is proven"
+        if self.finding.mode not in repairers():
+            return f"{place}: no repair can be written for this mode"
+        if not self.reasons:
+            return f"{place}: no repair can be written for this form of the program"
+        return f"{place}: a repair was tried, and is not offered: {self.reasons[-1]}"
+
+
+def mend(
+    program: ProgramSpec,
+    examination: Examination,
+    counts: Sequence[object],
+    restart: bool = False,
+    report: Reporter = ignore,
+) -> list[Attempt]:
+    """Tries the repairs of all findings, each by itself, and adds those that are proven to the examination."""
+    attempts = []
+    for finding in examination.findings:
+        if examination.stopped:
+            break
+        attempt = attempt_of(program, examination, finding, counts, restart, report)
+        attempts.append(attempt)
+        if attempt.proven:
+            examination.repairs.append(attempt.proven)
+        else:
+            examination.notes.append(str(attempt))
+    return attempts
+
+
+def attempt_of(
+    program: ProgramSpec,
+    examination: Examination,
+    finding: Finding,
+    counts: Sequence[object],
+    restart: bool,
+    report: Reporter,
+) -> Attempt:
+    reasons: list[str] = []
+    for repair in candidates(program, finding):
+        edited = replace(program, edited=((in_folder(program, repair.file), repair.after),))
+        after = examine(edited, counts, restart, of_repair(repair, report))
+        reason = objection(examination, finding, after)
+        if after.stopped:
+            examination.stopped = True
+        if not reason:
+            return Attempt(finding, tuple(reasons), repair)
+        reasons.append(reason)
+        if after.stopped:
+            break
+    return Attempt(finding, tuple(reasons))
+
+
+def candidates(program: ProgramSpec, finding: Finding) -> Iterator[Repair]:
+    """Yields the repairs that can be written; none for cells, whose lines are in no file, and for files outside of the folder."""
+    path = Path(finding.file)
+    if finding.location.cell or program.listing or not path.is_relative_to(program.folder):
+        return
+    with suppress(UnicodeDecodeError):
+        yield from written_repairs(finding, finding.line, path.read_text(encoding="utf-8"))
+
+
+def in_folder(program: ProgramSpec, file: str) -> str:
+    return str(Path(file).relative_to(program.folder))
+
+
+def of_repair(repair: Repair, report: Reporter) -> Reporter:
+    """Returns a reporter that says of each run that the repair is in it."""
+
+    def reported(step: Progress) -> None:
+        if isinstance(step, RunStarted):
+            step = RunStarted(f"with {repair.mode} repaired, {step.description}")
+        report(step)
+
+    return reported
+
+
+# The proof
+
+
+def objection(before: Examination, finding: Finding, after: Examination) -> str:
+    """Returns why an examination does not prove a repair, an empty string if it does."""
+    if after.stopped:
+        return "it was stopped"
+    modes = Counter(each.mode for each in after.findings)
+    allowed = Counter(each.mode for each in before.findings)
+    allowed[finding.mode] -= 1
+    if modes[finding.mode] > allowed[finding.mode]:
+        return "the finding is still there with it"
+    if new := modes - allowed:
+        return f"{', '.join(sorted(new))} is found with it"
+    if after.failure or not all(each.finished for each in after.recordings):
+        return f"the program fails with it ({after.failure or 'on another number of devices'})"
+    if others := [note for note in after.notes if note not in (*before.notes, NOT_DISTRIBUTED)]:
+        return f"it is not sure ({others[0]})"
+    apart = disagreeing(after.recordings)
+    if after.findings:  # another fault, which is there still, may be why
+        apart -= disagreeing(before.recordings)
+    return f"{min(apart)} differs with it between numbers of devices" if apart else ""
+
+
+def disagreeing(recordings: Sequence[Recording]) -> set[str]:
+    """Returns the variables that differ between runs on several numbers of devices: in training, or at the end."""
+    watched = [each for each in recordings if each.role is Role.WATCHED]
+    others = [each for each in recordings if each.role is Role.COMPARED]
+    found: set[str] = set()
+    for one in watched:
+        for other in others:
+            divergence = first_divergence(other, one)
+            found |= {divergence.name} if divergence else set()
+            found |= differing_at_end(other, one)
+    return found
+
+
+def differing_at_end(one: Recording, other: Recording) -> set[str]:
+    """Returns the variables of the program or of a layer that end with another value."""
+    values, others = (by_key(each, ended_values(each)) for each in (one, other))
+    return {
+        one.name_of(number)
+        for key, (number, sample) in values.items()
+        if one.maker_of(number) in (Owner.USER, Owner.LAYER)
+        and key in others
+        and distance(sample, others[key][1]) > tolerance(one)
+    }
+
+
+def ended_values(recording: Recording) -> tuple[VariableValue, ...]:
+    ended = recording.last(Ended)
+    return ended.values if ended else ()

@@ -1,0 +1,12 @@
+"""Repairs fm09: the optimizer creates its variables where it is made, before anything is saved."""
+
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+from ...examiner.repair_optimizers import build_where_made
+
+
+@repairs("fm09")
+def build_optimizer(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from build_where_made(source)

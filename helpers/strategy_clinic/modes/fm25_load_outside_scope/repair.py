@@ -1,0 +1,29 @@
+"""Repairs fm25: what is loaded or cloned, and the call of `compile` right after it, go under the scope."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+
+
+@repairs("fm25")
+def load_in_scope(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    statement = source.simple_statement(line)
+    if not isinstance(statement, ast.Assign):
+        return
+    block, name = source.block(statement), source.code(statement.targets[0])
+    following = block[block.index(statement) + 1 :]
+    together: list[ast.stmt] = [statement]
+    for each in following:
+        if not is_compile(source, each, name):
+            break
+        together.append(each)
+    yield source.under_scope(together)
+
+
+def is_compile(source: Source, statement: ast.stmt, name: str) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return False
+    return call.func.attr == "compile" and source.code(call.func.value) == name

@@ -1,0 +1,21 @@
+"""Repairs fm26: the size of the global batch does not grow with the number of replicas."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+
+COUNT = ".num_replicas_in_sync"
+
+
+@repairs("fm26")
+def same_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    statement = source.simple_statement(line)
+    products = source.of(ast.BinOp, statement) if statement else []
+    for product in products:
+        if isinstance(product.op, ast.Mult):
+            sides = product.left, product.right
+            kept = [side for side in sides if not source.code(side).endswith(COUNT)]
+            if len(kept) == 1 and isinstance(kept[0], (ast.Constant, ast.Name, ast.Attribute)):
+                yield [source.replace(product, source.code(kept[0]))]

@@ -1,0 +1,83 @@
+"""Repairs fm37: a mean over one replica's examples becomes their sum by the size of the global batch, or a penalty a share."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, keyword, last_name, repairs
+
+REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
+PENALTIES = "l2_loss", "add_n"
+
+
+@repairs("fm37")
+def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    statement = source.simple_statement(line)
+    if statement is None:
+        return
+    for call in source.calls("reduce_mean", statement):
+        argument = source.code(call.args[0]) if len(call.args) == 1 and not call.keywords else ""
+        size = global_batch_size(source)
+        if argument and size:
+            average = f"tf.nn.compute_average_loss({argument}, global_batch_size={size})"
+            yield [source.replace(call, average)]
+        if argument:
+            yield [source.replace(call, share(source, call))]
+    for call in penalties(source, statement):
+        yield [source.replace(call, f"tf.nn.scale_regularization_loss({source.code(call)})")]
+    for call in loss_calls(source, statement):
+        yield [source.replace(call, share(source, call))]
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(value, ast.Call) and source.code(value.func) in functions_of(source):
+        yield [source.replace(value, share(source, value))]
+
+
+def functions_of(source: Source) -> set[str]:
+    """Returns the names of the functions in the file, one of which may compute the loss that is used here."""
+    return {each.name for each in source.of(ast.FunctionDef)}
+
+
+def share(source: Source, call: ast.Call) -> str:
+    """Returns the value of a call divided by the number of replicas, as code that stands where the call stood."""
+    divided = f"{source.code(call)} / {REPLICAS}"
+    is_whole = isinstance(source.parents[call], ast.stmt)
+    return divided if is_whole else f"({divided})"
+
+
+def global_batch_size(source: Source) -> str:
+    """Returns the size of the batches if the file makes them in one place, by a number or a name of the module."""
+    calls = source.calls("batch")
+    sizes = [call.args[0] if call.args else keyword(call, "batch_size") for call in calls]
+    if len(sizes) != 1:
+        return ""
+    is_number = isinstance(sizes[0], ast.Constant) and isinstance(sizes[0].value, int)
+    is_constant = isinstance(sizes[0], ast.Name) and source.assignment(sizes[0].id, source.tree)
+    return source.code(sizes[0]) if sizes[0] is not None and (is_number or is_constant) else ""
+
+
+def penalties(source: Source, statement: ast.stmt) -> list[ast.Call]:
+    found = [call for name in PENALTIES for call in source.calls(name, statement)]
+    outer = [source.parents.get(call) for call in found]
+    scaled = "scale_regularization_loss"
+    return [
+        call
+        for call, parent in zip(found, outer)
+        if not (isinstance(parent, ast.Call) and last_name(parent.func) == scaled)
+    ]
+
+
+def loss_calls(source: Source, statement: ast.stmt) -> list[ast.Call]:
+    """Returns the calls of an object of `keras.losses` that takes the mean; one is made or called in this statement."""
+    made = [
+        each
+        for each in source.of(ast.Assign)
+        if isinstance(each.value, ast.Call)
+        and ".losses." in source.code(each.value.func)
+        and keyword(each.value, "reduction") is None
+    ]
+    losses = {source.code(each.targets[0]) for each in made}
+    own = [each for each in made if each is statement]
+    within = None if own else statement
+    chosen = {source.code(own[0].targets[0])} if own else losses
+    calls = [call for call in source.of(ast.Call, within) if source.code(call.func) in chosen]
+    return calls if len(calls) == 1 else []

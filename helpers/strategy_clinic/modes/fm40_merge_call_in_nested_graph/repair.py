@@ -1,0 +1,24 @@
+"""Repairs fm40: a function that the step calls is no graph of its own."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, last_name, repairs
+
+
+@repairs("fm40")
+def without_own_graph(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    for function in source.of(ast.FunctionDef):
+        for decorator in function.decorator_list:
+            if decorator.lineno == line and is_tf_function(decorator):
+                yield [source.delete(decorator.lineno, decorator.end_lineno or line)]
+    statement = source.simple_statement(line)
+    call = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(call, ast.Call) and is_tf_function(call.func) and len(call.args) == 1:
+        yield [source.replace(call, source.code(call.args[0]))]
+
+
+def is_tf_function(node: ast.expr) -> bool:
+    node = node.func if isinstance(node, ast.Call) else node
+    return isinstance(node, ast.Attribute) and last_name(node) == "function"

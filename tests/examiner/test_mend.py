@@ -1,0 +1,268 @@
+"""Which repairs are proven. Real runs at the end; the others have examinations that are given."""
+
+import json
+import os
+import textwrap
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, run, variable
+from strategy_clinic import cli
+from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.frontends import command
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.repair import RepairOfMode, repairs
+from strategy_clinic.examiner.runs import mend, plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.observer.events import (
+    Ended,
+    Frame,
+    Outcome,
+    Owner,
+    Sample,
+    VariableValue,
+)
+from strategy_clinic.processes import python_process
+
+TEXT = "import tensorflow as tf\n\ng = tape.gradient(loss, weights)\n"
+
+
+def finding(mode="fm13", path="/program/train.py", line=3):
+    where = Location((Frame(str(path), line, "main"),))
+    return Finding(mode, where, Evidence.OBSERVED, Text("x"), Text("observed"))
+
+
+def both(*values, maker=Owner.USER):
+    """Recordings on 2 devices and on 1, at whose end a variable has these values."""
+    return [
+        run(
+            variable(1, maker=maker),
+            Ended(Outcome.FINISHED, 0, 0.0, (VariableValue(1, Sample(value, (value,))),), (), ()),
+            devices=devices,
+            role=role,
+        )
+        for devices, role, value in zip((2, 1), (Role.WATCHED, Role.COMPARED), values)
+    ]
+
+
+FOUND = finding()
+BEFORE = Examination("train.py", both(1.0, 1.0), [FOUND], notes=["known"])
+
+
+def after(*findings, recordings=None, **fields):
+    return Examination("train.py", recordings or both(1.0, 1.0), list(findings), **fields)
+
+
+def test_a_repair_is_proven_by_the_same_runs_without_the_finding():
+    assert mend.objection(BEFORE, FOUND, after()) == ""
+    assert mend.objection(BEFORE, FOUND, after(notes=["known"])) == ""
+    assert mend.objection(BEFORE, FOUND, after(notes=[plan.NOT_DISTRIBUTED])) == ""
+
+
+@pytest.mark.parametrize(
+    "examination, reason",
+    [
+        (after(FOUND), "the finding is still there with it"),
+        (after(finding(line=7)), "the finding is still there with it"),
+        (after(finding("fm37")), "fm37 is found with it"),
+        (after(failure="KeyError: x"), "the program fails with it (KeyError: x)"),
+        (
+            after(recordings=[*both(1.0), run(outcome=Outcome.RAISED, role=Role.COMPARED)]),
+            "the program fails with it (on another number of devices)",
+        ),
+        (after(notes=["it does not repeat itself"]), "it is not sure (it does not repeat itself)"),
+        (after(stopped=True), "it was stopped"),
+        (
+            after(recordings=both(6.0, 3.0)),
+            "v1 differs with it between numbers of devices",
+        ),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_repair_is_not_proven(examination, reason):
+    assert mend.objection(BEFORE, FOUND, examination) == reason
+
+
+def test_another_finding_of_the_mode_may_stay():
+    two = replace(BEFORE, findings=[FOUND, finding(line=9)])
+    assert mend.objection(two, FOUND, after(finding(line=9))) == ""
+    assert mend.objection(two, FOUND, after(FOUND, finding(line=9))) != ""
+
+
+def test_what_differs_through_another_fault_may_stay():
+    two = replace(BEFORE, findings=[FOUND, finding("fm37")], recordings=both(6.0, 3.0))
+    assert mend.objection(two, FOUND, after(finding("fm37"), recordings=both(6.0, 3.0))) == ""
+    one = replace(two, recordings=both(3.0, 3.0))
+    assert mend.objection(one, FOUND, after(finding("fm37"), recordings=both(6.0, 3.0))) != ""
+
+
+def test_what_an_optimizer_has_may_differ():
+    assert mend.objection(BEFORE, FOUND, after(recordings=both(6.0, 3.0, maker=Owner.METRIC))) == ""
+
+
+# Attempts
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "train.py").write_text(TEXT)
+    return ProgramSpec(("train.py",), tmp_path)
+
+
+@pytest.fixture
+def examined(monkeypatch):
+    """Examinations that find fm13 as long as the text has no ZERO."""
+    texts = []
+
+    def examine(edited, *_):
+        ((name, text),) = edited.edited
+        texts.append(text)
+        path = edited.folder / name
+        assert path.read_text() == TEXT
+        return after(*([] if "ZERO" in text else [finding(path=path)]))
+
+    monkeypatch.setattr(mend, "examine", examine)
+    return texts
+
+
+def examination_of(program, mode="fm13"):
+    here = finding(mode, program.folder / "train.py")
+    return Examination("train.py", both(1.0, 1.0), [here])
+
+
+def test_a_proven_repair_is_offered_and_the_program_stays(program, examined):
+    examination = examination_of(program)
+    (attempt,) = mend.mend(program, examination, (1, 2))
+    assert examination.repairs == [attempt.proven]
+    assert attempt.proven.after == examined[0] != TEXT
+    assert (program.folder / "train.py").read_text() == TEXT
+    assert examination.notes == []
+
+
+def test_a_repair_that_does_not_remove_the_finding_is_not_offered(program, examined, monkeypatch):
+    @repairs("fm13")
+    def useless(source, line):
+        yield [source.insert_before(source.statement(line), "pass")]
+
+    assert isinstance(useless, RepairOfMode)
+    monkeypatch.setattr(
+        "strategy_clinic.examiner.repair.repairers", lambda: {"fm13": useless.write}
+    )
+    examination = examination_of(program)
+    (attempt,) = mend.mend(program, examination, (1, 2))
+    assert "pass" in examined[0]
+    assert (examination.repairs, attempt.proven) == ([], None)
+    assert examination.notes == [
+        "fm13 at line 3: a repair was tried, and is not offered: the finding is still there with it"
+    ]
+
+
+def test_the_next_repair_is_tried_if_one_is_not_proven(program, examined, monkeypatch):
+    @repairs("fm13")
+    def two(source, line):
+        yield [source.insert_before(source.statement(line), "pass")]
+        yield [source.insert_before(source.statement(line), "ZERO = 0")]
+
+    monkeypatch.setattr("strategy_clinic.examiner.repair.repairers", lambda: {"fm13": two.write})
+    examination = examination_of(program)
+    (attempt,) = mend.mend(program, examination, (1, 2))
+    assert len(examined) == 2
+    assert "ZERO" in attempt.proven.after
+
+
+@pytest.mark.parametrize(
+    "mode, text, note",
+    [
+        ("fm34", TEXT, "fm34 at line 3: no repair can be written for this mode"),
+        ("fm13", TEXT.replace("tape.", "my_"), "no repair can be written for this form"),
+    ],
+)
+def test_nothing_is_run_where_no_repair_can_be_written(program, examined, mode, text, note):
+    (program.folder / "train.py").write_text(text)
+    examination = examination_of(program, mode)
+    assert mend.mend(program, examination, (1, 2))[0].proven is None
+    assert examined == []
+    assert note in examination.notes[0]
+
+
+def test_files_outside_of_the_folder_and_cells_are_left_alone(program, examined, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other") / "train.py"
+    other.write_text(TEXT)
+    assert list(mend.candidates(program, finding(path=other))) == []
+    cell = replace(finding(), location=Location(LINE, cell=3))
+    assert list(mend.candidates(program, cell)) == []
+    (program.folder / "train.py").write_bytes(b"# \xff\n" + TEXT.encode())
+    assert list(mend.candidates(program, finding(path=program.folder / "train.py"))) == []
+
+
+# Real runs
+
+TRAINING = """
+    import numpy as np
+    import tensorflow as tf
+
+    SIZE = 8
+
+
+    def main():
+        mirrored = tf.distribute.MirroredStrategy()
+        seen = tf.Variable(0.0)
+        with mirrored.scope():
+            net = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+            descent = tf.keras.optimizers.SGD(0.1)
+            descent.build(net.trainable_variables)
+
+        def criterion(truth, answer):
+            return tf.reduce_mean(tf.square(truth - answer))
+
+        def one_step(examples):
+            seen.assign_add(tf.cast(tf.shape(examples)[0], tf.float32))
+            with tf.GradientTape() as recorder:
+                value = criterion(tf.reduce_sum(examples, axis=1), net(examples)[:, 0])
+            slopes = recorder.gradient(value, net.trainable_variables)
+            descent.apply_gradients(zip(slopes, net.trainable_variables))
+
+        @tf.function
+        def everywhere(examples):
+            mirrored.run(one_step, args=(examples,))
+
+        numbers = np.random.default_rng(0).normal(size=(4 * SIZE, 3)).astype("float32")
+        for examples in mirrored.experimental_distribute_dataset(
+            tf.data.Dataset.from_tensor_slices(numbers).batch(SIZE)
+        ):
+            everywhere(examples)
+        print(seen.numpy(), net.get_weights())
+
+
+    if __name__ == "__main__":
+        main()
+"""
+
+
+@pytest.mark.slow
+def test_a_program_with_two_faults_gets_two_repairs(tmp_path, monkeypatch, capfd):
+    """Of a counter over replicas, only the sum agrees on 1 and 2 devices, which is the second that is tried."""
+    server = python_process.fork_server()
+    monkeypatch.setattr(
+        command,
+        "ProgramSpec",
+        lambda *given, **named: ProgramSpec(*given, **named, fork_server=server),
+    )
+    monkeypatch.chdir(tmp_path)
+    text = textwrap.dedent(TRAINING)
+    (tmp_path / "train.py").write_text(text)
+    options = ["examine", "--mend", "--json", "-", "--sarif", "found.sarif", "train.py"]
+    assert cli.main(options) == 1
+    told = json.loads(capfd.readouterr().out)
+    repaired = {each["mode"]: each.get("repair", {}).get("diff", "") for each in told["findings"]}
+    assert repaired.keys() == {"fm23", "fm37"}
+    assert (
+        "+        seen = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)"
+        in repaired["fm23"]
+    )
+    scaled = "net(examples)[:, 0]) / tf.distribute.get_strategy().num_replicas_in_sync"
+    assert f"value = criterion(tf.reduce_sum(examples, axis=1), {scaled}" in repaired["fm37"]
+    sarif = json.loads((tmp_path / "found.sarif").read_text())
+    assert all(len(each["fixes"]) == 1 for each in sarif["runs"][0]["results"])
+    assert (tmp_path / "train.py").read_text() == text
+    assert sorted(os.listdir(tmp_path)) == ["found.sarif", "train.py"]

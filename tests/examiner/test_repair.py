@@ -1,0 +1,333 @@
+"""The repairs that are written: on the programs of the modes, on others, and on forms that are left alone. No TensorFlow."""
+
+import textwrap
+
+import pytest
+from recorded import stack
+from strategy_clinic.base import files
+from strategy_clinic.examiner import repair
+from strategy_clinic.examiner.edits import Edit, Repair
+from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
+from strategy_clinic.examiner.repair import Source, written_repairs
+from strategy_clinic.programs.text import WRONG, marked_lines
+
+PATH = "/program/train.py"
+HEAD = "import tensorflow as tf\n"
+
+
+def written(mode, text, line):
+    finding = Finding(mode, Location(stack(PATH, line)), Evidence.OBSERVED, Text(""), Text(""))
+    return written_repairs(finding, line, text)
+
+
+def repaired(mode, text):
+    """What the first repair makes of a program; the finding is at the line that ends with `# here`, which is taken off."""
+    lines = (HEAD + textwrap.dedent(text)).splitlines()
+    line = next(i for i, each in enumerate(lines, 1) if each.endswith("  # here"))
+    whole = "\n".join(lines).replace("  # here", "") + "\n"
+    found = written(mode, whole, line)
+    return found[0].after.removeprefix(HEAD) if found else ""
+
+
+# The programs of the modes
+
+
+@pytest.mark.parametrize("mode", repair.repairers())
+def test_the_broken_program_is_repaired_and_its_other_lines_stay(mode):
+    text = files.program_text(mode, "broken")
+    found = [each for line in marked_lines(text, WRONG) for each in written(mode, text, line)]
+    assert found
+    for each in found:
+        touched = {line for edit in each.edits for line in range(edit.start[0], edit.end[0] + 1)}
+        rest = [line for n, line in enumerate(text.splitlines(), 1) if n not in touched]
+        after = iter(each.after.splitlines())
+        assert all(line in after for line in rest)  # in their order
+        compile(each.after, PATH, "exec")
+
+
+@pytest.mark.parametrize("mode", repair.repairers())
+def test_the_fixed_program_is_left_alone_or_repaired_to_python(mode):
+    """No finding is at a line of it; if one were, nothing would break."""
+    text = files.program_text(mode, "fixed")
+    for line in range(1, text.count("\n") + 1):
+        for each in written(mode, text, line):
+            compile(each.after, PATH, "exec")
+
+
+def test_a_repair_is_for_the_mode_of_its_folder():
+    folders = {path.parent.name[:4] for path in files.package().glob("modes/*/repair.py")}
+    assert folders == set(repair.repairers())
+    assert len(folders) >= 12
+
+
+# Other programs: the mode, the program, and what becomes of it
+
+OTHERS = {
+    "a mean that is returned": (
+        "fm37",
+        "return_value = 1\ndef criterion(e):\n    return tf.reduce_mean(e)  # here\n",
+        "return_value = 1\ndef criterion(e):\n"
+        "    return tf.reduce_mean(e) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "a mean within an expression": (
+        "fm37",
+        "x = 1 - tf.reduce_mean(e) ** 2  # here\n",
+        "x = 1 - (tf.reduce_mean(e) / tf.distribute.get_strategy().num_replicas_in_sync) ** 2\n",
+    ),
+    "a mean over batches of a constant": (
+        "fm37",
+        "SIZE = 32\nd = data.batch(SIZE, drop_remainder=True)\ndef f(e):\n    x = tf.math.reduce_mean(e)  # here\n",
+        "SIZE = 32\nd = data.batch(SIZE, drop_remainder=True)\ndef f(e):\n"
+        "    x = tf.nn.compute_average_loss(e, global_batch_size=SIZE)\n",
+    ),
+    "a penalty": (
+        "fm37",
+        "loss = main + tf.add_n(model.losses)  # here\n",
+        "loss = main + tf.nn.scale_regularization_loss(tf.add_n(model.losses))\n",
+    ),
+    "a loss object": (
+        "fm37",
+        "cce = tf.keras.losses.MeanSquaredError()  # here\ndef f(y, p):\n    return cce(y, p)\n",
+        "cce = tf.keras.losses.MeanSquaredError()\ndef f(y, p):\n"
+        "    return cce(y, p) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "a loss that a function computes": (
+        "fm37",
+        "def loss_of(e):\n    return other(e)\nvalue = loss_of(e)  # here\n",
+        "def loss_of(e):\n    return other(e)\n"
+        "value = loss_of(e) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "a normalization over several lines": (
+        "fm38",
+        "x = tf.keras.layers.BatchNormalization(  # here\n    momentum=0.9,\n)(x)\n",
+        "x = tf.keras.layers.BatchNormalization(\n    momentum=0.9, synchronized=True\n)(x)\n",
+    ),
+    "an attribute under the scope": (
+        "fm03",
+        "s = tf.distribute.MirroredStrategy()\nself.net = build(\n    3,\n)  # here\n",
+        "s = tf.distribute.MirroredStrategy()\nwith s.scope():\n    self.net = build(\n        3,\n    )\n",
+    ),
+    "in a main function": (
+        "fm25",
+        """\
+        def main():
+            mirrored = tf.distribute.MirroredStrategy()
+            network = tf.keras.models.load_model("x.keras")  # here
+            network.compile(
+                optimizer="sgd",
+            )
+            network.fit(data)
+        """,
+        """\
+        def main():
+            mirrored = tf.distribute.MirroredStrategy()
+            with mirrored.scope():
+                network = tf.keras.models.load_model("x.keras")
+                network.compile(
+                    optimizer="sgd",
+                )
+            network.fit(data)
+        """,
+    ),
+    "a checkpoint without arguments": (
+        "fm05",
+        "ema = tf.Variable(0.0)  # here\nckpt = tf.train.Checkpoint()\n",
+        "ema = tf.Variable(0.0)\nckpt = tf.train.Checkpoint(ema=ema)\n",
+    ),
+    "a path by keyword, and a manager": (
+        "fm08",
+        'm = tf.train.CheckpointManager(c, directory=FOLDER)\nc.restore(save_path="x/ckpt")  # here\n',
+        "m = tf.train.CheckpointManager(c, directory=FOLDER)\n"
+        "c.restore(save_path=tf.train.latest_checkpoint(FOLDER))\n",
+    ),
+    "gradients of two lists": (
+        "fm13",
+        "a, b = tape.gradient(loss, [x, y])  # here\n",
+        "a, b = tape.gradient(loss, [x, y], unconnected_gradients=tf.UnconnectedGradients.ZERO)\n",
+    ),
+    "a dataset function of another form": (
+        "fm21",
+        "def feed(ctx):\n    d = source().batch(N, drop_remainder=True)  # here\n    return d\n"
+        "d = s.distribute_datasets_from_function(feed)\n",
+        "def feed(ctx):\n    d = source().batch(ctx.get_per_replica_batch_size(N), drop_remainder=True)\n"
+        "    return d\nd = s.distribute_datasets_from_function(feed)\n",
+    ),
+    "a sum that is chosen": (
+        "fm23",
+        "s = tf.distribute.MirroredStrategy()\n"
+        "t = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)  # here\n",
+        "s = tf.distribute.MirroredStrategy()\nwith s.scope():\n"
+        "    t = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)\n",
+    ),
+    "a size in a name": (
+        "fm26",
+        "size = mirrored.num_replicas_in_sync * PER_STEP  # here\n",
+        "size = PER_STEP\n",
+    ),
+    "a decorator with arguments": (
+        "fm40",
+        "@tf.function(jit_compile=False)  # here\ndef apply(g):\n    pass\n",
+        "def apply(g):\n    pass\n",
+    ),
+    "a function that is traced by name": (
+        "fm40",
+        "apply = tf.function(plain)  # here\n",
+        "apply = plain\n",
+    ),
+    "weights that are loaded": (
+        "fm46",
+        'if resume:\n    net.load_weights("w.weights.h5")  # here\n',
+        "if resume:\n    rate_before_restore = float(net.optimizer.learning_rate)\n"
+        '    net.load_weights("w.weights.h5")\n    net.optimizer.learning_rate = rate_before_restore\n',
+    ),
+    "an optimizer by keyword": (
+        "fm10",
+        'net.compile(loss="mse", optimizer=adam)  # here\n',
+        'net.compile(loss="mse", optimizer=type(adam).from_config(adam.get_config()))\n',
+    ),
+    "an optimizer that only a model has": (
+        "fm32",
+        "def make():\n    net.compile(Adam())  # here\n    return net\n",
+        "def make():\n    net.compile(Adam())\n    net.optimizer.build(net.trainable_variables)\n"
+        "    return net\n",
+    ),
+    "a loss and a layer that are needed": (
+        "fm30",
+        "def far(y, p):\n    return y\nclass Own(tf.keras.Model):\n    pass\ndef other():\n    pass\n"
+        'm.compile("sgd", loss=far)\nload(path)  # here\n',
+        "@tf.keras.utils.register_keras_serializable()\ndef far(y, p):\n    return y\n"
+        "@tf.keras.utils.register_keras_serializable()\nclass Own(tf.keras.Model):\n    pass\n"
+        'def other():\n    pass\nm.compile("sgd", loss=far)\nload(path)\n',
+    ),
+    "letters of several bytes": (
+        "fm13",
+        'größe, g = "ä", tape.gradient(verlust, gewichte)  # here\n',
+        'größe, g = "ä", tape.gradient(verlust, gewichte, '
+        "unconnected_gradients=tf.UnconnectedGradients.ZERO)\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_programs_are_repaired(name):
+    mode, text, expected = OTHERS[name]
+    assert repaired(mode, text) == textwrap.dedent(expected)
+
+
+ALONE = {
+    "a mean over an axis": ("fm37", "x = tf.reduce_mean(e, axis=1)  # here"),
+    "a mean in an f-string": ("fm37", 'print(f"{tf.reduce_mean(e)}")  # here'),
+    "a function from elsewhere": ("fm37", "value = library.loss_of(e)  # here"),
+    "a penalty that is scaled": (
+        "fm37",
+        "x = tf.nn.scale_regularization_loss(tf.add_n(m.losses))  # here",
+    ),
+    "a loss object with a reduction": (
+        "fm37",
+        'l = tf.keras.losses.MeanSquaredError(reduction="sum")  # here\nx = l(a, b)',
+    ),
+    "two statements in a line": ("fm13", "a = 1; g = tape.gradient(l, w)  # here"),
+    "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
+    "statistics that are synchronized": (
+        "fm38",
+        "x = tf.keras.layers.BatchNormalization(synchronized=False)  # here",
+    ),
+    "no strategy": ("fm03", "model = make()  # here"),
+    "a strategy that is made later": (
+        "fm03",
+        "model = make()  # here\ns = tf.distribute.MirroredStrategy()",
+    ),
+    "two strategies": (
+        "fm03",
+        "s = tf.distribute.MirroredStrategy()\nt = tf.distribute.OneDeviceStrategy()\nm = make()  # here",
+    ),
+    "a strategy that is chosen": (
+        "fm25",
+        "if gpus:\n    s = tf.distribute.MirroredStrategy()\nm = load_model(p)  # here",
+    ),
+    "what is in the scope already": (
+        "fm25",
+        "s = tf.distribute.MirroredStrategy()\nwith s.scope():\n    m = load_model(p)  # here",
+    ),
+    "a string over several lines": (
+        "fm03",
+        's = tf.distribute.MirroredStrategy()\nm = make("""  # here\nx""")',
+    ),
+    "a checkpoint in another function": (
+        "fm05",
+        "v = tf.Variable(0.0)  # here\ndef save():\n    tf.train.Checkpoint(m=m).save(p)",
+    ),
+    "a variable without a name": (
+        "fm05",
+        "self.v = tf.Variable(0.0)  # here\nc = tf.train.Checkpoint(m=m)",
+    ),
+    "a path from elsewhere": ("fm08", 'c.save("a/b")\nc.restore(path_of(run))  # here'),
+    "a function that nobody distributes": (
+        "fm21",
+        "def make(ctx):\n    return d.batch(8)  # here",
+    ),
+    "a share already": (
+        "fm21",
+        "def f(c):\n    return d.batch(c.get_per_replica_batch_size(8))  # here\n"
+        "s.distribute_datasets_from_function(f)",
+    ),
+    "a product of expressions": ("fm26", "n = (a + b) * s.num_replicas_in_sync  # here"),
+    "a decorator of another kind": ("fm40", "@cache  # here\ndef f():\n    pass"),
+    "an optimizer in a function": (
+        "fm32",
+        "def f():\n    o = tf.keras.optimizers.Adam()  # here\n    m.compile(o)",
+    ),
+    "classes that are registered": (
+        "fm30",
+        "@register()\nclass Own(tf.keras.Model):\n    pass\nload(path)  # here",
+    ),
+    "a rounding that TensorFlow has not": ("fm07", "x = np.median(y)  # here"),
+    "a mode without repairs": ("fm34", "x = tf.round(y)  # here"),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_what_has_another_form_is_left_alone(name):
+    assert repaired(*ALONE[name]) == ""
+
+
+def test_a_file_that_names_tensorflow_otherwise_or_is_not_python_is_left_alone():
+    line = "g = tape.gradient(l, w)\n"
+    assert written("fm13", HEAD + line, 2)
+    assert not written("fm13", "import tensorflow\n" + line, 2)
+    assert not written("fm13", HEAD + line + "%matplotlib inline\n", 2)
+    assert not written("fm13", HEAD + line, 0)
+
+
+def test_edits_of_one_line_do_not_disturb_each_other():
+    text = "one(two)\nlast"
+    edits = (Edit((1, 1), (1, 4), "first"), Edit((1, 8), (1, 8), ", three"))
+    edited = Repair("fm13", PATH, 1, text, edits)
+    assert edited.after == "first(two, three)\nlast"
+    assert edited.diff("train.py").splitlines() == [
+        "--- a/train.py",
+        "+++ b/train.py",
+        "@@ -1,2 +1,2 @@",
+        "-one(two)",
+        "+first(two, three)",
+        " last",
+    ]
+
+
+def test_a_diff_can_be_applied(tmp_path):
+    import subprocess
+
+    text = files.program_text("fm25", "broken")
+    (tmp_path / "train.py").write_text(text)
+    (first, *_) = [
+        each for line in marked_lines(text, WRONG) for each in written("fm25", text, line)
+    ]
+    options = {"cwd": tmp_path, "input": first.diff("train.py"), "text": True, "check": True}
+    subprocess.run(["git", "apply", "-p1", "-"], **options)
+    assert (tmp_path / "train.py").read_text() == first.after
+
+
+def test_statements_are_found_by_their_lines():
+    source = Source("if a:\n    b = (\n        1\n    )\n")
+    assert source.simple_statement(3) is source.simple_statement(2)
+    assert source.simple_statement(1) is None
