@@ -44,6 +44,7 @@ def main() -> None:
             "tensorflow": functools.partial(prepare_tensorflow, observer),
         }
     )
+    observer.processes.watch()  # only in a process that is started to be examined
     sys.exit(run_observed(observer, program))
 
 

@@ -66,7 +66,6 @@ class Observer:
             else:
                 self.imports.actions[name] = functools.partial(self.run, actions)
         sys.meta_path.insert(0, self.imports)
-        self.processes.watch()
 
     def stop(self) -> None:
         self.context.stopped = (
