@@ -98,7 +98,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "start a new failure mode: its folder, with templates",
         commands.new_mode,
         [
-            argument("id", help="id of the mode, such as fm49"),
+            argument("id", help="id of the mode: the letters fm and two digits"),
             argument("slug", help="name of the mode, such as optimizer_state_lost"),
         ],
     ),

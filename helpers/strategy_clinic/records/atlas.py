@@ -249,7 +249,7 @@ def picture() -> Any:
 
 
 def label_of(row: AtlasRow) -> str:
-    """Returns 'fm07 python in traced step', and for which runtimes where they differ."""
+    """Returns the name of a mode in words, and for which runtimes where they differ."""
     words = row.name.replace("_", " ")
     every = len(row.runtimes) == len([name for name in RUNTIMES if record_file(name).exists()])
     return words if every else f"{words} ({row.runtimes_in_words})"
