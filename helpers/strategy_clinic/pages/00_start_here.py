@@ -5,10 +5,25 @@
 # loaded. Each notebook here shows one such failure as a short program that you can run and copy, the fixed program, and why.
 
 # %% [markdown]
+# These are ten common ones. The links also work without a running kernel.
+#
+# | message or symptom | cause | page |
+# |---|---|---|
+# | `numpy() is only available when eager execution is …` | weights read in a step | [FM01](fm01_host_read_in_replica.ipynb) |
+# | `Need to be inside "with strategy.scope()"` | the model was created outside the scope | [FM03](fm03_scope_mismatch.ipynb) |
+# | `'PerReplica' object has no attribute 'numpy'` | a result of `run` is not a tensor | [FM39](fm39_per_replica_on_host.ipynb) |
+# | `No gradients provided for any variable` | the loss is not connected to the weights | [FM34](fm34_no_gradients.ipynb) |
+# | `Could not locate class` | `load_model` does not know your layer | [FM30](fm30_custom_object_unknown.ipynb) |
+# | `Your input ran out of data` | the dataset ends before the last step | [FM42](fm42_input_runs_out.ipynb) |
+# | `triggered tf.function retracing` | each call is traced again | [FM43](fm43_retracing_every_step.ipynb) |
+# | `merge_call` called while defining a new graph | nested `tf.function` | [FM40](fm40_merge_call_in_nested_graph.ipynb) |
+# | updates grow with the number of devices | the loss is averaged on each replica | [FM37](fm37_loss_scaled_per_replica.ipynb) |
+# | training on one device after `load_model` | the model was loaded outside the scope | [FM25](fm25_load_outside_scope.ipynb) |
+#
 # ## Which of them is your error?
 #
-# Paste it with its traceback, from any version of TensorFlow and Keras, whole or in part, and press the button. The answer is a
-# notebook, the fix and the words that led to it, or *none of the modes*. Nothing leaves this machine.
+# Paste your error with its traceback, whole or in part, from any version of TensorFlow and Keras, and press the button. The
+# answer names a notebook, the fix and the words that it was found by, or says *none of the modes*. Nothing leaves this machine.
 #
 # After `%load_ext strategy_clinic`, an exception that nobody catches ends with the same answer in one line, in any notebook.
 
@@ -20,13 +35,14 @@ error, button, answer = desk.box()
 # %% [markdown]
 # ## Or a program that gives wrong results without an error?
 #
-# [Examine your code](examine_your_code.ipynb) runs a program of yours on virtual devices, compares, and marks the line to
-# blame. After `%load_ext strategy_clinic`, `%%examine` above a cell does the same in any notebook.
+# [Examine your code](examine_your_code.ipynb) runs your program on different numbers of virtual devices, compares the runs, and
+# marks the line that is wrong. After `%load_ext strategy_clinic`, `%%examine` above a cell does the same in any notebook.
 
 # %% [markdown]
 # ## No message to paste?
 #
-# Say what you see, or choose a document that you have read or the strategy that you use. The list holds what is left.
+# Describe what you see in the field, or choose the strategy that you use or a document that you have read. The list shows the
+# modes that match.
 
 # %% tags=["panel"]
 boxes, found = finder.narrow()

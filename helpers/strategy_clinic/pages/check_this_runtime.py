@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Check this runtime
 #
-# Opened on Colab with a CPU, a GPU or a TPU, on Kaggle, in Binder or on your own machine, this notebook runs other notebooks of
-# the clinic where it is, and says whether failures and fixes come out as they are stored, recorded and declared.
+# Do the results on these pages hold on your machine, with your TensorFlow, on your GPU? Run this notebook there: on Colab with a
+# CPU, a GPU or a TPU, on Kaggle, in Binder or on your own machine. It runs the programs of other notebooks and compares their
+# outcomes with those on the pages.
 
 # %% [markdown]
 # ## What this machine offers
@@ -13,10 +14,11 @@ from strategy_clinic import machine
 machine.show()
 
 # %% [markdown]
-# ## What is to be checked
+# ## Choose the modes
 #
-# One mode takes about half a minute. You may name several, such as `fm01 fm25`; on a TPU fm16 says most. `all` takes them all,
-# half an hour or more on a small machine. The stop button stops it, and nothing here is changed by it. `keras` is 2 or 3.
+# One mode takes about half a minute. You can name several, such as `fm01 fm25`. On a TPU start with fm16. `all` checks all modes
+# and takes half an hour or more on a small machine. You can interrupt the kernel at any time: no file is changed. `keras` is 2 or
+# 3.
 
 # %%
 modes = "fm01"
@@ -25,10 +27,12 @@ keras = 3
 # %% [markdown]
 # ## The check
 #
-# First every verdict of these modes, under each strategy and save format that matters to them, against the record of this kind of
-# runtime; where nobody has recorded one, against what the notebooks declare. On another version of TensorFlow it is each mode in
-# its notebook's own setup, against the nearest version that is recorded. What is otherwise is told first, with both messages.
-# Then the stored outputs, by nbval: a dot is a cell that says what it said.
+# It runs the programs of each mode under every strategy and save format that matters to the mode, and compares the outcomes with
+# the record of this kind of machine. Without such a record it compares them with what the notebooks declare. On another version
+# of TensorFlow it runs each mode in its notebook's own setup only, and compares with the nearest recorded version.
+#
+# Differences are listed first, with both messages. Then nbval compares the stored outputs of the notebooks: each dot is a cell
+# whose output is the same.
 
 # %% tags=["machine"]
 from strategy_clinic import checkup
@@ -36,10 +40,10 @@ from strategy_clinic import checkup
 found = checkup.run(modes, keras)
 
 # %% [markdown]
-# ## What was found, to take away
+# ## Download the record
 #
-# The link holds the record that the check has just made: every verdict, the evidence for it and the versions of this runtime.
-# Of a GPU or a TPU nobody may have made one yet. In `notebooks/records` it shows in [the atlas](atlas.ipynb).
+# The link downloads the record of this check: every verdict, its evidence, and the versions of TensorFlow and Keras. Put the file
+# into `notebooks/records`, and [the atlas](atlas.ipynb) shows it. Records of GPUs and TPUs are welcome.
 
 # %% tags=["machine"]
 checkup.offer(found)

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # What is wrong with your program?
 #
-# Here a training program is run as it is, on virtual devices of one CPU, watched, and compared with itself on another number of
-# devices. Each failure mode that a run has shown is marked on the line to blame, with its proof, its fix and its notebook.
+# This notebook runs your training program without changes on virtual devices of one CPU, and compares the runs on different
+# numbers of devices. It marks the line of each failure that a run has shown, with the proof, the fix and the notebook about it.
+# Your files are not changed. It takes as long as two or three runs of your program.
 
 # %% [markdown]
-# ## What is to be examined
+# ## Choose a program
 #
-# `program` is the text of a program of yours, or the path of a `.py` or `.ipynb` file; empty, it is the example below.
+# `program` is the text of your program, or the path of a `.py` or `.ipynb` file. If it is empty, the example below is examined.
 # `counts` are the numbers of devices to compare, and `keras` is 2 or 3.
 
 # %% tags=["parameters"]
@@ -52,8 +53,8 @@ for batch in strategy.experimental_distribute_dataset(data):
 # %% [markdown]
 # ## What the runs have shown
 #
-# Each run is a process of its own with a copy of the program's folder, so neither this kernel nor your files are touched. The
-# stop button ends it with what is known by then.
+# Each run is a separate process in a copy of the program's folder, so neither this kernel nor your files are changed. If you
+# interrupt the kernel, you see what was found until then.
 
 # %% tags=["machine"]
 from strategy_clinic import examiner
@@ -63,8 +64,8 @@ found = examiner.marked_up(program or example, counts, keras)
 # %% [markdown]
 # ## Your program
 #
-# Paste it and press the button. A text runs in an empty folder; of a file, a copy of its folder comes along. Make the training
-# short, by a small part of the data and one epoch: two or three runs of it are made. Nothing leaves this machine.
+# Paste it and press the button. Pasted text runs in an empty folder, and a file runs in a copy of its folder. Make the training
+# short: use a small part of the data and one epoch. Nothing leaves this machine.
 
 # %% tags=["panel"]
 box = examiner.program_box()
@@ -72,11 +73,11 @@ box = examiner.program_box()
 # %% [markdown]
 # ## How to read the answer
 #
-# - A finding is what a run has shown: an exception, an object that was seen, or values that differ between numbers of devices.
-#   What is merely suspicious is not told. *Nothing found* means that no rule has seen anything, not that there is nothing.
-# - Programs are compared at the same global batch, and only if they repeat themselves on the same devices.
-# - In a notebook, lines are counted in each cell. Magics and shell lines are left out, and the card says which.
-# - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the cells that ran
-#   before it if it uses names of theirs.
+# - A finding reports what a run has shown: an exception, an object in a wrong state, or values that differ between numbers of
+#   devices. It never reports a mere suspicion. *Nothing found* means that no rule has found a failure, not that there is none.
+# - Runs are compared at the same global batch size, and only if a second run on the same devices gives the same values.
+# - In a notebook, lines are counted in each cell. Magics and shell lines are left out, and the card lists them.
+# - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the earlier cells whose
+#   names it uses.
 # - `clinic examine train.py` does the same in a terminal. `--restart` also kills the program after its first checkpoint and
-#   starts it again, since what a checkpoint lacks shows only then.
+#   starts it again, because only then do you see what the checkpoint lacks.
