@@ -44,6 +44,7 @@ TESTED = {
     "clinic grade RETURNED --json grades.json": "test_grade.py::test_exercises_are_judged_by_what_they_print",
     "clinic examine --benchmark fm37": BENCHMARK,
     "clinic examine --keras 2,3 --benchmark fm37": BENCHMARK,
+    "clinic examine --mend train.py": "examiner/test_mend.py::test_a_program_with_two_faults_gets_two_repairs",
     "clinic run fm25 --strategy mirrored --devices 1,2,4 --save-format keras,h5": GRID,
     "clinic run fm16 --strategy tpu_traced": GRID,
     "papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4": "test_grid.py::test_plain_papermill_runs",

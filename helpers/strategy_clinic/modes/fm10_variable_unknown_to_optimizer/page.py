@@ -33,13 +33,6 @@ MODE = FailureMode(
             "ValueError",
             r"This optimizer can only be called for the variables it was originally built with",
             keras=(3,),
-            since="keras 3.13",
-        ),
-        Symptom(
-            "NotImplementedError",
-            r"numpy\(\) is only available when eager execution is enabled",
-            keras=(3,),
-            until="keras 3.13",
         ),
         Symptom("KeyError", r"The optimizer cannot recognize variable", keras=(2,)),
     ),
