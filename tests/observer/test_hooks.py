@@ -164,6 +164,11 @@ def strategy_cases():
             {"batch_size": 2, "drop_remainder": True},
             told(events.DatasetBatched, "size"),
         ),
+        "tensorflow.DatasetV2.map": lambda t: Case(
+            t.tf.data.Dataset.range(2).map,
+            {"map_func": lambda _: np.random.uniform()},
+            told(events.RandomNumberFrozen, "function"),
+        ),
         "tensorflow.DistributedDataset.__iter__": lambda t: Case(
             t.distributed.__iter__, {}, lambda o, _: len(o.context.patches.replaced) > 0
         ),
@@ -252,7 +257,11 @@ def file_cases():
     def saved(t):
         return checkpoint(t).write(t.new_path("ck"))
 
+    def asked(made):
+        return Case(lambda: made.latest_checkpoint, {}, sought)
+
     restored = told(events.CheckpointRestored, "path")
+    sought = told(events.CheckpointSought, "folder", "path")
     return {
         "tensorflow.Checkpoint.__init__": lambda t: Case(
             t.tf.train.Checkpoint,
@@ -277,6 +286,15 @@ def file_cases():
         ),
         "tensorflow.CheckpointManager.save": lambda t: Case(
             manager(t).save, {"checkpoint_number": 7}, told(events.Saved, "path")
+        ),
+        "tensorflow.latest_checkpoint": lambda t: Case(
+            t.tf.train.latest_checkpoint,
+            {"checkpoint_dir": t.new_path(), "latest_filename": None},
+            sought,
+        ),
+        "tensorflow.CheckpointManager.latest_checkpoint": lambda t: asked(manager(t)),
+        "tensorflow.CheckpointManager.restore_or_initialize": lambda t: Case(
+            manager(t).restore_or_initialize, {}, sought
         ),
         "tensorflow.load": lambda t: Case(
             t.tf.saved_model.load, {"export_dir": t.saved_model}, told(events.Loaded, "path")
@@ -351,6 +369,13 @@ def keras_cases(package):
         ),
         "Model.load_weights": with_file("load_weights", saved, events.Loaded, "function", "path"),
         "Layer.set_weights": lambda t: weights_set(t, package),
+        "Model.export": lambda t: used(t, t.models[package].export, {"filepath": t.new_path()}),
+        "clone_model": lambda t: Case(
+            t.packages[package].models.clone_model,
+            {"model": t.models[package]},
+            told(events.WeightsCopied, "function", "equal"),
+        ),
+        "Layer.get_weights": lambda t: weights_taken(t.models[package].layers[-1]),
         "load_model": lambda t: Case(
             t.packages[package].models.load_model,
             {"filepath": t.saved_models[package]},
@@ -360,6 +385,19 @@ def keras_cases(package):
             t, "apply_gradients", lambda g, w: {"grads_and_vars": zip(g, w)}
         ),
     }
+    batch = {"x": NUMBERS, "y": TARGETS}
+    for name, arguments in (
+        ("train_on_batch", batch),
+        ("test_on_batch", batch),
+        ("predict_on_batch", {"x": NUMBERS}),
+    ):
+        cases[f"{t_or_m(package, 'TensorFlowTrainer')}.{name}"] = (
+            lambda t, name=name, arguments=arguments: used(
+                t, getattr(t.new_compiled(package), name), arguments
+            )
+        )
+    if package == "tf_keras":
+        cases["Model.get_weights"] = lambda t: weights_taken(t.models[package])
     if package == "keras":
         cases["BaseOptimizer.apply"] = lambda t: apply(
             t, "apply", lambda g, w: {"grads": g, "trainable_variables": w}
@@ -370,6 +408,24 @@ def keras_cases(package):
 def t_or_m(package, keras_3, keras_2="Model"):
     """The class that defines a method, in Keras 3 or in Keras 2."""
     return keras_3 if package == "keras" else keras_2
+
+
+def used(t, method, arguments):
+    """A use of a model that a load has filled, if it is the latest."""
+    model = method.__self__
+    return Case(method, arguments, lambda o, _: o.unused_loads.used_at.get(model) is not None)
+
+
+def weights_taken(owner):
+    kept = []  # what refers to the arrays weakly has them for as long as this list
+
+    def call():
+        kept.append(owner.get_weights())
+
+    def seen(observer, _):
+        return bool(observer.copies.taken) and observer.copies.taken[1]() is owner
+
+    return Case(call, {}, seen)
 
 
 def weights_set(t, package):
@@ -383,9 +439,9 @@ def weights_set(t, package):
 def part_cases():
     part = told(events.PartUsed, "part")
 
-    def in_replicas(t, function, **arguments):
+    def in_replicas(things, function, /, **arguments):
         def call(*args, **kwargs):
-            t.strategy.run(lambda: function(*args, **kwargs))
+            things.strategy.run(lambda: function(*args, **kwargs))
 
         return Case(call, arguments, part)
 
