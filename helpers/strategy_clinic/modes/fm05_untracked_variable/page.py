@@ -95,6 +95,9 @@ print(pasted(checks.assert_tracked))
 # `self.scale = tf.Variable(...)` in a layer is in a checkpoint, and not in `.keras`, `.weights.h5` and `.h5`. Keras 2 saves it in
 # all of them, so code that was written for Keras 2 loses it after the migration.
 #
+# In the other direction, a checkpoint of a Keras 3 model leaves out layers that the model has in a Python list or dictionary.
+# `assert_consumed` passes. Layers in a tuple are saved, and `.weights.h5` has them in each case.
+#
 # The table saves a layer that uses a variable created in one of three ways. See [the training checkpoints
 # guide](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
 

@@ -83,8 +83,7 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # model.compile(optimizer, loss="mse")
 # ```
 #
-# A step may update fewer variables than the optimizer knows. Do not do this with `use_ema=True` on Keras 3, which expects
-# all variables in each step. Do not pass `model.variables`: they include moving means and the state of random generators.
+# A step may update fewer variables than the optimizer knows. Do not pass `model.variables`: they include moving means and the state of random generators.
 
 # %% [markdown]
 # ## Why

@@ -6,6 +6,7 @@
 # and functions are decorated with `@keras.saving.register_keras_serializable()`. …   Keras 3: .keras, a class
 # TypeError: Could not locate function 'distance'. Make sure custom classes …         Keras 2 and 3: .keras, a loss or metric
 # TypeError: Cannot deserialize object of type `Scale`. …                             Keras 2: .keras, a class
+# TypeError: <class …> could not be deserialized properly. …                          Keras 3: .keras; see "Why"
 # ValueError: Unknown layer: 'Scale'. …                                               Keras 2 and 3: .h5, a class
 # ValueError: Unknown loss function: 'distance'. …                                    Keras 2: .h5, a loss
 # TypeError: string indices must be integers, not 'str'                               Keras 3.15: .h5, a loss
@@ -95,6 +96,10 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # files. Keras looks the name up among its own classes, among those that are registered, and in `custom_objects`. A loss, a metric
 # or an activation of your own is looked up in the same way. If the name is one of Keras, such as `mse`, see
 # [FM27](fm27_format_not_loadable.ipynb).
+#
+# `could not be deserialized properly` has two more causes: the file was saved with the decorator, and the program that loads it
+# does not import the class (or pass `custom_objects={"my_project>Scale": Scale}`); or `get_config` of the class leaves out an
+# argument, or its constructor does not accept `**kwargs`.
 #
 # Without `custom_objects` you can load a file with `compile=False` if only the loss or a metric is unknown.
 #
