@@ -31,9 +31,9 @@ class Processes:
         return os.getpid() != self.process
 
     def leaves(self, call: Call) -> None:
-        status = int(call["status"])
-        if not self.is_child:
-            self.context.emit(ProcessLeft(self.context.provenance.plain_stack(), status))
+        status, stack = int(call["status"]), self.context.provenance.plain_stack()
+        if stack and not self.is_child:  # without a line of the program, the fork server calls it
+            self.context.emit(ProcessLeft(stack, status))
             self.end(Outcome.EXITED if status else Outcome.FINISHED, status)
 
     def waited(self, result: tuple[int, int], call: Call) -> None:

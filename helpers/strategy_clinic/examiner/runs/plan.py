@@ -27,7 +27,7 @@ from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
 from .progress import Reporter, RunEnded, RunStarted, ignore
 from .sandbox import Sandbox
-from .side_by_side import most_beside, runs_beside
+from .side_by_side import RunBeside, most_beside, runs_beside
 
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
@@ -104,19 +104,27 @@ class Plan:
             first = self.run(Role.WATCHED, largest)
             self.cluster = requested_cluster(first)
             if not self.cluster and first.finished and first.replicas > 1:
-                done = {count: run.recording() for count, run in beside.items()}
+                done = self.wait_for(Role.COMPARED, beside)
             else:
                 is_clear = self.cluster or first.finished or not beside
                 return first, [] if is_clear or is_error_of_a_mode(first) else None
         return first, [self.other_run(Role.COMPARED, count, done) for count in fewer]
 
-    def other_run(self, role: Role, devices: int, beside: dict[int, Recording | None]) -> Recording:
+    def wait_for(self, role: Role, beside: dict[int, RunBeside]) -> dict[int, Recording]:
+        """Returns by number of devices the runs that have finished beside a first one."""
+        done: dict[int, Recording] = {}
+        for devices, run in beside.items():
+            self.report(RunStarted(description(role, devices, "")))
+            if recording := run.recording():
+                self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
+                done[devices] = recording
+        return done
+
+    def other_run(self, role: Role, devices: int, done: dict[int, Recording]) -> Recording:
         """Returns the run on another number of devices, which went on beside a first one, or is made now."""
-        recording = beside.get(devices)
+        recording = done.get(devices)
         if recording is None:
             return self.run(role, devices)
-        self.report(RunStarted(description(role, devices, "")))
-        self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
         self.beside.add(recording)
         if role in EXAMINED:
             self.recordings.append(recording)
@@ -147,7 +155,7 @@ class Plan:
         with runs_beside(self.sandbox, Role.REPEATED, counts, most) as beside:
             if not repeats(run, self.follow_up(FollowUp(run, None, ""))):
                 return False
-            done = {count: each.recording() for count, each in beside.items()}
+            done = self.wait_for(Role.REPEATED, beside)
         for other in others:
             self.repetitions[other] = self.other_run(Role.REPEATED, other.devices, done)
         return all(repeats(other, self.repetitions[other]) for other in others)
