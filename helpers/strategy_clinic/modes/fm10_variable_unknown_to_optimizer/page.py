@@ -83,7 +83,8 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # model.compile(optimizer, loss="mse")
 # ```
 #
-# A step may update fewer variables than the optimizer knows. Do not pass `model.variables`: they include moving means and the state of random generators.
+# A step may update fewer variables than the optimizer knows. Do not pass `model.variables`: they include moving means and the
+# state of random generators.
 
 # %% [markdown]
 # ## Why
