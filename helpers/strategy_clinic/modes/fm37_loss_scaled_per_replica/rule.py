@@ -25,28 +25,26 @@ SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 
 @rule_of_runs("fm37")
 def scaled_gradient(runs: Runs) -> Steps:
-    for one, other in same_trainings(runs):
-        factor = other.replicas / one.replicas
-        what = scaled_by(one, other, factor)
-        loss = line_of_loss(other) if what else ()
-        if loss and (yield from is_repeated(scaled_by, one, other, factor)):
-            message = f"{what} on {other.replicas} devices, with the same examples: each divides by its own part"
-            yield found(runs, one, other, from_mean(loss), message)
-            return
+    yield from scaled_updates(runs, from_mean, "each divides by its own part")
 
 
 @rule_of_runs("fm37")
 def divided_twice(runs: Runs) -> Steps:
+    why = "the loss is divided by the number of replicas once too often"
+    yield from scaled_updates(runs, from_division, why, smaller=True)
+
+
+def scaled_updates(
+    runs: Runs, locate: Callable[[Stack], Stack], why: str, smaller: bool = False
+) -> Steps:
+    """Yields a finding where updates on n devices are n times those on one, or an nth of them."""
     for one, other in same_trainings(runs):
-        factor = one.replicas / other.replicas
+        factor = one.replicas / other.replicas if smaller else other.replicas / one.replicas
         what = scaled_by(one, other, factor)
         loss = line_of_loss(other) if what else ()
         if loss and (yield from is_repeated(scaled_by, one, other, factor)):
-            message = (
-                f"{what} on {other.replicas} devices, with the same examples: "
-                "the loss is divided by the number of replicas once too often"
-            )
-            yield found(runs, one, other, from_division(loss), message)
+            message = f"{what} on {other.replicas} devices, with the same examples: {why}"
+            yield found(runs, one, other, locate(loss), message)
             return
 
 
