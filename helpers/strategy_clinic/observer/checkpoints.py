@@ -371,7 +371,7 @@ class Checkpoints:
         import tensorflow as tf
 
         numbers = tuple(numbers)
-        records = [record for record in self.variables.alive() if record.number in numbers]
+        records = self.variables.numbered(numbers)
         for record in records:
             record.read_since_load = False
         single = (record.number for record in records if not hasattr(record.variable, "values"))

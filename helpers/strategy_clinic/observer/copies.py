@@ -10,7 +10,7 @@ from .context import Context
 from .events import OutdatedCopyUsed, Sample, Stack, WeightsCopied
 from .identity_map import IdentityMap
 from .patching import Call
-from .variables import Variables, sample_of
+from .variables import Variables
 
 MOST_COPIES = 3  # of one pair that are reported
 
@@ -81,17 +81,15 @@ class Copies:
             known.times += 1
             equal = False
         else:
-            before, after = self.values_of(source), self.values_of(target)
+            before, after = (
+                self.variables.trained_values(source),
+                self.variables.trained_values(target),
+            )
             equal = bool(before) and list(before.values()) == list(after.values())
             values = after if equal else {}
             self.copies[target] = Copy(weakref.ref(source), stack, function, values)
         if self.context.count("copied", self.context.serial(target)) <= MOST_COPIES:
             self.context.emit(WeightsCopied(stack, function, numbers[0], numbers[1], equal))
-
-    def values_of(self, thing: Any) -> dict[int, Sample]:
-        numbers = {*self.variables.numbers_of(thing.trainable_variables)}
-        records = [record for record in self.variables.alive() if record.number in numbers]
-        return {record.number: sample_of(record) for record in records}
 
     # Use
 
@@ -117,7 +115,7 @@ class Copies:
         self.source_used(None, call)
         copy = self.copies.get(call.owner)
         is_old = copy is not None and copy.values and self.trained.get(copy.source())
-        if copy is not None and is_old and self.values_of(call.owner) == copy.values:
+        if copy is not None and is_old and self.variables.trained_values(call.owner) == copy.values:
             copy.used = self.context.provenance.stack()
 
     def report_outdated(self) -> None:

@@ -17,7 +17,7 @@ from .events import (
 )
 from .identity_map import IdentityMap
 from .patching import Call
-from .variables import Variables, arrays_of, outside_graphs, sample_of, variable_in
+from .variables import Variables, arrays_of, outside_graphs, variable_in
 
 SAME_RATE = 1e-6  # relative
 LONGEST_RATE = 80  # characters of a schedule's text
@@ -125,12 +125,7 @@ class Optimizers:
             self.context.emit(GradientsApplied(stack, len(gradients), missing, state))
 
     def fitted(self, _: Any, call: Call) -> None:
-        self.after_training[call.owner] = self.values_of(call.owner)
-
-    def values_of(self, model: Any) -> dict[int, Sample]:
-        numbers = {*self.variables.numbers_of(model.trainable_variables)}
-        records = [record for record in self.variables.alive() if record.number in numbers]
-        return {record.number: sample_of(record) for record in records}
+        self.after_training[call.owner] = self.variables.trained_values(call.owner)
 
     def compile_begins(self, call: Call) -> None:
         optimizer = getattr(call.owner, "optimizer", None)
@@ -144,7 +139,7 @@ class Optimizers:
         new = model.optimizer
         if new is before or not state.steps or not hasattr(new, "iterations"):
             return
-        values = self.values_of(model)
+        values = self.variables.trained_values(model)
         unchanged = self.after_training.get(model) in (None, values)
         now = self.state_of(new, tuple(sorted(values)))
         same_task = described(model.loss) == loss and {*values} == {*state.trains}

@@ -113,8 +113,7 @@ class UnusedLoads:
     def is_used(self, model: Any, time: int) -> bool:
         """Tells whether a model, or one of its variables, was used after a time: read, or called in a graph."""
         numbers = {*self.variables.numbers_of(model.weights)}
-        records = [record for record in self.variables.alive() if record.number in numbers]
-        read = any(record.read_since_load for record in records)
+        read = any(record.read_since_load for record in self.variables.numbered(numbers))
         return read or (self.used_at.get(model) or 0) > time or bool(numbers & self.called(time))
 
     def called(self, time: int) -> set[int]:

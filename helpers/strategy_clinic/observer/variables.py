@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..base import tf_internals
@@ -93,6 +93,15 @@ class Variables:
     def alive(self) -> list[Record]:
         """Returns the records of the variables that exist, without those that are copies."""
         return [record for key, record in self.records.items() if self.copies.get(key) is None]
+
+    def numbered(self, numbers: Collection[int]) -> list[Record]:
+        """Returns the records of the variables with these numbers, as far as they exist."""
+        return [record for record in self.alive() if record.number in numbers]
+
+    def trained_values(self, thing: Any) -> dict[int, Sample]:
+        """Returns the values of what is trained of a layer or a model, by the numbers of the variables."""
+        numbers = {*self.numbers_of(thing.trainable_variables)}
+        return {record.number: sample_of(record) for record in self.numbered(numbers)}
 
     def hold(self, records: Iterable[Record]) -> None:
         """Keeps trained variables alive: a program that returns from its main function would take its weights along."""
