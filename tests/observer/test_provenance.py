@@ -2,6 +2,7 @@
 
 import os
 import sys
+import sysconfig
 import types
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def venv(request, tmp_path, monkeypatch):
         module = types.ModuleType(name)
         module.__file__ = str(place / name / "__init__.py")
         monkeypatch.setitem(sys.modules, name, module)
+    sysconfig.get_config_vars()  # it reads a file on sys.path, once in a process
     monkeypatch.setattr(sys, "path", [str(tmp_path / request.param), str(place)])
     return place
 
