@@ -43,7 +43,7 @@ book: .venv/book
 	rm -rf site/html
 	$(BIN)/sphinx-build -qW --keep-going -d site/read book site/html
 
-EXTRAS_lab := [notebooks,fast]
+EXTRAS_lab := [notebooks,fast,wheel]
 EXTRAS_book := [notebooks,fast,book]
 EXTRAS_test := [test]
 

@@ -2,14 +2,16 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
+from unittest import mock
 
+from strategy_clinic.base import project
 from strategy_clinic.forkserver import client
+from strategy_clinic.rendering import sources
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -38,12 +40,14 @@ def git(*words, cwd=ROOT) -> str:
     return done.stdout
 
 
-def address() -> tuple[str, str]:
-    """The repository and the tag in the set-up cell, as they stand in the notebooks."""
-    return re.search(r"git\+(https://[^@\s]+)@(\S+)", cell("bootstrap")).groups()
+# Where the project is once it is published, in the tests.
+ADDRESS, TAG = "https://github.com/owner/clinic", project.setting()["tag"]
 
 
-ADDRESS, TAG = address()
+def published_cell() -> str:
+    """The set-up cell as it is then."""
+    with mock.patch.object(project, "address", lambda: ADDRESS):
+        return sources.bootstrap()
 
 
 def runtime(folder: Path, repository) -> dict:

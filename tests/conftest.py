@@ -85,6 +85,7 @@ def copy_project(folder: Path) -> Path:
             folder / name,
             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
         )
+    shutil.copytree(ROOT / ".github", folder / ".github")
     book = ("notebooks", "__pycache__")
     shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns(*book))
     for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml"):

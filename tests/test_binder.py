@@ -107,11 +107,15 @@ def test_the_last_step_installs_only_the_helpers_and_gives_the_arrow_keys_back(
     )
 
 
-def test_the_links_of_the_readme_open_the_first_notebook():
+def test_a_link_opens_its_notebook_once_there_is_an_address(monkeypatch):
+    settings = {"repository": "owner/clinic", "tag": "v1"}
+    monkeypatch.setattr(project, "setting", lambda: settings)
     links = sources.badges("00_start_here")
-    assert links in (ROOT / "README.md").read_text()
-    assert "urlpath=lab/tree/notebooks/00_start_here.ipynb" in links
+    opened = "urlpath=lab/tree/notebooks/00_start_here.ipynb"
+    assert f"(https://mybinder.org/v2/gh/owner/clinic/v1?{opened})" in links
     assert (ROOT / "notebooks" / "00_start_here.ipynb").exists()
+    settings["repository"] = ""
+    assert "://" not in sources.badges("00_start_here")
 
 
 def test_what_is_copied_into_the_image_is_small():

@@ -81,7 +81,9 @@ def test_a_page_for_every_mode(site):
         assert cards.NOTE in text and "VBox(" not in text
         assert "Show the solution" in text and "# Set-up:" not in text
         assert "<p class='clinic-line' data-outcome='red'>" in text
-        for address in re.findall(r"\((http[^)]+)\)", sources.badges(Path(mode.notebook).stem)):
+        badges = sources.badges(Path(mode.notebook).stem)
+        assert badges.split(":")[0].split("]")[0].lstrip("[") in text
+        for address in re.findall(r"\((http[^)]+)\)", badges):
             assert address.replace("&", "&amp;") in text
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import sysconfig
 from importlib import metadata
 from pathlib import Path
@@ -26,6 +27,7 @@ from colab import (
     cell,
     git,
     installed,
+    published_cell,
     run_in_fork,
     runtime,
     site_of,
@@ -40,6 +42,7 @@ NOTE = (
     "Note: you may need to restart the kernel to use updated packages."  # of IPython's %pip, always
 )
 FAILED = "The clinic was not installed: it needs git, the internet"
+NO_WHEEL = "The clinic was not installed: it needs the wheel that `clinic wheel` writes"
 
 
 @pytest.fixture(scope="session")
@@ -59,10 +62,23 @@ def published(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def fresh(tmp_path_factory, published) -> tuple[dict, Path, list[str]]:
-    """A runtime on which one notebook has run its set-up: environment, the notebook's folder, what was said."""
+def wheel(tmp_path_factory) -> Path:
+    """What `clinic wheel` writes; the lane has not the package that it needs, which pip fetches."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
+    subprocess.run(build, check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory, wheel) -> tuple[dict, Path, list[str]]:
+    """A runtime that reaches no repository, on which somebody has uploaded the wheel and run the set-up of one notebook.
+
+    Returns its environment, the notebook's folder and what was said.
+    """
     folder = tmp_path_factory.mktemp("runtime")
-    environment = runtime(folder, published)
+    environment = runtime(folder, "/nowhere")
+    shutil.copy(wheel, folder / "content")
     return environment, folder / "content", run(environment, folder / "content")
 
 
@@ -85,12 +101,12 @@ if shell.run_cell(sys.stdin.read()).success:
 """
 
 
-def run(environment, cwd, before="", absent=(*ABSENT, "jupyter_client.provisioning")) -> list[str]:
+def run(environment, cwd, before="", text=None) -> list[str]:
     """Returns the lines that the set-up cell prints, and last the folder of the package, if it was imported."""
-    script = SHELL.format(absent=list(absent), before=before)
+    script = SHELL.format(absent=[*ABSENT, "jupyter_client.provisioning"], before=before)
     done = subprocess.run(
         [str(Path(environment["PATH"].split(":")[0]) / "python"), "-W", "ignore", "-c", script],
-        input=cell("bootstrap"),
+        input=text or cell("bootstrap"),
         cwd=cwd,
         env=environment,
         capture_output=True,
@@ -105,20 +121,42 @@ def run(environment, cwd, before="", absent=(*ABSENT, "jupyter_client.provisioni
 # What a runtime as tested is told: nothing
 
 
-def test_a_fresh_runtime_gets_the_clinic_at_the_tag_and_nothing_else(fresh):
-    environment, content, said = fresh
+def source_of(site: Path) -> dict:
+    """Where the one package that was installed comes from."""
+    assert [each.name for each in metadata.distributions(path=[str(site)])] == ["strategy-clinic"]
+    found: dict = json.loads(next(site.glob("strategy_clinic-*/direct_url.json")).read_text())
+    return found
+
+
+def test_a_fresh_runtime_gets_the_wheel_beside_the_notebook_and_nothing_else(fresh, wheel):
+    _, content, said = fresh
     site = site_of(content.parent)
     assert said == [str(site / "strategy_clinic")]
-    assert [each.name for each in metadata.distributions(path=[str(site)])] == ["strategy-clinic"]
-    source = json.loads(next(site.glob("strategy_clinic-*/direct_url.json")).read_text())
+    assert source_of(site)["url"] == (content / wheel.name).resolve().as_uri()
+    assert [each.name for each in content.iterdir()] == [wheel.name]
+
+
+def test_a_fresh_runtime_gets_the_published_clinic_at_the_tag(tmp_path, published):
+    environment = runtime(tmp_path, published)
+    site, content = site_of(tmp_path), tmp_path / "content"
+    assert run(environment, content, text=published_cell()) == [str(site / "strategy_clinic")]
+    source = source_of(site)
     assert source["vcs_info"]["requested_revision"] == TAG and source["url"] == ADDRESS
     assert list(content.iterdir()) == []
 
 
-def test_a_second_notebook_uses_what_the_first_has_installed(fresh):
-    environment, content, said = fresh
-    offline = environment | {"GIT_CONFIG_KEY_0": "url.file:///nowhere.insteadOf"}
-    assert run(offline, content) == said
+def test_a_wheel_comes_before_the_network(bare, wheel, tmp_path):
+    """Also beside the second upload of the same file, which Colab gives a name that pip refuses."""
+    content = tmp_path / "content"
+    shutil.copy(wheel, content)
+    shutil.copy(wheel, content / f"{wheel.stem} (1).whl")
+    said = run(bare, content, text=published_cell())
+    assert said == [str(site_of(tmp_path) / "strategy_clinic")]
+
+
+def test_a_second_notebook_uses_what_the_first_has_installed(fresh, tmp_path):
+    environment, _, said = fresh
+    assert run(environment, tmp_path) == said
 
 
 def test_in_a_clone_nothing_is_installed(bare, tmp_path):
@@ -129,9 +167,22 @@ def test_in_a_clone_nothing_is_installed(bare, tmp_path):
 # What may be wrong: one sentence each
 
 
-def test_without_a_network(bare, tmp_path):
+def test_without_a_wheel(bare, tmp_path):
+    """Nothing is asked of a network, where a project of this name may be somebody else's."""
     lines = run(bare, tmp_path / "content")
+    assert len(lines) == 1 and lines[0].startswith(NO_WHEEL)
+    assert "clinic wheel" in lines[0] and "://" not in cell("bootstrap")
+
+
+def test_without_a_network(bare, tmp_path):
+    lines = run(bare, tmp_path / "content", text=published_cell())
     assert len(lines) == 1 and lines[0].startswith(FAILED)
+
+
+def test_a_wheel_that_is_broken(bare, tmp_path):
+    (tmp_path / "content" / "strategy_clinic-0.1.0-py3-none-any.whl").write_text("half of it")
+    lines = run(bare, tmp_path / "content")
+    assert lines[-1].startswith(NO_WHEEL) and "strategy_clinic-0.1.0" in lines[0]
 
 
 def test_without_git(bare, tmp_path):
@@ -140,7 +191,7 @@ def test_without_git(bare, tmp_path):
     for name in ("sh", "bash"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name))
     poor = bare | {"PATH": f"{bare['PATH'].split(':')[0]}:{tmp_path / 'bin'}"}
-    lines = run(poor, tmp_path / "content")
+    lines = run(poor, tmp_path / "content", text=published_cell())
     assert lines[-1].startswith(FAILED) and all("git" in each for each in (lines[0], lines[-1]))
 
 
@@ -148,7 +199,7 @@ def test_a_tag_that_does_not_exist(bare, published, tmp_path):
     git("clone", "-q", "--bare", str(published), str(tmp_path / "untagged"), cwd=tmp_path)
     git("tag", "-d", TAG, cwd=tmp_path / "untagged")
     there = bare | {"GIT_CONFIG_KEY_0": f"url.file://{tmp_path / 'untagged'}.insteadOf"}
-    lines = run(there, tmp_path / "content")
+    lines = run(there, tmp_path / "content", text=published_cell())
     assert len(lines) == 1 and lines[0].startswith(FAILED)
 
 
@@ -210,15 +261,15 @@ def test_a_package_that_is_missing(bare):
 # What every notebook must have
 
 
-def test_all_notebooks_have_the_same_set_up_of_ten_lines():
+def test_all_notebooks_have_the_same_set_up_of_eleven_lines():
     assert {cell("bootstrap", path) for path in NOTEBOOKS} == {cell("bootstrap")}
     lines = [line for line in cell("bootstrap").splitlines() if line.strip() and line[0] != "#"]
-    assert len(lines) <= 10
+    assert len(lines) <= 11
 
 
 def test_the_set_up_fetches_the_clinic_and_nothing_else():
-    assert cell("bootstrap").count("://") == 1 and cell("bootstrap").count("%pip") == 1
-    assert "--no-deps" in cell("bootstrap")
+    text = published_cell()
+    assert text.count("://") == 1 and text.count("%pip") == 1 and "--no-deps" in text
 
 
 def test_the_parameters_are_a_form_that_papermill_reads():

@@ -50,7 +50,8 @@ TESTED = {
     "papermill notebooks/fm25_load_outside_scope.ipynb out.ipynb -p devices 4": "test_grid.py::test_plain_papermill_runs",
     "pytest --nbval notebooks/fm25_load_outside_scope.ipynb": SAME_AS_STORED,
     "make book": "test_book.py::test_no_link_is_broken",
-    "pip wheel --no-deps -w dist .": "test_wheel.py::test_what_runs_is_what_was_installed",
+    "clinic wheel dist": "test_wheel.py::test_what_runs_is_what_was_installed",
+    "clinic wheel dist --of OUT": "test_wheel.py::test_the_wheel_of_a_handout_has_no_solution",
     "pip install 'strategy-clinic[notebooks,fast] @ file:///tmp/dist/strategy_clinic-0.1.0-py3-none-any.whl'": (
         "test_wheel.py::test_what_runs_is_what_was_installed"
     ),

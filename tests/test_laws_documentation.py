@@ -2,8 +2,9 @@
 
 import re
 
+from conftest import changed
 from law import all_tests_of, edit
-from strategy_clinic.base import files
+from strategy_clinic.base import files, project
 from strategy_clinic.modes import registry
 from strategy_clinic.triage import wordings
 from strategy_clinic.triage.classify import triage
@@ -45,6 +46,38 @@ def law_groups() -> list[str]:
     return problems
 
 
+# What names a repository on GitHub, and the registry's package of our name, which is not ours.
+REPOSITORY = re.compile(
+    r"(?:github\.com|google\.com/github|mybinder\.org/v2/gh)/([\w.-]+/[\w-]+)"
+    r"|\buses: ([\w.-]+/[\w-]+)/\.github|\brepository: ([\w.-]+/[\w-]+)"
+)
+PACKAGE = re.compile(r"pip install (?:-\S+ )*[\"']?strategy[-_]clinic(?![^\n]* @ file:)")
+OTHERS = {"tensorflow/tensorflow", "keras-team/keras", "oasis-tcs/sarif-spec", "OWNER/NAME"}
+
+
+def law_addresses() -> list[str]:
+    """Nothing names an address but that of the settings, and none while it is empty: somebody else could register it."""
+    own = project.setting()["repository"]
+    problems = []
+    for path in sorted(files.ROOT.rglob("*")):
+        if path.suffix in (".ipynb", ".ipy", ".md", ".toml", ".yml"):
+            text = path.read_text()
+            named = {name for match in REPOSITORY.findall(text) for name in match if name}
+            problems += [f"{path.name}: {name}" for name in sorted(named - OTHERS - {own})]
+            problems += [f"{path.name}: {found}" for found in PACKAGE.findall(text)]
+            if own and path.suffix == ".md" and "not published yet" in text:
+                problems.append(f"{path.name}: it is published as {own}")
+    return problems
+
+
+def another_address(root):
+    """An owner has set an address, and a page has another."""
+    changed(root / "pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')
+    for path in root.rglob("*.md"):
+        path.write_text(path.read_text().replace("not published yet", "published"))
+    changed(root / "README.md", "## More", "[Open](https://github.com/other/clinic)\n\n## More")
+
+
 WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
 MUTATIONS = [
     ("law_length", edit("README.md", "## More", "word " * 100 + "\n\n## More")),
@@ -54,6 +87,18 @@ MUTATIONS = [
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
     ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
     ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),
+]
+
+INSTALL, BOOTSTRAP = "book/how_to/install.md", "helpers/strategy_clinic/rendering/bootstrap.ipy"
+CLONE = "[notebooks,fast] @ file:"
+MUTATIONS += [
+    ("law_addresses", another_address),
+    ("law_addresses", edit("pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')),
+    ("law_addresses", edit(BOOTSTRAP, 'default="ADDRESS"', 'default="git+https://github.com/a/b"')),
+    ("law_addresses", edit("book/how_to/check_in_ci.md", "OWNER/NAME", "strategy-clinic/clinic")),
+    ("law_addresses", edit(".github/workflows/clinic-check.yml", "${{ inputs.clinic }}", "a/b")),
+    ("law_addresses", edit(INSTALL, CLONE, "[notebooks,fast]' # file:")),
+    ("law_addresses", edit("pyproject.toml", "[project.scripts]", 'x = "https://github.com/a/b"')),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -238,7 +238,7 @@ MUTATIONS = [
     ),
     ("law_rendered", edit(SOURCE, 'sees="', 'sees="again, ')),
     ("law_rendered", edit("README.md", "mirrored x2 2.00", "mirrored x2 3.00")),
-    ("law_rendered", edit("pyproject.toml", 'tag = "v', 'tag = "w')),
+    ("law_rendered", edit("pyproject.toml", 'repository = "', 'repository = "a/b')),
     ("law_rendered", strip_counts),
     ("law_rendered", strip_outputs),
     ("law_rendered", orphan),

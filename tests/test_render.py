@@ -2,7 +2,9 @@
 
 import nbformat
 import pytest
+from conftest import changed
 from nbformat.v4 import new_output
+from strategy_clinic.base import project as settings
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.rendering import render, sources
 
@@ -38,3 +40,28 @@ def test_a_cell_that_warns_is_refused(source, monkeypatch):
 def test_without_its_refusal_a_warning_is_dropped(source, monkeypatch):
     monkeypatch.setattr(render, "WARNING", render.re.compile("(?!)"))
     assert "UserWarning" not in rendered(source, monkeypatch, WARNED)
+
+
+def test_text_is_written_again_without_a_run(project, monkeypatch):
+    """Outputs stay as they are stored; a notebook whose code has changed has to be run."""
+    page = sources.sources(["fm25"])[0]
+    path, said = sources.notebook_path(page), []
+    stored = path.read_text()
+    render.write_texts(tell=said.append)
+    assert said == [] and path.read_text() == stored
+    changed(page, "## Why", "## The reason")
+    published = {"repository": "owner/clinic", "tag": "v1"}
+    monkeypatch.setattr(settings, "setting", lambda: published)
+    render.write_texts(["fm25"], said.append)
+    assert said == ["wrote the text of fm25_load_outside_scope"]
+    text = path.read_text()
+    assert "## The reason" in text and text.count("owner/clinic") == 4, "three links and set-up"
+    assert outputs(path.read_text()) == outputs(stored) and render.stale(["fm25"]) == []
+    changed(page.with_name("broken.py"), "import tensorflow as tf", "import tensorflow")
+    render.write_texts(["fm25"], said.append)
+    assert len(said) == 1 and render.stale(["fm25"]) != []
+
+
+def outputs(text: str) -> list:
+    cells = nbformat.reads(text, as_version=4).cells
+    return [(each.execution_count, each.outputs) for each in cells if each.cell_type == "code"]

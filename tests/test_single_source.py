@@ -81,10 +81,9 @@ def test_drift_is_found(tmp_path, name, old, new):
 
 
 def test_addresses_name_the_repository_of_the_settings():
-    address = f"https://github.com/{project.setting()['repository']}"
-    urls = project.project()["urls"]
-    assert urls["Repository"] == address
-    assert all(url.startswith(address) for url in urls.values())
+    """None while it is not published."""
+    urls = project.project().get("urls", {})
+    assert all(project.address() and url.startswith(project.address()) for url in urls.values())
 
 
 # Imports
@@ -172,4 +171,4 @@ def test_examine_needs_no_extra(tmp_path):
 def test_a_missing_extra_is_named_in_one_sentence(tmp_path, command):
     done = run_without_extras(tmp_path, command, "fm05")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "pip install 'strategy-clinic[notebooks]'" in done.stderr
+    assert "pip install -e '.[notebooks]'" in done.stderr

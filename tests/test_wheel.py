@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from kernels import end_servers
+from strategy_clinic import cli
 from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
+from test_handout import solution_lines
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +59,12 @@ class Clinic:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ROOT]
-    subprocess.run(build, check=True)
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+def build_wheel(folder: Path, *options) -> Path:
+    """As `clinic wheel` builds it."""
+    assert cli.main(list(map(str, ["wheel", folder, *options]))) == 0
     return next(folder.glob("*.whl"))
 
 
@@ -128,6 +133,26 @@ def test_the_wheel_holds_the_package_and_the_notebooks_and_nothing_else(wheel):
     beside = kept_here("notebooks", "README.md", *PROJECT)
     shipped = {f"strategy_clinic/shipped/{name}" for name in beside}
     assert names == {name.removeprefix("helpers/") for name in kept_here("helpers")} | shipped
+
+
+def test_the_wheel_of_a_handout_has_no_solution(tmp_path):
+    assert cli.main(["handout", str(tmp_path / "OUT"), "fm37"]) == 0
+    made = build_wheel(tmp_path / "wheel", "--of", tmp_path / "OUT")
+    lines = solution_lines()
+    for name, text in packed(made, "strategy_clinic/").items():
+        assert not [line for line in lines if line.encode() in text.replace(b'\\"', b'"')], name
+    assert set(packed(made, "strategy_clinic/shipped/notebooks/")) == {
+        "00_start_here.ipynb",
+        "fm37_loss_scaled_per_replica.ipynb",
+    }
+
+
+@pytest.mark.parametrize("without", ["hatch_build.py", "pyproject.toml"])
+def test_a_wheel_that_cannot_be_built_is_one_sentence(tmp_path, capsys, without):
+    for name in {"hatch_build.py", "pyproject.toml"} - {without}:
+        (tmp_path / name).write_text("")
+    assert cli.main(["wheel", str(tmp_path / "out"), "--of", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_an_editable_installation_copies_nothing(tmp_path):
@@ -224,7 +249,7 @@ def test_the_atlas_has_verdicts_of_every_mode(installed, empty):
 def test_what_needs_a_clone_says_so(installed, empty):
     done = installed.run(empty, installed.python.with_name("clinic"), "render", "fm01")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "needs a clone of the repository; run: git clone https://" in done.stderr
+    assert "needs a clone of the repository; it has no public address yet" in done.stderr
 
 
 def test_pytest_finds_the_fixture(installed, empty):

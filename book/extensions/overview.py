@@ -1,5 +1,6 @@
 """Tables of the modes and of the records, and the links that open the first notebook elsewhere."""
 
+from strategy_clinic.base import project
 from strategy_clinic.modes import registry
 from strategy_clinic.records import store, version_records
 from strategy_clinic.rendering import mode_table, sources
@@ -10,7 +11,13 @@ def modes() -> str:
 
 
 def badges() -> str:
-    return sources.badges("00_start_here")
+    """Returns the links that open the first notebook elsewhere, or a sentence while there is no address."""
+    links = sources.badges("00_start_here")
+    return (
+        links
+        if project.address()
+        else "No link opens the notebooks there: the project is not published yet."
+    )
 
 
 def records() -> str:

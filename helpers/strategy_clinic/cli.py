@@ -109,6 +109,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             MODES,
             argument("--check", action="store_true", help="list outdated notebooks; run nothing"),
             argument(
+                "--text",
+                action="store_true",
+                help="write only text and set-up cells, which need no run",
+            ),
+            argument(
                 "--pull",
                 type=Path,
                 metavar="NOTEBOOK",
@@ -201,6 +206,18 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         commands.copy_notebooks,
         [argument("folder", type=Path, help="folder for the copies; no file in it is overwritten")],
     ),
+    "wheel": (
+        "build the wheel of this clone, to use notebooks where it is not, such as in Colab",
+        commands.build_wheel,
+        [
+            argument(
+                "folder", type=Path, nargs="?", default=Path("."), help="folder for the wheel"
+            ),
+            argument(
+                "--of", type=Path, metavar="HANDOUT", help="of a handout, which has no solutions"
+            ),
+        ],
+    ),
     "handout": (
         "write notebooks for participants, without solutions",
         commands.hand_out,
@@ -252,7 +269,7 @@ def main(arguments: list[str] | None = None) -> int:
         extra = project.extra_with(error.name or "")
         if extra is None:
             raise
-        return failed(f"This needs {error.name}; run: pip install 'strategy-clinic[{extra}]'")
+        return failed(f"This needs {error.name}; run: {project.install_command(extra)}")
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
         return failed(f"{reason}: {str(error.filename)!r}" if error.filename else reason)

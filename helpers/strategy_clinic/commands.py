@@ -40,8 +40,9 @@ def chosen_modes(options: Namespace) -> "list[ModeNotebook]":
 
 def require_clone(what: str) -> None:
     if not files.is_clone():
-        address = f"https://github.com/{project.setting()['repository']}"
-        raise UserError(f"{what} needs a clone of the repository; run: git clone {address}")
+        address = project.address()
+        where = f"run: git clone {address}" if address else "it has no public address yet"
+        raise UserError(f"{what} needs a clone of the repository; {where}")
 
 
 def require_packages(*modules: str) -> None:
@@ -90,6 +91,9 @@ def render_notebooks(options: Namespace) -> int:
     require_clone("Rendering")
     if options.pull:
         sources.pull(options.pull)
+        return 0
+    if options.text:
+        render.write_texts(options.modes)
         return 0
     if not options.check:
         require_packages("papermill", "ipykernel", "matplotlib")
@@ -204,6 +208,15 @@ def copy_notebooks(options: Namespace) -> int:
     from .rendering import mode_notebooks
 
     mode_notebooks.copy_notebooks(options.folder)
+    return 0
+
+
+def build_wheel(options: Namespace) -> int:
+    from .workshop import wheel
+
+    require_clone("A wheel")
+    require_packages(wheel.BACKEND)
+    wheel.build_wheel(options.of or files.ROOT, options.folder)
     return 0
 
 

@@ -225,6 +225,8 @@ def test_a_card_marks_the_line_and_escapes_everything():
         "<summary>lines 1 to 37</summary>" in page and "<summary>lines 47 to 82</summary>" in page
     )
     assert "href='fm05_untracked_variable.ipynb'" in page
+    unpublished = html.card_of_program(result, made, None).split("</style>")[1]
+    assert "<code>fm05_untracked_variable.ipynb</code>" in unpublished and "href" not in unpublished
 
 
 def test_a_card_says_where_a_program_failed_and_that_nothing_was_found():

@@ -21,6 +21,20 @@ def setting() -> dict[str, str]:
     return dict(declared()["tool"]["clinic"])
 
 
+def address() -> str:
+    """Returns the address of the published repository, or "" if it is not published.
+
+    Whatever names an address asks here: one that nobody owns could be registered by somebody else.
+    """
+    repository = setting()["repository"]
+    return f"https://github.com/{repository}" if repository else ""
+
+
+def published_notebooks() -> str | None:
+    """Returns the address of the folder with the notebooks of this version, or None if it is not published."""
+    return f"{address()}/blob/{setting()['tag']}/notebooks/" if address() else None
+
+
 def python_version() -> str:
     """Returns the oldest supported Python, which conda and Binder use."""
     return str(project()["requires-python"]).removeprefix(">=").split(",")[0]
@@ -41,6 +55,15 @@ def extra_with(module: str) -> str | None:
     name = distribution_name(module)
     extras: dict[str, list[str]] = project()["optional-dependencies"]
     return next((extra for extra in extras if name in map(distribution_name, extras[extra])), None)
+
+
+def install_command(extra: str) -> str:
+    """Returns the command that adds an extra here. In a clone it names no package, since a registry has none of this name."""
+    return (
+        f"pip install -e '.[{extra}]'"
+        if files.is_clone()
+        else f"pip install 'strategy-clinic[{extra}]'"
+    )
 
 
 def derived() -> dict[Path, str]:

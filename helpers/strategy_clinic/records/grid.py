@@ -13,6 +13,7 @@ from typing import Any
 
 import nbformat
 
+from ..base import project
 from ..base.display import reported, say
 from ..base.errors import UserError
 from ..base.files import writable, write_whole
@@ -148,7 +149,7 @@ def cluster(address: str) -> Executor:
         import distributed
     except ImportError:
         raise UserError(
-            "--scheduler needs dask.distributed; run: pip install 'strategy-clinic[cluster]'"
+            f"--scheduler needs dask.distributed; run: {project.install_command('cluster')}"
         ) from None
     try:
         client: Any = distributed.Client  # its functions have no types

@@ -4,6 +4,7 @@ A person edits a mode's `page.py`, or a file in `pages/`. Rendering adds badges 
 `NAME.ipynb` and the picture of the README. It writes nothing if a run is not what the page declares.
 """
 
+import copy
 import json
 import re
 import tempfile
@@ -32,8 +33,7 @@ def render_all(names: Sequence[str], tell: Callable[[str], None] = say) -> None:
         sources.notebook_path(source).write_text(text)
         tell(f"rendered {files.page_name(source)}")
     readme.write_picture()
-    for source in sources.sources():
-        update_table(source)
+    write_texts(tell=tell)
 
 
 def render(source: Path) -> str:
@@ -130,19 +130,31 @@ def as_text(notebook: NotebookNode) -> str:
     return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def update_table(source: Path) -> None:
-    """Writes the table of modes again into a notebook that shows it; since it is text, no cell is run."""
-    import nbformat
+def write_texts(names: Sequence[str] = (), tell: Callable[[str], None] = say) -> None:
+    """Writes text, and the set-up cell, which prints nothing, into stored notebooks again; no cell is run.
 
-    path, plain = sources.notebook_path(source), sources.notebook_of(source)
-    if path.exists() and any("map" in sources.tags(cell) for cell in plain.cells):
-        stored = nbformat.read(path, as_version=4)
-        if all_code(stored) == all_code(plain):
-            path.write_text(as_text(with_outputs(plain, stored)))
+    Leaves a notebook as it is if other code differs from its source, which has to be run.
+    """
+    for source in sources.sources(names):
+        path, plain = sources.notebook_path(source), sources.notebook_of(source)
+        if not path.exists():
+            continue
+        text = path.read_text()
+        stored = sources.parsed_notebook(text)
+        if code_to_run(stored) == code_to_run(plain):
+            written = as_text(with_outputs(plain, copy.deepcopy(stored)))
+            if written != text:
+                path.write_text(written)
+                tell(f"wrote the text of {files.page_name(source)}")
 
 
-def all_code(notebook: NotebookNode) -> list[tuple[str, str]]:
-    return [(cell.cell_type, cell.cell_type == "code" and cell.source) for cell in notebook.cells]
+def code_to_run(notebook: NotebookNode) -> list[tuple[str, str]]:
+    """Returns the kind of each cell, and the code of those whose outputs depend on it."""
+    return [(cell.cell_type, cell.source if is_to_run(cell) else "") for cell in notebook.cells]
+
+
+def is_to_run(cell: NotebookNode) -> bool:
+    return bool(cell.cell_type == "code" and "bootstrap" not in sources.tags(cell))
 
 
 # Whether what is stored is up to date

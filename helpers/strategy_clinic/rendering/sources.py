@@ -12,10 +12,9 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from ..base import files
+from ..base import files, project
 from ..base.display import say
 from ..base.errors import UserError
-from ..base.project import setting
 from ..programs.text import SUBJECTS
 from ..setups import parameters
 from . import mode_table
@@ -40,6 +39,12 @@ KERNEL = {
 MAGIC = "%%program "
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
+# What stands in place of an address while the project is not published.
+UNPUBLISHED = (
+    "No public address yet: to use this notebook in Colab, upload it and the wheel that "
+    "`clinic wheel` writes."
+)
+WHEEL = "the wheel that `clinic wheel` writes, beside this notebook (Colab: Files, Upload)"
 
 
 # Found by name
@@ -152,8 +157,10 @@ def added_cells(stem: str) -> list[NotebookNode]:
 
 
 def badges(stem: str) -> str:
-    """Returns the launch links of a page; nobody types an address."""
-    repository, tag = setting()["repository"], setting()["tag"]
+    """Returns the launch links of a page, or a sentence if it has no address; nobody types an address."""
+    if not project.address():
+        return UNPUBLISHED
+    repository, tag = project.setting()["repository"], project.setting()["tag"]
     path = f"notebooks/{stem}.ipynb"
     blob = f"github.com/{repository}/blob/{tag}/{path}"
     links = {
@@ -165,9 +172,12 @@ def badges(stem: str) -> str:
 
 
 def bootstrap() -> str:
-    """Returns the code of the set-up cell, with the repository's address and tag filled in."""
-    address = "{repository}@{tag}".format(**setting())
-    return BOOTSTRAP.read_text().strip().replace("OWNER/NAME@TAG", address)
+    """Returns the code of the set-up cell, with the repository's address and tag if it is published."""
+    address = project.address()
+    source = f"git+{address}@{project.setting()['tag']}" if address else ""
+    needed = "git, the internet (Kaggle: Settings)" if address else WHEEL
+    text = BOOTSTRAP.read_text().strip()
+    return text.replace("ADDRESS", source).replace("NEEDED", needed)
 
 
 # From a notebook to its source

@@ -7,11 +7,12 @@ from typing import Any
 from IPython.core.magic_arguments import MagicArgumentParser
 from IPython.display import display
 
+from ...base import project
 from ...base.errors import UserError
 from ...base.free_names import names_of
 from ...triage import ipython_hook
 from ..cells import Cell, is_program, listing_of, python_in
-from ..report import html, machine_readable, text
+from ..report import html, text
 from ..runs import plan
 from ..runs.progress import Progress
 from . import program_input
@@ -85,7 +86,7 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
         )
     if earlier:
         examination.notes.append(came_along(earlier))
-    display(html.as_display(examination, listing, machine_readable.published()), raw=True)
+    display(html.as_display(examination, listing, project.published_notebooks()), raw=True)
 
 
 def number_of_cell(shell: Any) -> int:

@@ -44,14 +44,19 @@ class Piece:
         return "" if self.shown else "lines {} to {}".format(*numbers)
 
 
-def as_display(examination: Examination, listing: Listing, links: str = "") -> dict[str, str]:
+def as_display(
+    examination: Examination, listing: Listing, links: str | None = ""
+) -> dict[str, str]:
     """Returns what a front end shows: the card, or the words of it where there is no HTML."""
     card = card_of_program(examination, listing, links)
     return {"text/plain": text.in_words(examination), "text/html": card}
 
 
-def card_of_program(examination: Examination, listing: Listing, links: str) -> str:
-    """Returns the card. Its links lead to notebooks beside the page that shows it, or to where they are published."""
+def card_of_program(examination: Examination, listing: Listing, links: str | None) -> str:
+    """Returns the card. Its links lead to notebooks beside the page that shows it, or to where they are published.
+
+    Without links, it names the notebooks.
+    """
     rows = list(marked_rows(examination, listing))
     placed = [finding for row in rows for finding in row.findings]
     return from_template(

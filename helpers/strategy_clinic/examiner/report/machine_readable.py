@@ -108,8 +108,8 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
     driver = {
         "name": "strategy-clinic",
         "version": project.project()["version"],
-        "informationUri": address(),
         "rules": [sarif_rule(mode) for mode in modes],
+        **({"informationUri": project.address()} if project.address() else {}),
     }
     results = [
         {
@@ -154,18 +154,10 @@ def sarif_invocation(examination: Examination, folder: Path) -> Json:
     }
 
 
-def address() -> str:
-    return f"https://github.com/{project.setting()['repository']}"
-
-
-def published() -> str:
-    """Returns where the notebooks of this version can be read."""
-    return f"{address()}/blob/{project.setting()['tag']}/notebooks/"
-
-
 def sarif_rule(mode: str) -> Json:
-    explanation = explanation_of(mode)
-    page = {"helpUri": f"{published()}{explanation.notebook}"} if explanation.notebook else {}
+    explanation, notebooks = explanation_of(mode), project.published_notebooks()
+    linked = notebooks and explanation.notebook
+    page = {"helpUri": f"{notebooks}{explanation.notebook}"} if linked else {}
     return {
         "id": mode,
         "name": explanation.slug,
