@@ -7,7 +7,7 @@ PINS := pyproject.toml requirements.lock
 SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
 # Without nbval, which takes a second of every session and has no quick test.
 QUICK := -m "not slow" -p no:nbval --durations 10 tests
-CODE := helpers tests tools book hatch_build.py
+CODE := helpers tests tools book upstream hatch_build.py
 
 # Loopback only, with a token; root, as in a container, has to be allowed by name.
 lab: .venv/lab

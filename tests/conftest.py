@@ -79,7 +79,7 @@ def project(tmp_path, monkeypatch):
 
 
 def copy_project(folder: Path) -> Path:
-    for name in ("notebooks", "helpers", "tests"):
+    for name in ("notebooks", "helpers", "tests", "upstream"):
         shutil.copytree(
             ROOT / name,
             folder / name,

@@ -6,6 +6,7 @@ import command_line
 import error_index
 import overview
 import python_api
+import reports
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -19,6 +20,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "messages": error_index.messages,
     "modes": overview.modes,
     "records": overview.records,
+    "reports": reports.all_reports,
     "search_field": error_index.search_field,
 }
 
