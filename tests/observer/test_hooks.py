@@ -402,6 +402,11 @@ def keras_cases(package):
         cases["BaseOptimizer.apply"] = lambda t: apply(
             t, "apply", lambda g, w: {"grads": g, "trainable_variables": w}
         )
+        cases["set_distribution"] = lambda t: Case(
+            (keras := t.packages[package]).distribution.set_distribution,
+            {"value": keras.distribution.DataParallel(devices=["cpu:0"])},
+            told(events.KerasDistributionSet, "kind", "devices"),
+        )
     return {f"{package}.{name}": case for name, case in cases.items()}
 
 

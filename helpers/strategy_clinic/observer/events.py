@@ -263,6 +263,14 @@ class VariableWritten(LocatedEvent):
     replicas: int  # that do so; 0 where it is done once for all
 
 
+@dataclass(frozen=True)
+class KerasDistributionSet(LocatedEvent):
+    """The program chose a distribution of Keras 3, while TensorFlow computes for it."""
+
+    kind: str  # the name of its class
+    devices: int
+
+
 # Steps
 
 

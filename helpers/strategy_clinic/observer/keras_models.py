@@ -12,6 +12,7 @@ from typing import Any
 from .context import Context
 from .events import (
     DataRanOut,
+    KerasDistributionSet,
     Metric,
     MetricsReported,
     ModelAnswered,
@@ -38,7 +39,8 @@ class KerasModels:
         self.compiled_at: IdentityMap[Stack] = IdentityMap()
         self.layers: IdentityMap[Stack] = IdentityMap()  # where each was made
 
-    def watch(self, keras: Any) -> None:
+    def watch(self, package: str, keras: Any) -> None:
+        """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
         patches, model = self.context.patches, keras.Model
         patches.wrap(model, "__init__", after=self.model_made)
         patches.wrap(model, "__call__", after=self.called, here=True)  # not of each layer
@@ -48,12 +50,22 @@ class KerasModels:
         patches.wrap(model, "compile", after=self.compiled)
         patches.wrap(model, "fit", after=self.fitted, group="report")
         patches.wrap(model, "evaluate", after=self.evaluated, group="report")
+        if package == "keras" and keras.backend.backend() == "tensorflow":
+            setting = keras.distribution.set_distribution
+            patches.wrap_everywhere(package, setting, self.distribution_set)
         if self.context.is_first("messages"):
             patches.wrap(warnings, "showwarning", after=self.warned)
             patches.wrap(logging.Logger, "handle", after=self.logged)
 
     def model_made(self, _: Any, call: Call) -> None:
         self.made_at[call.owner] = self.context.provenance.stack()
+
+    def distribution_set(self, _: Any, call: Call) -> None:
+        distribution = call["value"]
+        if distribution is not None:
+            kind, devices = type(distribution).__name__, distribution.device_mesh.devices.size
+            stack = self.context.provenance.stack()
+            self.context.emit(KerasDistributionSet(stack, kind, int(devices)))
 
     def layer_made(self, layer: Any) -> None:
         self.layers[layer] = self.context.provenance.stack()

@@ -100,7 +100,7 @@ class Observer:
     def watch_keras(self, package: str) -> None:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""
         keras = sys.modules[package]
-        self.models.watch(keras)
+        self.models.watch(package, keras)
         self.copies.watch_keras(package, keras)
         self.unused_loads.watch_keras(package, keras)
         self.checkpoints.watch_keras(package, keras)

@@ -1,0 +1,165 @@
+# %% [markdown]
+# # FM57. `keras.distribution.set_distribution` on TensorFlow: accepted, and everything runs on one device
+#
+# ```text
+# (no message: `fit` runs on the first device, and the other devices do nothing)            Keras 3
+# AttributeError: module … has no attribute 'distribution'                                  Keras 2
+# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'initialize'
+#                                        keras.distribution.initialize, Keras 3
+# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'distribute_tensor'
+#                                        keras.distribution.distribute_tensor, Keras 3
+# ```
+#
+# With TensorFlow as its backend, Keras stores a distribution and never uses it.
+#
+# *Nothing is distributed and no error is raised, on Keras 3 only. On Keras 2 the module does not exist.*
+
+# %% tags=["declaration"]
+from strategy_clinic import FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm57",
+    slug="keras_distribution_ignored",
+    title="`keras.distribution.set_distribution` on TensorFlow: accepted, and everything runs on one device",
+    sees="`keras.distribution` is set and training is no faster: all but the first device do nothing",
+    fix="use a strategy of `tf.distribute`, or another backend of Keras",
+    document="003",
+    switches=("strategy", "devices"),
+    symptoms=(
+        Symptom("AttributeError", r"has no attribute 'distribution'", keras=(2,)),
+        Symptom(
+            "SilentFailure",
+            r"it prints 'all devices train: False', and right is 'all devices train: True'",
+            strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
+            devices=(2, 4, 8),
+            keras=(3,),
+        ),
+    ),
+    claims=(),
+    prints="all devices train: True",
+    exercise_prints="all devices evaluate: True",
+    unavailable={
+        "multi_worker": "`fit` of Keras 3 raises under it for another reason",
+        "parameter_server": "its workers take their steps one by one",
+    },
+)
+
+# %% tags=["parameters"]
+strategy = "mirrored"
+devices = 2
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import strategy_clinic as clinic
+
+session = clinic.open("fm57", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## The program
+#
+# The program chooses `DataParallel` over all devices and trains. Its loss function reads how many replicas take part, and the
+# last line compares this with the number of devices.
+
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# Create the model under a strategy of `tf.distribute`. `experimental_set_strategy` chooses a strategy for all lines that follow,
+# as `set_distribution` does. A block `with strategy.scope():` around the lines that create and compile the model does the same.
+#
+# To keep `keras.distribution`, choose another backend before Keras is imported: `KERAS_BACKEND=jax`. The layers and losses of
+# the program must then not use TensorFlow operations.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# ## Why
+#
+# Keras 3 has two ways to use several devices. `keras.distribution` stores the chosen distribution, and the backend must ask for
+# it when it creates a variable and when it takes a batch. The backend for TensorFlow never asks. Its part of the code,
+# `keras/src/backend/tensorflow/distribution_lib.py`, begins with the words "DO NOT USE", and most of it is empty. The devices are
+# not even checked: `DataParallel(devices=["gpu:0", "gpu:7"])` is accepted on a machine without a GPU.
+#
+# `ModelParallel` and `LayoutMap` are accepted and ignored, too. A model that is too large for one device is therefore created
+# as a whole on the first one. `tf.distribute` does not split a model either: it copies each variable to every device.
+#
+# The table shows on how many devices a program with each call trains, evaluates and predicts, on two devices. The guide to
+# [distributed training with Keras 3](https://keras.io/guides/distribution/) uses JAX.
+
+# %% tags=["figure"]
+# The program above with other lines in place of the two that are wrong, and other methods in place of `fit`.
+from strategy_clinic import figures
+
+two = session.setup.but(strategy="mirrored", devices=2, keras=3)
+WRONG = """data_parallel = tf.keras.distribution.DataParallel()  # wrong: TensorFlow does not use it
+tf.keras.distribution.set_distribution(data_parallel)  # wrong
+"""
+KERAS = "tf.keras.distribution"
+MESH = f"""mesh = {KERAS}.DeviceMesh((1, 2), ["batch", "model"], {KERAS}.list_devices())
+layout = {KERAS}.LayoutMap(mesh)
+layout["dense.*kernel"] = ("model", None)
+{KERAS}.set_distribution({KERAS}.ModelParallel(layout_map=layout, batch_dim_name="batch"))
+"""
+WAYS = {
+    "DataParallel()": WRONG,
+    "ModelParallel(...)": MESH,
+    "MirroredStrategy(...)": "tf.distribute.experimental_set_strategy(strategy)\n",
+}
+TRAINED = 'print("all devices train:", max(used) == strategy.num_replicas_in_sync)'
+METHODS = {"fit": "model.fit(np.ones((8, 3)), ", "evaluate": "model.evaluate(np.ones((8, 3)), "}
+DEVICES = {}
+for way, text in session.variants("broken", WRONG, WAYS).items():
+    programs = {
+        method: text.replace(METHODS["fit"], call).replace(TRAINED, "print(max(used))")
+        for method, call in METHODS.items()
+    }
+    printed = session.prints(programs, [two])
+    DEVICES[way] = [printed[method][0] for method in METHODS]
+figures.words(DEVICES, list(METHODS), "1", "How many of two devices are used?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# On one device both programs print `True`. On Keras 2 the program above raises.
+
+# %% tags=["panel"]
+session.panel()
+
+# %% [markdown]
+# ## Results
+#
+# Both programs on one, two and four devices, and on two devices with the other version of Keras:
+
+# %% tags=["table"]
+PLACES = [two.but(devices=count) for count in (1, 2, 4)]
+session.table([*PLACES, two.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# This program chooses the distribution in a `with` block and evaluates its model. Change it so that all devices take part. It
+# should print `True`.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## What documents say
+#
+# The reference of [`keras.distribution`](https://keras.io/api/distribution/) names no backend in its examples. In
+# [keras#18983](https://github.com/keras-team/keras/issues/18983), an early report, the answer is to use `tf.distribute` with
+# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. The report for Keras's
+# maintainers is `upstream/keras_distribution_tensorflow.md`.
+#
+# ## Read next
+#
+# - [FM23](fm23_variable_outside_scope.ipynb): with a strategy, the model must be created in its scope.
+# - [FM25](fm25_load_outside_scope.ipynb): a loaded model that stays on one device.
+# - [FM21](fm21_dataset_misdistributed.ipynb): all devices work, and each takes the whole batch.

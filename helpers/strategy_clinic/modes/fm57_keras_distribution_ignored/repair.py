@@ -1,0 +1,30 @@
+"""Repairs fm57: a strategy of `tf.distribute` takes the place of a distribution of Keras."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, last_name, repairs
+
+MIRRORED = "tf.distribute.MirroredStrategy()"
+
+
+@repairs("fm57")
+def strategy_of_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    for call in source.of(ast.Call):
+        if call.lineno == line and last_name(call.func) == "set_distribution":
+            set_strategy = f"tf.distribute.experimental_set_strategy({strategy_in(source)})"
+            yield [source.replace(call, set_strategy)]
+        if call.lineno == line and last_name(call.func) == "scope":
+            yield [source.replace(call, f"{strategy_in(source)}.scope()")]
+
+
+def strategy_in(source: Source) -> str:
+    """Returns the name of the only strategy that the program makes, or else the call that makes one."""
+    made = [
+        source.code(assigned.targets[0])
+        for assigned in source.of(ast.Assign)
+        if isinstance(assigned.value, ast.Call)
+        and last_name(assigned.value.func).endswith("Strategy")
+    ]
+    return made[0] if len(made) == 1 else MIRRORED
