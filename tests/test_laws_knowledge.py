@@ -4,7 +4,7 @@ import functools
 import importlib.util
 import mmap
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 from conftest import changed, forget
 from law import all_tests_of, edit
 from strategy_clinic.base import files
-from strategy_clinic.modes import registry
+from strategy_clinic.modes import registry, statements
 from strategy_clinic.records import store
 from strategy_clinic.setups import parameters, runtime
 from strategy_clinic.triage import classify, phrases, report_text, wordings
@@ -20,7 +20,8 @@ from strategy_clinic.triage import classify, phrases, report_text, wordings
 ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
 
 
-CLAIMS = {"000": 9, "001": 13, "002": 8, "003": 33, "004": 14}  # how many each document makes
+# How many statements each document makes.
+STATEMENTS = {"000": 18, "001": 17, "002": 10, "003": 54, "004": 13}
 
 
 def law_symptoms() -> list[str]:
@@ -36,11 +37,21 @@ def law_symptoms() -> list[str]:
     return problems
 
 
-def law_claims() -> list[str]:
-    """No claim of a document is left without a notebook that puts it to the test."""
-    judged = {claim.id for mode in registry.modes() for claim in mode.claims}
-    made = [f"{name}-C{i}" for name, count in CLAIMS.items() for i in range(1, count + 1)]
-    return [each for each in made if each not in judged]
+def law_statements() -> list[str]:
+    """Each statement of a document is decided by claims that exist, or is not judged for a reason; each claim decides one."""
+    answered = statements.statements()
+    problems = [f"{each.id}: {each.reason!r}" for each in answered if not is_answered(each)]
+    made = Counter(each.id.partition(".")[0] for each in answered)
+    if made != STATEMENTS or len({each.id for each in answered}) != len(answered):
+        problems.append(f"the documents make {dict(made)} statements")
+    named = {claim for each in answered for claim in each.claims}
+    tested = {claim.id for mode in registry.modes() for claim in mode.claims}
+    problems += [f"no page tests {claim}" for claim in sorted(named - tested)]
+    return problems + [f"{claim} decides no statement" for claim in sorted(tested - named)]
+
+
+def is_answered(statement) -> bool:
+    return bool(statement.claims) or len(statement.reason.split()) > 5
 
 
 def law_wordings() -> list[str]:
@@ -191,6 +202,7 @@ SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
 MODES = "helpers/strategy_clinic/modes"
+STATEMENTS_FILE = f"{MODES}/statements.toml"
 
 
 def the_words_of_another(root):
@@ -209,7 +221,10 @@ MUTATIONS = [
             r"it prints 'after the restart: \[\[1\.\]\]'",
         ),
     ),
-    ("law_claims", edit(SOURCE, '"004-C5"', '"004-C50"')),
+    ("law_statements", edit(SOURCE, '"004-C5"', '"004-C50"')),
+    ("law_statements", edit(STATEMENTS_FILE, '["004-C2", "004-C15"]', '["004-C2"]')),
+    ("law_statements", edit(STATEMENTS_FILE, 'id = "004.1"', 'id = "004.2"')),
+    ("law_statements", edit(STATEMENTS_FILE, "It recommends a book", "A book' #")),
     (
         "law_wordings",
         edit(

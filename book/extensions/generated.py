@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import command_line
+import documents
 import error_index
 import overview
 import python_api
@@ -22,6 +23,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "records": overview.records,
     "reports": reports.all_reports,
     "search_field": error_index.search_field,
+    "statement_counts": documents.counts,
+    "statements": documents.table,
 }
 
 

@@ -152,19 +152,28 @@ class Session:
     def _run_again(self, texts: Mapping[str, str], setup: Setup) -> list[Verdict]:
         return self.run(texts, [setup], again=True)
 
-    def judges(self, results: dict[str, Iterable[object]], evidence: str = "executed") -> None:
+    def judges(
+        self,
+        results: dict[str, Iterable[object]],
+        evidence: str = "executed",
+        other_evidence: Mapping[str, str] | None = None,
+    ) -> None:
         """Compares the results of each claim's tests with its declared verdict: all hold, none holds, or some do.
 
-        Every claim is reported before one that is not as declared fails the page.
+        Claims that rest on other evidence than the rest are in `other_evidence`. Every claim is reported before one that is
+        not as declared fails the page.
         """
-        choose("evidence", evidence, EVIDENCE)
+        others = other_evidence or {}
+        for word in (evidence, *others.values()):
+            choose("evidence", word, EVIDENCE)
         undeclared, wrong = dict(results), []
         for claim in self.mode.claims_here():
             truth = truth_of(claim, undeclared.pop(claim.id, ()))
             expected = claim.expected(self.setup.keras)
             words = claim.in_words(self.setup.keras) if truth == expected else truth
-            facts = {"id": claim.id, "verdict": truth, "evidence": evidence}
-            report(f"{claim.id} is {words} ({evidence}): {claim.says}", claim=facts)
+            shown = others.get(claim.id, evidence)
+            facts = {"id": claim.id, "verdict": truth, "evidence": shown}
+            report(f"{claim.id} is {words} ({shown}): {claim.says}", claim=facts)
             if truth != expected:
                 wrong.append((claim.id, expected, truth))
         if wrong:

@@ -57,6 +57,12 @@ MODE = FailureMode(
             "under `MirroredStrategy` each replica holds its own copy of every variable",
             "true",
         ),
+        Claim("000-C10", "training is asynchronous, which makes the error likelier", "false"),
+        Claim("000-C11", "reading in a function that the step calls raises the error, too", "true"),
+        Claim("000-C12", "how the copies are synchronized decides whether reading fails", "false"),
+        Claim("000-C13", "the traceback does not show where the weights are read", "false"),
+        Claim("000-C19", "`get_weights()` in a traced `strategy.run` raises", "true"),
+        Claim("000-C14", "variables are found by variable scopes and collections", "false"),
     ),
     prints="kernel after the step: [[0.75]]",
     exercise_prints="largest weight after the step: 0.75",
@@ -193,9 +199,15 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # context". The runs show the opposite: reading outside works, reading in a traced `strategy.run` raises, and it raises on one
 # device, too. The document is right that each replica has its own copy of every variable under `MirroredStrategy`. Under central
 # storage the replicas share one.
+#
+# It also blames asynchronous training, the synchronization of variables, and messages without a location. A step of
+# `MirroredStrategy` is synchronous and the error needs one replica only, every synchronization fails alike, and the traceback
+# shows the line.
 
 # %% tags=["claims"]
 # Tests reading before and after a step, on one device and on two, and compares the copies after a step.
+import traceback
+
 import numpy as np
 
 from strategy_clinic.programs.variable_copies import values_of
@@ -224,8 +236,43 @@ def trained(setup):
     return model
 
 
+def reads_the_weights(model):
+    """What a step may call to read the weights."""
+    return model.get_weights()
+
+
+def shows_the_function(setup):
+    """Whether the traceback of the error in a traced step shows this cell's function."""
+    strategy = build_strategy(setup)
+    with strategy.scope():
+        model = make_model()
+    try:
+        tf.function(lambda: strategy.run(lambda: reads_the_weights(model)))()
+    except (RuntimeError, NotImplementedError) as error:
+        return "reads_the_weights" in "".join(traceback.format_exception(error))
+    return False
+
+
+def reading_works(synchronization, traced):
+    """Whether a step reads a variable whose copies are synchronized in this way."""
+    strategy = build_strategy(two)
+    with strategy.scope():
+        mean = tf.VariableAggregation.MEAN
+        variable = tf.Variable(1.0, synchronization=synchronization, aggregation=mean)
+    once = tf.function(strategy.run) if traced else strategy.run
+    return works(once, variable.numpy)
+
+
+def collected():
+    """The variables that a collection has after one was created in a variable scope."""
+    with tf.compat.v1.variable_scope("one"):
+        tf.Variable(1.0, name="here")
+    return tf.compat.v1.global_variables()
+
+
 get_weights = READS["model.get_weights()"]
 model = trained(two)
+WAYS = [getattr(tf.VariableSynchronization, name) for name in ("AUTO", "ON_WRITE", "ON_READ")]
 parts = [values_of(weight) for weight in model.trainable_variables]
 equal = [np.array_equal(part[0], each) for part in parts for each in part]
 session.judges(
@@ -239,6 +286,15 @@ session.judges(
         ],
         "000-C3": [in_step(two, get_weights, True)],
         "000-C5": [all(len(part) == 2 for part in parts), *equal],
+        # The copies would differ after a step, or one replica would not be enough.
+        "000-C10": [not all(equal), in_step(one, get_weights, True)],
+        "000-C11": [not in_step(two, reads_the_weights, True)],
+        "000-C12": [
+            len({reading_works(way, traced) for way in WAYS}) > 1 for traced in (False, True)
+        ],
+        "000-C13": [not shows_the_function(setup) for setup in (one, two)],
+        "000-C19": [not in_step(setup, get_weights, True) for setup in (one, two)],
+        "000-C14": [bool(collected())],
     },
 )
 

@@ -46,6 +46,10 @@ MODE = FailureMode(
     ),
     claims=(
         Claim("000-C6", "a model and an optimizer made outside the scope train in it", "false"),
+        Claim("000-C15", "its first example runs", "false"),
+        Claim("000-C16", "its second example prints the mean of the weights", "false"),
+        Claim("000-C17", "its third example runs", "false"),
+        Claim("000-C18", "`strategy.run` gives each replica a part of `inputs`", "false"),
         Claim("003-C31", "optimizers and metrics belong in the scope", {2: "true", 3: "half"}),
     ),
     prints="after 2 steps: [[0.8]]",
@@ -190,8 +194,9 @@ session.table([alone, one, two, central, two.but(keras=session.setup.other_keras
 # %% [markdown]
 # ## What documents say
 #
-# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" creates model and optimizer first in all three
-# examples, and opens the scope around the loop. In this order the training raises.
+# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" creates model and optimizer first in all
+# three examples, and opens the scope around the loop. In this order the training raises, as the examples do in the cell below.
+# They also pass undivided `inputs` to `strategy.run`, so every replica would train on all of them.
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says that models,
 # optimizers and metrics "should always be initialized in the scope". This holds for models and optimizers. Keras 2 enforces it
@@ -253,6 +258,53 @@ def metric_from_outside_counts(setup):
     return bool(metric.variables[1].numpy() == 3 * strategy.num_replicas_in_sync)
 
 
+# The three examples as printed, with a model, data, and two devices for what they leave open.
+OPEN = """strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+inputs, labels = tf.ones((8, 4)), tf.one_hot(tf.range(8) % 3, 3)
+
+
+def train_step(inputs, labels, model):
+  with tf.GradientTape() as tape:
+    predictions = model(inputs)
+    loss = tf.keras.losses.categorical_crossentropy(labels, predictions)
+
+  gradients = tape.gradient(loss, model.trainable_variables)
+  optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+"""
+REDUCED = """  weights = strategy.reduce(tf.distribute.ReduceOp.MEAN, model.get_weights(), axis=None)
+  return weights
+"""
+MODEL = """
+model = tf.keras.models.Sequential([
+    tf.keras.Input((4,)), tf.keras.layers.Dense(3, activation="softmax")])
+optimizer = tf.keras.optimizers.Adam()
+"""
+LOOP = """with strategy.scope():
+    for epoch in range(10):
+        {}strategy.run(train_step, args=(inputs, labels, model))
+"""
+SECOND = """        print(f"Epoch {epoch}: Aggregated Weights = {weights}")
+"""
+THIRD = """        model.save_weights('./my_checkpoint')
+
+model.load_weights('./my_checkpoint')
+weights = model.get_weights()
+"""
+PRINTED = {
+    "without the loop": OPEN + MODEL,
+    "000-C15": OPEN + MODEL + "weights_before = model.get_weights()\n" + LOOP.format(""),
+    "000-C16": OPEN + REDUCED + MODEL + LOOP.format("weights = ") + SECOND,
+    "000-C17": OPEN + MODEL + LOOP.format("") + THIRD,
+}
+STRATEGY = 'strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])\n'
+HEAD = session.texts["broken"].partition(STRATEGY)[0]
+examples = {name: f"{HEAD}{text}print('it ran')\n" for name, text in PRINTED.items()}
+ran = session.prints(examples, [two])
+assert ran.pop("without the loop") == ["it ran"]
+print("the three examples:", ", ".join(words[0] for words in ran.values()))
+pair = build_strategy(two)
+sizes = pair.run(lambda inputs: tf.shape(inputs)[0], args=(tf.ones((8, 4)),))
+
 BUILT_OUTSIDE = """\
 optimizer = tf.keras.optimizers.Adam(0.1)
 with strategy.scope():
@@ -268,6 +320,8 @@ session.judges(
         "000-C6": [
             trains(build_strategy(setup), build) for setup in (one, two) for build in (False, True)
         ],
+        **{name: [words[0].endswith("it ran")] for name, words in ran.items()},
+        "000-C18": [int(size) < 8 for size in pair.experimental_local_results(sizes)],
         "003-C31": [
             [outcome(words, row[0]) for words in row[1:]] == ["trains", "wrong"],
             all(OUTCOMES[order] == ["trains", "trains"] for order in list(ORDERS)[:2]),

@@ -34,6 +34,8 @@ MODE = FailureMode(
             "half",
         ),
         Claim("001-C13", "temporary variables in helper functions are a silent cause", "true"),
+        Claim("001-C14", "a checkpoint tracks tensors and operations", "false"),
+        Claim("001-C15", "a tensor in place of a temporary variable lets training resume", "true"),
     ),
     prints="before the restart: [[2.]]\nafter the restart: [[2.]]",
     exercise_prints="next learning rate: 0.0125",
@@ -210,10 +212,11 @@ session.table([*SETUPS, mirrored, mirrored.but(keras=session.setup.other_keras)]
 # %% [markdown]
 # ## What documents say
 #
-# "Why am I getting a Checkpointing error with apply_gradients()?" says that an untracked variable "will be reinitialized when you
-# load the model", and this is true. It also says that applying gradients to it raises, and this is false: nothing is raised, and
-# the trained value is lost. The document's first example runs on Keras 2 only. On Keras 3 a `tf.Variable` attribute of a model is
-# not one of its weights, so [there is nothing to train](fm11_unbuilt_model.ipynb).
+# "Why am I getting a Checkpointing error with apply_gradients()?" says that an untracked variable "will be reinitialized when
+# you load the model", and this is true. It also says that applying gradients to it raises, and this is false: nothing is
+# raised, and the trained value is lost. Its advice to use a tensor for a temporary value is right: a checkpoint tracks objects
+# with variables, and neither tensors nor operations. The document's first example runs on Keras 2 only. On Keras 3 a
+# `tf.Variable` attribute of a model is not one of its weights, so [there is nothing to train](fm11_unbuilt_model.ipynb).
 
 # %% tags=["claims"]
 # Trains a variable that no checkpoint has, runs the document's first example, and lists the names in a checkpoint.
@@ -245,6 +248,38 @@ def trained_outside_the_checkpoint():
     return refused, trained != 1.0 and float(scale) == 1.0
 
 
+def resumes_with_a_tensor():
+    """Whether training resumes where it was if a helper computes its value in each step, as a tensor."""
+
+    def train(model, steps):
+        data = tf.ones((4, 3))
+        for _ in range(steps):
+            with tf.GradientTape() as tape:
+                size = tf.reduce_mean(tf.abs(model(data)))  # the temporary value
+                loss = tf.reduce_mean(tf.square(model(data))) / tf.stop_gradient(size)
+            variables = model.trainable_variables
+            for variable, gradient in zip(variables, tape.gradient(loss, variables)):
+                variable.assign(variable - 0.1 * gradient)
+
+    model, whole, resumed = make_model(), make_model(), make_model()
+    train(whole, 4)
+    train(model, 2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = tf.train.Checkpoint(model=model).save(f"{folder}/training")
+        tf.train.Checkpoint(model=resumed).restore(path).assert_consumed()
+    train(resumed, 2)
+    return bool(tf.reduce_all(whole.get_weights()[0] == resumed.get_weights()[0]))
+
+
+class Tracked(tf.Module):
+    """A tensor, a function and a variable, each as an attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.a_tensor, self.a_variable = tf.constant(1.0), tf.Variable(1.0)
+        self.an_operation = tf.function(tf.square)
+
+
 class FirstExample(tf.keras.Model):
     """The model of the document's first example, as printed there."""
 
@@ -258,16 +293,29 @@ class FirstExample(tf.keras.Model):
 
 
 def first_example_runs():
-    model, optimizer, data = FirstExample(), tf.keras.optimizers.Adam(), tf.ones((4, 1))
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(model(data)))
-    variables = model.trainable_variables
+    """Whether five steps of the first example run, with its variable beside the model, and write a checkpoint."""
+    model, optimizer = FirstExample(), tf.keras.optimizers.Adam()
+    untracked_var = tf.Variable(1.0, name="untracked")
+
+    @tf.function
+    def train_step(x, y):
+        with tf.GradientTape() as tape:
+            logits = model(x)
+            loss = tf.reduce_mean(tf.square(logits - y))
+        gradients = tape.gradient(loss, model.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        untracked_var.assign_add(1.0)
+        return loss
+
+    x_data, y_data = tf.random.normal((10, 1)), tf.random.normal((10, 1))
     try:
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+        for _ in range(5):
+            train_step(x_data, y_data)
     except ValueError:  # Keras 3: not enough values to unpack, as there are no variables
         return False
     with tempfile.TemporaryDirectory() as folder:
-        return bool(tf.train.Checkpoint(model=model, optimizer=optimizer).save(f"{folder}/first"))
+        path = tf.train.Checkpoint(model=model, optimizer=optimizer).save(f"{folder}/first")
+        return bool(path) and float(untracked_var) == 6.0
 
 
 def names_in_checkpoint(**objects):
@@ -278,6 +326,8 @@ def names_in_checkpoint(**objects):
 
 refused, forgotten = trained_outside_the_checkpoint()
 model, helper = make_model(), tf.Variable(0.0, name="helper")
+tracked = names_in_checkpoint(tracked=Tracked())
+assert "a_variable" in tracked
 session.judges(
     {
         "001-C1": [KEPT["a variable of the script"][0] == "lost"],
@@ -288,6 +338,8 @@ session.judges(
             "helper" not in names_in_checkpoint(model=model),
             "helper" in names_in_checkpoint(model=model, helper=helper),
         ],
+        "001-C14": [name in tracked for name in ("a_tensor", "an_operation")],
+        "001-C15": [resumes_with_a_tensor()],
     },
 )
 

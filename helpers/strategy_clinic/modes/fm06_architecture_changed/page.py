@@ -80,6 +80,7 @@ MODE = FailureMode(
         ),
         Claim("001-C7", "a new model of the same name is what a checkpoint restores", "false"),
         Claim("001-C12", "TensorFlow checkpoints need a static graph", "false"),
+        Claim("001-C16", "its `create_model` builds a different model each time", "half"),
     ),
     prints="same predictions: True",
     exercise_prints="same scores: True",
@@ -238,11 +239,14 @@ session.table(SETUPS)
 # right. The first is not: a model whose `call` chooses its layers by a Python `if` is saved and restored like any other.
 #
 # The document's example creates a second model under the name of the first, and then restores. The checkpoint still holds the
-# first model *object* and restores into that one. [FM08](fm08_checkpoint_path_wrong.ipynb) explains why this example raises.
+# first model *object* and restores into that one. Its `create_model` draws lots: two calls in a row may build the same model.
+# [FM08](fm08_checkpoint_path_wrong.ipynb) explains why this example raises.
 
 # %% tags=["claims"]
 # Tests a model that chooses its layers in Python, and a checkpoint whose model's name is given to a new one.
+import itertools
 import tempfile
+import warnings
 
 import numpy as np
 import tensorflow as tf
@@ -299,11 +303,31 @@ def new_model_is_restored():
     return same_weights(saved, model.get_weights())
 
 
+# this function can generate an issue
+def create_model(input_shape):
+    # the model is randomly being built differently each time
+    if tf.random.uniform((1,)).numpy() < 0.5:
+        layers = [
+            tf.keras.layers.Dense(32, activation="relu", input_shape=input_shape),
+            tf.keras.layers.Dense(1),
+        ]
+        return tf.keras.Sequential(layers)
+    layers = [
+        tf.keras.layers.Dense(64, activation="relu", input_shape=input_shape),
+        tf.keras.layers.Dense(1),
+    ]
+    return tf.keras.Sequential(layers)
+
+
+tf.random.set_seed(0)
+with warnings.catch_warnings(action="ignore"):  # Keras 3 wants an `Input`, and makes one
+    units = [create_model((10,)).layers[0].units for _ in range(12)]
 session.judges(
     {
         "001-C5": [OUTCOMES[f"one layer {what}"][0] == "wrong" for what in ("added", "removed")],
         "001-C7": [new_model_is_restored()],
         "001-C12": [graphless_model_fails()],
+        "001-C16": [first != second for first, second in itertools.pairwise(units)],
     },
 )
 

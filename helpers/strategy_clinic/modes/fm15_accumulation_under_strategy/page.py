@@ -36,6 +36,9 @@ MODE = FailureMode(
     ),
     claims=(
         Claim("002-C3", "summing the gradients of ten batches equals one larger batch", "false"),
+        Claim(
+            "002-C9", "ten small batches need less memory than one batch of all examples", "half"
+        ),
     ),
     prints="weight after two updates: 0.64",
     exercise_prints="kernel after one update: [[0.02]]",
@@ -166,6 +169,10 @@ session.table([alone, two, two.but(keras=session.setup.other_keras), *OTHERS])
 # An answer to "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?" sums the mean
 # gradients of ten batches "to effectively increase the batch size". The update is ten times that of one larger batch. Divide
 # each loss by the number of batches.
+#
+# It accumulates because of "memory constraints". The sums are one more copy of the weights. They cost less than the activations
+# of a large batch, and more if the model is wide and the batch is small. The last line counts the bytes of all tensors in
+# the traced step.
 
 # %% tags=["claims"]
 # The summed gradients of the mean losses of ten batches, in gradients of the mean loss of all their examples.
@@ -182,8 +189,46 @@ def gradient_of(batch):
 
 
 summed, large = tf.add_n([gradient_of(part) for part in tf.split(rows, 10)]), gradient_of(rows)
+
+
+def step_bytes(width, examples, accumulate):
+    """The bytes of the tensors in a traced training step of three dense layers, and of the variables for the sums."""
+    kernels = [tf.Variable(tf.fill((width, width), 0.01)) for _ in range(3)]
+    sums = [tf.Variable(tf.zeros_like(kernel)) for kernel in kernels] if accumulate else []
+
+    @tf.function
+    def step(batch):
+        with tf.GradientTape() as tape:
+            hidden = batch
+            for kernel in kernels:
+                hidden = tf.nn.relu(hidden @ kernel)
+            loss = tf.reduce_mean(tf.square(hidden))
+        for target, gradient in zip(sums or kernels, tape.gradient(loss, kernels)):
+            target.assign_add(gradient)
+
+    graph = step.get_concrete_function(tf.TensorSpec((examples, width))).graph
+    tensors = [output for op in graph.get_operations() for output in op.outputs] + sums
+    return sum(
+        tensor.shape.num_elements() * tensor.dtype.size
+        for tensor in tensors
+        if tensor.dtype == tf.float32
+    )
+
+
+# Width of the layers, and examples of one of ten batches.
+BYTES = {
+    (width, examples): (step_bytes(width, examples, True), step_bytes(width, 10 * examples, False))
+    for width, examples in ((64, 8), (512, 1))
+}
 print("summed / large:", (summed / large).numpy().ravel().round(2))
-session.judges({"002-C3": [bool(tf.reduce_all(tf.abs(summed - large) < 1e-5))]})
+print("bytes of one of ten batches with its sums, and of the large batch:", *BYTES.values())
+session.judges(
+    {
+        "002-C3": [bool(tf.reduce_all(tf.abs(summed - large) < 1e-5))],
+        "002-C9": [accumulated < whole for accumulated, whole in BYTES.values()],
+    },
+    other_evidence={"002-C9": "traced"},
+)
 
 # %% [markdown]
 # ## Read next

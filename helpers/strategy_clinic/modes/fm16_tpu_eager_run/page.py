@@ -34,6 +34,8 @@ MODE = FailureMode(
     claims=(
         Claim("003-C1", "a TPU refuses `strategy.run` in pure eager execution", "true"),
         Claim("003-C3", "the strategy says how many replicas it has and who found them", "true"),
+        Claim("003-C34", "`compile` and `fit` train a model under the strategy", "true"),
+        Claim("003-C35", "`extended` is a `tf.distribute.StrategyExtended`", "true"),
     ),
     prints="kernel after three steps: [[-0.3]]",
     exercise_prints="kernel after one step: [[0.02]]",
@@ -138,7 +140,8 @@ session.table([tpu, tpu.but(keras=session.setup.other_keras), two, one])
 # ## What documents say
 #
 # The reference of `TPUStrategy` says that it "doesn't support pure eager execution", and names the attributes
-# `cluster_resolver` and `num_replicas_in_sync`. All of this is right.
+# `cluster_resolver`, `num_replicas_in_sync` and `extended`. All of this is right, and so is that `compile` and `fit` train
+# under it.
 
 # %% tags=["claims"]
 # What the picture shows of eager calls, and the attributes of the strategy for the described TPU.
@@ -156,8 +159,11 @@ session.judges(
             tpu_strategy.num_replicas_in_sync == 8,
             isinstance(tpu_strategy.cluster_resolver, resolver),
         ],
+        "003-C34": [printed["fit"][1] == printed["fit"][0], RUNS["fit"][1]],
+        "003-C35": [isinstance(tpu_strategy.extended, tf.distribute.StrategyExtended)],
     },
     evidence="traced",
+    other_evidence={"003-C34": "emulated"},
 )
 
 # %% [markdown]

@@ -51,6 +51,9 @@ MODE = FailureMode(
         Claim(
             "003-C25", "with SPMD, an input that is not annotated is refused while tracing", "false"
         ),
+        Claim("003-C36", "the addition of its example is on logical device 0", "true"),
+        Claim("003-C37", "its example with four replicas of two logical devices runs", "true"),
+        Claim("003-C38", "its example that splits images and replicates labels runs", "false"),
     ),
     prints="sum of the image: 32.0",
     exercise_prints="sum of the table: 24.0",
@@ -177,6 +180,9 @@ session.table([traced, traced.but(keras=session.setup.other_keras), mirrored])
 # The reference of `TPUStrategy` uses `computation_shape=[1, 2, 2, 2]`, which needs a mesh that is two chips deep, and does not
 # fit a v2-8. For SPMD it demands that "every input tensor must either be partitioned … or fully replicated". Tracing accepts
 # an input without annotation; what the compiler needs is not tested here.
+#
+# Its example for `experimental_replicate_to_logical_devices` raises. It splits `inputs`, which is a pair, where it means
+# `images`, and its split into eight parts does not fit two logical devices.
 
 # %% tags=["claims"]
 # The rules of the reference, while tracing, and blocks of cores on the meshes of several TPUs.
@@ -220,6 +226,63 @@ def cores_of_a_variable(core=None):
     return {part.device for part in tpu_strategy.experimental_local_results(variable)}
 
 
+def addition(core):
+    """The device in the annotation of the sum in the reference's example, on a replica with two logical devices."""
+    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=1)
+
+    @tf.function()
+    def step_fn(inputs):
+        features, _ = inputs
+        output = tf.add(features, features)
+        return strategy.experimental_assign_to_logical_device(output, core)
+
+    batches = strategy.distribute_datasets_from_function(
+        lambda ctx: tf.data.Dataset.from_tensors((tf.ones((1, 5)), tf.ones((1, 1))))
+    )
+    strategy.run(step_fn, args=(next(iter(batches)),))
+    _, program = tpu.WATCHED[-1]
+    (node,) = [node for node in program.graph.as_graph_def().node if node.op == "XlaSharding"]
+    return node.attr["_XlaSharding"].s[-1]  # the list of devices is what comes last
+
+
+def four_replicas():
+    """The sums of the example with four replicas, each with two logical devices."""
+    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=4)
+    rows = tf.data.Dataset.from_tensor_slices(tf.ones((8, 3))).batch(8)
+    iterator = iter(strategy.experimental_distribute_dataset(rows))
+
+    @tf.function()
+    def step_fn(inputs):
+        output = tf.add(inputs, inputs)
+        return strategy.experimental_assign_to_logical_device(output, 0)
+
+    results = strategy.run(step_fn, args=(next(iterator),))
+    return [part.numpy().tolist() for part in strategy.experimental_local_results(results)]
+
+
+def images_and_labels_run(pick, split):
+    """Whether the example with images and labels runs if this part of its inputs is split in this way."""
+    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=4)
+    pair = (tf.ones((4, 4, 8, 1)), tf.ones((4, 1)))
+    iterator = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensors(pair)))
+
+    @tf.function()
+    def step_fn(inputs):
+        images, labels = inputs
+        images = strategy.experimental_split_to_logical_devices(pick(inputs), split)
+        output = tf.reduce_mean(pick(inputs), axis=(1, 2))
+        labels = strategy.experimental_replicate_to_logical_devices(labels)
+        output = strategy.experimental_replicate_to_logical_devices(output)
+        return tf.reduce_mean(tf.square(labels - output))
+
+    try:
+        strategy.run(step_fn, args=(next(iterator),))
+    except (AttributeError, ValueError):
+        return False
+    return True
+
+
+assert images_and_labels_run(lambda inputs: inputs[0], [1, 2, 1, 1])
 assert logical_devices((2, 4, 1, 1), [2, 4, 1, 1]) == 8  # a v5e-8
 DEFAULT = cores_of_a_variable()
 session.judges(
@@ -230,6 +293,12 @@ session.judges(
         "003-C22": [logical_devices(m, [1, 2, 2, 2]) == 8 for m in ((1, 2, 2, 2), (2, 2, 1, 2))],
         "003-C23": [keeps_value(SPLIT, [1, 2]), keeps_value(COPY)],
         "003-C24": [cores_of_a_variable(0) == DEFAULT, not DEFAULT & cores_of_a_variable(1)],
+        "003-C36": [addition(core) == core for core in (0, 1)],
+        "003-C37": [four_replicas() == [[[2.0] * 3] * 2] * 4],
+        "003-C38": [
+            images_and_labels_run(lambda inputs: inputs, [1, 2, 4, 1]),  # as printed
+            images_and_labels_run(lambda inputs: inputs[0], [1, 2, 4, 1]),  # with `images`
+        ],
         "003-C25": [len(results_of(lambda here: tf.ones(3) + 1)) != 4],
     },
     evidence="traced",

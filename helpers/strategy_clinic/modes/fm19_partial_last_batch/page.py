@@ -44,6 +44,13 @@ MODE = FailureMode(
             "MEAN with `axis=0` divides by the true count; a mean of means weighs 1/8 and 1/4",
             "true",
         ),
+        Claim("003-C39", "`reduce` returns its result on the current device", "true"),
+        Claim(
+            "003-C40",
+            "the operation may be a string, and without replicas the value a tensor",
+            "true",
+        ),
+        Claim("003-C41", "its two examples of `reduce` give what they print", "true"),
     ),
     prints="mean error: 23.0",
     exercise_prints="above 4: 9",
@@ -163,7 +170,7 @@ session.table([PLACES[0], two, PLACES[3], other, two.but(strategy="multi_worker"
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of this failure,
 # and is right. Its example divides six examples into four and two. `experimental_distribute_dataset` would give three to each
-# replica, so that batch happens to be right.
+# replica, so that batch happens to be right. Its printed results and devices are right, too.
 
 # %% tags=["claims"]
 # Tests what the reference says about the axis of `reduce`, with parts that are divided by hand.
@@ -187,7 +194,23 @@ def refuses(strategy, values):
     return False
 
 
+def device_of_total(strategy, parts, name):
+    """The end of the name of the device that has the total, if this device is the current one."""
+    with tf.device(name):
+        return strategy.reduce("SUM", parts, axis=None).device[-5:]
+
+
+def step_fn():
+    i = tf.distribute.get_replica_context().replica_id_in_sync_group
+    return tf.identity(i)
+
+
 pair = build_strategy(two)
+alone = [build_strategy(two.but(strategy=name, devices=1)) for name in ("one_device", "default")]
+NAMES = ["CPU:0", "CPU:1"]
+per_replica_result = pair.run(step_fn)
+total = pair.reduce("SUM", per_replica_result, axis=None)
+places = [part.device[-5:] for part in pair.experimental_local_results(per_replica_result)]
 even = divided(pair, [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]])
 uneven = divided(pair, [[0.0, 1.0, 2.0, 3.0], [4.0, 8.0]])
 means = divided(pair, [1.5, 6.0])
@@ -206,6 +229,17 @@ session.judges(
         "003-C18": [
             float(pair.reduce("MEAN", uneven, axis=0)) == 18 / 6,
             float(pair.reduce("MEAN", means, axis=None)) == weighed != 18 / 6,
+        ],
+        "003-C39": [device_of_total(pair, even, name) == name for name in NAMES],
+        "003-C40": [
+            *[float(pair.reduce(name, means, axis=None)) == 7.5 for name in ("SUM", "sum")],
+            *[float(pair.reduce(name, means, axis=None)) == 3.75 for name in ("MEAN", "mean")],
+            *[float(each.reduce("SUM", tf.constant([1.0, 2.0]), axis=0)) == 3 for each in alone],
+        ],
+        "003-C41": [
+            total.numpy() == 1 and total.dtype == tf.int32 and total.shape == (),
+            places == NAMES,
+            total.device[-5:] == "CPU:0",
         ],
     },
 )

@@ -51,6 +51,9 @@ MODE = FailureMode(
             "003-C14", "`gather` takes dense tensors of non-zero rank, and no IndexedSlices", "half"
         ),
         Claim("003-C15", "`gather` concatenates along the axis, with the shapes shown", "true"),
+        Claim("003-C42", "`gather` copies its result to the current device", "true"),
+        Claim("003-C43", "without replicas, `gather` takes a tensor", "true"),
+        Claim("003-C44", "the axis must be in the range from 0 to the rank, without it", "half"),
     ),
     prints="largest loss: 2.5",
     exercise_prints="largest loss: 2.5",
@@ -200,7 +203,8 @@ session.table([one, two, *others, traced])
 # > dense tensors with non-zero rank, NOT a tf.IndexedSlices.
 #
 # With several replicas `tf.IndexedSlices`, the gradients of embeddings, are not refused. They are made dense, with *all* rows of
-# the embedding for each replica. The rest is right: `gather` needs the cross-replica context, and the printed shapes are true.
+# the embedding for each replica. A negative axis, which the reference excludes, counts from the end. The rest is right: `gather`
+# needs the cross-replica context, the printed shapes are true, and the result is on the current device.
 
 
 # %% tags=["claims"]
@@ -218,6 +222,22 @@ def shapes(strategy, value):
     return [np.array_equal(g, w) for g, w in zip(got, want)], [each.shape for each in got]
 
 
+def device_of_result(name):
+    """The end of the name of the device that has the result, if this device is the current one."""
+    with tf.device(name):
+        return pair.gather(everywhere(pair, np.ones((1, 2))), axis=0).device[-5:]
+
+
+def takes_axis(axis):
+    try:
+        pair.gather(everywhere(pair, np.ones((1, 2))), axis=axis)
+    except (ValueError, tf.errors.InvalidArgumentError):
+        return False
+    return True
+
+
+pair = build_strategy(two)
+alone = [build_strategy(one.but(strategy=name)) for name in ("one_device", "default")]
 four = build_strategy(two.but(devices=4))
 equal, seen = shapes(four, np.arange(6).reshape(1, 2, 3))
 first_equal, first_seen = shapes(build_strategy(two), np.array([[1], [2]]))
@@ -236,6 +256,12 @@ session.judges(
             *first_equal,
             seen == [(4, 2, 3), (1, 8, 3), (1, 2, 12)],
             first_seen[0] == (4, 1),
+        ],
+        "003-C42": [device_of_result(name) == name for name in ("CPU:0", "CPU:1")],
+        "003-C43": [each.gather(tf.ones((2, 1)), axis=0).shape == (2, 1) for each in alone],
+        "003-C44": [
+            *[takes_axis(axis) for axis in (0, 1)],
+            *[not takes_axis(axis) for axis in (-1, 2)],
         ],
     },
 )

@@ -45,6 +45,23 @@ MODE = FailureMode(
         Claim("003-C6", "a distributed dataset cannot be transformed any more", "true"),
         Claim("003-C7", "`element_spec` serves as an input signature", "true"),
         Claim("003-C8", "each worker gets a part of its own, if the policy is right", "true"),
+        Claim(
+            "003-C45",
+            "the function is called on the CPU of each worker, and each replica takes a batch",
+            "true",
+        ),
+        Claim("003-C46", "sharding by hand avoids that each worker reads all data", "true"),
+        Claim("003-C47", "infinite datasets are sharded by their random seeds", "true"),
+        Claim("003-C48", "`InputOptions` control how this dataset is distributed", "half"),
+        Claim(
+            "003-C49", "a worker divides its part among its devices, whatever the policy", "true"
+        ),
+        Claim(
+            "003-C50",
+            "in each step the workers process different parts of the global batch",
+            "true",
+        ),
+        Claim("003-C51", "a prefetch of as many batches as there are replicas is added", "true"),
     ),
     prints="one epoch: 8 steps of 8 examples",
     exercise_prints="sums of 16 numbers: [120, 376]",
@@ -163,7 +180,9 @@ session.table([*PLACES, other, two.but(strategy="multi_worker")])
 # > It is expected that the returned dataset from dataset_fn is already batched by per-replica batch size (i.e. global batch size
 # > divided by the number of replicas in sync) and sharded.
 #
-# What it says about several workers is tested with a private function of TensorFlow that shards a dataset, without workers.
+# What it says about several workers is tested with two processes, and with a private function of TensorFlow that shards a
+# dataset. One of its options does more than it says: after `experimental_replication_mode=PER_REPLICA` for one dataset,
+# `MirroredStrategy` uses it for all later ones.
 
 # %% tags=["claims"]
 # Tests what the reference says about both methods, with the numbers from 0 to 63 in batches of 8.
@@ -223,7 +242,106 @@ def shards(policy):
         return "no files to share"
 
 
+def reads(dataset_of):
+    """How many numbers a dataset reads to its end."""
+    seen = []
+
+    def produce(*limits):
+        for number in range(*map(int, limits)):
+            seen.append(number)
+            yield number
+
+    for _ in dataset_of(produce):
+        pass
+    return len(seen)
+
+
+def of_first_worker(produce):
+    every = tf.data.Dataset.from_generator(produce, args=(0, 8, 1), output_signature=NUMBER)
+    return input_ops.auto_shard_dataset(every.batch(2), 2, 0)
+
+
+def of_first_by_hand(produce):
+    mine = tf.data.Dataset.from_generator(produce, args=(0, 8, 2), output_signature=NUMBER)
+    return mine.batch(2)
+
+
+def endless(context):
+    seed = 7 + context.input_pipeline_id
+    return tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=False).batch(4)
+
+
+def first_of_worker(make, worker):
+    return next(iter(make(tf.distribute.InputContext(2, worker, 2)))).numpy().tolist()
+
+
+def first_parts(strategy, options=None):
+    """What each replica gets first from a dataset function, with these options."""
+    batches = strategy.distribute_datasets_from_function(lambda _: numbers().batch(2), options)
+    parts = strategy.experimental_local_results(next(iter(batches)))
+    return [part.numpy().tolist() for part in parts]
+
+
+def on_devices(strategy, options=None):
+    """The devices that have the parts of the first batch of a dataset, with these options."""
+    batches = strategy.experimental_distribute_dataset(numbers().batch(8), options)
+    parts = strategy.experimental_local_results(next(iter(batches)))
+    return [part.device[-5:] for part in parts]
+
+
+def prefetched(strategy):
+    """The sizes of the buffers in the dataset that a worker reads, as far as TensorFlow shows them."""
+    sizes, todo = [], list(divided(strategy)._cloned_datasets)
+    while todo:
+        dataset = todo.pop()
+        sizes += [int(dataset._buffer_size)] if "Prefetch" in type(dataset).__name__ else []
+        todo += dataset._inputs()
+    return sizes
+
+
+WORKERS = """
+calls = []
+
+
+def make(context):
+    calls.append("CPU" in tf.constant(1).device)
+    return tf.data.Dataset.range(64).batch(2)
+
+
+def results(batches):
+    return strategy.experimental_local_results(next(iter(batches)))
+
+
+made = results(strategy.distribute_datasets_from_function(make))
+parts = results(strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(8)))
+total = strategy.run(tf.reduce_sum, args=(next(iter(
+    strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(8)))),))
+print(calls, [part.numpy().tolist() for part in made], len(parts[0]),
+      int(strategy.reduce("SUM", total, axis=None)))
+"""
+HEAD = session.texts["broken"].partition("\n\ndef make")[0]
+((here, workers),) = session.prints(
+    {"": HEAD + WORKERS}, [two, two.but(strategy="multi_worker")]
+).values()
+NUMBER, MODE_OF = tf.TensorSpec((), tf.int64), tf.distribute.InputReplicationMode
+fetched = tf.distribute.InputOptions(experimental_fetch_to_device=False)
+per_replica = tf.distribute.InputOptions(
+    experimental_fetch_to_device=False,
+    experimental_place_dataset_on_device=True,
+    experimental_replication_mode=MODE_OF.PER_REPLICA,
+)
+again = build_strategy(two)
+with_options = [first_parts(again, each) for each in (None, per_replica, None)]
 pair, POLICY = build_strategy(two), tf.data.experimental.AutoShardPolicy
+four = build_strategy(two.but(devices=4))
+
+
+def with_policy(strategy, policy):
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = policy
+    return strategy.experimental_distribute_dataset(numbers().batch(8).with_options(options))
+
+
 APART = [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
 session.judges(
     {
@@ -246,6 +364,24 @@ session.judges(
             shards(POLICY.OFF) == [[[0, 1], [2, 3], [4, 5], [6, 7]]] * 2,
             shards(POLICY.FILE) == "no files to share",
         ],
+        # One call for two replicas, which take a batch each; one for each of two workers, with one replica.
+        "003-C45": [
+            here.startswith("[True] [[0, 1], [2, 3]]"),
+            workers.startswith("[True] [[0, 1]]"),
+        ],
+        "003-C46": [reads(of_first_worker) == 8, reads(of_first_by_hand) == 4],
+        "003-C47": [first_of_worker(endless, 0) != first_of_worker(endless, 1)],
+        "003-C48": [
+            on_devices(pair, fetched) == ["CPU:0", "CPU:0"],
+            on_devices(pair) == ["CPU:0", "CPU:1"],
+            with_options[:2] == [[[0, 1], [2, 3]], [[0, 1], [0, 1]]],
+            with_options[2] == with_options[0],
+        ],
+        "003-C49": [
+            sizes(pair, with_policy(pair, policy)) == [4, 4] for policy in (POLICY.OFF, POLICY.DATA)
+        ],
+        "003-C50": [here.endswith("4 28"), workers.endswith("4 28")],
+        "003-C51": [prefetched(place) == [place.num_replicas_in_sync] for place in (pair, four)],
     },
 )
 

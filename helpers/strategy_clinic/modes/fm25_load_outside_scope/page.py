@@ -37,6 +37,7 @@ MODE = FailureMode(
     claims=(
         Claim("004-C1", "the strategy is not saved with the model", "true"),
         Claim("004-C2", "loading outside the scope gives a model on one device", "true"),
+        Claim("004-C15", "on one device, the loaded model takes more memory of it", "false"),
         Claim("004-C5", "loading builds the model in the strategy that is current", "true"),
         Claim(
             "003-C28",
@@ -169,7 +170,8 @@ session.table(
 # ## What documents say
 #
 # A text on `load_model` and `MirroredStrategy` says that a load "instantiates this architecture within the *current* execution
-# environment's strategy". That is right: the scope around the load counts.
+# environment's strategy". That is right: the scope around the load counts. It also says that one device is a matter of "memory
+# efficiency". The weights take as many bytes of a device either way, since each device has all of them.
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy#scope) says:
 #
@@ -179,7 +181,7 @@ session.table(
 # model trains. With Adam, or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
 
 # %% tags=["claims"]
-# Tests the four sentences by variants of the two programs, on two devices.
+# Tests the sentences by variants of the two programs, on two devices.
 LAST = 'print("idle devices:", strategy.num_replicas_in_sync - used)'
 FILE = 'zipfile.ZipFile("model.keras").read("config.json")'
 SAVED = "with strategy.scope():\n    model"
@@ -190,7 +192,14 @@ CALLS = """loaded.evaluate(tf.ones((16, 3)), tf.ones((16, 1)), verbose=0)
 loaded.predict(tf.ones((16, 3)), verbose=0)
 loaded.save("again.keras")
 """
+BYTES = """print(sum(
+    part.numpy().nbytes
+    for weight in loaded.weights
+    for part in strategy.experimental_local_results(getattr(weight, "_value", weight))
+    if part.device.endswith("CPU:0")))"""
 TESTS = {
+    **session.variants("broken", LAST, {"bytes alone": BYTES}),
+    **session.variants("fixed", LAST, {"bytes of a copy": BYTES}),
     **session.variants(
         "broken",
         LAST,
@@ -210,6 +219,8 @@ session.judges(
     {
         "004-C1": [says["file"] == "True False"],
         "004-C2": [says["outside"] == "True\nidle devices: 1"],
+        # A kernel of three numbers and a bias, of four bytes each.
+        "004-C15": [says["bytes alone"] != "16", says["bytes of a copy"] != "16"],
         "004-C5": ["idle devices: 1" in says["outside"], says["from one"] == "idle devices: 0"],
         "003-C28": [says[name] == "idle devices: 0" for name in ("calls", "sgd", "adam")],
     },

@@ -54,6 +54,9 @@ MODE = FailureMode(
         ),
         Claim("004-C6", "the first example's `.h5` file loads", "true", since="keras 3.16"),
         Claim("004-C9", "`model_from_config(model.get_config())` rebuilds the model", "false"),
+        Claim("004-C16", "the first example fails because its load omits the strategy", "false"),
+        Claim("004-C17", "the second example runs from beginning to end", "false"),
+        Claim("004-C18", "the third example runs from beginning to end", "false"),
         Claim("004-C11", "`load_model(latest_checkpoint(folder))` loads a checkpoint", "false"),
     ),
     prints="prediction: 4.0",
@@ -221,8 +224,9 @@ session.table(
 # > If the loading phase omits the strategy, the model may behave unpredictably, leading to runtime errors
 #
 # With a string as loss the line raises on Keras 3 before 3.16, with a strategy and without. Two more examples call
-# `keras.models.model_from_config(model_config)` and `load_model(tf.train.latest_checkpoint(...))`. Both raise without a strategy.
-# For the first, `Sequential.from_config` works.
+# `keras.models.model_from_config(model_config)` and `load_model(tf.train.latest_checkpoint(...))`. Both raise without a
+# strategy. For the first, `Sequential.from_config` works. As whole programs both examples end earlier, where they save. The
+# second writes its configuration to a file, and does not read it.
 
 # %% tags=["claims"]
 # Tests the calls of the three examples, each in a program of its own.
@@ -234,6 +238,58 @@ EXAMPLES = {
     "config": f"{LOADED}model_from_config(model.get_config())\nloaded.set_weights(model.get_weights())",
     "checkpoint": f'{SAVE}{LOADED}load_model(tf.train.latest_checkpoint("saved"))',
 }
+# The three examples as whole programs on two devices, with data and arguments for what they leave open.
+TRAINED = """import os
+import numpy as np
+import tensorflow as tf
+from tensorflow import keras
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+checkpoint_dir = './training_checkpoints'
+checkpoint_prefix = os.path.join(checkpoint_dir, "ckpt_{epoch}")
+data, labels = tf.ones((8, 4)), tf.ones((8, 10))
+
+with strategy.scope():
+  model = keras.Sequential([keras.layers.Dense(10)])
+  model.compile("adam", "mse")
+"""
+FIT = "  model.fit(data, labels, verbose=0)\n"
+WHOLE = f'{TRAINED}{FIT}  model.save("model_incorrect.h5")\n\n'
+LOAD_H5 = 'model_loaded = keras.models.load_model("model_incorrect.h5")\n'
+PARTS = """  weights = model.get_weights()
+  model_config = model.get_config()
+  np.save("model_weights.npy", weights)
+  import json
+  with open('model_config.json', 'w') as f:
+      json.dump(model_config, f)
+
+with strategy.scope():
+  reconstructed_model = keras.models.model_from_config(model_config)
+  reconstructed_model.set_weights(np.load("model_weights.npy", allow_pickle=True))
+"""
+CHECKPOINTS = """  checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+  checkpoint.restore(tf.train.latest_checkpoint(checkpoint_dir))
+  model.fit(data, labels, verbose=0, callbacks=[tf.keras.callbacks.ModelCheckpoint(
+      filepath=checkpoint_prefix, save_weights_only=True)])
+
+with strategy.scope():
+  model_loaded = keras.models.load_model(tf.train.latest_checkpoint(checkpoint_dir))
+"""
+WHOLES = {
+    "trained": TRAINED + FIT,
+    "outside": WHOLE + LOAD_H5,
+    "in the scope": f"{WHOLE}with strategy.scope():\n  {LOAD_H5}",
+    "second": TRAINED + FIT + PARTS,
+    "third": TRAINED + CHECKPOINTS,
+}
+programs = {name: f"{text}print('it ran')\n" for name, text in WHOLES.items()}
+on_two = here.but(strategy="mirrored", devices=2, save_format="keras", keras=session.setup.keras)
+ran = {
+    name: words[0].endswith("it ran") for name, words in session.prints(programs, [on_two]).items()
+}
+assert ran["trained"]
 tests = session.variants("fixed", f"{SAVE}\n\n{LOAD}", EXAMPLES)
 says = session.prints(tests, [here.but(keras=session.setup.keras)])
 loads = {name: words == ["prediction: 4.0"] for name, words in says.items()}
@@ -243,6 +299,9 @@ session.judges(
         "004-C6": [loads["string"], loads["object"]],
         "004-C9": [loads["config"]],
         "004-C11": [loads["checkpoint"]],
+        "004-C16": [ran["in the scope"] and not ran["outside"]],
+        "004-C17": [ran["second"]],
+        "004-C18": [ran["third"]],
     },
 )
 
