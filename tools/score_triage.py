@@ -27,6 +27,7 @@ NEW = {
     "NEW18": "fm32",
     "NEW03": "fm11",
     "NEW13": "fm37",
+    "NEW12": "fm45",
 }
 KINDS = ("message", "traceback", "description")
 STEPS = 5  # parts of the scale on which confidence is compared with what was right
