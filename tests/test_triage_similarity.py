@@ -14,6 +14,11 @@ ORDINARY = [
     "How many epochs do you train for?",
     "Training is slower on four GPUs than on one.",
     "The GPU runs out of memory after some epochs.",
+    "The MNIST example takes 286 seconds on two GPUs and 197 on one.",
+    "GPU utilisation goes up and down between 0 and 90 during distributed training.",
+    "It runs with one GPU, with two it hangs in the first all-reduce.",
+    "The model fits on one GPU, with two GPUs it runs out of memory.",
+    "On the TPU my program cannot read a TFRecord file from the notebook's disk.",
 ]
 
 
@@ -27,6 +32,12 @@ def test_it_says_by_which_words_it_went():
 def test_what_describes_no_mode_is_none(text):
     found = classify.triage(text)
     assert found.mode is None and found.confidence >= 0.5
+
+
+@pytest.mark.parametrize("mode, text", DESCRIBED)
+def test_a_description_leads_to_a_question_about_its_mode(mode, text):
+    found = classify.triage(text)
+    assert found.mode is None and mode in [each.mode for each in found.candidates]
 
 
 def test_a_traceback_without_its_error_is_no_description():
