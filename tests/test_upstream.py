@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, changed
 from law import all_tests_of, edit
+from packaging import version
 from strategy_clinic.base import files
 
 HEADINGS = [
@@ -27,15 +28,23 @@ LEAST_UNKNOWN = 10
 RESULTS = {"wrong", "right", "not there"}
 COMPARED = re.compile(r": got (.+), expected (.+)")
 ROW = re.compile(
-    r"^\| (\d[\w.]*) \| (Keras|Keras 2: tf_keras) (\d[\w.]*) \| (.+) \|$", re.MULTILINE
+    r"^\| (\d[\w.-]*) \| (Keras|Keras 2: tf_keras) (\d[\w.]*) \| (.+) \|$", re.MULTILINE
 )
 SOURCE = re.compile(r"https://github\.com/keras-team/keras/blob/[0-9a-f]{40}/keras/src/\S+#L\d+")
 
 
 class Version(NamedTuple):
-    tensorflow: str
-    keras: str
     keras_2: bool
+    tensorflow: version.Version
+    keras: version.Version
+
+    def __str__(self) -> str:
+        name = "tf_keras" if self.keras_2 else "Keras"
+        return f"TensorFlow {self.tensorflow}, {name} {self.keras}"
+
+
+def version_of(tensorflow: str, keras: str, keras_2: bool) -> Version:
+    return Version(keras_2, version.parse(tensorflow), version.parse(keras))
 
 
 def reports() -> list[Path]:
@@ -64,14 +73,20 @@ def result(output: str) -> str:
 def declared(report: Path) -> dict[Version, str]:
     """Returns the result that a report gives for each version."""
     rows = ROW.findall(sections(report)["System information"])
-    return {
-        Version(tensorflow, keras, kind != "Keras"): is_ for tensorflow, kind, keras, is_ in rows
-    }
+    return {version_of(tf, keras, kind != "Keras"): is_ for tf, kind, keras, is_ in rows}
 
 
 def newest(report: Path) -> Version:
-    numbers = [version for version in declared(report) if not version.keras_2]
-    return max(numbers, key=lambda version: [int(part) for part in version.keras.split(".")])
+    """Returns the newest released version that shows the error: the one whose output the report has."""
+    shown = [each for each, is_ in declared(report).items() if is_ == "wrong" and not each.keras_2]
+    return max(each for each in shown if not each.keras.is_prerelease)
+
+
+def expected(report: Path, running: Version) -> str:
+    """Returns the result that is declared for this version, or for the last one before it."""
+    results = declared(report)
+    same = sorted(each for each in results if each.keras_2 == running.keras_2)
+    return results[max((each for each in same if each <= running), default=same[0])]
 
 
 def law_programs() -> list[str]:
@@ -100,8 +115,9 @@ def law_sections() -> list[str]:
             problems.append(f"{report.name} has the sections {list(found)}")
             continue
         results = declared(report)
-        if result(block(found["Output"], "text")) != "wrong" or results[newest(report)] != "wrong":
-            problems.append(f"{report.name} shows nothing wrong on its newest version")
+        output = block(found["Output"], "text")
+        if result(output) != "wrong" or "wrong" not in results.values():
+            problems.append(f"{report.name} shows nothing wrong")
         if set(results.values()) - RESULTS:
             problems.append(f"{report.name} has other results than {sorted(RESULTS)}")
         if not SOURCE.search(found["Cause"]):
@@ -121,6 +137,10 @@ def law_unknown() -> list[str]:
     )
 
 
+def replace_all(old: str, new: str):
+    return lambda root: changed(root / f"{CLIPPING}.md", old, new)
+
+
 def without_searches(report: Path):
     report.write_text(re.sub(r"^- .*\n", "", report.read_text(), flags=re.MULTILINE))
 
@@ -137,8 +157,9 @@ MUTATIONS = [
         ),
     ),
     ("law_sections", edit(f"{CLIPPING}.md", "## Cause", "## Source")),
-    ("law_sections", edit(f"{CLIPPING}.md", "| wrong |", "| right |")),
-    ("law_sections", edit(f"{CLIPPING}.md", "| wrong |", "| odd |")),
+    ("law_sections", replace_all("| wrong |", "| right |")),
+    ("law_sections", replace_all("| wrong |", "| odd |")),
+    ("law_sections", replace_all("got 0.1414", "got 0.1")),
     ("law_sections", edit(f"{CLIPPING}.md", "/3422977a", "/master/")),
     ("law_sections", lambda root: without_searches(root / f"{CLIPPING}.md")),
     (
@@ -169,23 +190,18 @@ def test_result_of_an_output(output, is_):
 def surprises(ran: dict) -> list[str]:
     """Returns a sentence for each program whose output, on the versions that ran it, is not what its report says."""
     keras_2 = "tf_keras" in ran
-    version = Version(ran["tensorflow"], ran["tf_keras" if keras_2 else "keras"], keras_2)
-    name = f"TensorFlow {version.tensorflow}, {'tf_keras' if keras_2 else 'Keras'} {version.keras}"
+    running = version_of(ran["tensorflow"], ran["tf_keras" if keras_2 else "keras"], keras_2)
     sentences = []
     for path, output in ran["outputs"].items():
         report = Path(path).with_suffix(".md")
-        results, shown = declared(report), result(output)
-        # A version of which the report says nothing is taken for a later one, in which the error is not repaired.
-        expected = results.get(version, None if keras_2 else "wrong")
-        if expected and shown != expected:
+        if (shown := result(output)) != expected(report, running):
             shows = {"wrong": "shows", "right": "no longer shows"}.get(shown, "cannot be run")
-            sentences.append(
-                f"{report.stem} {shows} on {name}: say so in upstream/{report.name}\n{output}"
-            )
-        elif version == newest(report) and output != block(sections(report)["Output"], "text"):
-            sentences.append(
-                f"{report.stem} prints something else on {name} than upstream/{report.name} says\n{output}"
-            )
+            change = f"{shows} on {running}: say so"
+        elif running == newest(report) and output != block(sections(report)["Output"], "text"):
+            change = f"prints something else on {running}: correct the output"
+        else:
+            continue
+        sentences.append(f"{report.stem} {change} in upstream/{report.name}\n{output}")
     return sentences
 
 
@@ -203,12 +219,39 @@ def test_repaired_error_is_reported():
     assert not surprises(RAN | {"outputs": {path: BROKEN}})
 
 
+def test_error_that_returns_is_reported():
+    path = str(ROOT / "upstream" / "zero_for_unconnected_gradients.py")
+    (sentence,) = surprises(RAN | {"outputs": {path: BROKEN}})
+    assert sentence.startswith("zero_for_unconnected_gradients shows on TensorFlow 2.99.0")
+    assert not surprises(RAN | {"outputs": {path: REPAIRED}})
+
+
+def test_program_that_cannot_be_run_is_reported():
+    raised = {str(ROOT / f"{CLIPPING}.py"): "TypeError: no\n"}
+    (sentence,) = surprises(RAN | {"outputs": raised})
+    assert "cannot be run on TensorFlow 2.99.0" in sentence
+
+
 def test_other_output_on_the_newest_version_is_reported():
     report = ROOT / f"{CLIPPING}.md"
-    version = newest(report)
-    ran = {"tensorflow": version.tensorflow, "keras": version.keras}
+    of = newest(report)
+    ran = {"tensorflow": str(of.tensorflow), "keras": str(of.keras)}
     (sentence,) = surprises(ran | {"outputs": {str(report.with_suffix(".py")): BROKEN}})
     assert "prints something else" in sentence
+
+
+@pytest.mark.parametrize(
+    "tensorflow, keras, is_",
+    [
+        ("2.1.0", "3.0.0", "wrong"),  # older than all rows: as the first
+        ("2.20.5", "3.14.0", "wrong"),
+        ("2.21.0", "3.15.1", "wrong"),
+        ("2.99.0-dev20990101", "3.99.0.dev2099010100", "right"),
+    ],
+)
+def test_version_without_a_row_is_as_the_last_one_before_it(tensorflow, keras, is_):
+    report = ROOT / "upstream" / "zero_for_unconnected_gradients.md"
+    assert expected(report, version_of(tensorflow, keras, False)) == is_
 
 
 def pythons() -> dict[str, str]:
@@ -226,7 +269,7 @@ def test_errors_show_as_reported(lane, legacy):
     programs = [
         str(report.with_suffix(".py"))
         for report in reports()
-        if legacy == "0" or any(version.keras_2 for version in declared(report))
+        if legacy == "0" or any(each.keras_2 for each in declared(report))
     ]
     environment = os.environ | {"TF_USE_LEGACY_KERAS": legacy, "TF_CPP_MIN_LOG_LEVEL": "3"}
     command = [pythons()[lane], str(ROOT / "tests" / "run_forked.py"), *programs]

@@ -6,7 +6,7 @@ from strategy_clinic.base import files
 
 FOLDER = "upstream"
 HEADING = re.compile(r"^#(#*) ", re.MULTILINE)
-ROW = re.compile(r"^\| [\d.]+ \| (Keras|Keras 2: tf_keras) ([\d.]+) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| \d[\w.-]* \| (Keras|Keras 2: tf_keras) ([\w.]+) \| (.+) \|$", re.MULTILINE)
 LINK_TO_PROGRAM = re.compile(r"^\[`(\w+\.py)`\]\(\1\)\n\n", re.MULTILINE)  # the program follows it
 UNKNOWN = re.compile(r"^## Known issues\n\nNone", re.MULTILINE)
 
