@@ -5,18 +5,26 @@ import re
 from strategy_clinic.base import files
 
 FOLDER = "upstream"
-HEADING = re.compile(r"^#(#*) ", re.MULTILINE)
+TITLE = re.compile(r"^# (.+)")
+HEADING = re.compile(r"^## (.+)", re.MULTILINE)
 ROW = re.compile(r"^\| \d[\w.-]* \| (Keras|Keras 2: tf_keras) ([\w.]+) \| (.+) \|$", re.MULTILINE)
 LINK_TO_PROGRAM = re.compile(r"^\[`(\w+\.py)`\]\(\1\)\n\n", re.MULTILINE)  # the program follows it
 UNKNOWN = re.compile(r"^## Known issues\n\nNone", re.MULTILINE)
 
 
-def all_reports() -> str:
-    """Returns a table with a row for each report, and the reports below it."""
-    reports = [path.read_text() for path in sorted((files.ROOT / FOLDER).glob("*.md"))]
+def texts() -> list[str]:
+    return [path.read_text() for path in sorted((files.ROOT / FOLDER).glob("*.md"))]
+
+
+def table() -> str:
+    """Returns a table with a row for each report, which leads to its section."""
     lines = ["| error | wrong with Keras | with Keras 2 | issue |", "|---|---|---|---|"]
-    lines += [row(number, report) for number, report in enumerate(reports, 1)]
-    return "\n".join([*lines, "", *(section(*each) for each in enumerate(reports, 1))])
+    return "\n".join([*lines, *(row(*each) for each in enumerate(texts(), 1))])
+
+
+def sections() -> str:
+    """Returns a section for each report."""
+    return "\n".join(section(*each) for each in enumerate(texts(), 1))
 
 
 def row(number: int, report: str) -> str:
@@ -32,5 +40,6 @@ def row(number: int, report: str) -> str:
 
 def section(number: int, report: str) -> str:
     """Returns a report as a section of a page."""
-    text = HEADING.sub(r"##\1 ", LINK_TO_PROGRAM.sub("", report))
+    text = HEADING.sub(r"**\1**", LINK_TO_PROGRAM.sub("", report))
+    text = TITLE.sub(r"## \1", text)
     return f"(report-{number})=\n\n{text}\n"
