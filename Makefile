@@ -89,9 +89,14 @@ colab: .venv-colab/test
 	$(call install,.venv-colab,-r tests/colab.txt papermill nbval pytest-xdist)
 	touch $@
 
+# nbgrader, beside the environment and not in it: there it would add its own extension to JupyterLab. 30 MB.
+nbgrader: .venv/test
+	test -d .nbgrader || $(BIN)/pip install -q --no-deps --target .nbgrader nbgrader==0.9.6 alembic mako rapidfuzz
+	PATH="$(CURDIR)/.nbgrader/bin:$$PATH" PYTHONPATH=$(CURDIR)/.nbgrader $(BIN)/pytest tests/test_nbgrader.py
+
 # Other versions of TensorFlow and Keras, each in an environment of its own, and what each mode comes to there. One lane takes
 # ten minutes or more; a second call goes on where the first was stopped. LANES="2.19 2.18" names some.
 lanes: tools/lanes.toml
 	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test quick lint types book lock oldest colab lanes
+.PHONY: lab test quick lint types book lock oldest colab nbgrader lanes

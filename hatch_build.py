@@ -14,6 +14,9 @@ SHIPPED = ("notebooks", "README.md", "hatch_build.py", "pyproject.toml", "requir
 class Shipped(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version != "editable":
+            paths = [Path(self.root, name) for name in SHIPPED]
             build_data["force_include"] |= {
-                str(Path(self.root, name)): f"strategy_clinic/shipped/{name}" for name in SHIPPED
+                str(path): f"strategy_clinic/shipped/{path.name}"
+                for path in paths
+                if path.exists()  # a handout for nbgrader has its notebooks elsewhere
             }

@@ -224,6 +224,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         [
             argument("folder", type=Path, help="a new folder; do not give away its `solutions`"),
             MODES,
+            argument(
+                "--nbgrader",
+                action="store_true",
+                help="write it as the source of an nbgrader course",
+            ),
         ],
     ),
     "grade": (

@@ -223,7 +223,7 @@ def build_wheel(options: Namespace) -> int:
 def hand_out(options: Namespace) -> int:
     from .workshop import handout
 
-    handout.write_handout(options.folder, options.modes or ["all"])
+    handout.write_handout(options.folder, options.modes or ["all"], options.nbgrader)
     return 0
 
 

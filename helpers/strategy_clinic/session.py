@@ -181,6 +181,15 @@ class Session:
         if undeclared:
             raise self._disagreement("claims", "only declared claims", ", ".join(undeclared))
 
+    def grade_exercise(self) -> None:
+        """Grades the exercise that was run last, as `clinic grade` does; raises AssertionError unless it is green."""
+        from .workshop.grade import grade_program
+
+        grade = grade_program(self.mode, self.setup, self._text_of("exercise"))
+        print(f"{self.mode.name} exercise: {grade.result}: {grade.says}")
+        if grade.result != "green":
+            raise AssertionError(grade.says)
+
     # What the steps share
 
     def both(self) -> dict[str, str]:

@@ -24,16 +24,21 @@ class Unchanged(UserError):
 
 
 def program_of(participant: NotebookNode, task: str) -> str:
-    """Returns the program that a participant hands in for a task.
-
-    Raises Unchanged for an exercise as it was handed out, and UserError for one that prints something else than the task.
-    """
+    """Returns the program of a participant's notebook; raises as `checked` does, and UserError if there is none."""
     cells: list[str] = [
         cell.source for cell in participant.cells if cell.source.startswith(EXERCISE)
     ]
     if not cells:
         raise UserError(f"its exercise cell is missing: no cell begins with {EXERCISE}")
-    text = cells[-1].partition("\n")[2].strip() + "\n"
+    return checked(cells[-1].partition("\n")[2], task)
+
+
+def checked(program: str, task: str) -> str:
+    """Returns the program that a participant hands in for a task.
+
+    Raises Unchanged for an exercise as it was handed out, and UserError for one that prints something else than the task.
+    """
+    text = program.strip() + "\n"
     attempt, given = parsed(text), ast.parse(task)
     if ast.dump(attempt) == ast.dump(given):
         raise Unchanged("it is as it was handed out")

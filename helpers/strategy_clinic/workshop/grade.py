@@ -17,12 +17,14 @@ from ..base.display import say
 from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
 from ..modes import registry
+from ..modes.failure_mode import FailureMode
 from ..processes import pool
 from ..programs.error_text import last_line
 from ..programs.run import Job, Run, run_program
 from ..programs.run import judged as judged_run
 from ..records import junit, store
 from ..rendering import sources
+from ..setups.parameters import Setup
 from . import exercises
 
 EXERCISE_LIMIT = 120  # seconds for one exercise
@@ -168,6 +170,19 @@ def judged(name: str, run: Run, right: str) -> Grade:
     result = "not run" if isinstance(error, Unavailable) else "red"
     kind = f"{type(error).__name__}: " if run.error else ""
     return Grade(name, result, in_one_line(f"{kind}{last_line(error)}"), run.network)
+
+
+def grade_program(mode: FailureMode, setup: Setup, text: str) -> Grade:
+    """Grades the text of one exercise under a setup, as it would be graded in a notebook that was handed in."""
+    task = files.program_text(mode.id, "exercise")
+    try:
+        program = exercises.checked(text, task)
+    except exercises.Unchanged as reason:
+        return Grade(mode.id, "red", str(reason))
+    except UserError as reason:
+        return Grade(mode.id, "not run", in_one_line(str(reason)))
+    run = run_program(Job(program, setup, isolated=True, seconds=EXERCISE_LIMIT))
+    return judged(mode.id, run, mode.exercise_prints)
 
 
 def in_one_line(words: str) -> str:

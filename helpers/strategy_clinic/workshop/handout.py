@@ -17,6 +17,7 @@ from ..base.errors import UserError
 from ..modes import registry
 from ..rendering import render, sources
 from ..rendering.mode_notebooks import START, mode_notebooks
+from . import nbgrader
 
 COPIED = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 # A page holds its exercise's solution; of each, the package gets only the declaration.
@@ -48,7 +49,9 @@ folder `notebooks`.
 """
 
 
-def write_handout(folder: Path, names: list[str], tell: Callable[[str], None] = say) -> None:
+def write_handout(
+    folder: Path, names: list[str], for_nbgrader: bool = False, tell: Callable[[str], None] = say
+) -> None:
     """Writes the whole handout or nothing; raises UserError for a folder that holds anything."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise UserError(
@@ -59,11 +62,15 @@ def write_handout(folder: Path, names: list[str], tell: Callable[[str], None] = 
         part = Path(temporary)
         copy_package(part)
         write_notebooks(part, [each.path for each in chosen])
+        if for_nbgrader:
+            nbgrader.convert(part)
         for path in sorted(part.iterdir()):
             path.rename(folder / path.name)
-    tell(
-        f"{len(chosen)} notebooks in {folder / 'notebooks'}, their solutions in {folder / SOLUTIONS}"
-    )
+    notebooks = folder / (nbgrader.SOURCE if for_nbgrader else "notebooks")
+    tell(f"{len(chosen)} notebooks in {notebooks}, their solutions in {folder / SOLUTIONS}")
+    if for_nbgrader:
+        tell(f"now read {folder / 'README.md'}")
+        return
     tell(
         f"give away all of {folder} but {SOLUTIONS}; grade what comes back with: clinic grade FOLDER"
     )
