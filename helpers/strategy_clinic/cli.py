@@ -174,7 +174,12 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
                 "--keras", type=numbers, default=[], help="2 or 3; default: that of the program"
             ),
             argument("--python", default=sys.executable, help="the program's own interpreter"),
-            argument("--restart", action="store_true", help="also kill it and start it again"),
+            argument(
+                "--restart",
+                action=argparse.BooleanOptionalAction,
+                default=None,
+                help="kill it at three moments and start it again, or never; otherwise once if it looks for its own saves",
+            ),
             argument(
                 "--mend", action="store_true", help="also offer repairs that runs have proven"
             ),

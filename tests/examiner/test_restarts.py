@@ -6,6 +6,7 @@ import pytest
 from recorded import AS_A_TASK, run
 from strategy_clinic.examiner import blame
 from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.moments import moments_of
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.examiner.runs import cluster
@@ -35,7 +36,8 @@ def examined_restart(sandbox, strategy):
     """Restarts a program that was seen to need a cluster; returns the examination and what it found."""
     plan = Plan(sandbox)
     plan.cluster, plan.recordings = strategy, [run(task="chief 0")]
-    plan.restart()
+    first = plan.recordings[0]
+    plan.restart(first, moments_of(first))
     examination = plan.result(diagnose(Runs(plan.recordings), plan.follow_up))
     found = [
         (finding.mode, blame.code_at(finding.file, finding.line))

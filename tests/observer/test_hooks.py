@@ -3,6 +3,7 @@
 import inspect
 import io
 import logging
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -299,12 +300,39 @@ def file_cases():
         "tensorflow.load": lambda t: Case(
             t.tf.saved_model.load, {"export_dir": t.saved_model}, told(events.Loaded, "path")
         ),
-        "numpy.savez": lambda t: Case(
-            np.savez,
-            {"file": t.new_path("weights.npz"), "kernel": t.plain.numpy()},
+        "tensorflow.save": lambda t: Case(
+            t.tf.saved_model.save,
+            {"obj": t.module, "export_dir": t.new_path()},
             told(events.Saved, "kind", "path"),
         ),
+        "numpy.savez": lambda t: arrays_saved(t, np.savez, "kernel"),
+        "numpy.savez_compressed": lambda t: arrays_saved(t, np.savez_compressed, "kernel"),
+        "numpy.save": lambda t: arrays_saved(t, np.save, "arr"),
+        "pickle.dump": lambda t: Case(
+            pickle.dump,
+            {"obj": [t.plain.numpy()], "file": open(t.new_path("weights.pickle"), "wb")},  # noqa: SIM115
+            told(events.Saved, "kind", "path"),
+        ),
+        "numpy.load": lambda t: arrays_read(t, np.load, lambda path: path),
+        "pickle.load": lambda t: arrays_read(t, pickle.load, lambda path: open(path, "rb")),
     }
+
+
+def arrays_saved(t, function, name):
+    arguments = {"file": t.new_path("weights.npz"), name: t.plain.numpy()}
+    return Case(function, arguments, told(events.Saved, "kind", "path"))
+
+
+def arrays_read(t, function, file_of):
+    path = t.new_path("weights")
+    with open(path, "wb") as file:
+        if function is pickle.load:
+            pickle.dump(t.plain.numpy(), file)
+        else:
+            np.save(file, t.plain.numpy())
+    t.observer.checkpoints.array_files.clear()
+    known = t.observer.checkpoints.array_files
+    return Case(function, {"file": file_of(path)}, lambda *_: path in known.values())
 
 
 def keras_cases(package):

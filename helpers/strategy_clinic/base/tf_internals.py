@@ -47,6 +47,8 @@ MODULES = {
         "keras.src.trainers.data_adapters.array_data_adapter",
         "ArrayDataAdapter",
     ),
+    # Writes the last part of a checkpoint.
+    "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
     # Makes tf.print write into the cells of a notebook.
     "logging_ops": ("tensorflow.python.ops.logging_ops", "enable_interactive_logging"),
     # The messages of which a compiler's program consists.

@@ -12,7 +12,8 @@ from . import rule
 from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
-from .recording import Recording, Role
+from .recording import Moment, Recording, Role
+from .restarts import restarts
 from .rule import ModeRules, Runs
 from .whose_fault import settle
 
@@ -42,8 +43,10 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     found = [*errors(runs, rules)]
     for each in rules.rules:
         found += findings_of(each.check(runs), follow_ups)
+    others = [*hangs(runs.recordings)]
+    others += findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
-    found += [each for each in hangs(runs.recordings) if (each.file, each.line) not in lines]
+    found += [each for each in others if (each.file, each.line) not in lines]
     found += findings_of(settle(runs, found, rules.rules), follow_ups)
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
@@ -109,6 +112,8 @@ def can_be_repeated(recording: Recording) -> bool:
 
 def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
     for recording in runs.recordings:
+        if recording.moment is Moment.DURING:
+            continue  # what half a file raises is no mode
         raised = recording.last(ExceptionRaised)
         mode = mode_of(recording, raised, rules) if raised else None
         if raised and mode:

@@ -48,7 +48,7 @@ def findings_in(
     folder = Path(options.pop("folder", None) or Path.cwd()).absolute()
     for name in set(options) - set(OPTIONS):
         raise UserError(f"clinic_examine knows {', '.join(OPTIONS)}, and not {name!r}.")
-    restart = options.pop("restart", False)
+    restart = options.pop("restart", None)
     program = ProgramSpec(tuple(map(os.fspath, arguments)), folder, **options)
     examination = plan.examine(with_notebook(program), devices, restart)
     if examination.failure and not examination.findings:

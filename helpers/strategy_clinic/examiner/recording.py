@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -20,6 +21,7 @@ from ..observer.events import (
     Saved,
     SaveKind,
     Stack,
+    Started,
     StrategyMade,
     VariableMade,
     VariableSharedCentrally,
@@ -37,9 +39,17 @@ class Role(Enum):
     COMPARED = "compared"  # on another number of devices
     REPEATED = "repeated"  # the same once more
     CHANGED = "changed"  # a follow-up with one change
-    STOPPED = "stopped"  # killed after its first checkpoint
+    STOPPED = "stopped"  # killed after, between or during its saves
     RESTARTED = "restarted"  # started again after that
     TASK = "task"  # one process of a cluster
+
+
+class Moment(Enum):
+    """When a program was killed."""
+
+    AFTER = "after its first save"
+    BETWEEN = "between two saves"
+    DURING = "during a save"
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,8 @@ class Recording:
     steps: int = 0  # calls of `strategy.run` or of a traced function
     stacks: tuple[ProcessStacks, ...] = ()  # of a run that did not end by itself
     before: Recording | None = None  # of a program that was started again, the run that was stopped
+    moment: Moment | None = None  # when that was
+    whole: Recording | None = None  # and the run that was never stopped
 
     @property
     def finished(self) -> bool:
@@ -99,6 +111,11 @@ class Recording:
 
     def last(self, kind: type[Kind]) -> Kind | None:
         return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
+
+    def absolute(self, path: str) -> str:
+        """Returns the path that a program means, whose folder is the one in which it was started."""
+        started = self.last(Started)
+        return os.path.normpath(os.path.join(started.folder if started else "", path))
 
     # Variables
 

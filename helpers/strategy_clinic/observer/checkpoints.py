@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .context import Context, kill_process
+from .context import Context
 from .events import (
     CheckpointRestored,
     CheckpointSought,
@@ -16,11 +18,14 @@ from .events import (
     RestoredBeforeBuild,
     Sample,
     Saved,
+    SavedAgain,
     SaveKind,
     Stack,
     VariablesKept,
+    VariableValue,
 )
 from .identity_map import IdentityMap
+from .kills import SAVES, Kills
 from .optimizers import Optimizers, variables_of
 from .patching import Call
 from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
@@ -28,6 +33,7 @@ from .variables import Record, Variables, assign, sample, sample_of
 
 MOST_SAVES = 60  # of each kind that are reported
 MOST_MESSAGE = 300
+LARGEST_ARRAY, LARGEST_ARCHIVE = 20_000_000, 64_000_000  # entries, and bytes
 MOST_CONTENTS = 20  # of files that are read and compared with what they were restored into
 
 
@@ -49,10 +55,11 @@ class Checkpoints:
         context: Context,
         variables: Variables,
         optimizers: Optimizers,
+        kills: Kills,
         most_replicas: Callable[[], int],
     ) -> None:
         self.context, self.variables, self.optimizers = context, variables, optimizers
-        self.most_replicas = most_replicas
+        self.kills, self.most_replicas = kills, most_replicas
         self.made_at: IdentityMap[Stack] = IdentityMap()
         self.restores: list[Restore] = []  # the last one of each object
         self.model_files: dict[
@@ -60,7 +67,8 @@ class Checkpoints:
         ] = {}  # by path, what `save` and `save_weights` wrote
         self.checked: set[int] = set()  # serial numbers of objects whose first checkpoint was read
         self.unsaved: dict[int, set[int]] = {}  # by serial number, variables that it did not have
-        self.array_files: dict[tuple[Sample, ...], str] = {}  # by the arrays that NumPy wrote
+        self.array_files: dict[tuple[Sample, ...], str] = {}  # by the arrays that are in a file
+        self.archives: list[str] = []  # of NumPy, which the program has opened
         self.reset = context.settings.reset
 
     def watch(self) -> None:
@@ -69,7 +77,7 @@ class Checkpoints:
         wrap = self.context.patches.wrap
         wrap(tf.train.Checkpoint, "__init__", after=self.checkpoint_made)
         for name in ("save", "write"):
-            wrap(tf.train.Checkpoint, name, after=self.checkpoint_saved, group="save")
+            self.watch_saving(tf.train.Checkpoint, name, self.checkpoint_saved)
         for name in ("restore", "read"):
             wrap(
                 tf.train.Checkpoint,
@@ -78,8 +86,11 @@ class Checkpoints:
                 after=self.checkpoint_restored,
                 group="restore",
             )
-        wrap(tf.train.CheckpointManager, "save", after=self.manager_saved, group="save")
+        self.watch_saving(tf.train.CheckpointManager, "save", self.manager_saved)
         everywhere = self.context.patches.wrap_everywhere
+        everywhere(
+            "tensorflow", tf.saved_model.save, self.object_saved, self.kills.save_begins, SAVES
+        )
         everywhere("tensorflow", tf.saved_model.load, self.saved_model_loaded)
         everywhere("tensorflow", tf.train.latest_checkpoint, self.latest_sought)
         self.context.patches.wrap_property(
@@ -90,12 +101,16 @@ class Checkpoints:
     def watch_numpy(self) -> None:
         import numpy
 
-        self.context.patches.wrap(numpy, "savez", after=self.arrays_saved)
+        wrap = self.context.patches.wrap
+        for owner, names in ((numpy, ("savez", "savez_compressed", "save")), (pickle, ("dump",))):
+            for name in names:
+                wrap(owner, name, before=self.arrays_begin, after=self.arrays_saved, group=SAVES)
+            wrap(owner, "load", after=self.arrays_read)
 
     def watch_keras(self, package: str, keras: Any) -> None:
         wrap = self.context.patches.wrap
         for name in ("save", "save_weights"):
-            wrap(keras.Model, name, after=self.model_saved, group="save")
+            self.watch_saving(keras.Model, name, self.model_saved)
         wrap(keras.Model, "set_weights", after=self.arrays_set)
         wrap(
             keras.Model, "load_weights", before=self.weights_load_begins, after=self.weights_loaded
@@ -103,6 +118,10 @@ class Checkpoints:
         self.context.patches.wrap_everywhere(package, keras.models.load_model, self.model_loaded)
 
     # Saving
+
+    def watch_saving(self, owner: Any, name: str, after: Callable[[Any, Call], None]) -> None:
+        before = self.kills.save_begins
+        self.context.patches.wrap(owner, name, before=before, after=after, group=SAVES)
 
     def checkpoint_made(self, _: Any, call: Call) -> None:
         self.made_at[call.owner] = self.context.provenance.stack()
@@ -119,8 +138,7 @@ class Checkpoints:
         numbers = self.without_unsaved(root, str(path), self.reachable(root))
         omitted = self.saved(SaveKind.CHECKPOINT, path, numbers, made_at)
         self.change_if_asked(omitted)
-        if self.context.settings.die:
-            kill_process()
+        self.kills.save_ended()
 
     def change_if_asked(self, omitted: Iterable[Record]) -> None:
         for record in omitted:
@@ -165,15 +183,43 @@ class Checkpoints:
         )
         attributes = {*self.variables.numbers_of(attributes_of(call.owner))} - {*numbers}
         self.change_if_asked(self.saved(SaveKind.MODEL, path, numbers, attributes=attributes))
+        self.kills.save_ended()
+
+    def object_saved(self, _: Any, call: Call) -> None:
+        self.saved(SaveKind.MODEL, call["export_dir"], self.reachable(call["obj"]))
+        self.kills.save_ended()
+
+    def arrays_begin(self, call: Call) -> None:
+        """Counts the save of weights; other arrays and objects are none."""
+        if self.context.settings.die_in_save and self.weights_among(call):
+            self.kills.save_begins(call)
 
     def arrays_saved(self, _: Any, call: Call) -> None:
         """Reports weights that are taken out of a model by hand: arrays that all are the values of variables."""
-        arrays = [*call["args"], *call["kwds"].values()]
-        samples = tuple(sample(as_array(array)) for array in arrays)
-        known = {value.sample: value.number for value in self.variables.values()}
-        if samples and all(each in known for each in samples):
-            self.array_files[samples] = str(call["file"])
-            self.saved(SaveKind.ARRAYS, call["file"], tuple(known[each] for each in samples))
+        weights, path = self.weights_among(call), name_of(call["file"])
+        if weights:
+            if path != call["file"]:
+                self.kills.save_not_flushed()
+            self.array_files[tuple(each for each, _ in weights)] = path
+            self.saved(SaveKind.ARRAYS, path, tuple(number for _, number in weights))
+            self.kills.save_ended()
+
+    def weights_among(self, call: Call) -> list[tuple[Sample, int]]:
+        """Returns the arrays that a call gets, each with a variable of its values; nothing if one is of no variable."""
+        arguments = call.bound.arguments
+        given = [arguments[name] for name in ("args", "kwds", "arr", "obj") if name in arguments]
+        samples = samples_in(given)
+        known = {each.sample: each.number for each in self.variables.values()} if samples else {}
+        all_known = all(each in known for each in samples)
+        return [(each, known[each]) for each in samples] if all_known else []
+
+    def arrays_read(self, content: Any, call: Call) -> None:
+        """Remembers what a file contains; archives of NumPy are not read before it matters."""
+        path = name_of(next(iter(call.bound.arguments.values())))
+        if hasattr(content, "files"):
+            self.archives.append(path)
+        elif samples := samples_in(content):
+            self.array_files[samples] = path
 
     def saved(
         self,
@@ -185,8 +231,11 @@ class Checkpoints:
     ) -> list[Record]:
         """Reports a save, and returns the changed variables that are not in it."""
         omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
-        is_new = self.context.is_first("saved", kind, str(path))
-        if self.context.settings.die or is_new and self.context.count("saves", kind) <= MOST_SAVES:
+        is_new, dies = self.context.is_first("saved", kind, str(path)), self.context.settings.dies
+        few = self.context.count("saves", kind, is_new) <= MOST_SAVES
+        if few and not is_new and not dies:
+            self.context.emit(SavedAgain(str(path), self.context.steps.count))
+        elif few or dies:
             self.context.emit(
                 Saved(
                     location=self.context.provenance.stack(),
@@ -198,9 +247,14 @@ class Checkpoints:
                         omitted_variable(record, record.number in attributes) for record in omitted
                     ),
                     optimizers=self.optimizers.states(),
+                    steps=self.context.steps.count,
+                    values=self.values_of(numbers) if dies else (),
                 )
             )
         return omitted
+
+    def values_of(self, numbers: tuple[int, ...]) -> tuple[VariableValue, ...]:
+        return tuple(value for value in self.variables.values() if value.number in numbers)
 
     def reachable(self, root: Any, *, listed: bool = True) -> tuple[int, ...]:
         """Returns the numbers of the variables that a save of this object puts into the file.
@@ -360,8 +414,10 @@ class Checkpoints:
 
     def arrays_set(self, _: Any, call: Call) -> None:
         """Reports arrays from a file of NumPy's that are put into a model again."""
-        weights = call["weights"] if self.array_files else ()
-        samples = tuple(sample(as_array(array)) for array in weights)
+        while self.archives:
+            path = self.archives.pop()
+            self.array_files[samples_in(arrays_of_archive(path))] = path
+        samples = samples_in(list(call["weights"])) if self.array_files else ()
         if samples in self.array_files:
             numbers = self.variables.numbers_of(call.owner.variables)
             self.loaded("set_weights", self.array_files[samples], numbers)
@@ -435,7 +491,30 @@ def is_sharded(thing: Any) -> bool:
     return any(kind.__name__ == "ShardedVariableMixin" for kind in type(thing).__mro__)
 
 
-def as_array(value: Any) -> Any:
+def samples_in(value: Any) -> tuple[Sample, ...]:
+    """Returns the samples of the arrays in lists, tuples, dictionaries and arrays of objects; none of very large ones."""
     import numpy
 
-    return numpy.asarray(value)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if (
+        isinstance(value, (list, tuple))
+        or getattr(getattr(value, "dtype", None), "kind", "") == "O"
+    ):
+        return tuple(each for part in value for each in samples_in(part))
+    is_small = isinstance(value, (numpy.ndarray, numpy.generic)) and value.size <= LARGEST_ARRAY
+    return (sample(numpy.asarray(value)),) if is_small else ()
+
+
+def arrays_of_archive(path: str) -> list[Any]:
+    import numpy
+
+    if os.path.getsize(path) > LARGEST_ARCHIVE:
+        return []
+    with numpy.load(path) as content:
+        return [content[name] for name in content.files]
+
+
+def name_of(file: Any) -> str:
+    """Returns the path of a file that is open or named."""
+    return str(getattr(file, "name", file))

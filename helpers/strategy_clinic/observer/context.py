@@ -42,8 +42,14 @@ class Settings:
     begin: tuple[int, float] = (0, 0.0)  # the variable that gets this value when it is made
     keras: int = 0  # the generation that `tf.keras` is; 0: what the program takes
     replace: tuple[str, ...] = ()  # parts of the step, by the values of `Replacement`
-    die: bool = False  # the process is killed after the first checkpoint
+    die: bool = False  # the process is killed after the first save
+    die_at_step: int = 0  # or after this number of steps
+    die_in_save: int = 0  # or while this save is written, counted from 1
     tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
+
+    @property
+    def dies(self) -> bool:
+        return bool(self.die or self.die_at_step or self.die_in_save)
 
 
 class ThreadState(threading.local):
@@ -55,6 +61,7 @@ class Context:
         self.settings = settings
         self.provenance = Provenance()
         self.steps = StepCounter(settings.events)
+        self.after_step: list[Callable[[], None]] = []  # called after each step
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
         self.seen: set[object] = set()

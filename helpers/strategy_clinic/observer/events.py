@@ -171,6 +171,7 @@ class LocatedEvent(Event):
 @dataclass(frozen=True)
 class Started(Event):
     devices: int
+    folder: str = ""  # in which the program runs
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,8 @@ class Ended(Event):
     values: tuple[VariableValue, ...]  # of all variables that can be read
     diverged_copies: tuple[DivergedCopies, ...]
     restored_before_build: tuple[RestoredBeforeBuild, ...]
+    optimizers: tuple[OptimizerState, ...] = ()
+    drawn: tuple[str, ...] = ()  # generators that gave numbers after the first step
 
 
 @dataclass(frozen=True)
@@ -494,6 +497,46 @@ class Saved(LocatedEvent):
     variables: tuple[int, ...]
     omitted: tuple[OmittedVariable, ...]
     optimizers: tuple[OptimizerState, ...]
+    steps: int = 0  # that the program had made
+    values: tuple[VariableValue, ...] = ()  # of what was saved, in a run that is going to be killed
+
+
+@dataclass(frozen=True)
+class SavedAgain(Event):
+    """The program saved to the path of an earlier `Saved` once more."""
+
+    path: str
+    steps: int
+
+
+@dataclass(frozen=True)
+class LookedFor(LocatedEvent):
+    """The program, or a callback, asked whether a file exists, or which files are in a folder or match a pattern."""
+
+    path: str
+    lists: bool  # a folder or a pattern
+
+
+@dataclass(frozen=True)
+class CallbackState(LocatedEvent):
+    """What a callback of Keras remembers when `fit` begins, or after an epoch. No file contains it."""
+
+    callback: str  # the name of its class
+    begins: bool  # the state is that before the first epoch of this `fit`
+    best: float | None  # not finite, or None, before there is one
+    wait: int  # epochs without an improvement
+    path: str  # that it saves to
+    epoch: int = -1  # that has ended; -1 if `begins`
+    monitor: str = ""
+    smaller: bool = True  # a smaller value is better
+    steps: int = 0  # that the program had made
+
+
+@dataclass(frozen=True)
+class OrderDrawn(LocatedEvent):
+    """The order of the examples is drawn at random here: by `shuffle` of a dataset, or by `fit` of arrays."""
+
+    function: str  # shuffle or fit
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from .events import Outcome
 from .observer import Observer
 from .one_device import use_one_device
 from .provenance import HERE
+from .restarts import Restarts
 from .stacks import write_stacks
 
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
@@ -38,13 +39,20 @@ def main() -> None:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
     observer.context.provenance.script = os.path.abspath(program[0])
+    restarts = observer.restarts = Restarts(observer.context)
     observer.start(
         {
-            "numpy": functools.partial(seed_numpy, settings),
-            "tensorflow": functools.partial(prepare_tensorflow, observer),
+            "numpy": functools.partial(prepare_numpy, observer, restarts),
+            "tensorflow": functools.partial(prepare_tensorflow, observer, restarts),
+            "keras": functools.partial(restarts.watch_keras, "keras"),
+            "tf_keras": functools.partial(restarts.watch_keras, "tf_keras"),
+            "h5py": observer.kills.watch_h5py,
         }
     )
-    observer.processes.watch()  # only in a process that is started to be examined
+    # Only in a process that is started to be examined.
+    observer.processes.watch()
+    observer.kills.watch()
+    restarts.watch()
     sys.exit(run_observed(observer, program))
 
 
@@ -52,7 +60,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=os.path.abspath)
     parser.add_argument("--devices", type=int, default=1)
-    for name in ("--steps", "--reset"):
+    for name in ("--steps", "--reset", "--die-at-step", "--die-in-save"):
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--give", type=two_numbers, default=(0, 0))
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
@@ -77,12 +85,13 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
-def seed_numpy(settings: Settings) -> None:
-    if settings.seed:
+def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
+    if observer.context.settings.seed:
         sys.modules["numpy"].random.seed(SEED)
+    restarts.watch_numpy()
 
 
-def prepare_tensorflow(observer: Observer) -> None:
+def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
     """Splits the CPU before the program can start TensorFlow; a program that splits it again has its way."""
     import tensorflow as tf
 
@@ -96,6 +105,8 @@ def prepare_tensorflow(observer: Observer) -> None:
         use_one_device(context.patches, context.provenance.called_by_program)
     if settings.seed:
         tf.random.set_seed(SEED)
+    restarts.watch_tensorflow()
+    observer.kills.watch_tensorflow()
     # The package that describes a TPU needs a newer Python than 3.9.
     if sys.version_info >= (3, 10):  # noqa: UP036
         observer.context.guard_always(describe_tpu, observer)

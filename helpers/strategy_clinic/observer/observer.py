@@ -17,11 +17,13 @@ from .copies import Copies
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
 from .frozen_values import FrozenValues
 from .keras_models import KerasModels
+from .kills import Kills
 from .optimizers import Optimizers
 from .patching import ImportWatch
 from .processes import Processes
 from .provenance import Provenance
 from .replacements import Replacements
+from .restarts import Restarts
 from .tracing import Tracing
 from .training import Training
 from .unused_loads import UnusedLoads
@@ -40,8 +42,9 @@ class Observer:
         self.variables = Variables(self.context)
         self.training = Training(self.context, self.variables, self.end)
         self.optimizers = Optimizers(self.context, self.variables)
+        self.kills = Kills(self.context)
         self.checkpoints = Checkpoints(
-            self.context, self.variables, self.optimizers, self.training.most_replicas
+            self.context, self.variables, self.optimizers, self.kills, self.training.most_replicas
         )
         self.models = KerasModels(self.context, self.variables)
         self.copies = Copies(self.context, self.variables)
@@ -50,6 +53,7 @@ class Observer:
         self.frozen_values = FrozenValues(self.context)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
+        self.restarts: Restarts | None = None  # of a process that is started to be examined
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
 
@@ -58,9 +62,10 @@ class Observer:
 
         `prepare` has actions by the name of a module that come before.
         """
-        self.context.emit(Started(self.context.settings.devices))
-        for name, watch in self.watches().items():
-            actions = [watch, *([prepare[name]] if prepare and name in prepare else [])][::-1]
+        self.context.emit(Started(self.context.settings.devices, os.getcwd()))
+        watches, prepare = self.watches(), prepare or {}
+        for name in {**watches, **prepare}:
+            actions = [each[name] for each in (prepare, watches) if name in each]
             if name in sys.modules:  # as in a process that was forked from one that has it
                 self.run(actions)
             else:
@@ -141,6 +146,8 @@ class Observer:
             values=look(self.variables.values) or (),
             diverged_copies=look(self.diverged_copies) or (),
             restored_before_build=look(self.checkpoints.restored_before_build) or (),
+            optimizers=look(self.optimizers.states) or (),
+            drawn=look(self.restarts.drawn) or () if self.restarts else (),
         )
         self.context.emit(ended)
 

@@ -115,9 +115,16 @@ class Patches:
         wrapper = self.wrapped(vars(definer)[name], before, after, group, listed, unless)
         self.replace(owner if here else definer, name, wrapper)
 
-    def wrap_everywhere(self, package: str, function: Any, after: ResultHandler) -> None:
+    def wrap_everywhere(
+        self,
+        package: str,
+        function: Any,
+        after: ResultHandler,
+        before: Handler | None = None,
+        group: str = "",
+    ) -> None:
         """Wraps a function that several modules of a package export."""
-        wrapper = self.wrapped(function, None, after)
+        wrapper = self.wrapped(function, before, after, group)
         for name, module in list(sys.modules.items()):
             if name.partition(".")[0] == package:
                 for key in [key for key, value in vars(module).items() if value is function]:

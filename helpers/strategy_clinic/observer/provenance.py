@@ -63,6 +63,8 @@ class Provenance:
         return self.origins[filename]
 
     def look_up(self, filename: str) -> Owner | None:
+        if filename.endswith((".pyx", ".pxi")):
+            return None  # of a compiled library, which gives no folder
         if filename.startswith("<") or AUTOGRAPH_COPY in filename:
             return Owner.USER if filename.startswith("<ipython") else None
         if os.path.abspath(filename) == self.script:

@@ -164,6 +164,8 @@ class Training:
     def step_ended(self, _: Any, call: Call) -> None:
         if threading.current_thread() is threading.main_thread():
             self.context.steps.step()
+            for react in self.context.after_step:
+                react()
         if self.looks < MOST_LOOKS and self.steps < MOST_STEPS and outside_replicas():
             self.look()
         if self.steps_left:

@@ -79,5 +79,5 @@ box = examiner.program_box()
 # - In a notebook, lines are counted in each cell. Magics and shell lines are left out, and the card lists them.
 # - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the earlier cells whose
 #   names it uses.
-# - `clinic examine train.py` does the same in a terminal. `--restart` also kills the program after its first checkpoint and
-#   starts it again, because only then do you see what the checkpoint lacks.
+# - `clinic examine train.py` does the same in a terminal. It also kills a program that looks for its
+#   own saves, and starts it again, because only then do you see what a file lacks; `--restart` does so at three moments.

@@ -19,7 +19,8 @@ from . import program_input
 
 MAGIC = "examine"
 FLAGS = {
-    "--restart": "kill it once, and start it again",
+    "--restart": "kill it at three moments, and start it again",
+    "--no-restart": "never do so; otherwise once if it looks for its own saves",
     "--alone": "without the cells that ran before",
     "--with-history": "with them in any case",
     "--empty": "in an empty folder, without the files beside it",
@@ -82,11 +83,15 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
         folder = empty if options.empty else Path.cwd()
         program = program_input.program_here(folder, options.keras, options.limit, options.steps)
         examination = plan.examine(
-            program.with_listing(listing), options.devices, options.restart, print_progress
+            program.with_listing(listing), options.devices, restart_in(options), print_progress
         )
     if earlier:
         examination.notes.append(came_along(earlier))
     display(html.as_display(examination, listing, project.published_notebooks()), raw=True)
+
+
+def restart_in(options: Any) -> bool | None:
+    return False if options.no_restart else options.restart or None
 
 
 def number_of_cell(shell: Any) -> int:

@@ -42,7 +42,7 @@ def mend(
     program: ProgramSpec,
     examination: Examination,
     counts: Sequence[object],
-    restart: bool = False,
+    restart: bool | None = None,
     report: Reporter = ignore,
 ) -> list[Attempt]:
     """Tries the repairs of all findings, each by itself, and adds those that are proven to the examination."""
@@ -64,7 +64,7 @@ def attempt_of(
     examination: Examination,
     finding: Finding,
     counts: Sequence[object],
-    restart: bool,
+    restart: bool | None,
     report: Reporter,
 ) -> Attempt:
     reasons: list[str] = []

@@ -1,10 +1,11 @@
 """Plans an examination: which runs are made, which of them are compared, and what is said of those that failed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ...base.errors import UserError
-from ...observer.events import ExceptionRaised, Outcome, Saved
+from ...observer.events import ExceptionRaised, Outcome
 from ..divergence import Divergence, first_divergence, repeats
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
 from ..findings import (
@@ -21,7 +22,9 @@ from ..findings import (
     ShowMeans,
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
-from ..recording import Recording, Role, observer_failures
+from ..moments import means_to_go_on, moments_of, saves_of, usual_moment
+from ..recording import Moment, Recording, Role, observer_failures
+from ..restarts import RESTART
 from ..rule import Runs, mode_rules
 from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
@@ -36,14 +39,23 @@ NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no d
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
 
+NEVER_KILLED = {
+    Moment.AFTER: "it saved nothing, so there was nothing to restart from",
+    Moment.BETWEEN: "it ended before it could be killed between two saves",
+    Moment.DURING: "it could not be killed during a save",
+}
+
+
 def examine(
     program: ProgramSpec,
     counts: Sequence[object] = USUAL_COUNTS,
-    restart: bool = False,
+    restart: bool | None = None,
     report: Reporter = ignore,
 ) -> Examination:
     """Runs the program on each number of devices, and returns what its runs show. Ctrl-C ends it with what is known then.
 
+    A program is also killed and started again: if `restart` is true, at several moments; if it is None, once, where the
+    program looked for what it saves before it saved anything.
     Raises UserError if the program cannot be run, or if a number of devices is none.
     """
     devices = {count for count in counts if isinstance(count, int) and 1 <= count <= MOST_DEVICES}
@@ -69,13 +81,18 @@ class Plan:
         self.notes: list[str] = []
         self.repetitions: dict[Recording, Recording] = {}
         self.beside: set[Recording] = set()  # that went on while another run did
+        self.left: dict[Recording, Path] = {}  # the folder in which a program was started again
         self.stopped = False
 
-    def make_runs(self, counts: list[int], restart: bool) -> None:
+    def make_runs(self, counts: list[int], restart: bool | None) -> None:
+        """Makes the runs on each number of devices, and restarts: asked for, or where the program means to go on."""
         try:
             self.compare_devices(counts)
+            first = max(self.recordings, key=lambda run: run.devices)
             if restart:
-                self.restart()
+                self.restart(first, moments_of(first))
+            elif restart is None and first.finished and not first.task and means_to_go_on(first):
+                self.restart(first, usual_moment(first))
         except KeyboardInterrupt:
             self.stopped = True
 
@@ -160,15 +177,23 @@ class Plan:
             self.repetitions[other] = self.other_run(Role.REPEATED, other.devices, done)
         return all(repeats(other, self.repetitions[other]) for other in others)
 
-    def restart(self) -> None:
-        """Kills the program after its first checkpoint, and starts it again in the folder that it has left."""
-        first = max(self.recordings, key=lambda run: run.devices)
-        stopped = self.run_again(first, Role.STOPPED, "--die")
-        if stopped.outcome is not Outcome.KILLED or not stopped.of(Saved):
-            self.notes.append("it saved no checkpoint, so there was nothing to restart from")
-            return
-        self.sandbox.copy.store(self.sandbox.left)
-        self.recordings.append(replace(self.run_again(first, Role.RESTARTED), before=stopped))
+    def restart(self, first: Recording, moments: Mapping[Moment, Sequence[str]]) -> None:
+        """Kills the program at each moment, and starts it again in the folder that it has left."""
+        if not first.task and not saves_of(first):
+            moments = {}
+            self.notes.append(NEVER_KILLED[Moment.AFTER])
+        for moment, options in moments.items():
+            words = f"on {counted(first.devices)} (killed {moment.value})"
+            stopped = self.run_again(first, Role.STOPPED, *options, words=words)
+            if stopped.outcome is not Outcome.KILLED:
+                self.notes.append(NEVER_KILLED[moment])
+                continue
+            left = self.sandbox.place / f"left-{moment.name}"
+            self.sandbox.copy.store(left)
+            run = self.run_again(first, Role.RESTARTED, stored=left)
+            restarted = replace(run, before=stopped, moment=moment, whole=first)
+            self.left[restarted] = left
+            self.recordings.append(restarted)
 
     def follow_up(self, follow_up: FollowUp) -> Recording:
         """Makes a run that a rule asks for; raises KeyboardInterrupt if it was stopped."""
@@ -180,11 +205,17 @@ class Plan:
             self.repetitions[first] = self.run_again(first, Role.REPEATED)
         return self.repetitions[first]
 
-    def run_again(self, first: Recording, role: Role, *options: str, words: str = "") -> Recording:
+    def run_again(
+        self,
+        first: Recording,
+        role: Role,
+        *options: str,
+        words: str = "",
+        stored: Path | None = None,
+    ) -> Recording:
         """Runs the program as another run did: alone or in a cluster, from the same state of its folder."""
-        cluster = self.cluster if first.task else ""
-        left = Role.RESTARTED in (role, first.role)
-        return self.run(role, first.devices, *options, cluster=cluster, left=left, words=words)
+        cluster, stored = self.cluster if first.task else "", stored or self.left.get(first)
+        return self.run(role, first.devices, *options, cluster=cluster, stored=stored, words=words)
 
     def run(
         self,
@@ -192,16 +223,16 @@ class Plan:
         devices: int,
         *options: str,
         cluster: str = "",
-        left: bool = False,
+        stored: Path | None = None,
         words: str = "",
     ) -> Recording:
         """Runs the program alone, or as all tasks of a cluster; returns what it, or the first task, has shown.
 
-        The folder is as the reader has it, or as the killed run has left it. Raises KeyboardInterrupt after Ctrl-C.
+        The folder is as the reader has it, or as a killed run has left it. Raises KeyboardInterrupt after Ctrl-C.
         """
         sandbox = self.sandbox
         self.report(RunStarted(words or description(role, devices, cluster)))
-        sandbox.copy.restore(sandbox.left if left else sandbox.initial)
+        sandbox.copy.restore(stored or sandbox.initial)
         recordings = (
             run_tasks(sandbox, cluster, role, options)
             if cluster
@@ -270,7 +301,8 @@ def options_of(change: Change) -> tuple[str, ...]:
 
 def explains(finding: Finding, failed: Recording) -> bool:
     hangs = failed.outcome is Outcome.HANGS and finding.location == Location(ended_at(failed))
-    return finding.evidence is Evidence.RAISED or hangs
+    restarted = failed.role is Role.RESTARTED and finding.mode == RESTART
+    return finding.evidence is Evidence.RAISED or hangs or restarted
 
 
 def failed_runs(recordings: list[Recording]) -> list[Recording]:

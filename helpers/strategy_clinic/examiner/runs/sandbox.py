@@ -37,7 +37,7 @@ class Sandbox:
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
         self.running: RunningProcess | None = None  # the last one
-        self.initial, self.left = self.place / "initial", self.place / "left"
+        self.initial = self.place / "initial"
         copy_folder(program.folder, self.initial / "program")
         (self.initial / "temporary").mkdir()
         for name, text in program.edited:

@@ -1,0 +1,117 @@
+"""Chooses the moments at which a program is killed, by what its whole run has saved and looked for."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+
+from ..observer.events import (
+    CallbackState,
+    CheckpointRestored,
+    CheckpointSought,
+    Event,
+    LookedFor,
+    Saved,
+    SavedAgain,
+)
+from .recording import Moment, Recording
+
+Options = tuple[str, ...]  # of the observer, for a run that is killed
+Save = Saved | SavedAgain
+
+
+def moments_of(run: Recording) -> dict[Moment, Options]:
+    """Returns at which moments a program can be killed."""
+    saves = saves_of(run)
+    if not saves:
+        return {Moment.AFTER: ("--die",)}
+    first = saves[0].steps
+    # A callback may write more files after what is seen as its save, so it gets one more step.
+    after = ("--die-at-step", str(first + 1)) if run.steps > first else ("--die",)
+    moments: dict[Moment, Options] = {Moment.AFTER: after}
+    if step := step_between(run):
+        moments[Moment.BETWEEN] = ("--die-at-step", str(step))
+    moments[Moment.DURING] = ("--die-in-save", str(saves.index(interrupted(run)) + 1))
+    return moments
+
+
+def usual_moment(run: Recording) -> dict[Moment, Options]:
+    """Returns the moment at which a program is killed if nobody asks for one: between two saves, if it makes steps there."""
+    moments = moments_of(run)
+    moment = Moment.BETWEEN if Moment.BETWEEN in moments else Moment.AFTER
+    return {moment: moments[moment]}
+
+
+def saves_of(run: Recording) -> list[Save]:
+    return [event for event in run.events if isinstance(event, (Saved, SavedAgain))]
+
+
+def step_between(run: Recording) -> int:
+    """Returns a step in the middle between two saves, 0 if there is none.
+
+    What callbacks forget shows where the next epoch is no better than those before, so such a place is preferred.
+    """
+    ends = sorted({save.steps for save in saves_of(run)} | {run.steps})
+    gaps = [(one, other) for one, other in itertools.pairwise(ends) if other - one > 2]
+    worse = steps_without_improvement(run)
+    telling = [gap for gap in gaps if any(gap[0] < step <= gap[1] for step in worse)]
+    start, end = next(iter([*telling, *gaps]), (0, 0))
+    return (start + end + 1) // 2
+
+
+def steps_without_improvement(run: Recording) -> list[int]:
+    """Returns after which steps a callback has found that an epoch is no better than the best one."""
+    last: dict[tuple[str, str], float | None] = {}
+    steps = []
+    for state in run.of(CallbackState):
+        key = state.callback, state.path
+        same = not state.begins and last.get(key) == state.best
+        if same and state.best is not None and math.isfinite(state.best):
+            steps.append(state.steps)
+        last[key] = state.best
+    return steps
+
+
+def interrupted(run: Recording) -> Save:
+    """Returns the save during which a program is killed: one that is not the first, of a file that it looked for."""
+    saves = saves_of(run)
+    later = [save for save in saves if save.steps > saves[0].steps]
+    sought = [save for save in later if is_sought(run, save.path)]
+    return next(iter([*sought, *later, *saves[1:], *saves]))
+
+
+# Programs that are made to be started again
+
+
+def means_to_go_on(run: Recording) -> bool:
+    """Tells whether a program looked for what it saves before it saved anything: it may have been stopped before."""
+    return any(is_sought(run, save.path) for save in run.of(Saved))
+
+
+def is_sought(run: Recording, path: str) -> bool:
+    first = next((i for i, event in enumerate(run.events) if isinstance(event, Saved)), 0)
+    return any(looks_for(event, run, run.absolute(path)) for event in run.events[:first])
+
+
+def looks_for(event: Event, run: Recording, path: str) -> bool:
+    match event:
+        case CheckpointSought(folder=folder):
+            return is_in(path, run.absolute(folder))
+        case CheckpointRestored(path=None):
+            return True
+        case LookedFor(path=sought, lists=True):
+            pattern, star, _ = run.absolute(sought).partition("*")
+            return path.startswith(pattern) if star else is_in(path, pattern)
+        case CheckpointRestored(path=str(sought)) | LookedFor(path=sought):
+            return is_part(run.absolute(sought), path)
+    return False
+
+
+def is_in(path: str, folder: str) -> bool:
+    return os.path.dirname(path) == folder or os.path.dirname(os.path.dirname(path)) == folder
+
+
+def is_part(sought: str, path: str) -> bool:
+    """Tells whether this is what was saved, or one of its files, such as `ck-1.index`."""
+    return sought == path or sought.startswith((f"{path}.", f"{path}{os.sep}"))

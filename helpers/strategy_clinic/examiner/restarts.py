@@ -1,0 +1,274 @@
+"""Compares a program that was killed and started again with the run that was never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..observer.events import (
+    Ended,
+    ExceptionRaised,
+    GradientsApplied,
+    Loaded,
+    OptimizerState,
+    OrderDrawn,
+    Outcome,
+    Owner,
+    Part,
+    PartUsed,
+    Sample,
+    Saved,
+    Stack,
+    StepEnded,
+    VariableValue,
+    VariableWritten,
+)
+from ..programs.error_text import useful_line
+from .divergence import distance, repeats, tolerance
+from .findings import Evidence, Finding, FollowUp, Location, Note, Text
+from .forgotten import forgotten_callbacks
+from .hangs import waiting_at
+from .moments import interrupted, saves_of
+from .recording import Moment, Recording, Role
+from .rule import Steps
+
+RESTART = "restart"
+SAME_RATE = 1e-6  # relative
+LONGEST_MESSAGE = 200
+WHOLE_FILES = (
+    "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
+    "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
+)
+NO_CALLBACK = (
+    "Save what the callback remembers beside the weights, and set it before `fit`: ModelCheckpoint takes it as "
+    "initial_value_threshold, and other callbacks in a subclass whose on_train_begin sets `best` and `wait`."
+)
+Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value
+
+
+def restarts(recordings: Sequence[Recording], explained: bool) -> Steps:
+    """Yields what restarts show; differences in values only if nothing else was found that may explain them."""
+    for run in recordings:
+        if run.role is Role.RESTARTED and run.before and run.whole and run.moment:
+            yield from findings_of_restart(run, run.before, run.whole, explained)
+
+
+def findings_of_restart(
+    run: Recording, stopped: Recording, whole: Recording, explained: bool
+) -> Steps:
+    if not run.finished:
+        if whole.finished:
+            yield failure(run, whole)
+        return
+    if not stopped.of(Saved):
+        return
+    if begins_from_zero(run, whole):
+        yield Note("started again, it begins from zero, without what it has saved")
+        return
+    callbacks = [
+        finding(run, each.location, each.message, NO_CALLBACK) for each in forgotten_callbacks(run)
+    ]
+    yield from callbacks
+    found = [] if explained or callbacks else [*wrong_start(run, stopped), *wrong_end(run, whole)]
+    if found:
+        again = yield FollowUp(whole, None, "once more, as it was")
+        if again is not None and repeats(whole, again):
+            yield from found[:1]
+    yield from notes_of(run, whole)
+
+
+def finding(run: Recording, location: Stack, message: str, fix: str = "") -> Finding:
+    moment = run.moment.value if run.moment else ""
+    proof = f"observed on {run.devices} devices: it was killed {moment}, and started again in the folder that it left"
+    text = Text(message), Text(proof)
+    return Finding(RESTART, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
+
+
+def failure(run: Recording, whole: Recording) -> Finding:
+    """Returns that a program which ends well fails when it was killed and is started again."""
+    raised = run.last(ExceptionRaised)
+    location = raised.location if raised else waiting_at(run)
+    what = f"it {run.outcome.value} with status {run.status}"
+    if raised:
+        line = useful_line(raised.traceback).removeprefix(f"{raised.error}: ")
+        what = f"{raised.error}: {line}"
+    elif run.outcome is Outcome.HANGS:
+        what = "it does not end"
+    message = f"started again, it fails: {what}"[:LONGEST_MESSAGE]
+    if run.moment is not Moment.DURING or not saves_of(whole):
+        return finding(run, location, message)
+    path = interrupted(whole).path
+    saves = [save for save in whole.of(Saved) if save.path == path]
+    message = f"{path} is written under its final name, so that a kill during the save leaves a part of it: {message}"
+    return finding(run, saves[0].location if saves else location, message, WHOLE_FILES)
+
+
+# What it begins with
+
+
+def begins_from_zero(run: Recording, whole: Recording) -> bool:
+    mine, theirs = initial_values(run), initial_values(whole)
+    if not mine or [shape for _, shape, _ in mine] != [shape for _, shape, _ in theirs]:
+        return False
+    return furthest(mine, theirs, 0.0) is None and not loads_at_start(run)
+
+
+def initial_values(run: Recording) -> Values:
+    steps = run.of(StepEnded)
+    return in_order(run, steps[0].initial_values, run.trained) if steps else []
+
+
+def loads_at_start(run: Recording) -> list[Loaded]:
+    """Returns what the started program has loaded of what the killed one saved, and not of what it has saved itself."""
+    stopped = run.before
+    paths = {run.absolute(save.path) for save in stopped.of(Saved)} if stopped else set()
+    loads = []
+    for event in run.events:
+        if isinstance(event, Saved):
+            paths.discard(run.absolute(event.path))
+        if isinstance(event, Loaded) and run.absolute(event.path) in paths:
+            loads.append(event)
+    return loads
+
+
+def wrong_start(run: Recording, stopped: Recording) -> Iterator[Finding]:
+    """Yields that the first step does not begin with the weights in the file that was loaded before it."""
+    steps = run.of(StepEnded)
+    loads = [load for load in loads_at_start(run) if run.trained & {*load.variables}]
+    if not loads or not steps or is_changed_between(run, loads[-1], steps[0]):
+        return
+    if run.moment is Moment.DURING:
+        return  # the file may be that of the save which was not reported, since it did not end
+    path = run.absolute(loads[-1].path)
+    saves = [save for save in stopped.of(Saved) if stopped.absolute(save.path) == path]
+    held = in_order(stopped, saves[-1].values, stopped.trained)
+    if apart := furthest(initial_values(run), held, tolerance(run)):
+        message = f"its first step does not begin with what {loads[-1].path} contains"
+        yield finding(run, loads[-1].location, f"{message}: {in_words(apart)}")
+
+
+def is_changed_between(run: Recording, load: Loaded, step: StepEnded) -> bool:
+    """Tells whether the program itself, or an update before the load, changes what is trained."""
+    written = [
+        write
+        for write in run.of(VariableWritten, until=step)
+        if write.number in run.trained
+        and (write.writer is Owner.USER or not run.is_before(write, load))
+        and write.writer not in (Owner.OPTIMIZER, Owner.CHECKPOINT)
+    ]
+    return bool(written or run.of(GradientsApplied, until=load))
+
+
+def in_order(run: Recording, values: Sequence[VariableValue], wanted: frozenset[int]) -> Values:
+    """Returns variables in the order in which they were made: a loaded model's are made at other lines."""
+    samples = {value.number: value.sample for value in values}
+    return [
+        (made.name, made.shape, samples[number])
+        for number in sorted(wanted & samples.keys())
+        if (made := run.variable(number))
+    ]
+
+
+def furthest(one: Values, other: Values, limit: float) -> tuple[str, float] | None:
+    """Returns the variable that differs most, and by how much; None if none does, or if they are not the same variables."""
+    if [shape for _, shape, _ in one] != [shape for _, shape, _ in other]:
+        return None
+    apart = [(distance(mine, theirs), name) for (name, _, mine), (_, _, theirs) in zip(one, other)]
+    by, name = max(apart, default=(0.0, ""))
+    return (name, by) if by > limit else None
+
+
+def in_words(apart: tuple[str, float]) -> str:
+    name, by = apart
+    return f"{name} differs by {by:.2g}"
+
+
+# How it ends
+
+
+def wrong_end(run: Recording, whole: Recording) -> Iterator[Finding]:
+    """Yields what differs at the end, if both have made the same steps and nothing random explains it."""
+    if steps_at_end(run) != steps_at_end(whole) or draws(run, whole):
+        return
+    update = run.of(GradientsApplied)
+    difference = other_end(run, whole)
+    if difference:
+        location = update[0].location if update else ()
+        yield finding(run, location, f"it does not end as the whole run: {difference}")
+
+
+def other_end(run: Recording, whole: Recording) -> str:
+    """Returns how a learning rate, a weight, or what an optimizer remembers differs at the end; nothing if all agree."""
+    for mine, theirs in zip(optimizers_of(run), optimizers_of(whole)):
+        rate, other = rate_of(mine), rate_of(theirs)
+        if rate is not None and other is not None and abs(rate - other) > SAME_RATE * abs(other):
+            return f"the learning rate is {rate:.4g} instead of {other:.4g}"
+    ends = [(run, values_at_end(run)), (whole, values_at_end(whole))]
+    one, other_values = (in_order(each, values, each.trained) for each, values in ends)
+    apart = furthest(one, other_values, tolerance(run))
+    if apart:
+        return in_words(apart)
+    slots, other_slots = (
+        in_order(
+            each, values, frozenset(n for state in optimizers_of(each) for n in state.variables)
+        )
+        for each, values in ends
+    )
+    apart = furthest(slots, other_slots, tolerance(run))
+    return in_words(apart) if apart else ""
+
+
+def values_at_end(run: Recording) -> tuple[VariableValue, ...]:
+    ended = run.last(Ended)
+    return ended.values if ended else ()
+
+
+def optimizers_of(run: Recording) -> tuple[OptimizerState, ...]:
+    ended = run.last(Ended)
+    return ended.optimizers if ended else ()
+
+
+def steps_at_end(run: Recording) -> list[int]:
+    return [state.steps for state in optimizers_of(run)]
+
+
+def rate_of(state: OptimizerState) -> float | None:
+    try:
+        return float(state.learning_rate)
+    except ValueError:  # the name of a schedule
+        return None
+
+
+def draws(*runs: Recording) -> list[str]:
+    """Returns what training draws at random, with the lines: a restart begins these sequences again."""
+    found = []
+    for run in runs:
+        found += [f"the order of the examples ({in_place(each)})" for each in run.of(OrderDrawn)]
+        parts = [each for each in run.of(PartUsed) if each.part is Part.RANDOM_NUMBERS]
+        found += [f"numbers in a step ({in_place(each)})" for each in parts]
+        written = {write.number for write in run.of(VariableWritten)}
+        if any(run.maker_of(number) is Owner.RANDOM for number in written):
+            found.append("seeds of layers")
+        found += [name for ended in run.of(Ended) for name in ended.drawn]
+    return list(dict.fromkeys(found))
+
+
+def in_place(event: OrderDrawn | PartUsed) -> str:
+    return str(Location(event.location)) if event.location else "a library"
+
+
+def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
+    mine, theirs = steps_at_end(run), steps_at_end(whole)
+    if mine and theirs and mine != theirs:
+        yield Note(
+            f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
+            "so their ends were not compared"
+        )
+    elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
+        yield Note(
+            "started again, it ends with other weights than the whole run; what is drawn at random begins again: "
+            + ", ".join(drawn)
+        )
+
+
+def numbers(steps: Sequence[int]) -> str:
+    return " and ".join(map(str, steps))

@@ -1,0 +1,165 @@
+"""Observes what a restart depends on: files that are looked for, what callbacks remember, and what is drawn at random.
+
+These patches are only in processes that are started to be examined.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import pathlib
+import random
+import sys
+from typing import Any
+
+from .context import Context
+from .events import CallbackState, LookedFor, OrderDrawn, Owner, Stack
+from .identity_map import IdentityMap
+from .patching import Call
+
+MOST_PATHS = 300  # that are reported as looked for
+MOST_STATES = 200  # of one kind of callback that are reported
+CALLBACKS = "EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint"
+# Functions that look for a file, and those that list files, with the name of their argument.
+LOOKING = (
+    (os.path, ("exists", "isfile", "isdir"), "path", False),
+    (os, ("listdir",), "path", True),
+    (glob, ("glob", "iglob"), "pathname", True),
+    (pathlib.Path, ("exists", "is_file", "is_dir"), "self", False),
+    (pathlib.Path, ("glob", "iterdir"), "self", True),
+)
+
+
+class Restarts:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.generators: list[Any] = []  # of NumPy
+        self.states_before: dict[str, str] | None = None  # of generators, after the first step
+        self.looked: set[tuple[str, bool]] = set()
+        self.callbacks_made: IdentityMap[Stack] = IdentityMap()
+
+    def watch(self) -> None:
+        self.context.after_step.append(self.step_ended)
+        for owner, names, argument, lists in LOOKING:
+            for name in names:
+                if hasattr(owner, name):
+                    self.context.guard_always(self.watch_looking, owner, name, argument, lists)
+
+    def watch_looking(self, owner: Any, name: str, argument: str, lists: bool) -> None:
+        before = functools.partial(self.looks_for, argument, lists)
+        self.context.patches.wrap(owner, name, before=before)
+
+    def watch_numpy(self) -> None:
+        generators = sys.modules["numpy"].random
+        self.context.patches.wrap(generators, "default_rng", after=self.generator_made)
+
+    def watch_tensorflow(self) -> None:
+        import tensorflow as tf
+
+        for name, argument in (("exists", "path"), ("glob", "pattern"), ("listdir", "path")):
+            lists = name != "exists"
+            self.context.guard_always(self.watch_looking, tf.io.gfile, name, argument, lists)
+        self.context.patches.wrap(tf.data.Dataset, "shuffle", after=self.shuffled)
+
+    def watch_keras(self, package: str) -> None:
+        keras, wrap = sys.modules[package], self.context.patches.wrap
+        before = functools.partial(self.looks_for, "filepath", False)
+        wrap(keras.Model, "load_weights", before=before)
+        wrap(keras.Model, "fit", before=self.fits)
+        wrap(keras.callbacks.BackupAndRestore, "__init__", before=self.backs_up)
+        for name in CALLBACKS:
+            kind = getattr(keras.callbacks, name)
+            wrap(kind, "__init__", after=self.callback_made)
+            wrap(kind, "on_train_begin", after=self.training_begins)
+            wrap(kind, "on_epoch_end", after=self.epoch_ended)
+
+    # Files that are looked for
+
+    def looks_for(self, argument: str, lists: bool, call: Call) -> None:
+        if self.context.provenance.called_by_program():
+            self.looked_for(call[argument], lists)
+
+    def backs_up(self, call: Call) -> None:
+        self.looked_for(call["backup_dir"], True)
+
+    def looked_for(self, path: Any, lists: bool) -> None:
+        if isinstance(path, int):
+            return  # a descriptor
+        text = os.fsdecode(path or ".")
+        if (text, lists) not in self.looked and len(self.looked) < MOST_PATHS:
+            self.looked.add((text, lists))
+            self.context.emit(LookedFor(self.context.provenance.plain_stack(), text, lists))
+
+    # Callbacks
+
+    def callback_made(self, _: Any, call: Call) -> None:
+        self.callbacks_made[call.owner] = self.context.provenance.stack()
+
+    def training_begins(self, _: Any, call: Call) -> None:
+        self.report_state(call.owner, True, -1)
+
+    def epoch_ended(self, _: Any, call: Call) -> None:
+        self.report_state(call.owner, False, int(call["epoch"]))
+
+    def report_state(self, callback: Any, begins: bool, epoch: int) -> None:
+        name = next(kind.__name__ for kind in type(callback).__mro__ if kind.__name__ in CALLBACKS)
+        if self.context.count("callback", name) > MOST_STATES:
+            return
+        best, is_better = getattr(callback, "best", None), getattr(callback, "monitor_op", None)
+        self.context.emit(
+            CallbackState(
+                location=self.callbacks_made.get(callback) or self.context.provenance.stack(),
+                callback=name,
+                begins=begins,
+                best=None if best is None else float(best),
+                wait=int(getattr(callback, "wait", 0) or 0),
+                path=str(getattr(callback, "filepath", "")),
+                epoch=epoch,
+                monitor=str(getattr(callback, "monitor", "")),
+                smaller=bool(is_better(0.0, 1.0)) if callable(is_better) else True,
+                steps=self.context.steps.count,
+            )
+        )
+
+    # Random draws
+
+    def shuffled(self, _: Any, call: Call) -> None:
+        self.order_drawn("shuffle")
+
+    def fits(self, call: Call) -> None:
+        """Reports that `fit` gives the data another order in each epoch, which it does with arrays only."""
+        data = call["x"]
+        is_stream = hasattr(data, "element_spec") or hasattr(data, "__next__")
+        if data is not None and not is_stream and call["shuffle"]:
+            self.order_drawn("fit")
+
+    def order_drawn(self, function: str) -> None:
+        site, owner = self.context.provenance.call_site()
+        if owner is Owner.USER and self.context.is_first("order", function, site):
+            self.context.emit(OrderDrawn(self.context.provenance.stack(), function))
+
+    def generator_made(self, generator: Any, _: Call) -> None:
+        self.generators.append(generator)
+
+    def step_ended(self) -> None:
+        if self.states_before is None:
+            self.states_before = self.generator_states()
+
+    def generator_states(self) -> dict[str, str]:
+        """Returns the states of the generators that are no variables."""
+        states = {"random": repr(hash(random.getstate()))}
+        numpy = sys.modules.get("numpy")
+        if numpy:
+            states["numpy.random"] = repr(numpy.random.get_state()[1:])
+        for number, generator in enumerate(self.generators, 1):
+            states[f"generator {number} of numpy.random"] = repr(generator.bit_generator.state)
+        return states
+
+    def drawn(self) -> tuple[str, ...]:
+        """Returns the generators that have given numbers since the first step."""
+        before = self.states_before
+        if before is None:
+            return ()
+        now = self.generator_states()
+        return tuple(name for name, state in now.items() if before.get(name) != state)

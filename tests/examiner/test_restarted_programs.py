@@ -1,0 +1,298 @@
+"""Restarts compared with the whole run: on events, and in real processes with savers of Keras and TensorFlow."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, OTHER, ended, loaded, run, saved, state, updated, values, variable
+from score_restarts import examined, outcomes, program
+from strategy_clinic.examiner import moments
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    CallbackState,
+    CheckpointRestored,
+    CheckpointSought,
+    ExceptionRaised,
+    LookedFor,
+    OrderDrawn,
+    Outcome,
+    Owner,
+    Part,
+    PartUsed,
+    SavedAgain,
+    Started,
+    StepEnded,
+    VariableWritten,
+)
+
+# When a program is killed
+
+START = Started(2, "/program")
+
+
+def callback(name, begins, best, wait=0, path="", steps=0, **changes):
+    usual = CallbackState(OTHER, name, begins, best, wait, path, 0, "loss", True, steps)
+    return replace(usual, **changes)
+
+
+@pytest.mark.parametrize(
+    "steps, total, expected",
+    [
+        ([4, 8], 8, {"AFTER": "--die-at-step 5", "BETWEEN": "--die-at-step 6"}),
+        ([4], 20, {"AFTER": "--die-at-step 5", "BETWEEN": "--die-at-step 12"}),
+        ([4, 5], 6, {"AFTER": "--die-at-step 5"}),
+        ([4], 4, {"AFTER": "--die"}),  # no step comes after it
+        ([0, 0], 0, {"AFTER": "--die"}),  # a program whose steps cannot be counted
+    ],
+)
+def test_the_moments_are_chosen_by_the_steps_of_saves(steps, total, expected):
+    saves = [saved(path="ck", steps=steps[0]), *(SavedAgain("ck", each) for each in steps[1:])]
+    chosen = moments.moments_of(run(*saves, steps=total))
+    during = chosen.pop(Moment.DURING)
+    assert {moment.name: " ".join(options) for moment, options in chosen.items()} == expected
+    assert during == ("--die-in-save", "2" if len(steps) > 1 else "1")
+
+
+def test_it_is_killed_before_an_epoch_in_which_a_callback_finds_nothing_better():
+    states = [callback("EarlyStopping", False, 0.5, steps=step) for step in (4, 8, 16)]
+    better = replace(states[1], best=0.4), replace(states[2], best=0.4)
+    saves = [saved(path="ck", steps=4), *(SavedAgain("ck", each) for each in (8, 12, 16))]
+    assert moments.step_between(run(*saves, states[0], states[1], steps=16)) == 6
+    assert moments.step_between(run(*saves, states[0], *better, steps=16)) == 14
+    assert moments.step_between(run(*saves, steps=16)) == 6
+
+
+def test_it_is_killed_while_it_writes_a_file_that_it_reads_when_it_starts():
+    saves = [
+        saved(path="backup/last", steps=4),
+        saved(path="best.keras", steps=4),
+        SavedAgain("best.keras", 8),
+        SavedAgain("backup/last", 8),
+    ]
+    looks = LookedFor(LINE, "backup", True)
+    assert moments.moments_of(run(looks, *saves, steps=9))[Moment.DURING][1] == "4"
+    assert moments.moments_of(run(*saves, steps=9))[Moment.DURING][1] == "3"
+
+
+LOOKS = [
+    (LookedFor(LINE, "/program/best.keras", False), True),
+    (LookedFor(LINE, "best.keras", False), True),
+    (LookedFor(LINE, "best.keras.index", False), True),
+    (LookedFor(LINE, "saved", False), False),
+    (LookedFor(LINE, "/program", False), False),  # it may be made for what is going to be saved
+    (LookedFor(LINE, ".", True), True),
+    (LookedFor(LINE, "best*", True), True),
+    (LookedFor(LINE, "/", True), True),
+    (LookedFor(LINE, "other*", True), False),
+    (LookedFor(LINE, "data.csv", False), False),
+    (CheckpointRestored(LINE, None, (), (), (), ""), True),
+    (CheckpointRestored(LINE, "/elsewhere/ck-1", (), (), (), ""), False),
+    (CheckpointSought(LINE, ".", None, ()), True),
+    (CheckpointSought(LINE, "/elsewhere", None, ()), False),
+]
+
+
+@pytest.mark.parametrize("looks, expected", LOOKS)
+def test_a_program_that_looks_for_its_own_saves_means_to_go_on(looks, expected):
+    save = saved(path="best.keras")
+    assert moments.means_to_go_on(run(START, looks, save)) is expected
+    assert moments.means_to_go_on(run(START, save, looks)) is False  # it reads what it has saved
+    assert moments.means_to_go_on(run(START, looks)) is False
+
+
+# What is found
+
+
+SAVE = saved((1,), path="ck", values=values({1: [2.0]}))
+LOAD = loaded(path="ck", location=LINE, variables=(1,))
+WEIGHT = variable(1)
+RATES = state(steps=8, learning_rate="0.1", variables=(4,))
+
+
+def step(*entries):
+    return StepEnded(1, values({1: [9.0]}), values({1: entries}), (), ())
+
+
+def last(entries, slots, **changes):
+    return ended({1: entries, 4: slots}, optimizers=(replace(RATES, **changes),))
+
+
+def whole(
+    *events, entries=(5.0,), slots=(1.0,), begins=(0.5,), outcome=Outcome.FINISHED, **changes
+):
+    slot = variable(4, maker=Owner.OPTIMIZER)
+    end = last(entries, slots, **changes)
+    return run(START, WEIGHT, slot, updated(), step(*begins), *events, end, outcome=outcome)
+
+
+def restarted(
+    *events, entries=(5.0,), slots=(1.0,), begins=(2.0,), before=(), loads=True, **fields
+):
+    changes = {name: fields.pop(name) for name in ("steps", "learning_rate") if name in fields}
+    slot = variable(4, maker=Owner.OPTIMIZER)
+    return run(
+        START,
+        WEIGHT,
+        slot,
+        *([LOAD] if loads else []),
+        updated(),
+        *events,
+        step(*begins),
+        last(entries, slots, **changes),
+        **{
+            "role": Role.RESTARTED,
+            "moment": Moment.BETWEEN,
+            "before": run(START, WEIGHT, updated(), *before, SAVE, outcome=Outcome.KILLED),
+            "whole": whole(),
+        }
+        | fields,
+    )
+
+
+def found(recording, again=None):
+    """The messages about a restart and the notes; the whole run repeats itself, or gives `again`."""
+    answer = again or recording.whole
+    diagnosis = diagnose(Runs([recording]), lambda _: replace(answer))
+    messages = [str(each.message) for each in diagnosis.findings if each.mode == "restart"]
+    return messages, diagnosis.notes
+
+
+def test_a_program_that_goes_on_as_it_would_have_is_right():
+    assert found(restarted()) == ([], [])
+
+
+def test_a_program_that_begins_from_zero_is_not_accused():
+    messages, notes = found(restarted(loads=False, begins=(0.5,), entries=(7.0,)))
+    assert messages == []
+    assert notes == ["started again, it begins from zero, without what it has saved"]
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (
+            {"begins": (3.0,)},
+            "its first step does not begin with what ck contains: v1 differs by 0.33",
+        ),
+        (
+            {"learning_rate": "0.2"},
+            "it does not end as the whole run: the learning rate is 0.2 instead of 0.1",
+        ),
+        ({"entries": (7.0,)}, "it does not end as the whole run: v1 differs by 0.29"),
+        ({"slots": (2.0,)}, "it does not end as the whole run: v4 differs by 0.5"),
+    ],
+    ids=["weights that are not those of the file", "learning rate", "weights", "slots"],
+)
+def test_what_differs_after_a_restart_is_a_finding(changes, message):
+    assert found(restarted(**changes))[0] == [message]
+    # What is written in an interrupted save is not known, and may be what the program begins with.
+    assert found(restarted(**changes, moment=Moment.DURING))[0] == (
+        [] if "begins" in changes else [message]
+    )
+    # A program that does not repeat itself is not accused of numbers.
+    assert found(restarted(**changes), again=whole(entries=(6.0,)))[0] == []
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        VariableWritten(OTHER, 1, Owner.USER, 0),
+        VariableWritten(OTHER, 1, Owner.LAYER, 0),
+    ],
+)
+def test_a_program_that_changes_what_it_has_loaded_is_not_accused_of_its_first_step(event):
+    assert found(restarted(event, begins=(3.0,)))[0] == []
+
+
+@pytest.mark.parametrize(
+    "event, words",
+    [
+        (OrderDrawn(OTHER, "shuffle"), "the order of the examples (line 20)"),
+        (PartUsed(OTHER, Part.RANDOM_NUMBERS), "numbers in a step (line 20)"),
+    ],
+)
+def test_what_is_drawn_at_random_is_named_and_no_finding(event, words):
+    messages, notes = found(restarted(event, entries=(7.0,)))
+    assert messages == []
+    assert notes[-1].endswith(f"what is drawn at random begins again: {words}")
+
+
+def test_ends_at_different_steps_are_not_compared():
+    messages, notes = found(restarted(steps=12, entries=(7.0,)))
+    assert messages == []
+    assert notes[0].startswith("started again, it ends at step 12, and the whole run at step 8")
+
+
+def test_a_program_that_cannot_be_started_again():
+    raised = ExceptionRaised(LINE, "OSError", "Traceback\nOSError: truncated file", ())
+    failed = restarted(raised, outcome=Outcome.RAISED, status=1)
+    assert found(failed)[0] == ["started again, it fails: OSError: truncated file"]
+    killed_in_save = replace(failed, moment=Moment.DURING, whole=whole(SAVE))
+    assert found(killed_in_save)[0] == [
+        "ck is written under its final name, so that a kill during the save leaves a part of it: "
+        "started again, it fails: OSError: truncated file"
+    ]
+    also_fails = replace(failed, whole=whole(outcome=Outcome.RAISED))
+    assert found(also_fails)[0] == []
+
+
+def test_what_callbacks_forget_is_a_finding_where_it_changes_what_they_do():
+    held = (callback("EarlyStopping", False, 0.4, 2),)
+    begins = callback("EarlyStopping", True, math.inf)
+    forgets = restarted(begins, callback("EarlyStopping", False, 0.6), before=held)
+    assert found(forgets) == (
+        [
+            "EarlyStopping forgets its best loss 0.4, and that 2 epochs have passed without a better one: "
+            "after a restart it takes 0.6 for the best"
+        ],
+        [],
+    )
+    # It has forgotten, but the next epoch is better: nothing is different.
+    better = restarted(begins, callback("EarlyStopping", False, 0.3), before=held)
+    assert found(better) == ([], [])
+    knows = callback("EarlyStopping", True, 0.4), callback("EarlyStopping", False, 0.4)
+    assert found(restarted(*knows, before=held)) == ([], [])
+
+
+@pytest.mark.parametrize("best, smaller, count", [(0.9, True, 1), (0.3, True, 0), (0.3, False, 1)])
+def test_a_best_model_that_a_worse_one_replaces_is_a_finding(best, smaller, count):
+    def state_of(begins, best):
+        return callback("ModelCheckpoint", begins, best, path="best.keras", smaller=smaller)
+
+    before = (state_of(False, 0.4),)
+    states = state_of(True, math.inf), state_of(False, best)
+    replaced = restarted(*states, saved(path="best.keras"), before=before)
+    assert len(found(replaced)[0]) == count
+    assert found(restarted(*states, before=before))[0] == []  # it has replaced no file
+
+
+# In real processes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "saver, keras, during",
+    [
+        ("BackupAndRestore, double", 3, "goes on"),
+        ("BackupAndRestore", 3, "fails"),
+        ("CheckpointManager", 2, "goes on"),
+    ],
+)
+def test_a_program_that_was_killed_goes_on(tmp_path, saver, keras, during):
+    examination = examined(tmp_path, program(saver), keras)
+    ends = outcomes(examination)
+    assert ends == {Moment.AFTER: "goes on", Moment.BETWEEN: "goes on", Moment.DURING: during}
+    half = [each for each in examination.findings if "killed during a save" in str(each.proof)]
+    assert examination.findings == half
+    assert bool(half) == (during == "fails")
+    assert examination.notes == []
+
+
+@pytest.mark.slow
+def test_a_restart_is_made_without_being_asked_where_a_program_looks_for_its_saves(tmp_path):
+    examination = examined(tmp_path, program("save, .keras"), 3, restart=None)
+    assert outcomes(examination) == {Moment.BETWEEN: "goes on"}
+    plain = examined(tmp_path, program("save, .keras"), 3, restart=False)
+    assert outcomes(plain) == {}
