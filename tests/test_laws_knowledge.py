@@ -9,9 +9,12 @@ from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 from conftest import changed, forget
 from law import all_tests_of, edit
+from strategy_clinic import Claim
 from strategy_clinic.base import files
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry, statements
 from strategy_clinic.records import store
 from strategy_clinic.setups import parameters, runtime
@@ -288,3 +291,23 @@ def test_a_mode_that_is_gone_keeps_its_symptom_and_says_until_when(project):
         text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :]
     )
     assert any("has no symptom" in problem for problem in law_symptoms())
+
+
+def test_a_statement_has_claims_or_a_reason(project):
+    path = project / STATEMENTS_FILE
+    text = path.read_text()
+    for old, new in (('claims = ["004-C1"]', ""), ('claims = ["004-C1"]', "reason = 1\nsay = 2")):
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(UserError, match=r"004\.1 needs claims|statements\.toml cannot be read"):
+            statements.statements()
+
+
+def test_a_statement_is_half_true_if_its_claims_differ():
+    tested = {
+        word: (Claim(word, "it loads", word), registry.mode_by_id("fm25"))
+        for word in ("true", "half", "false")
+    }
+    verdicts = {("true",): "true", ("true", "false"): "half", ("half",): "half", (): "not judged"}
+    for claims, verdict in verdicts.items():
+        made = statements.Statement("004.1", "it loads", claims, "" if claims else "why")
+        assert statements.verdict(made, tested) == verdict
