@@ -21,13 +21,13 @@ from .patching import Call
 MOST_PATHS = 300  # that are reported as looked for
 MOST_STATES = 200  # of one kind of callback that are reported
 CALLBACKS = "EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint"
-# Functions that look for a file, and those that list files, with the name of their argument.
+# Functions whose first argument is a file that they look for; and those that list files.
 LOOKING = (
-    (os.path, ("exists", "isfile", "isdir"), "path", False),
-    (os, ("listdir",), "path", True),
-    (glob, ("glob", "iglob"), "pathname", True),
-    (pathlib.Path, ("exists", "is_file", "is_dir"), "self", False),
-    (pathlib.Path, ("glob", "iterdir"), "self", True),
+    (os.path, ("exists", "isfile", "isdir"), False),
+    (os, ("listdir",), True),
+    (glob, ("glob", "iglob"), True),
+    (pathlib.Path, ("exists", "is_file", "is_dir"), False),
+    (pathlib.Path, ("glob", "iterdir"), True),
 )
 
 
@@ -41,13 +41,12 @@ class Restarts:
 
     def watch(self) -> None:
         self.context.after_step.append(self.step_ended)
-        for owner, names, argument, lists in LOOKING:
+        for owner, names, lists in LOOKING:
             for name in names:
-                if hasattr(owner, name):
-                    self.context.guard_always(self.watch_looking, owner, name, argument, lists)
+                self.context.guard_always(self.watch_looking, owner, name, lists)
 
-    def watch_looking(self, owner: Any, name: str, argument: str, lists: bool) -> None:
-        before = functools.partial(self.looks_for, argument, lists)
+    def watch_looking(self, owner: Any, name: str, lists: bool) -> None:
+        before = functools.partial(self.looks_for, lists)
         self.context.patches.wrap(owner, name, before=before)
 
     def watch_numpy(self) -> None:
@@ -57,15 +56,13 @@ class Restarts:
     def watch_tensorflow(self) -> None:
         import tensorflow as tf
 
-        for name, argument in (("exists", "path"), ("glob", "pattern"), ("listdir", "path")):
-            lists = name != "exists"
-            self.context.guard_always(self.watch_looking, tf.io.gfile, name, argument, lists)
+        for name in ("exists", "glob", "listdir"):
+            self.context.guard_always(self.watch_looking, tf.io.gfile, name, name != "exists")
         self.context.patches.wrap(tf.data.Dataset, "shuffle", after=self.shuffled)
 
     def watch_keras(self, package: str) -> None:
         keras, wrap = sys.modules[package], self.context.patches.wrap
-        before = functools.partial(self.looks_for, "filepath", False)
-        wrap(keras.Model, "load_weights", before=before)
+        wrap(keras.Model, "load_weights", before=self.loads)
         wrap(keras.Model, "fit", before=self.fits)
         wrap(keras.callbacks.BackupAndRestore, "__init__", before=self.backs_up)
         for name in CALLBACKS:
@@ -76,17 +73,22 @@ class Restarts:
 
     # Files that are looked for
 
-    def looks_for(self, argument: str, lists: bool, call: Call) -> None:
+    def looks_for(self, lists: bool, call: Call) -> None:
         if self.context.provenance.called_by_program():
-            self.looked_for(call[argument], lists)
+            self.looked_for(next(iter(call.bound.arguments.values())), lists)
+
+    def loads(self, call: Call) -> None:
+        if self.context.provenance.called_by_program():
+            self.looked_for(call["filepath"], False)
 
     def backs_up(self, call: Call) -> None:
         self.looked_for(call["backup_dir"], True)
 
     def looked_for(self, path: Any, lists: bool) -> None:
-        if isinstance(path, int):
-            return  # a descriptor
-        text = os.fsdecode(path or ".")
+        path = "." if path is None else path
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            return  # a descriptor, or several patterns
+        text = os.fsdecode(path)
         if (text, lists) not in self.looked and len(self.looked) < MOST_PATHS:
             self.looked.add((text, lists))
             self.context.emit(LookedFor(self.context.provenance.plain_stack(), text, lists))

@@ -1,0 +1,100 @@
+"""What a program looks for when it starts, and a kill in the middle of a file: without TensorFlow, in real processes."""
+
+import glob
+import os
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+from strategy_clinic.observer.context import Context, Settings
+from strategy_clinic.observer.events import LookedFor, from_json
+from strategy_clinic.observer.restarts import LOOKING, Restarts
+
+CALLS = {
+    "exists": lambda path: os.path.exists(path),
+    "exists by keyword": lambda path: os.path.exists(path=path),
+    "isfile": lambda path: os.path.isfile(path),
+    "isdir": lambda path: os.path.isdir(path),
+    "listdir": lambda path: os.listdir(path),
+    "listdir by keyword": lambda path: os.listdir(path=path),
+    "glob": lambda path: glob.glob(path),
+    "iglob": lambda path: list(glob.iglob(path)),
+    "Path.exists": lambda path: Path(path).exists(),
+    "Path.is_file": lambda path: Path(path).is_file(),
+    "Path.is_dir": lambda path: Path(path).is_dir(),
+    "Path.glob": lambda path: list(Path(path).glob("*")),
+    "Path.iterdir": lambda path: list(Path(path).iterdir()),
+}
+
+
+@pytest.fixture
+def context(tmp_path):
+    context = Context(Settings(str(tmp_path / "events.jsonl")))
+    Restarts(context).watch()
+    yield context
+    context.patches.restore()
+
+
+def events_of(context):
+    file = Path(context.settings.events)
+    return [from_json(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_program_looks_for_is_reported(context, tmp_path, name):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    result = CALLS[name](str(folder))
+    (looked,) = events_of(context)
+    lists = any(word in name for word in ("listdir", "glob", "iterdir"))
+    assert isinstance(looked, LookedFor)
+    assert (looked.path, looked.lists) == (str(folder), lists)
+    assert looked.location[0].path == __file__
+    context.patches.restore()
+    assert CALLS[name](str(folder)) == result
+
+
+def test_every_function_that_looks_has_a_call():
+    names = {name for _, functions, _ in LOOKING for name in functions}
+    assert names == {name.partition(" ")[0].removeprefix("Path.") for name in CALLS}
+
+
+def test_a_descriptor_and_what_a_library_looks_for_are_not_reported(context, tmp_path):
+    subprocess.run([sys.executable, "-c", ""], check=True, cwd=tmp_path)
+    os.listdir(os.open(tmp_path, os.O_RDONLY))
+    context.patches.restore()
+    assert not Path(context.settings.events).exists()
+
+
+IN_SAVES = """
+    import sys, zipfile
+    from strategy_clinic.observer.context import Context, Settings
+    from strategy_clinic.observer.kills import SAVES, Kills
+
+    class Model:
+        def save(self, path):
+            with zipfile.ZipFile(path, "w") as file:
+                file.writestr("weights", bytes(100_000))
+
+    context = Context(Settings("events.jsonl", die_in_save=2))
+    kills = Kills(context)
+    kills.watch()
+    context.patches.wrap(Model, "save", before=kills.save_begins, after=lambda *_: None, group=SAVES)
+    with zipfile.ZipFile("other.zip", "w") as file:  # no save of a model
+        file.writestr("a", "b")
+    for number in range(3):
+        Model().save(f"{number}.zip")
+"""
+
+
+def test_a_process_is_killed_between_the_first_byte_and_the_end_of_a_save(tmp_path):
+    script = [sys.executable, "-c", textwrap.dedent(IN_SAVES)]
+    assert subprocess.run(script, cwd=tmp_path).returncode == -9
+    assert zipfile.is_zipfile(tmp_path / "other.zip")
+    assert zipfile.is_zipfile(tmp_path / "0.zip")
+    assert (tmp_path / "1.zip").stat().st_size > 0
+    assert not zipfile.is_zipfile(tmp_path / "1.zip")
+    assert not (tmp_path / "2.zip").exists()
