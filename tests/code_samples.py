@@ -12,6 +12,7 @@ PIECES = [
     ("fm23", "mean = tf.Variable(0.0)\nwith strategy.scope():\n    pass\ndef step(x):\n    mean.assign_add(x)\n"),
     ("fm36", "a = tf.distribute.MirroredStrategy(two)\nrun(a)\nb = tf.distribute.MirroredStrategy(four)\n"),
     ("fm36", "for n in (1, 2, 4):\n    strategy = tf.distribute.MirroredStrategy(gpus[:n])\n"),
+    ("fm53", "strategy = tf.distribute.MirroredStrategy()\nfor x, y in data:\n    model.train_on_batch(x, y)"),
     ("fm47", "strategy = MultiWorkerMirroredStrategy()\nmodel.fit(x)\nmodel.save('/shared/model')"),
     ("fm41", "seed = tf.constant(3)\ndata = read()\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()"),
     ("fm07", "@tf.function\ndef step(x):\n    noise = np.random.normal(size=3)\n    return x + noise"),

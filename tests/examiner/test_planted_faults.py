@@ -112,8 +112,8 @@ IN_LOOP = {
         [("batch(BATCH)", "batch(BATCH // strategy.num_replicas_in_sync)")],
     ),
     "data that are not distributed": (
-        "fm21",
-        "losses = strategy.run(step, args=(a, b))",
+        "fm53",
+        "for a, b in dataset:",
         [("strategy.experimental_distribute_dataset(dataset)", "dataset")],
     ),
     "a count that is not saved, and a teacher outside the scope": (

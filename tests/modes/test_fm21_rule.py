@@ -10,8 +10,6 @@ from strategy_clinic.observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     ExceptionRaised,
-    InputShared,
-    ModelCalled,
     Outcome,
     ReplicaCountRead,
 )
@@ -120,40 +118,6 @@ def test_the_batch_of_one_replica_that_is_divided_again(replicas):
 )
 def test_a_batch_that_is_smaller_for_a_reason(one, other):
     assert modes(one, other) == []
-
-
-# The same batch on every replica
-
-SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,))
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [SHARED, TRAINS, CALLED],
-        [replace(SHARED, function="experimental_distribute_values_from_function"), TRAINS, CALLED],
-    ],
-)
-def test_the_same_batch_on_every_replica(events):
-    (finding,) = found(run(strategy(), *events))
-    assert (finding.mode, finding.line) == ("fm21", 7)
-    assert "each replica takes the same 16 examples" in str(finding.message)
-
-
-@pytest.mark.parametrize(
-    "events",
-    [
-        [SHARED, TRAINS, replace(CALLED, examples=8)],
-        [SHARED, TRAINS, replace(CALLED, replicas=1)],
-        [SHARED, TRAINS, replace(CALLED, variables=(2,))],
-        [replace(SHARED, location=()), TRAINS, CALLED],
-        [replace(SHARED, function="experimental_distribute_values_from_function"), TRAINS, CALLED]
-        + [BatchTaken(LINE, (8, 8))],
-    ],
-    ids=["each takes its part", "one replica", "another model", "no line", "beside batches"],
-)
-def test_what_all_replicas_may_share(events):
-    assert modes(run(strategy(), *events)) == []
 
 
 # Exceptions

@@ -1,4 +1,4 @@
-"""Checks fm21: a step takes in more examples, or fewer, with every device, or every replica takes in the same ones."""
+"""Checks fm21: a step takes in more examples, or fewer, with every device."""
 
 import ast
 import re
@@ -12,8 +12,6 @@ from ...examiner.rule import (
     blames,
     compared,
     names,
-    observed,
-    rule,
     rule_of_runs,
 )
 from ...observer.events import (
@@ -21,8 +19,6 @@ from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     ExceptionRaised,
-    InputShared,
-    ModelCalled,
     ReplicaCountRead,
     Stack,
 )
@@ -71,27 +67,6 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
             f"a step has {one.examples} examples on {few} devices and {other.examples} on {many}"
         )
         yield compared("fm21", (few, many), batched[-1].location, message)
-
-
-@rule("fm21")
-def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
-    for shared in recording.of(InputShared):
-        calls = [
-            each
-            for each in recording.of(ModelCalled)
-            if each.replicas > 1
-            and each.examples in shared.sizes
-            and recording.trained & {*each.variables}
-        ]
-        is_input = shared.function == "run" or not recording.of(BatchTaken)
-        if calls and is_input and shared.location:
-            message = (
-                f"the input is not distributed: each replica takes the same {calls[0].examples} examples; "
-                "give the step batches from `experimental_distribute_dataset`"
-            )
-            proof = f"`{shared.function}` gave {calls[0].replicas} replicas the same tensors"
-            yield observed("fm21", recording, shared.location, message, proof)
-            return
 
 
 def batch_of(recording: Recording) -> int:

@@ -1,0 +1,111 @@
+"""Checks fm53: each replica takes in the same examples, since nobody has distributed them."""
+
+import ast
+from collections.abc import Iterator
+
+from ...examiner import blame
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import Runs, compared, observed, rule, rule_of_runs
+from ...observer.events import BatchTaken, Frame, InputShared, ModelCalled, Stack
+
+# Methods of a Keras model that give one batch to all replicas, and what distributes one.
+ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_batch": "predict"}
+
+
+@rule("fm53")
+def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
+    """Checks for tensors that a training step gives to all replicas."""
+    for shared in recording.of(InputShared):
+        calls = [
+            each
+            for each in recording.of(ModelCalled)
+            if each.replicas > 1
+            and each.examples in shared.sizes
+            and recording.trained & {*each.variables}
+        ]
+        is_input = shared.function == "run" or not recording.of(BatchTaken)
+        if calls and is_input and shared.location:
+            instead = instead_of(shared.location[0])
+            better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"
+            message = (
+                f"the input is not distributed: each of {calls[0].replicas} replicas takes the same "
+                f"{calls[0].examples} examples; use {better}"
+            )
+            proof = f"`{shared.function}` gave {calls[0].replicas} replicas the same tensors"
+            yield observed("fm53", recording, from_loop(shared.location), message, proof)
+            return
+
+
+@rule_of_runs("fm53")
+def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
+    """Checks for a method of Keras that gives each replica as many examples as one device gets alone."""
+    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
+    by_count = {each.replicas: each for each in whole if each.finished}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    for call in on_batch(by_count[many]) if few < many else ():
+        alone = [
+            each
+            for each in on_batch(by_count[few])
+            if (each.location[0], each.examples) == (call.location[0], call.examples)
+        ]
+        trained = by_count[many].of(InputShared)
+        if alone and call.replicas == many and call.location not in (t.location for t in trained):
+            message = (
+                f"each of {many} replicas takes all {call.examples} examples; "
+                f"use `{instead_of(call.location[0])}`, which distributes them"
+            )
+            proof = f"compared {few} and {many} devices: each replica takes {call.examples} examples on both"
+            yield compared("fm53", (few, many), call.location, message, proof)
+            return
+
+
+def on_batch(recording: Recording) -> list[ModelCalled]:
+    calls = recording.of(ModelCalled)
+    return [each for each in calls if each.location and instead_of(each.location[0])]
+
+
+def instead_of(frame: Frame) -> str:
+    """Returns what distributes a batch in place of the method that a line calls; nothing if it calls another one."""
+    called = [ON_BATCH[name] for name in blame.called_at(frame) if name in ON_BATCH]
+    return next(iter(called), "")
+
+
+# The line to blame
+
+
+def from_loop(stack: Stack) -> Stack:
+    """Returns the `for` line that takes what is given to `run` here, maybe in a caller; the same line if none does."""
+    names = given_names(stack[0], "run")
+    for i, frame in enumerate(stack):
+        loops = [
+            loop.lineno
+            for loop in blame.nodes_in_scope(frame)
+            if isinstance(loop, ast.For) and blame.spans(loop, frame.line) and takes(loop, names)
+        ]
+        if loops:
+            return (frame._replace(line=loops[-1]), *stack[i:])
+        function = blame.function_at(frame)
+        if function is None or i + 1 == len(stack):
+            break
+        positions = [n for n, name in enumerate(blame.parameters(function)) if name in names]
+        names = given_names(stack[i + 1], function.name, positions)
+    return stack
+
+
+def given_names(frame: Frame, function: str, positions: list[int] | None = None) -> set[str]:
+    """Returns the names of what a line gives to a function, at these positions or all of it."""
+    given: list[ast.expr] = []
+    for call in blame.calls_in(blame.statement_at(frame)):
+        if blame.called_name(call) == function:
+            chosen = range(len(call.args)) if positions is None else positions
+            given += [call.args[n] for n in chosen if n < len(call.args)]
+            given += [word.value for word in call.keywords]
+            given += [each for each in call.args if isinstance(each, ast.Starred)]
+    return {name for each in given for name in blame.names_in(each)}
+
+
+def takes(loop: ast.For, names: set[str]) -> bool:
+    """Tells whether a loop takes one of these from a dataset; a loop that counts takes none."""
+    counts = isinstance(loop.iter, ast.Call) and blame.called_name(loop.iter) == "range"
+    return bool(names & {*blame.names_in(loop.target)}) and not counts

@@ -1,0 +1,144 @@
+"""The examiner's rule for fm53: the same examples for every replica."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.observer.events import BatchTaken, InputShared, ModelCalled, Outcome
+
+rule = import_module("strategy_clinic.modes.fm53_same_work_on_every_replica.rule")
+VALUES = "experimental_distribute_values_from_function"
+TRAINS = updated(trains=(1,))
+SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,))
+
+
+# Tensors that a step gives to all replicas
+
+
+@pytest.mark.parametrize(
+    "events",
+    [[SHARED, TRAINS, CALLED], [replace(SHARED, function=VALUES), TRAINS, CALLED]],
+    ids=["run", "values"],
+)
+def test_the_same_batch_on_every_replica(events):
+    (finding,) = found(run(strategy(), *events))
+    assert (finding.mode, finding.line) == ("fm53", 7)
+    assert "each of 2 replicas takes the same 16 examples" in str(finding.message)
+    assert "`experimental_distribute_dataset`" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [SHARED, TRAINS, replace(CALLED, examples=8)],
+        [SHARED, TRAINS, replace(CALLED, replicas=1)],
+        [SHARED, TRAINS, replace(CALLED, variables=(2,))],
+        [replace(SHARED, location=()), TRAINS, CALLED],
+        [replace(SHARED, function=VALUES), TRAINS, CALLED, BatchTaken(LINE, (8, 8))],
+        [TRAINS, CALLED],
+    ],
+    ids=["parts", "one replica", "another model", "no line", "beside batches", "distributed"],
+)
+def test_what_all_replicas_may_share(events):
+    assert modes(run(strategy(), *events)) == []
+
+
+# Methods of Keras for one batch
+
+ON_BATCH = """\
+model.train_on_batch(x, y)
+out = model.predict_on_batch(x)
+out = model.predict(x, batch_size=8)
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "train.py").write_text(ON_BATCH)
+    return tmp_path / "train.py"
+
+
+def called(script, line, replicas, examples=8, **fields):
+    call = ModelCalled(stack(script, line), examples, replicas, (1,))
+    role = Role.WATCHED if replicas > 1 else Role.COMPARED
+    return run(strategy(replicas), call, **{"devices": replicas, "role": role} | fields)
+
+
+@pytest.mark.parametrize("replicas", [2, 4])
+def test_a_whole_batch_for_each_replica(script, replicas):
+    (finding,) = found(called(script, 2, replicas), called(script, 2, 1))
+    assert (finding.mode, finding.line, finding.devices) == ("fm53", 2, (1, replicas))
+    assert str(finding.message).startswith(f"each of {replicas} replicas takes all 8 examples")
+    assert "use `predict`" in str(finding.message)
+
+
+def test_training_on_a_batch_is_reported_once(script):
+    at = stack(script, 1)
+    events = [InputShared(at, "run", (8,)), TRAINS, ModelCalled(at, 8, 2, (1,))]
+    (finding,) = found(run(strategy(), *events), called(script, 1, 1))
+    assert (finding.mode, finding.line) == ("fm53", 1)
+    assert str(finding.message).endswith("use `fit`")
+
+
+@pytest.mark.parametrize(
+    "line, one, other",
+    [
+        (3, {}, {}),
+        (2, {}, {"examples": 4}),
+        (2, {"examples": 4}, {"examples": 8}),
+        (2, {}, {"outcome": Outcome.RAISED}),
+        (2, {"role": Role.CHANGED}, {}),
+    ],
+    ids=["predict", "divided", "a batch for each replica", "not finished", "another run"],
+)
+def test_a_batch_that_is_distributed(script, line, one, other):
+    assert modes(called(script, line, 2, **other), called(script, line, 1, **one)) == []
+
+
+def test_one_number_of_devices_is_not_compared(script):
+    assert modes(called(script, 2, 2), called(script, 2, 2)) == []
+
+
+# The line to blame
+
+LOOPS = """\
+def train(a, b):
+    return s.run(step, args=(a, b))
+def each(batch):
+    return s.run(step, batch)
+for n, (x, y) in enumerate(data):
+    train(x, y)
+    each(batch=x)
+for i in range(0, 64, 8):
+    train(x[i:i + 8], y)
+train(x, y)
+while more:
+    batch = next(data)
+    each(batch)
+for batch in data:
+    s.run(step, args=(batch,))
+    each(*batch)
+    each(weights)
+"""
+
+
+@pytest.mark.parametrize(
+    "lines, line",
+    [
+        ([2, 6], 5),
+        ([4, 7], 5),
+        ([15], 14),
+        ([4, 16], 14),
+        ([2, 9], 2),
+        ([2, 10], 2),
+        ([4, 13], 4),
+        ([4, 17], 4),
+    ],
+    ids=["positions", "keyword", "here", "starred", "counted", "no loop", "next", "something else"],
+)
+def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(LOOPS)
+    assert rule.from_loop(stack(path, *lines))[0].line == line
