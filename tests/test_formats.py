@@ -49,7 +49,7 @@ except Exception:
 print("optimizer", same)
 """
 SETUPS = [
-    Setup("default", 1, row.name, keras) for row in formats.ROWS for keras in runtime.GENERATIONS
+    Setup("default", 1, row.name, keras) for row in formats.ROWS for keras in runtime.KERAS_VERSIONS
 ]
 
 

@@ -70,6 +70,25 @@ def law_addresses() -> list[str]:
     return problems
 
 
+# One word for one thing, of those in CONTRIBUTING.md. Descriptions in words.toml are in the words of others.
+OTHER_WORDS = {
+    re.compile(r"\bKeras[\s-](generation|version)|generations? of Keras", re.I): "version of Keras"
+}
+
+
+def law_one_word() -> list[str]:
+    """Code, its docstrings and messages, and pages have one word for one thing."""
+    folders = [files.package(), files.ROOT / "book"]
+    paths = [path for folder in folders for path in folder.rglob("*")] + [*files.ROOT.glob("*.md")]
+    return [
+        f"{path.name}: {found.group()!r}; {word}"
+        for path in sorted(paths)
+        if path.suffix in (".py", ".md", ".js", ".html", ".txt", ".ipy")
+        for pattern, word in OTHER_WORDS.items()
+        if (found := pattern.search(path.read_text()))
+    ]
+
+
 def another_address(root):
     """An owner has set an address, and a page has another."""
     changed(root / "pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')
@@ -90,8 +109,11 @@ MUTATIONS = [
 ]
 
 INSTALL, BOOTSTRAP = "book/how_to/install.md", "helpers/strategy_clinic/rendering/bootstrap.ipy"
+RUNTIME = "helpers/strategy_clinic/setups/runtime.py"
 CLONE = "[notebooks,fast] @ file:"
 MUTATIONS += [
+    ("law_one_word", edit("README.md", "## Start", "The Keras version.\n\n## Start")),
+    ("law_one_word", edit(RUNTIME, "the version of Keras", "the generation of Keras")),
     ("law_addresses", another_address),
     ("law_addresses", edit("pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')),
     ("law_addresses", edit(BOOTSTRAP, 'default="ADDRESS"', 'default="git+https://github.com/a/b"')),

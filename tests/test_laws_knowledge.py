@@ -88,7 +88,7 @@ def law_triage() -> list[str]:
 def recorded_lines() -> dict[str, list[dict]]:
     """What the records of a plain machine hold of each mode."""
     found = defaultdict(list)
-    for keras in runtime.GENERATIONS:
+    for keras in runtime.KERAS_VERSIONS:
         record = store.read_record(f"cpu-keras{keras}")
         for verdict in record.verdicts if record else ():
             found[verdict.mode].append(asdict(verdict))

@@ -44,7 +44,7 @@ AVOIDED = {
     r"\bshall\b": "must, or should",
     r"\btakes in\b": "processes",
     r"\banother training\b": "other weights",
-    r"\bKeras generations?\b": "version of Keras",
+    r"\bKeras (generation|version)s?\b": "version of Keras",
     r"\bnot so:": "say what differs",
     r"\bOn paper\b": "say what is computed",
 }

@@ -17,7 +17,7 @@ def law_records() -> list[str]:
     """The records of a plain machine hold every mode as its notebook is now, under all of its setups, as declared."""
     return [
         problem
-        for keras in runtime.GENERATIONS
+        for keras in runtime.KERAS_VERSIONS
         for mode in registry.modes()
         for problem in recorded(mode, keras)
     ]

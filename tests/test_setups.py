@@ -31,7 +31,7 @@ def test_every_row_can_be_asked_for():
     for row in strategies.ROWS:
         for count in row.counts:
             for each in formats.ROWS:
-                for keras in runtime.GENERATIONS:
+                for keras in runtime.KERAS_VERSIONS:
                     assert Setup(row.name, count, each.name, keras).strategy == row.name
 
 

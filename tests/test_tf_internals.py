@@ -119,9 +119,9 @@ def test_a_renamed_mark_of_the_lazy_keras_is_named(decided, expected, monkeypatc
     loader = type("Loader", (), {"Model": int})()
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(keras=loader))
     with pytest.raises(Renamed, match="_tfll_initialized"):
-        runtime.generation()
+        runtime.keras_version()
     loader._tfll_initialized = decided
-    assert runtime.generation() == expected
+    assert runtime.keras_version() == expected
 
 
 @pytest.mark.parametrize("name", ["_tpu_replicate", "TPUReplicateMetadata"])

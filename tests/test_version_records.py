@@ -25,7 +25,7 @@ def law_version_records() -> list[str]:
 def problems_of(record: VersionRecord) -> list[str]:
     modes = {mode.id for mode in registry.modes()}
     problems = [f"there is no mode {mode}" for mode in sorted(set(record.codes) - modes)]
-    wanted = {(mode, keras) for mode in record.codes for keras in runtime.GENERATIONS}
+    wanted = {(mode, keras) for mode in record.codes for keras in runtime.KERAS_VERSIONS}
     lost = sorted(wanted - set(record.verdicts))
     return problems + [f"no verdict of {mode} on Keras {keras}" for mode, keras in lost]
 
@@ -120,7 +120,7 @@ def test_each_verdict_is_one_line_of_the_file(recorded):
 
 @pytest.mark.slow
 def test_versions_are_recorded_once(recorded, here, capsys):
-    """Real kernels, under another version's name; both Keras generations of a mode that takes little time."""
+    """Real kernels, under another version's name; both versions of Keras of a mode that takes little time."""
     here("2.20.0")
     chosen = mode_notebooks(["fm17"])
     version_records.record_versions(chosen)

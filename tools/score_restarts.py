@@ -164,7 +164,7 @@ SAVERS = {
         "with_pickled(new_model())",
     ),
 }
-# Savers that one of the two generations of Keras does not have.
+# Savers that one of the two versions of Keras does not have.
 ONLY = {"BackupAndRestore, double": 3, "save, SavedModel": 2}
 
 

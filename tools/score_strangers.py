@@ -8,7 +8,7 @@ licence and its copyright, and `faults.toml` with faults to plant, each a table 
     guilty    how the lines begin that do it
     edits     pairs of old and new text; each old one stands in the program once; none if it was published with the fault
     restart   true if it shows only when the program is started again (false)
-    keras     the generations that have the fault (both)
+    keras     the versions of Keras that have the fault (both)
 
 With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a correct one is reported.
 """
@@ -76,7 +76,7 @@ class Score:
 
 
 def strangers(folder: Path, keras: int) -> list[Stranger]:
-    """Every program, followed by what its faults make of it on this generation."""
+    """Every program, followed by what its faults make of it on this version of Keras."""
     faults = tomllib.loads((folder / "faults.toml").read_text()).get("fault", [])
     found = []
     for path in sorted(folder.glob("*.py")):

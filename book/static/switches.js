@@ -72,7 +72,7 @@ document.querySelectorAll(".clinic-switches").forEach(root => {
 
   const link = setup => `?${new URLSearchParams(names.map((name, at) => [name, setup[at]]))}`;
 
-  // The broken program under every strategy and number of devices, with the format and the Keras version of the controls.
+  // The broken program under every strategy and number of devices, with the format and the version of Keras of the controls.
   function showPlaces(now) {
     const here = data.setups.filter(each => same(each.setup.slice(2), now.setup.slice(2)));
     const counts = [...new Set(here.map(each => each.setup[1]))].sort((a, b) => a - b);

@@ -28,7 +28,7 @@ def expand_all(values: list[Any], valid: Iterable[Any]) -> list[Any]:
     return list(valid) if values == ["all"] else values
 
 
-def generations(options: Namespace) -> list[int]:
+def keras_versions(options: Namespace) -> list[int]:
     return [choose("keras", keras, parameters.choices()["keras"]) for keras in options.keras]
 
 
@@ -111,7 +111,7 @@ def record_verdicts(options: Namespace) -> int:
     if options.lane:
         version_records.record_versions(chosen, options.jobs, options.again)
         return 0
-    for keras in generations(options):
+    for keras in keras_versions(options):
         compare.record(chosen, keras, options.jobs, options.again)
     return 0
 
@@ -121,7 +121,7 @@ def check_runtime(options: Namespace) -> int:
     from .records import compare, junit
 
     require_packages("nbval", "ipykernel", "matplotlib")
-    chosen, wanted = chosen_modes(options), generations(options)
+    chosen, wanted = chosen_modes(options), keras_versions(options)
     junit.require_writable(options.junit)
     compared = {
         keras: compare.compare(chosen, keras, options.jobs, save=options.save) for keras in wanted
@@ -199,7 +199,7 @@ def compile_steps(options: Namespace) -> int:
     from .compiler import programs
 
     names = expand_all(options.tpu or [programs.USUAL], tpu.TPUS)
-    for keras in generations(options):
+    for keras in keras_versions(options):
         programs.compile_modes(chosen_modes(options), names, keras)
     return 0
 

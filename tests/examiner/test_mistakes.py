@@ -23,7 +23,7 @@ def script(tmp_path):
         (["-m"], "Which program?"),
         (["none.py"], "There is no file 'none.py'"),
         (["--python", "no-python", "train.py"], "is not a Python"),
-        (["--keras", "2,3", "train.py"], "one generation"),
+        (["--keras", "2,3", "train.py"], "one version of Keras"),
         (["--keras", "4", "train.py"], "keras = 4 is not known here; valid: 2, 3."),
         (["--devices", "0", "train.py"], "whole numbers from 1 to 8"),
         (["--devices", "two", "train.py"], "whole numbers from 1 to 8"),

@@ -130,7 +130,7 @@ class ShowMeans:
 
 @dataclass(frozen=True)
 class Replace:
-    """The step has other parts than the program's (--replace), and `tf.keras` is another generation of Keras (--keras)."""
+    """The step has other parts than the program's (--replace), and `tf.keras` is another version of Keras (--keras)."""
 
     replacements: frozenset[Replacement]
     keras: int = 0  # 0: as the program has it

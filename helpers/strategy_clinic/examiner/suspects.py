@@ -55,7 +55,7 @@ class Suspect:
     located: Callable[[Divergence], Stack] = (
         lambda _: ()
     )  # the line to blame, of the program's faults
-    keras: int = 0  # the generation of Keras in both runs; 0: as the program has it
+    keras: int = 0  # the version of Keras in both runs; 0: as the program has it
 
 
 # Whether a divergence has a suspect

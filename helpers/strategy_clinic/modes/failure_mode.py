@@ -51,7 +51,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a document and the verdict that a run must give it: a word, or one word per Keras generation.
+    """A sentence of a document and the verdict that a run must give it: a word, or one word per version of Keras.
 
     Where a version has changed the verdict there are two claims of one id: one `until` it, the other `since`.
     """
@@ -66,7 +66,7 @@ class Claim:
         return self.verdict[keras] if isinstance(self.verdict, dict) else self.verdict
 
     def in_words(self, keras: int) -> str:
-        """Returns the verdict, that of the other Keras generation where it differs, and the versions it holds in."""
+        """Returns the verdict, that of the other version of Keras where it differs, and the versions it holds in."""
         words = self.expected(keras)
         if isinstance(self.verdict, dict):
             words = f"{words} on Keras {keras}, {self.verdict[5 - keras]} on Keras {5 - keras}"

@@ -21,7 +21,7 @@ from ..setups.parameters import Setup
 from .store import Measured, RecordedVerdict, grid_of, own_setup
 
 MODE_LIMIT = 900  # seconds for all setups of one mode
-PAGES = 3  # the Keras generation that the stored pages are run on
+PAGES = 3  # the version of Keras that the stored pages are run on
 FOR_READERS = {"table", "exercise", "solution", "panel"}
 
 

@@ -19,7 +19,9 @@ from ..setups import formats, runtime, strategies
 from ..setups.parameters import Setup
 
 MACHINES = ("cpu", "gpu", "tpu")
-RUNTIMES = [f"{kind}-keras{keras}" for kind in MACHINES for keras in reversed(runtime.GENERATIONS)]
+RUNTIMES = [
+    f"{kind}-keras{keras}" for kind in MACHINES for keras in reversed(runtime.KERAS_VERSIONS)
+]
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RecordedMode:
 
 @dataclass
 class Record:
-    """Every verdict of one runtime, which is a kind of machine with a Keras generation."""
+    """Every verdict of one runtime, which is a kind of machine with a version of Keras."""
 
     runtime: str
     date: str
@@ -164,7 +166,7 @@ def places_of(mode: FailureMode, base: Setup) -> list[tuple[str, int]]:
 
 
 def own_setup(notebook: NotebookNode, keras: int) -> Setup:
-    """Returns the setup in a notebook's parameters cell, but with this Keras generation."""
+    """Returns the setup in a notebook's parameters cell, but with this version of Keras."""
     return Setup(**parameters_of(notebook) | {"keras": keras})
 
 

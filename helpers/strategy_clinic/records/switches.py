@@ -16,7 +16,7 @@ from ..setups import runtime
 from ..setups.parameters import Setup
 from .store import Record, RecordedVerdict, read_record
 
-RECORDED = [f"cpu-keras{keras}" for keras in runtime.GENERATIONS]
+RECORDED = [f"cpu-keras{keras}" for keras in runtime.KERAS_VERSIONS]
 SHOWN = ("broken", "fixed")
 
 

@@ -42,7 +42,7 @@ from .store import (
 
 @dataclass(frozen=True)
 class VersionVerdict:
-    """The verdicts of a mode on one Keras generation; `page` says whether its notebook shows what is stored."""
+    """The verdicts of a mode on one version of Keras; `page` says whether its notebook shows what is stored."""
 
     broken: str
     fixed: str
@@ -60,7 +60,7 @@ class VersionVerdict:
 
 @dataclass
 class VersionRecord:
-    """Verdicts by mode and Keras generation; `codes` says of which code of each notebook they are."""
+    """Verdicts by mode and version of Keras; `codes` says of which code of each notebook they are."""
 
     versions: dict[str, str]
     date: str
@@ -153,7 +153,7 @@ def current(record: VersionRecord) -> VersionRecord:
 def of_plain_machine() -> VersionRecord | None:
     """Returns the version record that the records of a plain machine give."""
     merged: VersionRecord | None = None
-    for keras in runtime.GENERATIONS:
+    for keras in runtime.KERAS_VERSIONS:
         record = read_record(f"cpu-keras{keras}")
         if not record:
             return None
@@ -207,7 +207,9 @@ def record_versions(
     began, before = time.monotonic(), record.seconds
     with ThreadPoolExecutor(workers) as started:
         tasks = [(each, (each,)) for each in left]
-        for number, (each, future) in enumerate(pool.as_ended(started, both_generations, tasks), 1):
+        for number, (each, future) in enumerate(
+            pool.as_ended(started, both_keras_versions, tasks), 1
+        ):
             mode, verdicts = each.mode.id, future.result()
             record.codes = dict(sorted((record.codes | {mode: codes[mode]}).items()))
             record.verdicts |= {(mode, keras): verdict for keras, verdict in verdicts.items()}
@@ -231,8 +233,8 @@ def version_record_here() -> VersionRecord:
     return next((record for record in version_records() if record.versions == versions), new)
 
 
-def both_generations(wanted: ModeNotebook) -> dict[int, VersionVerdict]:
+def both_keras_versions(wanted: ModeNotebook) -> dict[int, VersionVerdict]:
     return {
         keras: VersionVerdict.of(measure.measure_own(wanted, keras))
-        for keras in reversed(runtime.GENERATIONS)
+        for keras in reversed(runtime.KERAS_VERSIONS)
     }

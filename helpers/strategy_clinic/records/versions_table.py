@@ -30,7 +30,7 @@ class Period:
 
 @dataclass
 class VersionsRow:
-    """One mode on one Keras generation, from the oldest version to the newest."""
+    """One mode on one version of Keras, from the oldest version to the newest."""
 
     mode: FailureMode
     keras: int
@@ -53,7 +53,7 @@ def versions_rows(records: list[VersionRecord]) -> list[VersionsRow]:
     return [
         VersionsRow(mode, keras, periods(records, mode.id, keras))
         for mode in registry.modes()
-        for keras in reversed(runtime.GENERATIONS)
+        for keras in reversed(runtime.KERAS_VERSIONS)
     ]
 
 
@@ -162,7 +162,7 @@ def cell_values(row: VersionsRow, period: Period, before: Period | None) -> dict
 
 
 def declared_bounds(row: VersionsRow) -> str:
-    """Returns the releases that the mode's symptoms name for this Keras generation."""
+    """Returns the releases that the mode's symptoms name for this version of Keras."""
     symptoms = [each for each in row.mode.symptoms if row.keras in (each.keras or (row.keras,))]
     bounds = [
         f"{each.raises} {bounds_in_words(each)}" for each in symptoms if bounds_in_words(each)

@@ -15,7 +15,7 @@ class Row:
     name: str
     saving: tuple[str, ...]
     loading: tuple[str, ...]
-    keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which Keras generations
+    keeps: dict[str, tuple[int, ...]]  # each part that comes back, and in which versions of Keras
     about: str
 
     @property
@@ -82,5 +82,5 @@ TABLE = {row.name: row for row in ROWS}
 
 
 def keeps(name: str, part: str, keras: int) -> bool:
-    """Returns whether a format brings back a part of the model under this Keras generation."""
+    """Returns whether a format brings back a part of the model under this version of Keras."""
     return keras in TABLE[name].keeps.get(part, ())

@@ -27,7 +27,7 @@ class Setup:
         counts = strategies.TABLE[self.strategy].counts
         choose(f"devices (for {self.strategy})", self.devices, counts)
         choose("save_format", self.save_format, formats.TABLE)
-        choose("keras", self.keras, runtime.GENERATIONS)
+        choose("keras", self.keras, runtime.KERAS_VERSIONS)
 
     def __str__(self) -> str:
         return f"{self.strategy} x{self.devices}, saved as {self.save_format}, Keras {self.keras}"
@@ -58,7 +58,12 @@ def build_strategy(setup: Setup) -> Any:
 def choices() -> dict[str, list[Any]]:
     """Returns the values of each parameter that some setup has."""
     counts = {count for row in strategies.ROWS for count in row.counts}
-    valid = list(strategies.TABLE), sorted(counts), list(formats.TABLE), sorted(runtime.GENERATIONS)
+    valid = (
+        list(strategies.TABLE),
+        sorted(counts),
+        list(formats.TABLE),
+        sorted(runtime.KERAS_VERSIONS),
+    )
     return dict(zip(PARAMETERS, valid))
 
 
@@ -84,13 +89,13 @@ def combinations(
     strategy_names: Iterable[str],
     counts: Iterable[int],
     format_names: Iterable[str],
-    generations: Iterable[int],
+    keras_versions: Iterable[int],
 ) -> tuple[list[Setup], list[str]]:
     """Returns every combination that is a setup, and one sentence for each that is none.
 
     Raises a UserError for a value that is part of no setup.
     """
-    asked: list[list[Any]] = [*map(list, (strategy_names, counts, format_names, generations))]
+    asked: list[list[Any]] = [*map(list, (strategy_names, counts, format_names, keras_versions))]
     setups: list[Setup] = []
     reasons: list[str] = []
     for values in itertools.product(*asked):

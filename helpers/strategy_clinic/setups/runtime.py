@@ -1,4 +1,4 @@
-"""This machine and this process: devices and how they are split, a TPU, the host, and the Keras generation."""
+"""This machine and this process: devices and how they are split, a TPU, the host, and the version of Keras."""
 
 import contextlib
 import glob
@@ -14,7 +14,7 @@ from ..base.package_versions import distribution_version, version_of
 
 MOST_DEVICES = 8
 GPU_MEMORY_MB = 1024
-GENERATIONS = (2, 3)
+KERAS_VERSIONS = (2, 3)
 QUIET_START = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0"}
 HOSTS = {
     "colab": "COLAB_RELEASE_TAG",
@@ -47,8 +47,8 @@ def _silent_stderr() -> Iterator[None]:
         os.close(stderr)
 
 
-def generation() -> int | None:
-    """Returns the Keras generation that `tf.keras` stands for in this process, or None before its first use."""
+def keras_version() -> int | None:
+    """Returns the version of Keras that `tf.keras` stands for in this process, or None before its first use."""
     keras = vars(sys.modules["tensorflow"]).get("keras") if "tensorflow" in sys.modules else None
     if keras is None:
         return None
@@ -60,9 +60,9 @@ def generation() -> int | None:
 
 def choose_keras(wanted: int) -> None:
     """Makes `tf.keras` stand for Keras 2 or 3; raises a UserError if it already stands for the other one."""
-    if generation() not in (None, wanted):
+    if keras_version() not in (None, wanted):
         raise UserError(
-            f"keras = {wanted} was asked for, but this kernel already holds Keras {generation()}: "
+            f"keras = {wanted} was asked for, but this kernel already holds Keras {keras_version()}: "
             f"set keras = {wanted} in the parameters cell, restart the kernel and run all cells."
         )
     os.environ["TF_USE_LEGACY_KERAS"] = "1" if wanted == 2 else "0"

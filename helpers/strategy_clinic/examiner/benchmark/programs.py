@@ -81,7 +81,7 @@ def as_written(text: str, setup: Setup) -> str:
 
 
 def setup_in(tree: ast.Module, keras: int, strategy: str) -> Setup:
-    """Returns what the notebook's parameters say, with this generation of Keras, and perhaps another strategy."""
+    """Returns what the notebook's parameters say, with this version of Keras, and perhaps another strategy."""
     assigned: dict[str, Any] = {
         node.targets[0].id: node.value.value
         for node in tree.body

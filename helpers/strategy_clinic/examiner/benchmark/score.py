@@ -83,7 +83,7 @@ def totals(scores: Sequence[Score]) -> str:
 
 
 def run_benchmark(
-    modes: Sequence[str], generations: Sequence[int], strategies: Sequence[str]
+    modes: Sequence[str], keras_versions: Sequence[int], strategies: Sequence[str]
 ) -> int:
     """Examines the programs of some modes, or of all, and prints what becomes of each.
 
@@ -91,10 +91,10 @@ def run_benchmark(
     """
     for mode in modes:
         choose("mode", mode, files.mode_pages())
-    for keras in generations:
-        choose("keras", keras, runtime.GENERATIONS)
+    for keras in keras_versions:
+        choose("keras", keras, runtime.KERAS_VERSIONS)
     bad = False
-    for keras in generations:
+    for keras in keras_versions:
         for strategy in strategies or [""]:
             scores = []
             for program in benchmark_programs(modes, keras, strategy):

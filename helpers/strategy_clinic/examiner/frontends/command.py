@@ -26,7 +26,7 @@ def examine_command(options: argparse.Namespace) -> int:
     arguments = options.program if options.module is None else ["-m", *options.module]
     if len(options.keras) > 1:
         raise UserError(
-            "A program is examined on one generation of Keras at a time: give --keras 2 or --keras 3."
+            "A program is examined on one version of Keras at a time: give --keras 2 or --keras 3."
         )
     for file in (options.json, options.sarif):
         if file and not Path(file).absolute().parent.is_dir():

@@ -30,7 +30,7 @@ WITHOUT_NOTEBOOK = {
     "framework": Explanation(
         "framework_disagrees",
         "TensorFlow or Keras computes something else on several replicas, and the program is right",
-        "Follow what the finding says, or use the other generation of Keras.",
+        "Follow what the finding says, or use the other version of Keras.",
     ),
     "restart": Explanation(
         "restart_disagrees",
