@@ -25,7 +25,9 @@ from strategy_clinic.examiner.findings import BeginWith, GiveValue, ResetVariabl
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
+    GradientComputed,
     ModelAnswered,
+    NothingTrained,
     Owner,
     Sample,
     SaveKind,
@@ -38,6 +40,28 @@ TOGETHER = updated(trains=(1, 2), steps=1)
 
 def test_a_trained_variable_that_no_checkpoint_holds():
     assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]))) == [("fm05", 7)]
+
+
+def test_a_variable_that_is_trained_by_hand():
+    by_hand = GradientComputed(OTHER, 0, 2, connected=(1, 2))
+    assert modes(run(MINE, by_hand, saved(left=[omitted()]))) == [("fm05", 7)]
+    other = GradientComputed(OTHER, 0, 1, connected=(2,))
+    assert modes(run(MINE, other, saved(left=[omitted()]))) == []
+
+
+def test_a_part_that_is_saved_to_be_used_elsewhere():
+    part = saved(left=[omitted(trained=True)])
+    in_new_objects, in_the_same = loaded(variables=(8,)), loaded(variables=(2,))
+    assert modes(run(MINE, TOGETHER, part, in_new_objects)) == []
+    assert modes(run(MINE, TOGETHER, part, in_the_same)) == [("fm05", 7)]
+    again = replace(MINE, number=9)
+    assert modes(run(MINE, TOGETHER, part, again, in_new_objects, VariableRead(9))) == [("fm05", 7)]
+
+
+def test_a_model_of_which_nothing_is_trained():
+    (finding,) = found(run(MINE, NothingTrained(OTHER, (1,))))
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert "that Keras does not track: fit trains nothing" in str(finding.message)
 
 
 @pytest.mark.parametrize(

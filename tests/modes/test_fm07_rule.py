@@ -2,7 +2,12 @@
 
 import pytest
 from recorded import LINE, found, modes, run
-from strategy_clinic.observer.events import CounterFrozen, PythonValueFrozen, RandomNumberFrozen
+from strategy_clinic.observer.events import (
+    CounterFrozen,
+    ExceptionRaised,
+    PythonValueFrozen,
+    RandomNumberFrozen,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,25 @@ def test_what_a_trace_froze(frozen, message, proof):
 
 def test_a_program_that_changes_nothing():
     assert modes(run()) == []
+
+
+# Tensors of a finished trace, which are of fm33
+
+MESSAGE = "TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'\n"
+TRACEBACK = 'Traceback (most recent call last):\n  File "/program/train.py", line 7, in main\n'
+IN_TRACE = (
+    '  File "/lib/tensorflow/python/framework/func_graph.py", line 1, in func_graph_from_py_func\n'
+)
+
+
+@pytest.mark.parametrize(
+    "traceback, traced, expected",
+    [
+        (TRACEBACK + MESSAGE, (), "fm33"),
+        (TRACEBACK + IN_TRACE + MESSAGE, (), "fm07"),
+        (TRACEBACK + MESSAGE, LINE, "fm07"),
+    ],
+    ids=["after a trace", "in a trace", "in a traced function"],
+)
+def test_a_tensor_that_is_converted(traceback, traced, expected):
+    assert modes(run(ExceptionRaised(LINE, "TypeError", traceback, traced))) == [(expected, 7)]

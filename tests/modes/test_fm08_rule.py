@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, saved
+from recorded import LINE, OTHER, ended, found, modes, run, saved
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
     LoadUnused,
+    Outcome,
     SaveKind,
 )
 
@@ -102,6 +103,34 @@ def test_a_checkpoint_near_the_place_where_it_is_sought(recording):
 )
 def test_a_checkpoint_that_is_rightly_not_found(events):
     assert modes(run(*events)) == []
+
+
+ELSEWHERE = SAVED, sought(folder="checkpoints", nearby=())
+
+
+def test_a_checkpoint_that_is_sought_in_another_folder():
+    (finding,) = found(run(*ELSEWHERE, restored(None), ended()))
+    assert (finding.mode, finding.line) == ("fm08", 7)
+    assert "restore restores nothing" in str(finding.message)
+    assert "this program has saved runs/monday/ck-1" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*ELSEWHERE, ended()],
+        [*reversed(ELSEWHERE), restored(None), ended()],
+        [*ELSEWHERE, restored(None), saved(path="checkpoints/ck-1"), ended()],
+        [KERAS, ELSEWHERE[1], restored(None), ended()],
+    ],
+    ids=["not restored", "a first start", "a second phase", "files of Keras"],
+)
+def test_another_folder_that_is_rightly_empty(events):
+    assert modes(run(*events)) == []
+
+
+def test_another_folder_of_a_program_that_did_not_finish():
+    assert modes(run(*ELSEWHERE, restored(None), outcome=Outcome.STOPPED)) == []
 
 
 def test_a_model_that_is_loaded_and_not_used():

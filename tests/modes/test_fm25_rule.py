@@ -86,6 +86,10 @@ def test_a_model_outside_the_scope_that_replicas_call():
     assert str(finding.proof) == "observed on 2 devices: 2 replicas read them there at line 20"
 
 
+def test_a_teacher_that_was_trained_on_one_device_before():
+    assert modes(run(*STUDENT, TEACHER, updated(trains=(5,)), BY_REPLICAS)) == [("fm25", 7)]
+
+
 def test_the_line_that_made_this_model_and_no_other():
     inner, mine, theirs = (stack("/program/train.py", n) for n in (3, 12, 11))
     student = variable(1, copies=2, location=(*inner, *theirs))
@@ -100,7 +104,7 @@ def test_the_line_that_made_this_model_and_no_other():
         [*STUDENT, TEACHER, called(5)],
         [replace(STUDENT[0], copies=0), STUDENT[1], TEACHER, BY_REPLICAS],
         [*STUDENT, TEACHER, written(number=5, writer=Owner.METRIC), BY_REPLICAS],
-        [*STUDENT, TEACHER, updated(trains=(5,)), BY_REPLICAS],
+        [*STUDENT, TEACHER, BY_REPLICAS, updated(trains=(5,))],
         [*STUDENT, TEACHER, VariableSharedCentrally(5), BY_REPLICAS],
         [*STUDENT, replace(TEACHER, maker=Owner.RANDOM), BY_REPLICAS],
         [*STUDENT, TEACHER, replace(BY_REPLICAS, variables=(1, 5))],
@@ -110,7 +114,7 @@ def test_the_line_that_made_this_model_and_no_other():
         "called on the host",
         "nothing is distributed",
         "written to, which is fm23",
-        "trained",
+        "trained by them",
         "central",
         "a seed",
         "a part of another model",

@@ -80,6 +80,14 @@ def test_an_optimizer_that_is_replaced_when_the_model_is_compiled_again():
     assert "which was at step 3, is replaced by a new one" in str(finding.message)
 
 
+def test_a_learning_rate_that_a_callback_has_lowered_since():
+    began = updated(trains=(1, 2), steps=0)
+    lowered = replaced(before=state(learning_rate="0.001"))
+    assert modes(run(began, lowered, NEW_STEPS)) == [("fm29", 7)]
+    other = replaced(before=state(learning_rate="0.001"), learning_rate="0.01")
+    assert modes(run(began, other, NEW_STEPS)) == []
+
+
 @pytest.mark.parametrize(
     "events",
     [

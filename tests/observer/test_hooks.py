@@ -1,5 +1,6 @@
 """Every function that the observer wraps, called by position and by keyword: it does what it does, and is seen alike."""
 
+import copy
 import inspect
 import io
 import logging
@@ -296,6 +297,11 @@ def file_cases():
         "tensorflow.CheckpointManager.latest_checkpoint": lambda t: asked(manager(t)),
         "tensorflow.CheckpointManager.restore_or_initialize": lambda t: Case(
             manager(t).restore_or_initialize, {}, sought
+        ),
+        "copy.deepcopy": lambda t: Case(
+            copy.deepcopy,
+            {"x": t.models["keras"].layers[-1]},
+            told(events.WeightsCopied, "function", "equal"),
         ),
         "tensorflow.load": lambda t: Case(
             t.tf.saved_model.load, {"export_dir": t.saved_model}, told(events.Loaded, "path")

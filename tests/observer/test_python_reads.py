@@ -1,5 +1,6 @@
 """What a function reads of Python: numbers and random generators, found in its source."""
 
+import linecache
 import random
 
 import numpy as np
@@ -125,7 +126,30 @@ def test_objects_are_not_kept_alive():
 
 def test_counters():
     reads = reads_of(settings.step, lambda path: path == __file__)
-    assert reads.counted == {"self.steps"}
+    assert {*reads.counted} == {"self.steps"}
+    assert "self.steps +=" in linecache.getline(__file__, reads.counted["self.steps"].line)
+
+
+def passing(x, owner):
+    return owner.step(x) + calling(x, owner)
+
+
+def calling(x, given):
+    return x * given.scale
+
+
+def rebinding(x, owner):
+    owner = x
+    return x * owner.scale
+
+
+def test_arguments_lead_to_what_they_are():
+    own, is_own = Settings(), lambda path: path == __file__
+    read = {each.name for each in reads_of(passing, is_own, [1.0, own]).numbers}
+    assert read == {"self.scale", "self.steps", "rate", "given.scale"}
+    assert {each.name for each in reads_of(passing, is_own, [1.0], {"owner": own}).numbers} == read
+    assert not reads_of(passing, is_own, [1.0]).numbers
+    assert not reads_of(rebinding, is_own, [1.0, own]).numbers
 
 
 def test_a_comparison_with_0_asks_whether_it_is_the_first_call():

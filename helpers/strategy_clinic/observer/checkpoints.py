@@ -298,7 +298,9 @@ class Checkpoints:
         self.context.emit(restored)
         self.loaded("restore", path, numbers)
         if self.context.count("contents") <= MOST_CONTENTS:
-            self.report_kept("restore", str(path), self.reachable(root), stored_in(str(path)))
+            numbers = self.reachable(root)
+            referred = {*numbers} - {*self.variables.numbers_of(named_by(root))}
+            self.report_kept("restore", str(path), numbers, stored_in(str(path)), referred=referred)
 
     def restored_before_build(self) -> tuple[RestoredBeforeBuild, ...]:
         """Returns the restores that did not reach what was made after them, although the file has values of its shapes."""
@@ -323,15 +325,19 @@ class Checkpoints:
         numbers: Iterable[int],
         stored: list[Stored],
         skipped: bool = False,
+        referred: Collection[int] = (),
     ) -> None:
-        """Reports the variables whose values are not in the file that was read."""
+        """Reports the variables whose values are not in the file that was read.
+
+        Values in `referred` went to variables that only an optimizer refers to, since it has trained them.
+        """
         records = [record for record in self.fillable(numbers) if not is_on_read(record)]
         samples = {record.number: sample_of(record) for record in records}
         in_file = {each.sample for each in stored}
         kept = [record for record in records if samples[record.number] not in in_file]
         if not stored or not kept:
             return
-        placed = {*samples.values()}
+        placed = {value for number, value in samples.items() if number not in referred}
         free = [each for each in stored if not each.of_others and each.sample not in placed]
         unplaced = {each.shape for each in free if each.shape}
         fitting = [record for record in kept if tuple(record.variable.shape) in unplaced]
@@ -480,6 +486,24 @@ def unmatched_objects(status: Any) -> str:
         return ""
     except AssertionError as error:
         return str(error).splitlines()[0][:MOST_MESSAGE] or "not all objects were matched"
+
+
+def named_by(root: Any) -> list[Any]:
+    """Returns the variables to which other attributes lead than those of optimizers."""
+    import tensorflow as tf
+
+    view, found = tf.train.TrackableView(root), {id(root): root}
+    waiting = [root]
+    while waiting:
+        for child in view.children(waiting.pop()).values():
+            if id(child) not in found and not hasattr(child, "apply_gradients"):
+                found[id(child)] = child
+                waiting.append(child)
+    things = list(found.values())
+    for thing in list(things):
+        if is_keras(thing) or is_sharded(thing):
+            things += variables_of(thing)
+    return [thing for thing in things if hasattr(thing, "value")]
 
 
 def is_keras(thing: Any) -> bool:

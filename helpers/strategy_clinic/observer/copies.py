@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copy_module
 import weakref
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,7 @@ class Copies:
             IdentityMap()
         )  # and, since then, not used: models after `fit`
         self.fitting = 0
+        self.layers: tuple[type, ...] = ()  # Keras's class, of each Keras that is imported
 
     def watch_keras(self, package: str, keras: Any) -> None:
         wrap = self.context.patches.wrap
@@ -55,6 +57,15 @@ class Copies:
         wrap(keras.Model, "evaluate", after=self.source_used, group="copies")
         wrap(keras.Model, "__call__", after=self.called, here=True)
         self.context.patches.wrap_everywhere(package, keras.models.clone_model, self.cloned)
+        self.layers += (keras.layers.Layer,)
+
+    def watch(self) -> None:
+        self.context.patches.wrap(
+            copy_module,
+            "deepcopy",
+            after=self.deepcopied,
+            unless=lambda value: not isinstance(value, self.layers),
+        )
 
     # Copying
 
@@ -71,6 +82,10 @@ class Copies:
 
     def cloned(self, clone: Any, call: Call) -> None:
         self.copied("clone_model", call["model"], clone)
+
+    def deepcopied(self, result: Any, call: Call) -> None:
+        if isinstance(call["x"], self.layers):
+            self.copied("deepcopy", call["x"], result)
 
     def copied(self, function: str, source: Any, target: Any) -> None:
         numbers = [self.variables.numbers_of(each.trainable_variables) for each in (source, target)]

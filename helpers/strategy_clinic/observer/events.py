@@ -293,6 +293,7 @@ class GradientComputed(LocatedEvent):
     missing: int  # of them None
     total: int
     disconnected: tuple[int, ...] = ()  # the variables whose gradients are None
+    connected: tuple[int, ...] = ()  # and those whose gradients are not
 
 
 @dataclass(frozen=True)
@@ -439,6 +440,13 @@ class MetricsReported(LocatedEvent):
 
     metrics: tuple[Metric, ...]
     compiled_at: Stack
+
+
+@dataclass(frozen=True)
+class NothingTrained(LocatedEvent):
+    """`fit` has trained nothing: the model has no trainable variables, although its layers have these as attributes."""
+
+    attributes: tuple[int, ...]
 
 
 @dataclass(frozen=True)

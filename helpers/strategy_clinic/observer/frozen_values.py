@@ -57,8 +57,10 @@ class FrozenValues:
         wrap(function, "__call__", before=self.call_begins, after=self.call_ended)
         wrap(tf.data.Dataset, "map", before=self.map_begins, after=self.mapped)
 
-    def reads_of(self, function: Any) -> Reads:
-        return reads_of(function, self.context.provenance.is_own)
+    def reads_of(self, function: Any, call: Call | None = None) -> Reads:
+        """Returns what a function reads; `call` is the call of it, if it is called now."""
+        given = (call.args[1:], call.kwargs) if call else ()
+        return reads_of(function, self.context.provenance.is_own, *given)
 
     # Traced functions
 
@@ -66,7 +68,7 @@ class FrozenValues:
         import tensorflow as tf
 
         if call.owner not in self.functions and tf.executing_eagerly():
-            self.functions[call.owner] = TracedFunction(self.reads_of(call.owner))
+            self.functions[call.owner] = TracedFunction(self.reads_of(call.owner, call))
 
     def call_ended(self, _: Any, call: Call) -> None:
         import tensorflow as tf
@@ -77,7 +79,8 @@ class FrozenValues:
         known.last_call = self.context.count("use")
         traces = call.owner.experimental_get_tracing_count()
         if traces != known.traces:
-            known.after_trace(self.reads_of(call.owner) if not known.traces else known.reads)
+            reads = known.reads if known.traces else self.reads_of(call.owner, call)
+            known.after_trace(reads)
             known.traces = traces
         elif traces:
             known.calls += 1
@@ -116,12 +119,12 @@ class FrozenValues:
     def report_counters(self, known: TracedFunction) -> None:
         """Reports numbers that the function counts up itself, which it does only while it is traced."""
         for i, read in enumerate(known.reads.numbers):
-            counted = read.name in known.reads.counted and not read.asks_whether_first
+            frame = known.reads.counted.get(read.name)
+            counted = frame is not None and not read.asks_whether_first
             first, value = known.first[i], read.lookup()
             changed = UNKNOWN not in (first, value) and first != value
             is_new = counted and changed and value in known.traced[i]
-            if is_new and self.context.is_first("counted", read.frame, read.name):
-                frame = read.frame
+            if frame and is_new and self.context.is_first("counted", frame, read.name):
                 event = CounterFrozen(self.stack(frame), read.name, frame.function, str(value))
                 self.context.emit(event)
 

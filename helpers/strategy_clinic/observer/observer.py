@@ -99,6 +99,7 @@ class Observer:
         self.frozen_values.watch()
         self.unused_loads.watch()
         self.checkpoints.watch()
+        self.copies.watch()
         self.optimizers.watch()
         self.replacements.watch()
 

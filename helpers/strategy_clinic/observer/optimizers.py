@@ -10,6 +10,7 @@ from .events import (
     GradientComputed,
     GradientsApplied,
     LearningRateRestored,
+    NothingTrained,
     OptimizerReplaced,
     OptimizerState,
     Sample,
@@ -17,6 +18,7 @@ from .events import (
 )
 from .identity_map import IdentityMap
 from .patching import Call
+from .stored_values import attributes_of
 from .variables import Variables, arrays_of, outside_graphs, variable_in
 
 SAME_RATE = 1e-6  # relative
@@ -94,15 +96,20 @@ class Optimizers:
 
         gradients = tf.nest.flatten(result)
         sources = tf.nest.flatten(call["sources"])
-        paired = zip(sources, gradients) if len(sources) == len(gradients) else ()
-        disconnected = self.variables.numbers_of(
-            source for source, gradient in paired if gradient is None
+        paired = list(zip(sources, gradients)) if len(sources) == len(gradients) else []
+        disconnected, connected = (
+            self.variables.numbers_of(
+                source for source, gradient in paired if (gradient is None) == is_none
+            )
+            for is_none in (True, False)
         )
         missing = sum(gradient is None for gradient in gradients)
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("gradient", site, missing, disconnected):
             stack = self.context.provenance.stack()
-            self.context.emit(GradientComputed(stack, missing, len(gradients), disconnected))
+            self.context.emit(
+                GradientComputed(stack, missing, len(gradients), disconnected, connected)
+            )
 
     def pairs_applied(self, call: Call) -> None:
         pairs = call["grads_and_vars"]
@@ -126,6 +133,10 @@ class Optimizers:
 
     def fitted(self, _: Any, call: Call) -> None:
         self.after_training[call.owner] = self.variables.trained_values(call.owner)
+        if not call.owner.trainable_variables:
+            attributes = self.variables.numbers_of(attributes_of(call.owner))
+            if attributes:
+                self.context.emit(NothingTrained(self.context.provenance.stack(), attributes))
 
     def compile_begins(self, call: Call) -> None:
         optimizer = getattr(call.owner, "optimizer", None)

@@ -143,7 +143,7 @@ class Patches:
 
         def short_wrapper(*args: Any, **kwargs: Any) -> Any:
             """What `wrapper` is where nothing comes after the call: eager programs call these functions most."""
-            if unless and unless(args[0]):
+            if unless and args and unless(args[0]):
                 return plain(*args, **kwargs)
             call = Call(signature, args, kwargs)
             if listed:
@@ -152,6 +152,8 @@ class Patches:
             return plain(*call.args, **call.kwargs)
 
         def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if unless and args and unless(args[0]):
+                return plain(*args, **kwargs)
             call = Call(signature, args, kwargs)
             if listed:
                 call.list_iterator(listed)

@@ -12,7 +12,7 @@ import random
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,13 +53,18 @@ class RandomDraw:
 class Reads:
     numbers: list[NumberRead] = field(default_factory=list)
     draws: list[RandomDraw] = field(default_factory=list)
-    counted: set[str] = field(default_factory=set)  # names that are counted up
+    counted: dict[str, Frame] = field(default_factory=dict)  # where numbers are counted up
 
 
-def reads_of(function: Any, is_own: Callable[[str], bool]) -> Reads:
-    """Returns what a function reads, and what the functions of the program read that it refers to."""
+def reads_of(
+    function: Any,
+    is_own: Callable[[str], bool],
+    arguments: Sequence[Any] = (),
+    keywords: Mapping[str, Any] | None = None,
+) -> Reads:
+    """Returns what a function reads that is called so, and what the functions of the program read that it refers to."""
     walk = Walk(is_own)
-    walk.follow(function)
+    walk.follow(function, arguments=Arguments(tuple(arguments), dict(keywords or {})))
     walk.visit_all()
     for model in walk.models:
         for name in walk.steps:
@@ -68,11 +73,33 @@ def reads_of(function: Any, is_own: Callable[[str], bool]) -> Reads:
     return walk.reads
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """What is passed to a function, as far as it is known; UNKNOWN otherwise."""
+
+    positional: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    def bound(self, node: Any, is_method: bool) -> dict[str, Any]:
+        """Returns the objects by the names of the parameters. Numbers are left out: a tf.function traces each of them."""
+        names = [each.arg for each in (*node.args.posonlyargs, *node.args.args)][is_method:]
+        given = {**dict(zip(names, self.positional)), **self.keywords}
+        return {
+            name: value
+            for name, value in given.items()
+            if value is not UNKNOWN and not is_number(value)
+        }
+
+
+NOTHING = Arguments()
+
+
 class Walk:
     def __init__(self, is_own: Callable[[str], bool]) -> None:
         self.is_own, self.reads = is_own, Reads()
         self.seen: set[tuple[int, int]] = set()
-        self.waiting: list[tuple[types.FunctionType, Any]] = []  # functions, and their `self`
+        # Functions, their `self`, and what is passed to them.
+        self.waiting: list[tuple[types.FunctionType, Any, Arguments]] = []
         self.models: list[Any] = []  # that a function of Keras trains or evaluates
         self.steps: set[str] = set()  # the methods of theirs that it calls
 
@@ -80,7 +107,7 @@ class Walk:
         while self.waiting and len(self.seen) < MOST_FUNCTIONS:
             self.visit(*self.waiting.pop(0))
 
-    def follow(self, value: Any, depth: int = 0) -> None:
+    def follow(self, value: Any, depth: int = 0, arguments: Arguments = NOTHING) -> None:
         """Adds the functions that a value consists of."""
         value = without_wrappers(value)
         if isinstance(value, types.MethodType):
@@ -88,16 +115,16 @@ class Walk:
             is_target = (
                 type(owner).__name__ == "TfMethodTarget"
             )  # in which a tf.function keeps `self`
-            self.add(value.__func__, owner.target if is_target else owner)
+            self.add(value.__func__, owner.target if is_target else owner, arguments)
         elif isinstance(value, types.FunctionType):
-            self.add(value, None)
+            self.add(value, None, arguments)
         elif isinstance(value, functools.partial):
             self.follow(value.func, depth + 1)
         elif isinstance(value, (list, tuple)) and depth < 2:
             for item in list(value)[:MOST_FUNCTIONS]:
                 self.follow(item, depth + 1)
         elif is_named(value, "polymorphic_function", "Function"):
-            self.follow(value.python_function, depth + 1)
+            self.follow(value.python_function, depth + 1, arguments)
         elif is_layer(value):
             self.follow_layer(value)
 
@@ -115,18 +142,18 @@ class Walk:
         self.follow(loss)
         self.add(getattr(type(loss), "call", None), loss)
 
-    def add(self, function: Any, owner: Any) -> None:
+    def add(self, function: Any, owner: Any, arguments: Arguments = NOTHING) -> None:
         function = without_wrappers(getattr(function, "python_function", function))
         key = id(function), id(owner)
         if isinstance(function, types.FunctionType) and key not in self.seen:
             self.seen.add(key)
-            self.waiting.append((function, owner))
+            self.waiting.append((function, owner, arguments))
 
-    def visit(self, function: types.FunctionType, owner: Any) -> None:
+    def visit(self, function: types.FunctionType, owner: Any, arguments: Arguments) -> None:
         if self.is_own(function.__code__.co_filename):
             node = node_of(function.__code__)
             if node is not None:
-                FunctionWalk(self, function, owner, node).run()
+                FunctionWalk(self, function, owner, node, arguments).run()
             return
         self.steps |= STEPS & names_in(function.__code__)
         for cell in function.__closure__ or ():  # of a library: what it was given
@@ -140,7 +167,14 @@ class Walk:
 class FunctionWalk:
     """Reads the source of one function."""
 
-    def __init__(self, walk: Walk, function: types.FunctionType, owner: Any, node: Any) -> None:
+    def __init__(
+        self,
+        walk: Walk,
+        function: types.FunctionType,
+        owner: Any,
+        node: Any,
+        passed: Arguments,
+    ) -> None:
         self.walk, self.function, self.owner, self.node = walk, function, owner, node
         self.path = function.__code__.co_filename
         self.locals = local_names(node)
@@ -148,6 +182,9 @@ class FunctionWalk:
         self.self_name = arguments[0].arg if owner is not None and arguments else ""
         names, cells = function.__code__.co_freevars, function.__closure__ or ()
         self.cells = dict(zip(names, cells))
+        assigned = assigned_names(node)
+        passed_to = passed.bound(node, is_method=owner is not None)
+        self.passed = {name: passed_to[name] for name in passed_to.keys() - assigned}
 
     def run(self) -> None:
         body = self.node.body if isinstance(self.node.body, list) else [self.node.body]
@@ -161,7 +198,7 @@ class FunctionWalk:
             self.read_call(node, first)
             return
         if isinstance(node, ast.AugAssign):
-            self.walk.reads.counted.add(ast.unparse(node.target))
+            self.walk.reads.counted.setdefault(ast.unparse(node.target), self.frame(node))
         if isinstance(node, ast.If) and all(map(is_shown, node.body)) and not node.orelse:
             return
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -180,6 +217,9 @@ class FunctionWalk:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name in SHOWN or name in RUN_IN_PYTHON:
             return
+        self.follow_with_arguments(node.func, node.args, node.keywords)
+        if name == "run":  # strategy.run(function, args=(...))
+            self.follow_run(node)
         generator = self.generator_of(node.func)
         if generator is not None and name not in OF_STATE:
             draw = RandomDraw(self.frame(node), ast.unparse(node.func), generator)
@@ -189,6 +229,24 @@ class FunctionWalk:
             self.read(child, first)
         if name in MAKES_VARIABLES:  # their first values are meant to be drawn once
             del self.walk.reads.draws[draws:]
+
+    def follow_with_arguments(
+        self, function: ast.AST, arguments: Sequence[ast.AST], keywords: Sequence[ast.keyword]
+    ) -> None:
+        value, _ = self.resolve(function)
+        if isinstance(value, (types.FunctionType, types.MethodType)) or is_named(
+            value, "polymorphic_function", "Function"
+        ):
+            positional = tuple(self.resolve(each)[0] for each in arguments)
+            named = {each.arg: self.resolve(each.value)[0] for each in keywords if each.arg}
+            self.walk.follow(value, arguments=Arguments(positional, named))
+
+    def follow_run(self, node: ast.Call) -> None:
+        given = {each.arg: each.value for each in node.keywords}
+        held = given.get("args", node.args[1] if len(node.args) > 1 else None)
+        arguments = held.elts if isinstance(held, (ast.Tuple, ast.List)) else []
+        for function in node.args[:1]:
+            self.follow_with_arguments(function, arguments, [])
 
     def found(self, node: ast.AST, value: Any, lookup: Lookup, first: bool) -> None:
         if is_number(value):
@@ -221,6 +279,8 @@ class FunctionWalk:
         if name in self.cells:
             cell = self.cells[name]
             return content_of(cell), functools.partial(content_of, cell)
+        if name in self.passed:
+            return self.passed[name], constant(UNKNOWN)
         if name in self.locals:
             return UNKNOWN, None
         return item_of(self.function.__globals__, name)
@@ -276,6 +336,11 @@ def local_names(node: ast.AST) -> set[str]:
         elif isinstance(each, (ast.Global, ast.Nonlocal)):
             outer |= {*each.names}
     return bound - outer
+
+
+def assigned_names(node: ast.AST) -> set[str]:
+    names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+    return {each.id for each in names if not isinstance(each.ctx, ast.Load)}
 
 
 def is_shown(statement: ast.stmt) -> bool:

@@ -1,14 +1,26 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
+from collections.abc import Iterator
+
 from ...examiner.blame import same_statement
 from ...examiner.divergence import Divergence, effect_of
-from ...examiner.findings import BeginWith, FollowUp, GiveValue, Location, ResetVariable, Text
+from ...examiner.findings import (
+    BeginWith,
+    Finding,
+    FollowUp,
+    GiveValue,
+    Location,
+    ResetVariable,
+    Text,
+)
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Steps, line_of, observed, rule
 from ...observer.events import (
+    GradientComputed,
     GradientsApplied,
     Loaded,
     ModelAnswered,
+    NothingTrained,
     OmittedVariable,
     Owner,
     Saved,
@@ -28,6 +40,7 @@ def untracked_variable(recording: Recording) -> Steps:
         reason = (
             Text("it is trained together with what is")
             if is_part_of_saved_training(recording, omitted)
+            and not is_saved_for_use(recording, omitted.number)
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
@@ -44,6 +57,21 @@ def untracked_variable(recording: Recording) -> Steps:
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+@rule("fm05", explains_divergence=False)
+def nothing_trained(recording: Recording) -> Iterator[Finding]:
+    for fitted in recording.of(NothingTrained):
+        number = fitted.attributes[0]
+        message = f"{recording.name_of(number)} is an attribute that Keras does not track: fit trains nothing"
+        yield observed(
+            "fm05",
+            recording,
+            recording.location_of(number) or fitted.location,
+            message,
+            line_of(fitted.location, "fit"),
+            " was given a model without trainable variables",
+        )
 
 
 def kind_of(save: Saved) -> str:
@@ -66,12 +94,21 @@ def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]
 
 
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:
-    """Tells whether one optimizer trains it together with variables that are saved."""
+    """Tells whether it is trained together with variables that are saved, by an optimizer or by hand."""
     held = {number for save in recording.of(Saved) for number in save.variables}
-    together = [set(update.optimizer.trains) for update in recording.of(GradientsApplied)]
-    return omitted.trained and any(
-        omitted.number in trained and trained & held for trained in together
-    )
+    together = [
+        *(set(update.optimizer.trains) for update in recording.of(GradientsApplied)),
+        *(set(computed.connected) for computed in recording.of(GradientComputed)),
+    ]
+    return any(omitted.number in trained and trained & held for trained in together)
+
+
+def is_saved_for_use(recording: Recording, number: int) -> bool:
+    """Tells whether the program saves a part on purpose: it is loaded into new objects that need no such variable."""
+    saved = {each for save in recording.of(Saved) for each in save.variables}
+    loads = recording.of(Loaded)
+    into_new = loads and not any(saved & {*load.variables} for load in loads)
+    return bool(into_new) and made_again(recording, number) is None
 
 
 def may_be_missed(recording: Recording, omitted: OmittedVariable) -> bool:

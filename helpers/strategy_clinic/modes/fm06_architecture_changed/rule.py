@@ -27,6 +27,7 @@ from ...observer.events import (
     VariableWritten,
 )
 
+OF_ONE_LAYER = 2  # variables: a kernel and a bias
 LITERALS = ast.Constant, ast.Dict, ast.List
 
 
@@ -63,9 +64,8 @@ def is_left_random(recording: Recording, load: VariablesKept) -> bool:
     calls = recording.of(ModelCalled, after=load)
     called = any(kept & set(call.variables) for call in calls)
     is_used = called or is_trained(recording, load)
-    return is_used and (
-        not load.other_output or recording.finished and not is_trained(recording, load)
-    )
+    is_last_layer = load.other_output and len(load.kept) <= max(load.filled, OF_ONE_LAYER)
+    return is_used and (not is_last_layer or recording.finished and not is_trained(recording, load))
 
 
 def is_trained(recording: Recording, load: VariablesKept) -> bool:

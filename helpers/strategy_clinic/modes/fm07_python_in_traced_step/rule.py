@@ -4,8 +4,16 @@ from collections.abc import Iterator
 
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
-from ...observer.events import CounterFrozen, PythonValueFrozen, RandomNumberFrozen
+from ...examiner.rule import observed, reclassify, rule
+from ...observer.events import (
+    CounterFrozen,
+    ExceptionRaised,
+    PythonValueFrozen,
+    RandomNumberFrozen,
+    Stack,
+)
+
+LIBRARIES = "tensorflow/python/", "keras/src/"  # which every trace goes through
 
 
 @rule("fm07")
@@ -32,3 +40,11 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
         message = f"{frozen.name} is called once, while {frozen.function} is traced: it gives one value for ever"
         proof = "the generator moved on in the trace, and the graph is used more than once"
         yield observed("fm07", recording, frozen.location, message, proof)
+
+
+@reclassify("fm07")
+def leaked(mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+    """Tells a tensor of a finished trace, which raises where nothing is traced, from one that a traced function converts."""
+    is_symbolic = "SymbolicTensor" in raised.traceback
+    in_trace = raised.traced or any(path in raised.traceback for path in LIBRARIES)
+    return mode if in_trace or not is_symbolic else "fm33"

@@ -41,6 +41,22 @@ def sought_in_vain(recording: Recording) -> Iterator[Finding]:
             yield observed("fm08", recording, sought.location, message, proof)
 
 
+@rule("fm08", explains_divergence=False)
+def sought_elsewhere(recording: Recording) -> Iterator[Finding]:
+    """Checks whether nothing is restored since the program has saved in another folder."""
+    for sought in recording.of(CheckpointSought):
+        is_known = sought.path is not None or sought.nearby or is_first_start(recording, sought)
+        nothing = [
+            each for each in recording.of(CheckpointRestored, after=sought) if each.path is None
+        ]
+        saves = recording.of(Saved, until=sought)
+        kept = [save for save in saves if save.kind is SaveKind.CHECKPOINT]
+        if recording.finished and kept and nothing and sought.location and not is_known:
+            message = f"no checkpoint is found in {sought.folder}, and restore restores nothing"
+            proof = f"this program has saved {kept[-1].path}"
+            yield observed("fm08", recording, sought.location, message, proof)
+
+
 @rule("fm08")
 def loaded_in_vain(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(LoadUnused):

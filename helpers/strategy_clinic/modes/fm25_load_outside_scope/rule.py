@@ -94,4 +94,6 @@ def from_own_line(recording: Recording, stack: Stack) -> Stack:
 def is_only_read(recording: Recording, call: ModelCalled) -> bool:
     """Tells whether replicas write nothing to the variables of a model; fm23 is about those that they write to."""
     written = {write.number for write in recording.of(VariableWritten) if write.replicas > 1}
-    return not {*call.variables} & (written | recording.trained)
+    later = recording.of(GradientsApplied, after=call)
+    trained = {number for update in later for number in update.optimizer.trains}
+    return not {*call.variables} & (written | trained)

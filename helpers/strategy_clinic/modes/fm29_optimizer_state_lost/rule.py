@@ -50,7 +50,7 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before
         remembers = len(old.variables) > COUNT_AND_RATE
-        same = (old.kind, old.learning_rate) == (replaced.kind, replaced.learning_rate)
+        same = old.kind == replaced.kind and replaced.learning_rate in rates_of(recording, replaced)
         if same and remembers and replaced.continues and replaced.location:
             updates = [
                 update
@@ -62,6 +62,20 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
                 yield observed("fm29", recording, replaced.location, message, proof)
+
+
+def rates_of(recording: Recording, replaced: OptimizerReplaced) -> set[str]:
+    """Returns the learning rate that the optimizer has, and those with which optimizers of its class have begun before.
+
+    A callback may have lowered the rate since.
+    """
+    old = replaced.before
+    begun = [
+        update.optimizer
+        for update in recording.of(GradientsApplied, until=replaced)
+        if update.optimizer.kind == old.kind and not update.optimizer.steps
+    ]
+    return {old.learning_rate, *(each.learning_rate for each in begun)}
 
 
 def is_replaced(recording: Recording, load: Loaded, update: GradientsApplied) -> bool:
