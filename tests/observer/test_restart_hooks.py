@@ -98,3 +98,28 @@ def test_a_process_is_killed_between_the_first_byte_and_the_end_of_a_save(tmp_pa
     assert (tmp_path / "1.zip").stat().st_size > 0
     assert not zipfile.is_zipfile(tmp_path / "1.zip")
     assert not (tmp_path / "2.zip").exists()
+
+
+class Callback:
+    def on_train_begin(self, logs=None):
+        pass
+
+
+class EarlyStopping(Callback):
+    best, wait, monitor = 0.5, 2, "loss"
+
+
+class Other(Callback):
+    pass
+
+
+def test_a_callback_that_inherits_a_method_from_the_same_class_has_no_state(monkeypatch, tmp_path):
+    context = Context(Settings(str(tmp_path / "events.jsonl")))
+    monkeypatch.setattr(context.provenance, "stack", tuple)  # which needs TensorFlow
+    hooks = Restarts(context)
+    context.patches.wrap(Callback, "on_train_begin", after=hooks.training_begins)
+    Other().on_train_begin()
+    EarlyStopping().on_train_begin()
+    context.patches.restore()
+    (state,) = events_of(context)
+    assert (state.callback, state.begins, state.best, state.wait) == ("EarlyStopping", True, 0.5, 2)

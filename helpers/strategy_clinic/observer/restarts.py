@@ -105,9 +105,10 @@ class Restarts:
         self.report_state(call.owner, False, int(call["epoch"]))
 
     def report_state(self, callback: Any, begins: bool, epoch: int) -> None:
-        name = next(kind.__name__ for kind in type(callback).__mro__ if kind.__name__ in CALLBACKS)
-        if self.context.count("callback", name) > MOST_STATES:
-            return
+        kinds = [kind.__name__ for kind in type(callback).__mro__]
+        name = next((each for each in CALLBACKS if each in kinds), "")
+        if not name or self.context.count("callback", name) > MOST_STATES:
+            return  # another callback, which inherits the same method
         best, is_better = getattr(callback, "best", None), getattr(callback, "monitor_op", None)
         self.context.emit(
             CallbackState(
