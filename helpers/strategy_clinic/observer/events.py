@@ -450,6 +450,22 @@ class NothingTrained(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class ModelCompiled(LocatedEvent):
+    """The program compiled a model, so that each call of its graph takes this many steps."""
+
+    steps_per_execution: int
+
+
+@dataclass(frozen=True)
+class FitOverran(LocatedEvent):
+    """A `fit` took more steps than `steps_per_epoch` and `epochs` ask for."""
+
+    asked: int
+    taken: int
+    steps_per_execution: int
+
+
+@dataclass(frozen=True)
 class UsedOptimizerCompiled(LocatedEvent):
     """A model was compiled with an optimizer that has trained others of its variables only."""
 

@@ -12,11 +12,13 @@ from typing import Any
 from .context import Context
 from .events import (
     DataRanOut,
+    FitOverran,
     KerasDistributionSet,
     Metric,
     MetricsReported,
     ModelAnswered,
     ModelCalled,
+    ModelCompiled,
     Stack,
     UnbuiltModelRead,
 )
@@ -48,7 +50,7 @@ class KerasModels:
         patches.wrap(model, "predict", after=self.answered)
         patches.wrap_new(keras.layers.Layer, self.layer_made)
         patches.wrap(model, "compile", after=self.compiled)
-        patches.wrap(model, "fit", after=self.fitted, group="report")
+        patches.wrap(model, "fit", before=self.fit_begins, after=self.fitted, group="report")
         patches.wrap(model, "evaluate", after=self.evaluated, group="report")
         if package == "keras" and keras.backend.backend() == "tensorflow":
             setting = keras.distribution.set_distribution
@@ -136,12 +138,23 @@ class KerasModels:
     # Metrics
 
     def compiled(self, _: Any, call: Call) -> None:
-        self.compiled_at[call.owner] = self.context.provenance.stack()
+        model, stack = call.owner, self.context.provenance.stack()
+        self.compiled_at[model] = stack
+        self.context.emit(ModelCompiled(stack, steps_per_execution(model)))
+
+    def fit_begins(self, call: Call) -> None:
+        call.state = steps_taken(call.owner)
 
     def fitted(self, history: Any, call: Call) -> None:
         """Reports the first epoch, since later ones start from weights that differ."""
         first = {name: values[0] for name, values in history.history.items() if values}
         self.reported(call.owner, first)
+        per_epoch = call["steps_per_epoch"]
+        asked = (per_epoch or 0) * (call["epochs"] - call["initial_epoch"])
+        taken = steps_taken(call.owner) - (call.state or 0)
+        if taken > asked > 0:
+            stack, steps = self.context.provenance.stack(), steps_per_execution(call.owner)
+            self.context.emit(FitOverran(stack, asked, taken, steps))
 
     def evaluated(self, result: Any, call: Call) -> None:
         is_named = isinstance(result, dict)
@@ -157,6 +170,21 @@ class KerasModels:
             compiled_at = self.compiled_at.get(model) or ()
             stack = self.context.provenance.stack()
             self.context.emit(MetricsReported(stack, metrics, compiled_at))
+
+
+def steps_per_execution(model: Any) -> int:
+    """Returns how many steps one call of the model's graph takes; Keras 2 keeps this in a variable."""
+    steps: Any = getattr(model, "steps_per_execution", None)
+    steps = steps or getattr(model, "_steps_per_execution", None) or 1
+    if isinstance(steps, str):
+        return 1
+    return int(steps.numpy() if hasattr(steps, "numpy") else steps)
+
+
+def steps_taken(model: Any) -> int:
+    """Returns the number of updates that the optimizer of a model counts."""
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return 0 if iterations is None else int(iterations.numpy())
 
 
 def asked_steps() -> int:

@@ -1,0 +1,24 @@
+"""Checks fm58: `fit` took more steps than it was asked for, or raised; then the line that compiled the model is to blame."""
+
+from collections.abc import Iterator
+
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording
+from ...examiner.rule import blames, observed, rule
+from ...observer.events import FitOverran, ModelCompiled, Stack
+
+
+@blames("fm58")
+def compiled(recording: Recording, stack: Stack) -> Stack:
+    """Returns where the last model was compiled that takes several steps in a call."""
+    chosen = [each for each in recording.of(ModelCompiled) if each.steps_per_execution > 1]
+    return chosen[-1].location if chosen else stack
+
+
+@rule("fm58")
+def too_many_steps(recording: Recording) -> Iterator[Finding]:
+    for fit in recording.of(FitOverran):
+        if fit.steps_per_execution > 1:
+            message = "`steps_per_epoch` is no multiple of `steps_per_execution`, and each epoch takes more"
+            proof = f"{fit.asked} steps were asked for, and {fit.taken} were taken"
+            yield observed("fm58", recording, fit.location, message, proof)

@@ -1,0 +1,66 @@
+"""The examiner's rule for fm58: more steps than were asked for, and the line that compiled what raises."""
+
+import textwrap
+
+import pytest
+from recorded import LINE, OTHER, found, modes, run, stack
+from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
+from strategy_clinic.examiner.repair import written_repairs
+from strategy_clinic.observer.events import ExceptionRaised, FitOverran, ModelCompiled
+
+MESSAGE = """\
+tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:
+
+Detected at node while/cond/Placeholder defined at (most recent call last):
+
+You must feed a value for placeholder tensor 'while/body/_10/while/cond/then/_1/while/cond/Placeholder' with dtype int32
+"""
+RAISED = ExceptionRaised(OTHER, "InvalidArgumentError", MESSAGE, ())
+
+
+def compiled(steps=4, location=LINE):
+    return ModelCompiled(location, steps)
+
+
+def test_the_line_that_compiled_is_blamed():
+    assert modes(run(compiled(), RAISED)) == [("fm58", 7)]
+    assert modes(run(compiled(1), RAISED)) == [("fm58", 20)]
+    assert modes(run(compiled(), compiled(1, OTHER), RAISED)) == [("fm58", 7)]
+
+
+def test_more_steps_than_were_asked_for():
+    (finding,) = found(run(compiled(), FitOverran(OTHER, 20, 24, 4)))
+    assert (finding.mode, finding.line) == ("fm58", 20)
+    assert "20 steps were asked for, and 24 were taken" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (compiled(),),
+        (compiled(1), FitOverran(OTHER, 20, 24, 1)),
+        (compiled(), ExceptionRaised(OTHER, "ValueError", "ValueError: no data", ())),
+    ],
+    ids=["as many as were asked for", "steps of its own in a callback", "another exception"],
+)
+def test_near_misses(events):
+    assert modes(run(*events)) == []
+
+
+# Repairs
+
+HEAD = "import tensorflow as tf\n"
+
+
+def repaired(text, line):
+    finding = Finding("fm58", Location(stack("a.py", line)), Evidence.OBSERVED, Text(""), Text(""))
+    found = written_repairs(finding, line, HEAD + textwrap.dedent(text))
+    return [each.after.removeprefix(HEAD) for each in found]
+
+
+def test_one_step_in_each_call():
+    assert repaired("m.compile('sgd', steps_per_execution=8)\n", 2) == [
+        "m.compile('sgd', steps_per_execution=1)\n"
+    ]
+    assert repaired("m.compile('sgd', steps_per_execution=n)\n", 2) == []
+    assert repaired("m.compile('sgd')\n", 2) == []
