@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "records": overview.records,
     "report_table": reports.table,
     "reports": reports.sections,
+    "versions": overview.versions,
     "search_field": error_index.search_field,
     "statement_counts": documents.counts,
     "statements": documents.table,

@@ -2,7 +2,7 @@
 
 from strategy_clinic.base import project
 from strategy_clinic.modes import registry
-from strategy_clinic.records import store, version_records
+from strategy_clinic.records import store, version_records, versions_table
 from strategy_clinic.rendering import mode_table, sources
 
 
@@ -33,6 +33,22 @@ def records() -> str:
         shown = [mode for mode, _ in version.verdicts]
         lines.append(row(f"tensorflow-{version.name}", version.versions, shown))
     return "\n".join([*lines, "", f"There are {len(registry.modes())} modes."])
+
+
+def versions() -> str:
+    """Returns a table of the records of other versions, and a sentence for each mode that a version has changed."""
+    stored = version_records.version_records()
+    lines = [
+        "| TensorFlow | Keras | `tf_keras` | recorded on | modes | verdicts | seconds |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for version in stored:
+        of_keras = [version.versions[each] for each in ("tensorflow", "keras", "tf_keras")]
+        counts = [len(version.codes), len(version.verdicts), version.seconds]
+        lines.append(f"| {' | '.join(map(str, [*of_keras, version.date, *counts]))} |")
+    changed = versions_table.versions_sentences(versions_table.versions_rows(stored))
+    sentences = [f"- {sentence}" for sentence in changed]
+    return "\n".join([*lines, "", "## What they change", "", *sentences])
 
 
 def row(name: str, versions: dict[str, str], modes: list[str]) -> str:
