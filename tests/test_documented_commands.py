@@ -66,6 +66,7 @@ TESTED = {
     "clinic check": SAME_AS_STORED,
     "clinic check fm05 fm19 fm37 --keras 2,3 --junit report.xml": SAME_AS_STORED,
     "clinic check fm37 --save records": "test_records.py::test_unrecorded_runtime_is_compared_with_declarations",
+    'clinic sweep --check --only "metric/*"': "test_sweep.py::test_a_check_prints_news_and_stores_what_it_found",
     "clinic compile fm24 fm37 --tpu v5e-8,v6e-8": "test_compiler.py::test_training_step_compiles_for_every_tpu",
 }
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"

@@ -20,6 +20,7 @@ FOLDERS = [
     "observer",
     "forkserver",  # an extra, see may_import
     "processes",
+    "sweep",
     "programs",
     "modes",
     "panel",
@@ -32,7 +33,10 @@ FOLDERS = [
     "mode",  # the folder of one mode; nothing imports it by its name
 ]
 # The same inside a folder that has folders; its own modules may be imported by all of them.
-SUBFOLDERS = {"examiner": ["runs", "report", "benchmark", "frontends"]}
+SUBFOLDERS = {
+    "examiner": ["runs", "report", "benchmark", "frontends"],
+    "sweep": ["tables", "measurements", "runs"],
+}
 ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "session"}
 # Neither of the two imports the other, though one stands above.
 SEPARATE = [
@@ -46,7 +50,7 @@ SEPARATE = [
     ("examiner", "records"),
     ("examiner", "compiler"),
     ("examiner", "workshop"),
-    *[("observer", folder) for folder in FOLDERS[3:13]],
+    *[("observer", folder) for folder in FOLDERS[3:14]],
 ]
 
 

@@ -142,6 +142,24 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             )
         ],
     ),
+    "sweep": (
+        "compare every class of Keras on several replicas with one device",
+        commands.sweep_keras,
+        [
+            argument("--only", default="", metavar="PATTERN", help="the cells whose names fit"),
+            argument("--keras", type=numbers, default=[2, 3], help="2, 3 or 2,3; default: both"),
+            JOBS,
+            AGAIN,
+            argument("--check", action="store_true", help="print what differs from the record"),
+            argument("--json", default="", metavar="FILE", help="also write the report as JSON"),
+            argument(
+                "--save",
+                type=Path,
+                metavar="FOLDER",
+                help="folder in which to store the cells of a check, too",
+            ),
+        ],
+    ),
     "atlas": (
         "draw all records as one page",
         commands.draw_atlas,

@@ -169,6 +169,15 @@ def nbval(paths: list[Path]) -> list[Element]:
         return junit.read_suites(report)
 
 
+def sweep_keras(options: Namespace) -> int:
+    from .sweep.runs import command
+
+    versions = generations(options)
+    if options.check:
+        return command.check_sweep(versions, options.only, options.jobs, options.json, options.save)
+    return command.record_sweep(versions, options.only, options.jobs, options.again, options.json)
+
+
 def draw_atlas(options: Namespace) -> int:
     from .records import atlas
 

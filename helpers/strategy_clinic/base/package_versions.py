@@ -21,3 +21,11 @@ def version_of(package: str) -> str | None:
     version = version or next(map(distribution_version, providers), None)
     # One spelling, since 2.23.0-dev20261026 and 2.23.0.dev20261026 are one version.
     return version and str(Version(version))
+
+
+def version_name(tensorflow: str) -> str:
+    """Returns 2.19 for 2.19.1; all nightlies have one name, since each replaces the one before."""
+    from packaging.version import Version
+
+    version = Version(tensorflow)
+    return "nightly" if version.is_devrelease else f"{version.major}.{version.minor}"

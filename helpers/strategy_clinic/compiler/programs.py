@@ -24,6 +24,7 @@ import nbformat
 from ..base.display import report, reported, say
 from ..base.errors import Unavailable, UserError, choose
 from ..base.files import write_whole
+from ..base.json_lines import line_by_line
 from ..base.package_versions import distribution_version
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job, request_reply
@@ -334,4 +335,4 @@ def write_lines(wanted: ModeNotebook, lines: list[Line]) -> None:
         modes=record.modes | {mode: {"code": store.code_of(wanted.notebook)}},
         lines=sorted(others + lines, key=lambda line: (line.mode, line.tpu)),
     )
-    write_whole(store.record_file("compiled"), store.line_by_line(asdict(new)))
+    write_whole(store.record_file("compiled"), line_by_line(asdict(new)))

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ..base import files
 from ..base.errors import UserError
+from ..base.json_lines import line_by_line
 from ..base.templates import from_template
 from ..setups import runtime
-from .store import Record, line_by_line, parse_record
+from .store import Record, parse_record
 
 NEEDED = ("papermill", "nbval")  # what Colab and Kaggle do not have
 

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from ..base import files
 from ..base.files import write_whole
+from ..base.json_lines import line_by_line
 from ..modes.failure_mode import FailureMode
 from ..rendering import sources
 from ..rendering.mode_notebooks import ModeNotebook
@@ -122,25 +123,6 @@ def write_record(record: Record, folder: Path | None = None) -> None:
     folder = folder or records_folder()
     folder.mkdir(exist_ok=True)
     write_whole(folder / record_file(record.runtime).name, line_by_line(asdict(record)))
-
-
-def line_by_line(values: dict[str, Any]) -> str:
-    """Returns JSON with a line for each item, so that a difference between two files can be read."""
-    lines = [f"{as_json(name)}: {spread(value)}" for name, value in values.items()]
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def spread(value: Any) -> str:
-    if isinstance(value, dict):
-        items = [f"{as_json(name)}: {as_json(item)}" for name, item in value.items()]
-        return "{\n" + ",\n".join(items) + "\n}"
-    if isinstance(value, list):
-        return "[\n" + ",\n".join(map(as_json, value)) + "\n]"
-    return as_json(value)
-
-
-def as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 # The setups and the code of a notebook

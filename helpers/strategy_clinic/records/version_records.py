@@ -19,6 +19,8 @@ from ..base import files
 from ..base.display import say
 from ..base.errors import UserError
 from ..base.files import write_whole
+from ..base.json_lines import line_by_line
+from ..base.package_versions import version_name
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
 from ..processes import pool
@@ -32,7 +34,6 @@ from .store import (
     Measured,
     Record,
     code_of,
-    line_by_line,
     own_setup,
     read_record,
     records_folder,
@@ -83,12 +84,6 @@ class VersionRecord:
     def different_pages(self) -> set[str]:
         """Returns the modes whose notebooks show something else on these versions than what is stored."""
         return {mode for (mode, _), verdict in self.verdicts.items() if verdict.page != "as stored"}
-
-
-def version_name(tensorflow: str) -> str:
-    """Returns 2.19 for 2.19.1; all nightlies have one name, since each replaces the one before."""
-    version = Version(tensorflow)
-    return "nightly" if version.is_devrelease else f"{version.major}.{version.minor}"
 
 
 def versions_here() -> dict[str, str]:

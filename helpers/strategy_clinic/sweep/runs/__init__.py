@@ -1,0 +1,1 @@
+"""Runs of the cells: all rows together, each in a process, and the command."""

@@ -1,0 +1,1 @@
+"""The rows of the sweep, one table for each kind."""

@@ -1,0 +1,89 @@
+"""Arguments and methods of a model: what is given to `fit`, and the methods that take one batch."""
+
+from typing import Any
+
+from ..items import BATCH, TOLERANCE, How, Item, Kind, Parts, Where
+
+COUNTS = (2, 4)
+ALL = ((How.FIT, Parts.EVEN, COUNTS), (How.FIT, Parts.EMPTY, COUNTS))
+ON_BATCH = ((How.ON_BATCH, Parts.EVEN, COUNTS),)
+
+
+def option(name: str, option: str, *cells: Where, **more: Any) -> Item:
+    keras, tolerance = more.pop("keras", (2, 3)), more.pop("tolerance", TOLERANCE)
+    with_ = tuple(more.items())
+    where = cells or ALL
+    return Item(
+        Kind.TRAINING, name, option, None, where, with_=with_, keras=keras, tolerance=tolerance
+    )
+
+
+ITEMS = [
+    option("fit", "plain", *ALL, (How.FIT, Parts.UNEVEN, COUNTS)),
+    option("fit", "sample_weight", sample_weight=True),
+    option("fit", "class_weight", class_weight={0: 1.0, 1: 3.0}),
+    option("fit", "steps_per_execution", *ALL, compiled={"steps_per_execution": 2}),
+    option("fit", "jit_compile", (How.FIT, Parts.EVEN, COUNTS), compiled={"jit_compile": True}),
+    option("fit", "run_eagerly", (How.FIT, Parts.EVEN, COUNTS), compiled={"run_eagerly": True}),
+    option(
+        "fit",
+        "steps_per_epoch",
+        (How.FIT, Parts.EVEN, COUNTS),
+        fitted={"steps_per_epoch": 1, "epochs": 2},
+    ),
+    option(
+        "fit", "validation_split", (How.FIT, Parts.EVEN, COUNTS), fitted={"validation_split": 0.25}
+    ),
+    option("fit", "tf.data", *ALL, data="dataset"),
+    option("fit", "generator", *ALL, data="generator"),
+    option("fit", "Sequence", *ALL, data="sequence"),
+    option("fit", "float16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_float16", tolerance=1e-2),
+    option(
+        "fit", "bfloat16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_bfloat16", tolerance=1e-2
+    ),
+    option("fit", "train_step", custom=True),
+    option("fit", "uneven first batch", (How.FIT, Parts.EVEN, COUNTS), rows=BATCH - 3),
+    option("fit", "one row", (How.FIT, Parts.EVEN, COUNTS), rows=1),
+    option("predict", "one row", (How.PREDICT, Parts.EVEN, COUNTS), rows=1),
+    option(
+        "evaluate",
+        "plain",
+        (How.EVALUATE, Parts.EVEN, COUNTS),
+        (How.EVALUATE, Parts.UNEVEN, COUNTS),
+        (How.EVALUATE, Parts.EMPTY, COUNTS),
+    ),
+    option(
+        "evaluate",
+        "steps_per_execution",
+        (How.EVALUATE, Parts.EMPTY, COUNTS),
+        compiled={"steps_per_execution": 2},
+    ),
+    option(
+        "predict",
+        "plain",
+        (How.PREDICT, Parts.EVEN, COUNTS),
+        (How.PREDICT, Parts.UNEVEN, COUNTS),
+        (How.PREDICT, Parts.EMPTY, COUNTS),
+    ),
+    option(
+        "predict",
+        "steps_per_execution",
+        (How.PREDICT, Parts.EVEN, COUNTS),
+        (How.PREDICT, Parts.EMPTY, COUNTS),
+        compiled={"steps_per_execution": 2},
+    ),
+    option("predict", "tf.data", (How.PREDICT, Parts.EMPTY, COUNTS), data="dataset"),
+    option("predict", "dictionary", (How.PREDICT, Parts.UNEVEN, COUNTS), outputs="dictionary"),
+    option("predict", "two outputs", (How.PREDICT, Parts.UNEVEN, COUNTS), outputs="two"),
+    option("train_on_batch", "plain", *ON_BATCH),
+    option("train_on_batch", "rows that the model reads", *ON_BATCH, counted=True),
+    option("test_on_batch", "plain", *ON_BATCH),
+    option("predict_on_batch", "plain", *ON_BATCH),
+    option(
+        "model",
+        "called in a loop",
+        (How.LOOP, Parts.UNEVEN, COUNTS),
+        (How.LOOP, Parts.EMPTY, COUNTS),
+    ),
+    option("keras.distribution", "DataParallel", (How.FIT, Parts.EVEN, COUNTS), keras=(3,)),
+]

@@ -1,0 +1,119 @@
+"""The stored record of the sweep is of the tables as they are, and every difference in it is settled. Each law is broken below."""
+
+import json
+
+from law import all_tests_of, edit
+from strategy_clinic.base import files
+from strategy_clinic.sweep import record, settled
+from strategy_clinic.sweep.differences import Outcome
+from strategy_clinic.sweep.runs import catalogue
+
+AT_LEAST = 600  # cells that compare something
+
+
+def newest() -> record.SweepRecord:
+    return record.records()[-1]
+
+
+def rows() -> tuple[settled.Settled, ...]:
+    """Returns the rows of the project under test, which may be a copy."""
+    settled.settled.cache_clear()
+    return settled.settled()
+
+
+def law_recorded() -> list[str]:
+    """The record has every cell of the tables, of their present code, and no class of Keras is without a row."""
+    stored, cells = newest(), catalogue.chosen_cells([2, 3])
+    problems = [f"{cell.name}: run clinic sweep" for cell in cells if not stored.holds(cell)]
+    problems += [f"{name} is no cell" for name in stored.cells.keys() - {each.name for each in cells}]
+    compared = [cell for cell in stored.cells.values() if cell.outcome != Outcome.UNAVAILABLE]
+    problems += [] if len(compared) >= AT_LEAST else [f"only {len(compared)} cells"]
+    return problems + [f"{name} has no row" for name in stored.without_row]
+
+
+def law_settled() -> list[str]:
+    """Every difference of the record is explained."""
+    rows()
+    return [f"{cell.cell}: {cell.says}" for cell in settled.unexplained(newest().differences)]
+
+
+def law_explanations() -> list[str]:
+    """Every explanation is of a difference, has a place, and a bug has a report or an issue."""
+    used = {settled.explanation(cell) for cell in newest().differences if rows()}
+    problems = [f"nothing differs as in {row.says!r}" for row in rows() if row not in used]
+    for row in rows():
+        if row.report and not (files.ROOT / row.reference).exists():
+            problems.append(f"there is no {row.reference}")
+        if not row.reference:
+            problems.append(f"{row.says!r} has no place")
+    return problems
+
+
+def law_one_line_a_cell() -> list[str]:
+    """A record says nothing that belongs to one machine."""
+    stored = [cell for each in record.records() for cell in each.cells.values()]
+    words = ("/home/", "/work/", "/usr/", "site-packages", "0x")
+    return [cell.cell for cell in stored if any(word in cell.says for word in words)]
+
+
+# Mutations
+
+RECORD = "notebooks/records/sweep-tensorflow-2.21.json"
+SETTLED = "helpers/strategy_clinic/sweep/settled.toml"
+
+
+def change_a_cell(change):
+    def mutation(root):
+        path = root / RECORD
+        stored = json.loads(path.read_text())
+        change(stored)
+        path.write_text(json.dumps(stored))
+
+    mutation.__name__ = change.__name__
+    return mutation
+
+
+def lose_a_cell(stored):
+    stored["cells"].pop()
+
+
+def code_changes(stored):
+    stored["cells"][0]["code"] = "0"
+
+
+def another_cell(stored):
+    stored["cells"].append(stored["cells"][0] | {"cell": "loss/None/plain/fit/even/x2/keras3"})
+
+
+def a_new_class(stored):
+    stored["without_row"].append("Keras 3 losses.New")
+
+
+def nothing_is_compared(stored):
+    for cell in stored["cells"]:
+        cell["outcome"] = "unavailable"
+
+
+def a_metric_differs(stored):
+    cell = next(each for each in stored["cells"] if each["cell"].startswith("metric/"))
+    cell |= {"outcome": "differs", "values": ["metric"]}
+
+
+def a_path_of_a_machine(stored):
+    stored["cells"][0]["says"] = "ValueError: in /home/me/x.py"
+
+
+MUTATIONS = [
+    *[
+        ("law_recorded", change_a_cell(change))
+        for change in (lose_a_cell, code_changes, another_cell, a_new_class, nothing_is_compared)
+    ],
+    ("law_settled", change_a_cell(a_metric_differs)),
+    ("law_settled", edit(SETTLED, '"optimizer/*/clip*/keras3"', '"optimizer/*/clip*/keras9"')),
+    ("law_explanations", edit(SETTLED, '"optimizer/*/accumulation/*/keras3"', '"nothing"')),
+    ("law_explanations", edit(SETTLED, 'report = "dropout_same_mask"', 'report = "unheard_of"')),
+    ("law_explanations", edit(SETTLED, 'report = "dropout_same_mask"', "")),
+    ("law_one_line_a_cell", change_a_cell(a_path_of_a_machine)),
+]
+
+test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -1,0 +1,432 @@
+"""The sweep: its tables, how values are compared, what is stored, resumed and reported, and that a planted fault is found."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.sweep import items, pictures, record, report, settled
+from strategy_clinic.sweep.differences import Outcome, Raised, Result, compare
+from strategy_clinic.sweep.items import Item, cells_of, code_of, matches
+from strategy_clinic.sweep.record import RecordedCell, SweepRecord
+from strategy_clinic.sweep.runs import catalogue, child, command, run
+
+SGD = next(item for item in catalogue.ITEMS if item.path == "optimizer/SGD/clipnorm")
+ADAM = next(item for item in catalogue.ITEMS if item.path == "optimizer/Adam/clipnorm")
+
+
+# The tables
+
+
+def test_a_sweep_has_at_least_600_cells_and_each_its_own_name():
+    names = [cell.name for cell in catalogue.chosen_cells([2, 3])]
+    assert len(names) >= 600
+    assert len(names) == len(set(names))
+
+
+def test_the_cells_are_of_every_kind_way_and_number_of_replicas():
+    cells = catalogue.chosen_cells([2, 3])
+    for keras in (2, 3):
+        own = [cell for cell in cells if cell.keras == keras]
+        assert {cell.item.kind for cell in own} == set(items.Kind)
+        assert {cell.how for cell in own} == set(items.How)
+        assert {cell.parts for cell in own} == set(items.Parts)
+        assert {cell.replicas for cell in own} == ({1, 2, 4} if keras == 3 else {2, 4})
+
+
+def test_no_class_is_both_swept_and_left_out():
+    for _, table in catalogue.INSPECTED.values():
+        assert not {item.name for item in table.ITEMS} & set(table.NOT_SWEPT) - {
+            "Layer",
+            "Optimizer",
+        }
+        assert all(table.NOT_SWEPT.values())
+
+
+def test_a_pattern_chooses_cells():
+    name = cells_of(SGD, 3)[0].name
+    assert name == "optimizer/SGD/clipnorm/fit/even/x1/keras3"
+    assert matches(name, "SGD") and matches(name, "optimizer/*/x1/keras3")
+    assert not matches(name, "optimizer/*/x2/*") and not matches(name, "Adam")
+    assert {cell.keras for cell in catalogue.chosen_cells([2], "SGD")} == {2}
+
+
+def test_a_pattern_without_cells_is_refused():
+    with pytest.raises(UserError, match="No cell fits --only 'nonsense'"):
+        command.require_cells([3], "nonsense")
+
+
+@pytest.fixture
+def invented_keras(monkeypatch):
+    """A Keras with the base classes, one class that has a row, and one that nobody knows."""
+    for module, (base, _) in catalogue.INSPECTED.items():
+        parent = type(base, (), {})
+        found = ModuleType(f"invented.{module}")
+        vars(found).update({base: parent, "Unheard": type("Unheard", (parent,), {}), "number": 1})
+        monkeypatch.setitem(sys.modules, found.__name__, found)
+    monkeypatch.setitem(sys.modules, "invented", ModuleType("invented"))
+    monkeypatch.setitem(catalogue.KERAS, 3, "invented")
+    return sys.modules
+
+
+def test_a_new_class_of_keras_is_named(invented_keras):
+    new = [f"{module}.Unheard" for module in catalogue.INSPECTED]
+    assert [name for name in catalogue.without_row(3) if name.endswith("Unheard")] == new
+    losses = invented_keras["invented.losses"]
+    losses.Huber = type("Huber", (losses.Loss,), {})
+    assert "losses.Huber" not in catalogue.without_row(3)
+
+
+# Comparing
+
+
+@pytest.mark.parametrize(
+    "found, right, outcome",
+    [
+        ({"w": [np.ones(2)]}, {"w": [np.ones(2)]}, Outcome.SAME),
+        ({"w": 1.00001}, {"w": 1.0}, Outcome.SAME),
+        ({"w": 1.001}, {"w": 1.0}, Outcome.DIFFERS),
+        ({"w": 1000.01}, {"w": 1000.0}, Outcome.SAME),
+        ({"w": np.nan}, {"w": 1.0}, Outcome.DIFFERS),
+        ({"w": np.nan}, {"w": np.nan}, Outcome.SAME),
+        ({"w": -np.inf}, {"w": np.inf}, Outcome.DIFFERS),
+        ({"w": np.ones((4, 1))}, {"w": np.ones((2, 1))}, Outcome.DIFFERS),
+        ({"w": [1.0]}, {"w": [1.0, 2.0]}, Outcome.DIFFERS),
+        ({"w": []}, {"w": []}, Outcome.SAME),
+        (Raised("ValueError: a"), {"w": 1.0}, Outcome.RAISES),
+        ({"w": 1.0}, Raised("ValueError: a"), Outcome.RAISES_NOT),
+        (Raised("ValueError: a"), Raised("ValueError: b"), Outcome.UNAVAILABLE),
+    ],
+)
+def test_values_are_compared(found, right, outcome):
+    assert compare(found, right, 1e-4).outcome is outcome
+
+
+def test_the_values_that_differ_are_named_with_their_numbers():
+    result = compare(
+        {"a": 1.0, "b": [np.array([1.0, 2.0])]}, {"a": 1.0, "b": [np.array([1.0, 3.0])]}, 1e-4
+    )
+    assert result == Result(Outcome.DIFFERS, ["b"], "b 2, right 3")
+
+
+def test_a_value_that_is_finite_on_one_device_only_has_a_label():
+    found, right = {"a": [np.zeros(1), np.array([np.nan, 1])]}, {"a": [np.ones(1), np.ones(2)]}
+    assert compare(found, right, 1e-4).values == ["a not finite"]
+    assert compare(right, found, 1e-4).values == ["a"]
+
+
+def test_a_message_is_one_line_without_what_differs_by_process():
+    text = "Graph execution error:\n\nDetected at node x\nFile a.py\n(1) INTERNAL:  no rows in dense_3\n\t [[{{node x}}]]"
+    assert child.one_line(ValueError(text)) == "ValueError: (1) INTERNAL:  no rows in dense"
+    resource = "Trying to access resource dense/kernel/replica/919 (defined @ /home/me/x.py:3) located in device"
+    said = "ValueError: Trying to access resource dense/kernel/replica located in device"
+    assert child.one_line(ValueError(resource)) == said
+    below = "in user code:\n\n    File 'a.py'\n    KeyError: 'w'"
+    assert child.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
+
+
+# Storing and resuming
+
+
+def new_record() -> SweepRecord:
+    return SweepRecord(
+        {"tensorflow": "2.21.0", "keras": "3.15.1", "tf_keras": "2.21.0"}, "2026-01-01"
+    )
+
+
+def filled(*items_: Item, outcome: Outcome = Outcome.SAME) -> SweepRecord:
+    made = new_record()
+    for item in items_:
+        cells = cells_of(item, 3)
+        made.add(cells, {cell.name: Result(outcome) for cell in cells})
+    return made
+
+
+def test_a_record_is_read_as_it_was_written(tmp_path):
+    made = filled(SGD, ADAM, outcome=Outcome.RAISES)
+    record.write_record(made, tmp_path / "sweep.json")
+    text = (tmp_path / "sweep.json").read_text()
+    assert record.parse_record(text) == replace(made, cells=dict(sorted(made.cells.items())))
+    assert sum('"cell": ' in line for line in text.splitlines()) == len(made.cells)
+
+
+def test_a_cell_whose_code_has_changed_is_run_again(monkeypatch):
+    made, cell = filled(SGD), cells_of(SGD, 3)[0]
+    assert made.holds(cell)
+    assert not made.holds(replace(cell, item=replace(SGD, make=SGD.make.but(clipnorm=0.2))))
+    assert not made.holds(cells_of(ADAM, 3)[0])
+    monkeypatch.setattr(items, "source_of", lambda module: f"another {module}")
+    assert not made.holds(cell)
+
+
+def test_own_code_counts_only_where_it_is_used(monkeypatch):
+    own = next(item for item in catalogue.ITEMS if item.path.startswith("loss/function/"))
+    before = code_of(SGD), code_of(own)
+    sources = items.source_of
+    monkeypatch.setattr(items, "source_of", lambda name: "new" if name == "own" else sources(name))
+    assert (code_of(SGD) == before[0], code_of(own) == before[1]) == (True, False)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Runs without processes, and a record in an empty folder; the rows that have been run."""
+    done = []
+
+    def run_together(cells):
+        done.append(cells[0].item.path)
+        return {cell.name: Result(Outcome.SAME) for cell in cells}
+
+    monkeypatch.setattr(run, "run_together", run_together)
+    monkeypatch.setattr(run, "TOGETHER", 1)
+    monkeypatch.setattr(command, "new_record", new_record)
+    monkeypatch.setattr(command, "classes_without_row", lambda versions: [])
+    monkeypatch.setattr(
+        record, "record_file", lambda name: tmp_path / f"sweep-tensorflow-{name}.json"
+    )
+    return done
+
+
+def sweep(*more: object) -> int:
+    return command.record_sweep([3], "optimizer/*/clipnorm/*", 1, *(more or (False, "")))
+
+
+def test_a_sweep_that_is_stopped_continues_where_it_was(runs, monkeypatch, capsys):
+    told = []
+
+    def stop_after_two(row, results):
+        told.append(row)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    cells = catalogue.chosen_cells([3], "optimizer/*/clipnorm/*")
+    with pytest.raises(KeyboardInterrupt):
+        run.sweep(new_record(), cells, 1, record.write_record, stop_after_two)
+    stored = record.read_record("2.21").cells
+    assert set(stored) == {cell.name for row in told for cell in row}
+    before = len(runs)
+    assert sweep() == 0
+    assert len(run.rows_of(cells)) - 2 == len(runs) - before
+    assert len(record.read_record("2.21").cells) == len(cells)
+    assert f"{len(stored)} of {len(cells)} cells are recorded already" in capsys.readouterr().out
+    assert sweep() == 0 and len(runs) - before == len(run.rows_of(cells)) - 2
+    sweep(True, "")
+    assert len(runs) - before == 2 * len(run.rows_of(cells)) - 2
+
+
+def test_progress_is_a_line_for_each_row_without_a_terminal(runs, capsys):
+    sweep()
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].startswith(f"[{len(catalogue.chosen_cells([3], 'optimizer/*/clipnorm/*'))}/")
+    assert len(said) == len(runs)
+
+
+def test_cells_of_rows_that_are_gone_are_dropped(runs):
+    made = filled(SGD)
+    made.cells["optimizer/Old/plain/fit/even/x2/keras3"] = RecordedCell("Old", "", Outcome.SAME)
+    record.write_record(made)
+    sweep()
+    assert "optimizer/Old/plain/fit/even/x2/keras3" not in record.read_record("2.21").cells
+
+
+@pytest.mark.parametrize(
+    "error, outcome", [(TimeoutError("x"), "hangs"), (ChildProcessError("it died"), "crashes")]
+)
+def test_a_hang_or_a_crash_costs_one_cell(monkeypatch, error, outcome):
+    cells = cells_of(ADAM, 3) + cells_of(SGD, 3)
+    bad = cells[-2].name
+
+    def ask(question, keras, seconds):
+        asked = [name for names in question["rows"].values() for name in names]
+        if bad in asked:
+            raise error
+        return {name: vars(Result(Outcome.SAME)) for name in asked}
+
+    monkeypatch.setattr(run, "ask", ask)
+    found = run.run_together(cells)
+    assert {name: each.outcome for name, each in found.items()} == {
+        cell.name: outcome if cell.name == bad else "same" for cell in cells
+    }
+
+
+def test_a_process_gets_whole_rows_of_one_version():
+    cells = catalogue.chosen_cells([2, 3])
+    groups = run.together(cells)
+    assert [cell for some in groups for cell in some] == cells
+    assert all(len({cell.keras for cell in some}) == 1 for some in groups)
+    assert max(map(len, groups)) == run.TOGETHER
+    rows = [{cell.item.path for cell in some} for some in groups if some[0].keras == 3]
+    assert sum(map(len, rows)) == len(set.union(*rows))
+
+
+def test_news_are_differences_that_are_new_or_gone():
+    before, now = filled(SGD, ADAM), filled(SGD)
+    assert record.news(before, now) == []
+    first, second, third = list(now.cells)
+    before.cells[first] = replace(before.cells[first], outcome=Outcome.RAISES, says="ValueError")
+    now.cells[second] = replace(now.cells[second], outcome=Outcome.DIFFERS, values=["w"])
+    before.cells.pop(third)
+    now.cells[third] = replace(now.cells[third], outcome=Outcome.HANGS)
+    now.without_row = ["Keras 3 losses.New"]
+    assert record.news(before, now) == [
+        "news: Keras 3 losses.New has no row",
+        f"news: {first}: was raises (ValueError); is same",
+        f"news: {second}: was same; is differs",
+        f"news: {third} is not in the record, and hangs: ",
+    ]
+
+
+def test_a_check_prints_news_and_stores_what_it_found(runs, tmp_path, capsys):
+    made = filled(SGD, outcome=Outcome.RAISES)
+    record.write_record(made)
+    (tmp_path / "found").mkdir()
+    said = command.check_sweep([3], "optimizer/SGD/clipnorm/", 1, "", tmp_path / "found")
+    assert said == 1
+    assert capsys.readouterr().out.count("news: ") == len(made.cells)
+    assert record.read_record("2.21") == made
+    stored = record.parse_record((tmp_path / "found" / "sweep-tensorflow-2.21.json").read_text())
+    assert {cell.outcome for cell in stored.cells.values()} == {Outcome.SAME}
+
+
+def test_a_check_without_a_record_says_what_to_run(runs):
+    with pytest.raises(UserError, match="run: clinic sweep"):
+        command.check_sweep([3], "SGD", 1, "", None)
+
+
+# Explaining and reporting
+
+
+def different(name: str, *values: str) -> RecordedCell:
+    return RecordedCell(name, "", Outcome.DIFFERS, list(values), "w 1, right 2")
+
+
+@pytest.fixture
+def explained(monkeypatch):
+    rows = (
+        settled.Settled(
+            settled.Why.BUG, ("optimizer/*/clipnorm/*",), "clipped early", report="clip"
+        ),
+        settled.Settled(settled.Why.NUMERICAL, ("metric/*",), "rounded", values=("metric",)),
+    )
+    monkeypatch.setattr(settled, "settled", lambda: rows)
+    made = filled(SGD)
+    name = next(iter(made.cells))
+    made.cells[name] = different(name, "weights")
+    odd = "metric/AUC/plain/evaluate/even/x2/keras3"
+    made.cells[odd] = different(odd, "metric")
+    return made
+
+
+def test_a_difference_without_a_row_is_shown_first_as_not_explained(explained):
+    odd = "loss/Dice/plain/fit/even/x2/keras2"
+    assert settled.unexplained(explained.differences) == []
+    explained.cells[odd] = different(odd, "loss")
+    assert settled.unexplained(explained.differences) == [explained.cells[odd]]
+    blocks = report.in_words(explained).split("\n\n")
+    assert blocks[1] == f"not explained: 1 cells\n  {odd}: differs: w 1, right 2"
+    assert "bug: clipped early (upstream/clip.md): 1 cells" in blocks[2] + blocks[3]
+
+
+def test_a_row_explains_only_the_values_that_it_names(explained):
+    odd = "metric/AUC/plain/evaluate/even/x2/keras3"
+    explained.cells[odd] = different(odd, "metric", "weights")
+    assert settled.unexplained(explained.differences) == [explained.cells[odd]]
+
+
+def test_the_report_as_data_has_each_difference_with_its_reason(explained):
+    found = report.as_data(explained, ["news: x"])["differences"]
+    assert [(line["why"], line["reference"]) for line in found] == [
+        ("bug", "upstream/clip.md"),
+        ("numerical", ""),
+    ]
+    json.dumps(found)
+
+
+def test_the_page_shows_each_row_and_each_explanation(explained, monkeypatch):
+    monkeypatch.setattr(pictures, "records", lambda: [explained])
+    name = next(iter(explained.cells))
+    explained.cells[name] = replace(explained.cells[name], says="<b>1</b>")
+    page = pictures.sweep_html()
+    assert "SGD, clipnorm" in page and "clipped early" in page
+    assert "/blob/main/upstream/clip.md" in page
+    assert "<b>1</b>" not in page and "&lt;b&gt;1" in page
+    monkeypatch.setattr(pictures, "records", list)
+    assert pictures.sweep_html() == ""
+
+
+# Real cells
+
+PLANTED = """
+import sys
+from strategy_clinic.setups import runtime
+from strategy_clinic.sweep.items import Item, Kind, How, Parts, call, cells_of
+from strategy_clinic.sweep.runs import child
+
+runtime.choose_keras(3)
+runtime.start_tensorflow()
+child.split_cpu()
+import keras
+from strategy_clinic.sweep.measurements import own
+
+
+class Forgets(keras.optimizers.SGD):
+    def _all_reduce_sum_gradients(self, pairs):
+        return pairs
+
+
+own.planted = lambda keras: Forgets(0.1)
+for name in ("own.planted", "optimizers.SGD"):
+    make = call(name) if "own" in name else call(name, 0.1)
+    item = Item(Kind.OPTIMIZER, name, "plain", make, ((How.FIT, Parts.EVEN, (1, 2, 4)),))
+    for result in child.measured(item, cells_of(item, 3)).values():
+        print(name, result.outcome, *result.values, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_optimizer_that_forgets_to_reduce_is_found():
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "helpers"), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, "-c", PLANTED],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.stdout.splitlines() == [
+        "own.planted same",
+        "own.planted differs weights",
+        "own.planted differs weights",
+        *["optimizers.SGD same"] * 3,
+    ], done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_real_cells_have_the_results_of_the_record():
+    """Some cells of both versions of Keras, with an error, with a difference and without."""
+    wanted = [
+        "optimizer/SGD/global_clipnorm/fit/even/x2/*",
+        "optimizer/SGD/plain/loop/uneven/x4/*",
+        "loss/function/returns one number/fit/even/x4/*",
+        "metric/AUC/plain/evaluate/uneven/x2/*",
+        "training/predict_on_batch/*/x2/*",
+    ]
+    stored = record.records()[-1]
+    for pattern in wanted:
+        for keras in (2, 3):
+            cells = catalogue.chosen_cells([keras], pattern)
+            found = run.run_together(cells)
+            for cell in cells:
+                assert (found[cell.name].outcome, found[cell.name].values) == stored.cells[
+                    cell.name
+                ].seen
+
+
+@pytest.mark.slow
+def test_every_class_of_the_installed_keras_has_a_row():
+    assert run.classes_without_row([2, 3]) == []
