@@ -38,6 +38,7 @@ SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing
 BENCHMARK = (
     "examiner/test_benchmark.py::test_every_broken_program_is_named_on_its_line_and_no_correct_one"
 )
+SWEEP_CHECK = "test_sweep.py::test_a_check_prints_news_and_stores_what_it_found"
 GRID = "test_grid.py::test_a_grid_runs_and_is_kept"
 # The test that does the same where nothing is changed, or with fewer modes.
 TESTED = {
@@ -66,7 +67,9 @@ TESTED = {
     "clinic check": SAME_AS_STORED,
     "clinic check fm05 fm19 fm37 --keras 2,3 --junit report.xml": SAME_AS_STORED,
     "clinic check fm37 --save records": "test_records.py::test_unrecorded_runtime_is_compared_with_declarations",
-    'clinic sweep --check --only "metric/*"': "test_sweep.py::test_a_check_prints_news_and_stores_what_it_found",
+    "clinic sweep --jobs 2": "test_sweep.py::test_a_sweep_that_is_stopped_continues_where_it_was",
+    "clinic sweep --check --jobs 2": SWEEP_CHECK,
+    'clinic sweep --check --only "optimizer/*" --keras 3': SWEEP_CHECK,
     "clinic compile fm24 fm37 --tpu v5e-8,v6e-8": "test_compiler.py::test_training_step_compiles_for_every_tpu",
 }
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"

@@ -1,4 +1,4 @@
-"""The stored record of the sweep is of the tables as they are, and every difference in it is settled. Each law is broken below."""
+"""The record of the sweep is of the tables as they are, and every difference in it is settled. Each law is broken below."""
 
 import json
 
@@ -25,7 +25,9 @@ def law_recorded() -> list[str]:
     """The record has every cell of the tables, of their present code, and no class of Keras is without a row."""
     stored, cells = newest(), catalogue.chosen_cells([2, 3])
     problems = [f"{cell.name}: run clinic sweep" for cell in cells if not stored.holds(cell)]
-    problems += [f"{name} is no cell" for name in stored.cells.keys() - {each.name for each in cells}]
+    problems += [
+        f"{name} is no cell" for name in stored.cells.keys() - {each.name for each in cells}
+    ]
     compared = [cell for cell in stored.cells.values() if cell.outcome != Outcome.UNAVAILABLE]
     problems += [] if len(compared) >= AT_LEAST else [f"only {len(compared)} cells"]
     return problems + [f"{name} has no row" for name in stored.without_row]

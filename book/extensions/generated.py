@@ -8,6 +8,7 @@ import error_index
 import overview
 import python_api
 import reports
+import sweep_tables
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -25,6 +26,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "reports": reports.sections,
     "versions": overview.versions,
     "search_field": error_index.search_field,
+    "sweep": sweep_tables.tables,
     "statement_counts": documents.counts,
     "statements": documents.table,
 }

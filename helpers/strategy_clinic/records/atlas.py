@@ -14,6 +14,7 @@ from ..base.templates import from_template
 from ..modes import registry
 from ..modes.failure_mode import DOCUMENTS, FailureMode
 from ..setups import formats, strategies
+from ..sweep.pictures import sweep_html
 from . import versions_table
 from .store import RUNTIMES, Record, read_record, record_file
 
@@ -151,6 +152,7 @@ def write_atlas(path: Path) -> None:
         "records/templates/atlas_page.html",
         unrecorded=unrecorded(),
         over_versions=versions_table.versions_html(where),
+        sweep=sweep_html(f"{where}../upstream/{{}}.md"),
         **explorer_values(where),
     )
     write_whole(path, page + "\n")

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from ..base.project import setting
 from ..base.templates import from_template
 from .items import KERAS, Kind
 from .record import RecordedCell, SweepRecord, records
 from .report import STATES, groups, heading, state_of
-from .settled import REPOSITORY_FOLDER, Settled
+from .settled import Settled
 
 COUNTS = (1, 2, 4)
 COLUMNS = [(keras, count) for keras in KERAS for count in COUNTS]
@@ -29,8 +28,11 @@ def newest() -> SweepRecord | None:
     return found[-1] if found else None
 
 
-def sweep_html() -> str:
-    """Returns the newest record as tables by kind and differences in words; nothing without a record."""
+def sweep_html(report: str) -> str:
+    """Returns the newest record as tables by kind and differences in words; nothing without a record.
+
+    `report` is the address of a report, with {} for its name.
+    """
     record = newest()
     if record is None:
         return ""
@@ -41,7 +43,7 @@ def sweep_html() -> str:
         columns=COLUMNS,
         tables=[(kind, rows_of(rows)) for kind, rows in tabled(record).items()],
         looks=LOOKS,
-        explained=explained(record),
+        explained=explained(record, report),
     )
 
 
@@ -79,10 +81,10 @@ def how_of(cell: RecordedCell) -> str:
     return f"{how}, {parts} parts"
 
 
-def explained(record: SweepRecord) -> list[tuple[str, str, int, list[str]]]:
+def explained(record: SweepRecord, report: str) -> list[tuple[str, str, int, list[str]]]:
     """Returns each explanation with its link, the number of its cells, and the rows that it is about."""
     return [
-        (heading(row), link_of(row), len(cells), sorted({row_of(cell) for cell in cells}))
+        (heading(row), link_of(row, report), len(cells), sorted({row_of(cell) for cell in cells}))
         for row, cells in groups(record.differences).items()
     ]
 
@@ -92,7 +94,7 @@ def row_of(cell: RecordedCell) -> str:
     return f"{kind} {name}, {option}"
 
 
-def link_of(row: Settled | None) -> str:
-    if row is None or not row.report:
-        return row.place if row and row.place.startswith("https://") else ""
-    return f"https://github.com/{setting()['repository']}/blob/main/{REPOSITORY_FOLDER}/{row.report}.md"
+def link_of(row: Settled | None, report: str) -> str:
+    if row is None:
+        return ""
+    return report.format(row.report) if row.report else row.place

@@ -32,8 +32,8 @@ class RecordedCell:
 
     @property
     def seen(self) -> tuple[str, list[str]]:
-        """Returns what two records are compared by; numbers may differ in their last digits."""
-        return self.outcome, self.values
+        """Returns what two records are compared by: no numbers, since some come from memory that was never written."""
+        return self.outcome, [name.removesuffix(" not finite") for name in self.values]
 
 
 @dataclass
