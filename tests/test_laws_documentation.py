@@ -52,7 +52,8 @@ REPOSITORY = re.compile(
     r"|\buses: ([\w.-]+/[\w-]+)/\.github|\brepository: ([\w.-]+/[\w-]+)"
 )
 PACKAGE = re.compile(r"pip install (?:-\S+ )*[\"']?strategy[-_]clinic(?![^\n]* @ file:)")
-OTHERS = {"tensorflow/tensorflow", "keras-team/keras", "oasis-tcs/sarif-spec", "OWNER/NAME"}
+KERAS = {"keras-team/keras", "keras-team/tf-keras"}
+OTHERS = {"tensorflow/tensorflow", "oasis-tcs/sarif-spec", "OWNER/NAME"} | KERAS
 
 
 def law_addresses() -> list[str]:

@@ -35,7 +35,6 @@ ITEMS = [
         "fit", "validation_split", (How.FIT, Parts.EVEN, COUNTS), fitted={"validation_split": 0.25}
     ),
     option("fit", "tf.data", *ALL, data="dataset"),
-    option("fit", "generator", *ALL, data="generator"),
     option("fit", "Sequence", *ALL, data="sequence"),
     option("fit", "float16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_float16", tolerance=1e-2),
     option(
