@@ -420,7 +420,7 @@ def test_real_cells_have_the_results_of_the_record():
     for pattern in wanted:
         for keras in (2, 3):
             cells = catalogue.chosen_cells([keras], pattern)
-            found = run.run_together(cells)
+            found = run.run_together(cells) if cells else {}
             for cell in cells:
                 assert (found[cell.name].outcome, found[cell.name].values) == stored.cells[
                     cell.name

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-KERAS = {2: "tf_keras", 3: "keras"}  # the module of each Keras version
+KERAS = {2: "tf_keras", 3: "keras"}  # the module of Keras 2 and of Keras 3
 
 
 class Kind(StrEnum):
