@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from conftest import ROOT
+from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.sweep import items, pictures, record, report, settled
 from strategy_clinic.sweep.differences import Outcome, Raised, Result, compare
@@ -55,6 +56,12 @@ def test_a_pattern_chooses_cells():
     assert matches(name, "SGD") and matches(name, "optimizer/*/x1/keras3")
     assert not matches(name, "optimizer/*/x2/*") and not matches(name, "Adam")
     assert {cell.keras for cell in catalogue.chosen_cells([2], "SGD")} == {2}
+
+
+@pytest.mark.parametrize("check", [[], ["--check"]])
+def test_the_command_reaches_the_sweep(check, capsys):
+    assert cli.main(["sweep", "--only", "nonsense", *check]) == 2
+    assert "No cell fits --only 'nonsense'" in capsys.readouterr().err
 
 
 def test_a_pattern_without_cells_is_refused():

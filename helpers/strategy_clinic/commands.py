@@ -172,7 +172,7 @@ def nbval(paths: list[Path]) -> list[Element]:
 def sweep_keras(options: Namespace) -> int:
     from .sweep.runs import command
 
-    versions = generations(options)
+    versions = keras_versions(options)
     if options.check:
         return command.check_sweep(versions, options.only, options.jobs, options.json, options.save)
     return command.record_sweep(versions, options.only, options.jobs, options.again, options.json)
