@@ -1,0 +1,132 @@
+"""Checks fm55: a loss is a ratio of sums over the batch, and each replica computes the ratio for its part."""
+
+import ast
+import itertools
+from collections.abc import Iterator
+
+from ...examiner import blame
+from ...examiner.divergence import first_divergence
+from ...examiner.findings import FollowUp, Replace
+from ...examiner.recording import Recording, Role
+from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
+from ...observer.replacements import Replacement
+
+SUMS = "reduce_sum", "count_nonzero", "sum"
+RATIOS = "divide_no_nan", "divide", "truediv"
+COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
+# What makes correct programs differ, and what another run has instead.
+EXPECTED = {
+    Part.RANDOM_NUMBERS: Replacement.CONSTANT_NUMBERS,
+    Part.BATCH_STATISTICS: Replacement.SHARED_STATISTICS,
+    Part.HALF_PRECISION: Replacement.FULL_PRECISION,
+}
+
+
+@rule_of_runs("fm55")
+def ratio_of_part(runs: Runs) -> Steps:
+    """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
+    for one, other in same_batches(runs):
+        location = ratio_in_loss(other)
+        if location and (yield from differs_at_first(one, other)):
+            counts = one.replicas, other.replicas
+            message = (
+                "the loss divides by a sum over the batch, and each replica divides by that of its part; "
+                "the first update is another one on {} than on {} devices".format(*counts[::-1])
+            )
+            yield compared("fm55", counts, location, message)
+            return
+
+
+def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
+    """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
+    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
+    for one, other in itertools.permutations(whole, 2):
+        if other.replicas > one.replicas and one.examples == other.examples > 0:
+            yield one, other
+
+
+def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
+    """Tells whether runs differ after the first step; also without what makes correct programs differ."""
+    if not is_first(one, other):
+        return False
+    used = {each.part for each in other.of(PartUsed)}
+    parts = frozenset(EXPECTED[part] for part in used if part in EXPECTED)
+    if not parts:
+        return True
+    change = Replace(parts)
+    again = []
+    for recording in (one, other):
+        again.append((yield FollowUp(recording, change, "with the same numbers in all replicas")))
+    return None not in again and is_first(*[each for each in again if each])
+
+
+def is_first(one: Recording, other: Recording) -> bool:
+    divergence = first_divergence(one, other)
+    return divergence is not None and divergence.step == 1
+
+
+# The line to blame
+
+
+def ratio_in_loss(recording: Recording) -> Stack:
+    """Returns the line that computes, in the step or in a function that it calls, the sum by which the loss is divided."""
+    located = [each.location for each in recording.of(GradientComputed) if each.location]
+    for stack in located[:1]:
+        for function in functions_of_step(stack[0]):
+            nodes = list(ast.walk(function))
+            divisors = [] if combines(nodes) else [*divisors_in(nodes)]
+            lines = [line for each in divisors if (line := line_of_sum(each, nodes))]
+            if lines:
+                return (Frame(stack[0].path, lines[0], function.name), *stack)
+    return ()
+
+
+def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
+    """Returns the function that computes the gradient, and those of the same file that it calls."""
+    nodes = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.FunctionDef)]
+    inner = blame.function_at(frame)
+    around = [inner] if isinstance(inner, ast.FunctionDef) else []
+    given = blame.step_given_at(frame)
+    steps = [each for each in nodes if each.name == given] + around
+    taped = [step for step in steps if "gradient" in map(blame.called_name, blame.calls_in(step))]
+    called = {blame.called_name(call) for step in taped for call in blame.calls_in(step)}
+    return list(
+        dict.fromkeys(taped + [each for each in nodes if each.name in called - {"gradient"}])
+    )
+
+
+def combines(nodes: list[ast.AST]) -> bool:
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    return any(blame.called_name(call) in COMBINED for call in calls)
+
+
+def divisors_in(nodes: list[ast.AST]) -> Iterator[ast.expr]:
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+            yield node.right
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            yield node.value
+        if isinstance(node, ast.Call) and blame.called_name(node) in RATIOS and len(node.args) > 1:
+            yield node.args[1]
+
+
+def line_of_sum(value: ast.expr, nodes: list[ast.AST]) -> int:
+    """Returns the line of a sum over all examples in a value, or in what is assigned to a name in it; 0 if there is none."""
+    values, seen = [value], set[str]()
+    while values:
+        current = values.pop(0)
+        sums = [call for call in blame.calls_in(current) if is_sum_of_all(call)]
+        if sums:
+            return sums[0].lineno
+        names = {*blame.names_in(current)} - seen
+        seen |= names
+        assigned = [each for each in nodes if isinstance(each, ast.Assign)]
+        values += [each.value for each in assigned if blame.targets_of(each) & names]
+    return 0
+
+
+def is_sum_of_all(call: ast.Call) -> bool:
+    """Tells whether a call adds up all that it is given; a sum along an axis has a value for each example."""
+    along = len(call.args) > 1 or any(word.arg == "axis" for word in call.keywords)
+    return blame.called_name(call) in SUMS and not along

@@ -1,0 +1,140 @@
+"""The examiner's rule for fm55: a loss that divides by a sum over the part of a replica."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+from recorded import LINE, ended, run, stack, strategy, updated, values, variable
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    GradientComputed,
+    Outcome,
+    Part,
+    PartUsed,
+    StepEnded,
+)
+
+rule = import_module("strategy_clinic.modes.fm55_loss_no_mean_of_examples.rule")
+
+STEP = """\
+def step(inputs, labels, mask):
+    with tf.GradientTape() as tape:
+        errors = mask * tf.square(model(inputs) - labels)
+        words = strategy.num_replicas_in_sync * tf.reduce_sum(mask)
+        loss = tf.reduce_sum(errors) / words
+    gradients = tape.gradient(loss, weights)
+"""
+DIVIDED = [
+    (STEP, 4),
+    (STEP.replace("/ words", "/ tf.reduce_sum(mask)"), 5),
+    (STEP.replace("tf.reduce_sum(errors) / words", "tf.math.divide_no_nan(a, words)"), 4),
+    (STEP.replace("tf.reduce_sum(mask)", "tf.math.count_nonzero(mask)"), 4),
+    (STEP.replace("errors) / words", "errors)\n        loss /= words"), 4),
+    (
+        "def of(e, m):\n    return sum(e) / tf.reduce_sum(m)\n"
+        + STEP.replace("tf.reduce_sum(errors) / words", "of(errors, mask)").replace(
+            "tf.reduce_sum(mask)", "1"
+        ),
+        2,
+    ),
+]
+OTHERS = {
+    "a number": STEP.replace("/ words", "/ 16"),
+    "counts of all replicas": STEP.replace(
+        "tf.reduce_sum(mask)", 'replica.all_reduce("SUM", tf.reduce_sum(mask))'
+    ),
+    "examples of all replicas": STEP.replace(
+        "tf.square", "tf.square(replica.all_gather(mask, 0)) + "
+    ),
+    "a sum for each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=1)"),
+    "an axis by position": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, 1)"),
+    "a mean": STEP.replace("tf.reduce_sum(errors) / words", "tf.reduce_mean(errors)"),
+    "no step": "for batch in data:\n    train(batch)\n    total = seen / tf.reduce_sum(counts)\n\n\n\n",
+}
+
+
+@pytest.fixture
+def program(tmp_path):
+    def made(text=STEP):
+        (tmp_path / "train.py").write_text(text)
+        line = next((n for n, each in enumerate(text.splitlines(), 1) if "gradient(" in each), 1)
+        return stack(tmp_path / "train.py", line)
+
+    return made
+
+
+def steps(update, location, devices=2, batch=8, number=1, **fields):
+    """A run whose step of this number changes the one variable by these amounts."""
+    after = [1.0 - each for each in update]
+    changed = StepEnded(number, values({1: after}), values({1: [1.0, 1.0, 1.0]}), (), ())
+    same = StepEnded(1, values({1: [1.0, 1.0, 1.0]}), values({1: [1.0, 1.0, 1.0]}), (), ())
+    taken = BatchTaken(LINE, (batch // devices,) * devices)
+    gradient = GradientComputed(location, 0, 1)
+    events = [strategy(devices), variable(1), taken, gradient, updated(trains=(1,))]
+    events += [changed] if number == 1 else [same, changed]
+    role = Role.WATCHED if devices > 1 else Role.COMPARED
+    return run(*events, ended({1: after}), devices=devices, **{"role": role} | fields)
+
+
+ONE, OTHER = (0.24, 0.08, 0.08), (0.45, 0.05, 0.05)
+
+
+def judged(one, other, answer=None):
+    found = diagnose(Runs([other, one]), answer).findings
+    return [(each.mode, each.line) for each in found if each.mode != "diverges"]
+
+
+@pytest.mark.parametrize("text, line", DIVIDED)
+def test_a_division_by_a_sum_of_the_part(program, text, line):
+    at = program(text)
+    assert judged(steps(ONE, at, 1), steps(OTHER, at)) == [("fm55", line)]
+
+
+def test_what_is_said_of_it(program):
+    at = program()
+    (finding,) = diagnose(Runs([steps(OTHER, at, 4), steps(ONE, at, 1)])).findings
+    assert str(finding.message).endswith("the first update is another one on 4 than on 1 devices")
+    assert finding.devices == (1, 4)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_loss(program, name):
+    at = program(OTHERS[name])
+    assert judged(steps(ONE, at, 1), steps(OTHER, at)) == []
+
+
+@pytest.mark.parametrize(
+    "update, fields",
+    [
+        (ONE, {}),
+        (OTHER, {"batch": 16}),
+        (OTHER, {"number": 2}),
+        (OTHER, {"outcome": Outcome.KILLED, "role": Role.STOPPED}),
+    ],
+    ids=["the same", "another batch", "a later step", "a run that was stopped"],
+)
+def test_runs_that_do_not_differ_at_first(program, update, fields):
+    at = program()
+    number = fields.get("number", 1)
+    assert judged(steps(ONE, at, 1, number=number), steps(update, at, **fields)) == []
+
+
+@pytest.mark.parametrize("update, expected", [(OTHER, [("fm55", 4)]), (ONE, [])])
+def test_random_numbers_are_not_taken_for_it(program, update, expected):
+    at = program()
+    one, other = steps(ONE, at, 1), steps(OTHER, at)
+    drawn = PartUsed(LINE, Part.RANDOM_NUMBERS)
+    one, other = (replace(each, events=(*each.events, drawn)) for each in (one, other))
+    answers = {id(one): one, id(other): steps(update, at)}
+    asked = []
+
+    def answer(follow_up):
+        asked.append(follow_up)
+        return answers[id(follow_up.recording)]
+
+    assert judged(one, other, answer)[:1] == expected
+    assert judged(one, other) == []
+    assert "constant_numbers" in str(asked[0].change)
