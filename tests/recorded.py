@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.findings import Replace
 from strategy_clinic.examiner.recording import Recording, Role
-from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.examiner.rule import ModeRules, Runs, mode_rules
 from strategy_clinic.observer.events import (
     Ended,
     Frame,
@@ -17,11 +19,13 @@ from strategy_clinic.observer.events import (
     Sample,
     Saved,
     SaveKind,
+    StepEnded,
     StrategyMade,
     VariableMade,
     VariableValue,
     VariableWritten,
 )
+from strategy_clinic.observer.replacements import Replacement
 
 LINE = (Frame("/program/train.py", 7, "main"),)
 OTHER = (Frame("/program/train.py", 20, "main"),)
@@ -115,3 +119,35 @@ def loaded(**changes):
 
 def written(**changes):
     return replace(VariableWritten(OTHER, 1, Owner.USER, 2), **changes)
+
+
+# Runs that differ, and what is reported of them
+
+NUDGED = frozenset({Replacement.NUDGED_WEIGHTS})
+WRITTEN = written(location=OTHER, writer=Owner.OPTIMIZER)
+
+
+def trained(value, *events, devices=2, **fields):
+    """A run whose first step takes the one weight from 1 to this value, written on line 20."""
+    step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), ())
+    role = Role.WATCHED if devices > 1 else Role.COMPARED
+    made = strategy(devices), variable(1), updated(), WRITTEN
+    return run(*made, *events, step, ended({1: [value]}), devices=devices, role=role, **fields)
+
+
+def settled(one, other, answers=(), without=()):
+    """What is reported, and which replacements were tried. `answers` maps replacements to the values on 1 and 2 devices."""
+    known = {NUDGED: (0.9, 0.8)} | {frozenset(key): pair for key, pair in dict(answers).items()}
+    asked = []
+
+    def again(follow_up):
+        change = follow_up.change
+        assert isinstance(change, Replace)
+        asked.append((follow_up.recording.devices, change))
+        pair = known.get(change.replacements, (0.9, 0.8))
+        return replace(trained(pair[follow_up.recording.devices - 1]), role=Role.CHANGED)
+
+    divergence = first_divergence(one, other)
+    rules = ModeRules(without, {}, (), suspects=mode_rules().suspects)
+    diagnosis = diagnose(Runs([other, one], [divergence] if divergence else []), again, rules)
+    return diagnosis, [(change.replacements - NUDGED, change.keras) for _, change in asked]

@@ -326,7 +326,7 @@ PROGRAMS = (
             ),
         ),
     ),
-    Program("a loss that is one number", PROGRAM, FIT, (defined(NAMED), compiled("my_loss"))),
+    Program("a loss that is one number", FRAMEWORK, FIT, (defined(NAMED), compiled("my_loss"))),
     Program(
         "own train_step",
         PROGRAM,

@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from divergent_programs import FRAMEWORK, NOBODY, PROGRAM, PROGRAMS, Program
-from strategy_clinic.examiner.findings import FRAMEWORK as BY_FRAMEWORK
 from strategy_clinic.examiner.findings import Examination
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
@@ -32,10 +31,9 @@ def examined(program: Program, keras: int) -> Examination:
 
 def blamed(examination: Examination) -> str:
     """Returns whose fault the findings say it is."""
-    modes = {finding.mode for finding in examination.findings}
-    if examination.failure or not modes:
+    if examination.failure or not examination.findings:
         return f"failed: {examination.failure}" if examination.failure else NOBODY
-    return FRAMEWORK if modes == {BY_FRAMEWORK} else PROGRAM
+    return FRAMEWORK if all(each.by_framework for each in examination.findings) else PROGRAM
 
 
 def main() -> int:

@@ -168,11 +168,13 @@ def test_every_rule_is_of_the_mode_in_whose_folder_it_is():
         Rule,
         rule_modules,
     )
+    from strategy_clinic.examiner.suspects import Suspect
 
+    kinds = Rule | Blame | Reclassification | Suspect
     for module in rule_modules():
         mode = module.__name__.split(".")[-2].split("_")[0]
         things = vars(module).values()
-        made = [each for each in things if isinstance(each, Rule | Blame | Reclassification)]
+        made = [each for each in things if isinstance(each, kinds)]
         assert made, module.__name__
         for each in made:
             assert mode in (each.modes if isinstance(each, Reclassification) else (each.mode,))
@@ -182,5 +184,5 @@ def test_the_rules_of_all_modes_are_loaded():
     from strategy_clinic.base.files import PACKAGE
 
     rules = mode_rules()
-    modes = {each.mode for each in rules.rules} | set(rules.blame)
+    modes = {each.mode for each in [*rules.rules, *rules.suspects]} | set(rules.blame)
     assert modes == {path.parent.name.split("_")[0] for path in PACKAGE.glob("modes/*/rule.py")}

@@ -205,7 +205,9 @@ def test_sarif_has_the_notes_and_the_failure(script, tmp_path):
 
 
 def test_sarif_calls_what_the_framework_does_no_error():
-    told = examination(finding(), finding(mode=DIVERGES), finding(mode=FRAMEWORK))
+    told = examination(
+        finding(), finding(mode=DIVERGES), finding(mode=FRAMEWORK, by_framework=True)
+    )
     results = machine_readable.as_sarif(told, ROOT)["runs"][0]["results"]
     assert [each["level"] for each in results] == ["error", "error", "warning"]
 

@@ -5,55 +5,23 @@ from dataclasses import replace
 import pytest
 from divergent_programs import FRAMEWORK as BY_FRAMEWORK
 from divergent_programs import NOBODY, PROGRAM, PROGRAMS
-from recorded import LINE, OTHER, ended, run, stack, strategy, updated, values, variable, written
+from recorded import LINE, NUDGED, OTHER, WRITTEN, ended, settled, stack, trained, updated, written
 from score_divergences import blamed, examined
 from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import DIVERGES, FRAMEWORK, Replace
-from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.rule import ModeRules, Runs, mode_rules, observed, rule
+from strategy_clinic.examiner.rule import Runs, mode_rules, observed, rule
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     GradientComputed,
-    Owner,
     Part,
     PartUsed,
     ReplicaCountRead,
-    StepEnded,
 )
 from strategy_clinic.observer.replacements import Replacement
 from strategy_clinic.processes import python_process
-
-NUDGED = frozenset({Replacement.NUDGED_WEIGHTS})
-WRITTEN = written(location=OTHER, writer=Owner.OPTIMIZER)
-
-
-def trained(value, *events, devices=2, **fields):
-    """A run whose first step takes the one weight from 1 to this value, written on line 20."""
-    step = StepEnded(1, values({1: [value]}), values({1: [1.0]}), (), ())
-    role = Role.WATCHED if devices > 1 else Role.COMPARED
-    made = strategy(devices), variable(1), updated(), WRITTEN
-    return run(*made, *events, step, ended({1: [value]}), devices=devices, role=role, **fields)
-
-
-def settled(one, other, answers=(), without=()):
-    """What is reported, and which replacements were tried. `answers` maps replacements to the values on 1 and 2 devices."""
-    known = {NUDGED: (0.9, 0.8)} | {frozenset(key): pair for key, pair in dict(answers).items()}
-    asked = []
-
-    def again(follow_up):
-        change = follow_up.change
-        assert isinstance(change, Replace)
-        asked.append((follow_up.recording.devices, change))
-        pair = known.get(change.replacements, (0.9, 0.8))
-        return replace(trained(pair[follow_up.recording.devices - 1]), role=Role.CHANGED)
-
-    divergence = first_divergence(one, other)
-    rules = ModeRules(without, {}, ())
-    diagnosis = diagnose(Runs([other, one], [divergence] if divergence else []), again, rules)
-    return diagnosis, [(change.replacements - NUDGED, change.keras) for _, change in asked]
 
 
 def test_a_divergence_is_a_finding_on_the_line_that_wrote_what_differs():
@@ -228,11 +196,21 @@ def clipping(value, devices, *events):
 
 
 def test_the_framework_is_blamed_and_no_line():
-    diagnosis, asked = settled(clipping(0.9, 1), clipping(0.8, 2), {(NO_CLIPPING,): (0.7, 0.7)})
+    runs = trained(0.9, devices=1), trained(0.8, PartUsed(LINE, Part.MASK))
+    diagnosis, asked = settled(*runs, {(Replacement.NO_MASK,): (0.7, 0.7)})
     (finding,) = diagnosis.findings
     assert (finding.mode, bool(finding.location)) == (FRAMEWORK, False)
-    assert str(finding.message).endswith("before it adds them up; your program is right")
-    assert str(finding.proof).endswith("without the clipping of the optimizer the runs agree")
+    assert finding.by_framework
+    assert str(finding.message).endswith("your program is right")
+    assert str(finding.proof).endswith("without the mask in the loss the runs agree")
+    assert asked[1:] == [(frozenset({Replacement.NO_MASK}), 0)] * 2
+
+
+def test_a_mode_explains_a_suspect_of_its_own():
+    diagnosis, asked = settled(clipping(0.9, 1), clipping(0.8, 2), {(NO_CLIPPING,): (0.7, 0.7)})
+    (finding,) = diagnosis.findings
+    assert (finding.mode, finding.line, finding.fix) == ("fm50", 20, "")
+    assert finding.by_framework
     assert asked[1:] == [(frozenset({NO_CLIPPING}), 0)] * 2
 
 
@@ -251,7 +229,7 @@ def test_clipping_beside_random_numbers():
     answers = {(NO_CLIPPING,): (0.7, 0.6), (CONSTANT,): (0.7, 0.6)}
     both = {(NO_CLIPPING, CONSTANT): (0.7, 0.7)}
     diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2, DRAWN), answers | both)
-    assert [each.mode for each in diagnosis.findings] == [FRAMEWORK]
+    assert [each.mode for each in diagnosis.findings] == ["fm50"]
     diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2, DRAWN), answers)
     assert [each.mode for each in diagnosis.findings] == [DIVERGES]
 

@@ -43,6 +43,8 @@ from strategy_clinic.observer.events import (
     ModelCalled,
     Outcome,
     Owner,
+    Part,
+    PartUsed,
     ReplicaCountRead,
     RestoredBeforeBuild,
     RetraceCause,
@@ -172,6 +174,8 @@ RECORDINGS = [
     near("fm47", "a worker that hangs where nobody saves",
          run(outcome=Outcome.HANGS, task="worker 0", role=Role.TASK),
          run(task="worker 1", role=Role.TASK)),
+    near("fm49", "runs that agree", run(strategy(2), PartUsed(LINE, Part.SCALAR_LOSS))),
+    near("fm50", "runs that agree", run(strategy(2), updated(clipnorm=0.5))),
     near("fm46", "a rate that was set again",
          run(saved(optimizers=(state(learning_rate="0.25", variables=(4, 5)),)),
              LearningRateRestored(LINE, 0.05, 0.25, (7, 8)),
@@ -245,6 +249,10 @@ NEAR = [
     Near(
         "fm43", LOOP, LAST, "        for _ in range(6):\n            loss = train(inputs, labels)\n"
     ),
+    Near(
+        "fm49", FIT, 'loss="mse")', "loss=lambda a, b: tf.reduce_mean(tf.square(a - b), axis=-1))"
+    ),
+    Near("fm50", FIT, "SGD(0.02)", "SGD(0.02, global_clipnorm=1e6)"),
     Near("fm44", FIT, 'loss="mse")', 'loss="mse", metrics=[tf.keras.metrics.MeanAbsoluteError()])'),
 ]
 

@@ -493,6 +493,14 @@ def part_cases():
         layer = t.packages[package].layers.BatchNormalization()
         return Case(lambda: layer.synchronized, {}, part)
 
+    def scalar_loss(t):
+        def fn(labels, outputs):
+            return t.tf.reduce_mean(t.tf.square(labels - outputs))
+
+        loss = t.packages["keras"].losses.MeanSquaredError()
+        loss.fn = fn
+        return in_replicas(t, loss, y_true=TARGETS, y_pred=TARGETS)
+
     norms = {"t": NUMBERS, "clip_norm": 1.0}, {"t_list": [NUMBERS], "clip_norm": 1.0}
     ends = {"t": NUMBERS, "clip_value_min": 0.0, "clip_value_max": 0.5}
     return {
@@ -509,6 +517,7 @@ def part_cases():
         "keras.Loss.__call__": lambda t: in_replicas(
             t, t.packages["keras"].losses.Dice(), y_true=TARGETS, y_pred=TARGETS
         ),
+        "keras.reduce_weighted_values": lambda t: scalar_loss(t),
         "keras.DTypePolicy._parse_name": lambda t: policy(t, "keras"),
         "tf_keras.Policy._parse_name": lambda t: policy(t, "tf_keras"),
         "keras.BatchNormalization.synchronized": lambda t: statistics(t, "keras"),

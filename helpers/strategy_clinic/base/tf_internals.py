@@ -49,6 +49,8 @@ MODULES = {
     ),
     # Writes the last part of a checkpoint.
     "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
+    # Reduces the values that a loss of Keras 3 returns to one number.
+    "keras_loss": ("keras.src.losses.loss", "reduce_weighted_values"),
     # Makes tf.print write into the cells of a notebook.
     "logging_ops": ("tensorflow.python.ops.logging_ops", "enable_interactive_logging"),
     # The messages of which a compiler's program consists.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,6 +109,15 @@ def called_name(call: ast.Call) -> str:
 def called_at(frame: Frame) -> list[str]:
     """Returns the names of the functions that a line calls."""
     return [called_name(call) for call in calls_in(statement_at(frame))]
+
+
+def call_in_files(stack: Stack, is_it: Callable[[ast.Call], bool]) -> Stack:
+    """Returns the line of the first call like this in the files of these lines; the lines themselves if there is none."""
+    for path in dict.fromkeys(frame.path for frame in stack):
+        calls = [each for each in nodes_of_file(path) if isinstance(each, ast.Call) and is_it(each)]
+        if calls:
+            return (Frame(path, min(each.lineno for each in calls), ""), *stack)
+    return stack
 
 
 def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -> str:

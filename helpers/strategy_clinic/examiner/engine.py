@@ -47,7 +47,7 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     others += findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
     found += [each for each in others if (each.file, each.line) not in lines]
-    found += findings_of(settle(runs, found, rules.rules), follow_ups)
+    found += findings_of(settle(runs, found, rules), follow_ups)
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)

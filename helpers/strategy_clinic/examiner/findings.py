@@ -75,6 +75,7 @@ class Finding:
     proof: Text
     devices: tuple[int, ...] = ()
     fix: str = ""  # instead of the one that its mode has
+    by_framework: bool = False  # TensorFlow or Keras is wrong, and the program is right
 
     @property
     def file(self) -> str:

@@ -13,6 +13,7 @@ from ..base.files import PACKAGE
 from ..observer.events import ExceptionRaised, Stack
 from .findings import Evidence, Finding, FollowUp, Location, Note, Text
 from .recording import Recording
+from .suspects import Suspect
 
 if TYPE_CHECKING:
     from .divergence import Divergence
@@ -74,6 +75,7 @@ class ModeRules:
     blame: Mapping[str, Callable[[Recording, Stack], Stack]]
     reclassifications: Sequence[Reclassification]
     namings: Sequence[Naming] = ()
+    suspects: Sequence[Suspect] = ()  # of divergences
 
 
 @functools.cache
@@ -85,6 +87,7 @@ def mode_rules() -> ModeRules:
         {each.mode: each.choose for each in found if isinstance(each, Blame)},
         [each for each in found if isinstance(each, Reclassification)],
         [each for each in found if isinstance(each, Naming)],
+        [each for each in found if isinstance(each, Suspect)],
     )
 
 

@@ -12,7 +12,6 @@ from .blame import called_at
 from .divergence import Divergence, is_finite
 
 RIGHT = "; your program is right"
-CLIPPED = f"Keras 3 clips the gradients of each replica before it adds them up{RIGHT}"
 OVERFLOW = (
     "Keras 3 asks only the first replica whether its gradients overflow, and applies infinite ones "
     f"of the others{RIGHT}"
@@ -56,6 +55,7 @@ class Suspect:
         lambda _: ()
     )  # the line to blame, of the program's faults
     keras: int = 0  # the version of Keras in both runs; 0: as the program has it
+    mode: str = ""  # whose page explains it
 
 
 # Whether a divergence has a suspect
@@ -73,11 +73,6 @@ def place_of(part: Part) -> Callable[[Divergence], Stack]:
         return next((each.location for each in used if each.location), ())
 
     return place
-
-
-def clips(divergence: Divergence) -> bool:
-    updates = [each.optimizer for each in divergence.other.of(GradientsApplied)]
-    return any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in updates)
 
 
 def overflows(divergence: Divergence) -> bool:
@@ -125,16 +120,8 @@ EXPECTED = (
     ),
 )
 
+# Those that no failure mode explains. A mode declares its own in its rule.py, and they are tried first.
 SUSPECTS = (
-    Suspect(
-        Replacement.NO_CLIPPING,
-        "without the clipping of the optimizer",
-        Side.FRAMEWORK,
-        clips,
-        CLIPPED,
-        "take the clipping out of the optimizer; add up the gradients with `all_reduce`, clip the sum, divide it by the number "
-        "of replicas, and apply that",
-    ),
     Suspect(
         Replacement.SHARED_OVERFLOW,
         "with steps left out in which any replica overflows",

@@ -25,22 +25,22 @@ from .findings import (
     Text,
 )
 from .recording import Recording
-from .rule import Answers, Rule, Runs, Steps
+from .rule import Answers, ModeRules, Runs, Steps
 from .suspects import EXPECTED, SUSPECTS, Side, Suspect
 
 SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
 MOST_LINES = 3  # that are said to have written a variable
 
 
-def settle(runs: Runs, found: Sequence[Finding], rules: Sequence[Rule]) -> Steps:
+def settle(runs: Runs, found: Sequence[Finding], rules: ModeRules) -> Steps:
     """Yields a finding or a note for the first divergence, if no finding explains it."""
-    of_other_promises = {each.mode for each in rules if not each.explains_divergence}
+    of_other_promises = {each.mode for each in rules.rules if not each.explains_divergence}
     explained = any(finding.mode not in of_other_promises for finding in found)
     for divergence in () if explained else runs.divergences[:1]:
-        yield from settle_divergence(divergence)
+        yield from settle_divergence(divergence, [*rules.suspects, *SUSPECTS])
 
 
-def settle_divergence(divergence: Divergence) -> Steps:
+def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> Steps:
     one, other = divergence.one, divergence.other
     if reason := reason_of_other_training(one, other):
         yield Note(reason)
@@ -58,12 +58,14 @@ def settle_divergence(divergence: Divergence) -> Steps:
     if stable is None:
         yield Note(f"{divergence}; so it does if only the last digits of the weights differ")
         return
-    yield from settle_stable(stable, ignored)
+    yield from settle_stable(stable, ignored, suspects)
 
 
-def settle_stable(divergence: Divergence, ignored: Collection[Point]) -> Steps:
+def settle_stable(
+    divergence: Divergence, ignored: Collection[Point], known: Sequence[Suspect]
+) -> Steps:
     """Tries each fault of the framework, then all that is expected, then each suspect on top of that."""
-    suspects = [suspect for suspect in SUSPECTS if suspect.applies(divergence)]
+    suspects = [suspect for suspect in known if suspect.applies(divergence)]
     expected = [suspect for suspect in EXPECTED if suspect.applies(divergence)]
     tries = [[each] for each in suspects if expected and each.side is Side.FRAMEWORK]
     tries += [expected] if expected else []
@@ -149,11 +151,12 @@ def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note
         return Note(f"{divergence}; without {parts} the runs agree, and correct programs have that")
     proof = Text(f"{divergence}; {suspect.words} the runs agree")
     devices = divergence.one.devices, divergence.other.devices
-    is_own = suspect.side is Side.PROGRAM
-    location = Location(suspect.located(divergence) if is_own else ())
-    mode = DIVERGES if is_own else FRAMEWORK
-    message = Text(suspect.message)
-    return Finding(mode, location, Evidence.COMPARED, message, proof, devices, suspect.fix)
+    by_framework = suspect.side is Side.FRAMEWORK
+    mode = suspect.mode or (FRAMEWORK if by_framework else DIVERGES)
+    location, message = Location(suspect.located(divergence)), Text(suspect.message)
+    return Finding(
+        mode, location, Evidence.COMPARED, message, proof, devices, suspect.fix, by_framework
+    )
 
 
 def unsettled(divergence: Divergence, expected: Sequence[Suspect]) -> Finding:

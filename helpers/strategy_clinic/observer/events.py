@@ -61,6 +61,7 @@ class Part(enum.Enum):
     HALF_PRECISION = "half precision"
     CLIPPING = "clipping by the program"
     WHOLE_BATCH_LOSS = "a loss of Keras that is no mean over examples"
+    SCALAR_LOSS = "a loss of the program's own that returns one number"
     MASK = "a loss that leaves out masked values"
     REDUCTION = "a way of TensorFlow to add up replicas, chosen by the program"
     OWN_REDUCTION = "a way of the program's own to add up replicas"

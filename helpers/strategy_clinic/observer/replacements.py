@@ -6,14 +6,17 @@ of a batch, clipped gradients. A run with a replacement has one of them as if th
 
 from __future__ import annotations
 
+import dis
 import enum
+import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import Owner, Part, PartUsed
+from .events import Frame, Owner, Part, PartUsed, Stack
 from .patching import Call, as_plain, defining_class
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
 
@@ -37,6 +40,7 @@ class Replacement(enum.Enum):
     FULL_BATCHES = "full_batches"  # no last batch that is smaller than the others
     NO_MASK = "no_mask"  # in losses of Keras
     WHOLE_BATCH_LOSS = "whole_batch_loss"  # of a loss of Keras that is no mean over examples
+    DIVIDED_LOSS = "divided_loss"  # by the replicas, of a loss that returns one number
     REDUCTION_TO_ONE_DEVICE = "reduction_to_one_device"  # instead of another way to add up replicas
 
 
@@ -44,6 +48,7 @@ class Replacements:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
         self.chosen = {Replacement(name) for name in context.settings.replace}
+        self.returned_scalar = False  # by the loss of Keras that is being computed
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -79,9 +84,10 @@ class Replacements:
                 adapter = tf_internals.array_data_adapter.ArrayDataAdapter
                 wrap(adapter, "__init__", after=drop_partial_batch)
 
-    def used(self, part: Part) -> None:
+    def used(self, part: Part, *frames: Frame) -> None:
         if self.context.is_first("part", part):
-            self.context.emit(PartUsed(self.context.provenance.stack(), part))
+            stack: Stack = (*frames, *self.context.provenance.stack())
+            self.context.emit(PartUsed(stack, part))
 
     # Random numbers
 
@@ -171,13 +177,17 @@ class Replacements:
         plain = vars(keras.losses.Loss)["__call__"]
         whole = Replacement.WHOLE_BATCH_LOSS in self.chosen
         unmasked = Replacement.NO_MASK in self.chosen
+        divided = Replacement.DIVIDED_LOSS in self.chosen
+        self.watch_reduction()
 
         def loss(instance: Any, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
             if self.context.guard(self.has_mask, y_pred) and unmasked:
                 tf_internals.replace(y_pred, "_keras_mask", None)
             if self.context.guard(self.takes_whole_batch, instance) and whole:
                 return of_whole_batch(plain, instance, y_true, y_pred)
-            return plain(instance, y_true, y_pred, sample_weight)
+            value = plain(instance, y_true, y_pred, sample_weight)
+            is_scalar = self.context.guard(self.is_scalar, instance)
+            return value / replicas_now() if is_scalar and divided else value
 
         self.context.patches.replace(keras.losses.Loss, "__call__", as_plain(loss, plain))
 
@@ -193,6 +203,32 @@ class Replacements:
         if is_such and replicas_now() > 0:
             self.used(Part.WHOLE_BATCH_LOSS)
         return is_such
+
+    def watch_reduction(self) -> None:
+        """Notes whether a loss returns one number, which Keras 3 takes as it is."""
+        module = tf_internals.keras_loss
+        plain = module.reduce_weighted_values
+        signature = inspect.signature(plain)
+
+        def reduce(*args: Any, **kwargs: Any) -> Any:
+            self.context.guard(self.reduced, Call(signature, args, kwargs))
+            return plain(*args, **kwargs)
+
+        self.context.patches.replace(module, "reduce_weighted_values", as_plain(reduce, plain))
+
+    def reduced(self, call: Call) -> None:
+        weighted = call["sample_weight"] is not None or call["mask"] is not None
+        is_mean = call["reduction"] not in (None, "none", "sum")
+        self.returned_scalar = is_mean and not weighted and tuple(call["values"].shape) == ()
+
+    def is_scalar(self, loss: Any) -> bool:
+        """Tells whether the program's own loss has returned one number, in a replica."""
+        line = last_line(getattr(loss, "fn", None) or type(loss).call)
+        is_own = line is not None and self.context.provenance.is_own(line.path)
+        found = self.returned_scalar and is_own and replicas_now() > 0
+        if found and line:
+            self.used(Part.SCALAR_LOSS, line)
+        return found
 
     # The sum over replicas
 
@@ -273,6 +309,20 @@ def everywhere_finite(plain: Callable[..., Any]) -> Callable[..., Any]:
 
     checked: Callable[..., Any] = as_plain(check, plain)
     return checked
+
+
+def last_line(function: Any) -> Frame | None:
+    """Returns the last line of a function's code, which returns its result in most; None if it is not Python's."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    if not hasattr(function, "__code__"):
+        function = vars(type(function)).get("__call__")
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return None
+    lines = [line for _, line in dis.findlinestarts(code) if line]
+    return Frame(os.path.abspath(code.co_filename), max(lines), code.co_name)
 
 
 def of_whole_batch(plain: Callable[..., Any], loss: Any, y_true: Any, y_pred: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 from ...base import project
 from ..cells import line_in_file
 from ..edits import Edit, Repair
-from ..findings import FRAMEWORK, Examination, Finding, Location
+from ..findings import Examination, Finding, Location
 from .explanation import explanation_of
 from .text import code_of, diff_of, fix_of
 
@@ -116,7 +116,7 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
             "ruleId": finding.mode,
             "ruleIndex": modes.index(finding.mode),
             # What the framework does wrong is no error of the program.
-            "level": "warning" if finding.mode == FRAMEWORK else "error",
+            "level": "warning" if finding.by_framework else "error",
             "message": {"text": f"{finding.message} ({finding.proof})"},
             "locations": sarif_locations(finding.location, folder),
             **sarif_fixes(repairs_of(examination, finding), folder),

@@ -18,7 +18,7 @@ from ...observer.events import Frame, GradientComputed, GradientsApplied, Part, 
 
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
 # Why updates grow, whatever the program's loss is.
-OTHER_REASONS = Part.CLIPPING, Part.WHOLE_BATCH_LOSS
+OTHER_REASONS = Part.CLIPPING, Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 

@@ -1,0 +1,41 @@
+"""Checks fm50: an optimizer clips gradients, and runs agree once it does not."""
+
+import ast
+
+from ...examiner.blame import call_in_files
+from ...examiner.divergence import Divergence
+from ...examiner.repair import keyword
+from ...examiner.suspects import RIGHT, Side, Suspect
+from ...observer.events import GradientsApplied, Stack
+from ...observer.replacements import Replacement
+
+LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
+
+
+def updates(divergence: Divergence) -> list[GradientsApplied]:
+    """Returns the updates with clipped gradients."""
+    return [
+        each
+        for each in divergence.other.of(GradientsApplied)
+        if any(getattr(each.optimizer, limit) for limit in LIMITS)
+    ]
+
+
+def has_limit(call: ast.Call) -> bool:
+    return any(keyword(call, limit) is not None for limit in LIMITS)
+
+
+def optimizer_line(divergence: Divergence) -> Stack:
+    """Returns the line that makes the optimizer, or else the one that applies the gradients."""
+    return call_in_files(updates(divergence)[0].location, has_limit)
+
+
+clipped_before_the_sum = Suspect(
+    Replacement.NO_CLIPPING,
+    "without the clipping of the optimizer",
+    Side.FRAMEWORK,
+    lambda divergence: bool(updates(divergence)),
+    f"Keras 3 clips the gradients of each replica before it adds them up{RIGHT}",
+    located=optimizer_line,
+    mode="fm50",
+)

@@ -1,0 +1,116 @@
+"""The examiner's rule for fm50: an optimizer that clips the gradients of each replica before they are added."""
+
+import pytest
+from divergent_programs import FIT, LOOP, optimizer
+from recorded import settled, stack, trained, updated
+from strategy_clinic.examiner.findings import DIVERGES
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.observer.replacements import Replacement
+from strategy_clinic.processes import python_process
+
+NO_CLIPPING = (Replacement.NO_CLIPPING,)
+LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
+
+
+def clipping(value, devices, location=None, **limits):
+    where = {"location": location} if location else {}
+    return trained(value, updated(**where, **(limits or {"clipnorm": 0.5})), devices=devices)
+
+
+def reported(one, other, answers):
+    diagnosis, asked = settled(one, other, answers)
+    return [(each.mode, each.line) for each in diagnosis.findings], asked
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_runs_that_agree_without_clipping(limit):
+    runs = clipping(0.9, 1, **{limit: 0.5}), clipping(0.8, 2, **{limit: 0.5})
+    assert reported(*runs, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 20)]
+
+
+def test_it_is_no_fault_of_the_program():
+    (finding,) = settled(clipping(0.9, 1), clipping(0.8, 2), {NO_CLIPPING: (0.7, 0.7)})[0].findings
+    assert finding.by_framework and finding.devices == (1, 2)
+    assert str(finding.message).endswith("before it adds them up; your program is right")
+    assert str(finding.proof).endswith("without the clipping of the optimizer the runs agree")
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_the_line_that_makes_the_optimizer(tmp_path, limit):
+    path = tmp_path / "train.py"
+    path.write_text(f"x = Adam(0.1)\noptimizer = SGD(\n    0.1, {limit}=0.5\n)\nmodel.fit(x)\n")
+    runs = clipping(0.9, 1), clipping(0.8, 2, stack(path, 5))
+    other = runs[1]
+    # The first update is the one of `trained`, which clips nothing.
+    assert reported(runs[0], other, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 2)]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_limit_that_is_not_set(limit):
+    runs = clipping(0.9, 1, **{limit: None}), clipping(0.8, 2, **{limit: None})
+    findings, asked = reported(*runs, {NO_CLIPPING: (0.7, 0.7)})
+    assert findings == [(DIVERGES, 20)] and (frozenset(NO_CLIPPING), 0) not in asked
+
+
+def test_runs_that_differ_without_clipping_too():
+    runs = clipping(0.9, 1), clipping(0.8, 2)
+    assert reported(*runs, {NO_CLIPPING: (0.7, 0.6)})[0] == [(DIVERGES, 20)]
+
+
+def test_runs_that_agree_are_not_run_again():
+    assert reported(clipping(0.9, 1), clipping(0.9, 2), {}) == ([], [])
+
+
+def test_a_run_without_clipping_that_did_not_end():
+    runs = clipping(0.9, 1), clipping(0.8, 2)
+    assert reported(*runs, {NO_CLIPPING: (float("inf"), 0.7)})[0] == [(DIVERGES, 20)]
+
+
+# Programs
+
+SUMMED = """
+
+class ClipsTheSum(tf.keras.optimizers.SGD):
+    def apply(self, grads, trainable_variables=None):
+        context = tf.distribute.get_replica_context()
+        total, _ = tf.clip_by_global_norm(context.all_reduce("SUM", list(grads)), 0.5)
+        share = [each / context.num_replicas_in_sync for each in total]
+        super().apply(share, trainable_variables)
+
+
+strategy ="""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "base, edits, expected",
+    [
+        (FIT, [optimizer("SGD(0.02, global_clipnorm=0.5)")], ["fm50"]),
+        (LOOP, [optimizer("SGD(0.02, clipnorm=0.5)")], ["fm50"]),
+        (FIT, [optimizer("Adam(0.02, clipvalue=0.001)")], ["fm50"]),
+        (FIT, [optimizer("SGD(0.02, global_clipnorm=1e6)")], []),
+        (FIT, [optimizer("SGD(0.02)")], []),
+        (
+            FIT,
+            [
+                ("\nstrategy =", SUMMED),
+                (
+                    "optimizer = tf.keras.optimizers.SGD(0.02)",
+                    "optimizer = ClipsTheSum(0.02, global_clipnorm=0.5)",
+                ),
+            ],
+            [],
+        ),
+    ],
+    ids=["fit", "loop", "Adam", "a limit that is not reached", "no limit", "the sum is clipped"],
+)
+def test_programs(tmp_path, base, edits, expected):
+    text = base
+    for old, new in edits:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    (tmp_path / "train.py").write_text(text)
+    server = python_process.fork_server()
+    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
+    assert [each.mode for each in plan.examine(spec).findings] == expected
