@@ -176,6 +176,8 @@ RECORDINGS = [
          run(task="worker 1", role=Role.TASK)),
     near("fm49", "runs that agree", run(strategy(2), PartUsed(LINE, Part.SCALAR_LOSS))),
     near("fm50", "runs that agree", run(strategy(2), updated(clipnorm=0.5))),
+    near("fm51", "finite numbers", run(strategy(2), updated(kind="LossScaleOptimizer"))),
+    near("fm52", "finite numbers", run(strategy(2), PartUsed(LINE, Part.BATCH_STATISTICS))),
     near("fm46", "a rate that was set again",
          run(saved(optimizers=(state(learning_rate="0.25", variables=(4, 5)),)),
              LearningRateRestored(LINE, 0.05, 0.25, (7, 8)),

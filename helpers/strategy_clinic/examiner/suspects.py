@@ -6,16 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ..observer.events import GradientComputed, GradientsApplied, Part, PartUsed, Stack
+from ..observer.events import GradientComputed, Part, PartUsed, Stack
 from ..observer.replacements import Replacement
 from .blame import called_at
 from .divergence import Divergence, is_finite
 
 RIGHT = "; your program is right"
-OVERFLOW = (
-    "Keras 3 asks only the first replica whether its gradients overflow, and applies infinite ones "
-    f"of the others{RIGHT}"
-)
 OF_PARTS = (
     "this loss is no mean over examples, and Keras 3 adds up its values for the part of each "
     f"replica{RIGHT}"
@@ -75,11 +71,6 @@ def place_of(part: Part) -> Callable[[Divergence], Stack]:
     return place
 
 
-def overflows(divergence: Divergence) -> bool:
-    kinds = {each.optimizer.kind for each in divergence.other.of(GradientsApplied)}
-    return "LossScaleOptimizer" in kinds and not is_finite(divergence.other)
-
-
 def is_fit(divergence: Divergence) -> bool:
     """Tells whether Keras computes the loss and the gradients."""
     line = gradient_line(divergence)
@@ -122,14 +113,6 @@ EXPECTED = (
 
 # Those that no failure mode explains. A mode declares its own in its rule.py, and they are tried first.
 SUSPECTS = (
-    Suspect(
-        Replacement.SHARED_OVERFLOW,
-        "with steps left out in which any replica overflows",
-        Side.FRAMEWORK,
-        overflows,
-        OVERFLOW,
-        "use `mixed_bfloat16`, which needs no loss scale",
-    ),
     Suspect(
         Replacement.WHOLE_BATCH_LOSS,
         "with the loss of the whole batch",

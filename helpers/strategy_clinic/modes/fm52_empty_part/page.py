@@ -1,0 +1,150 @@
+# %% [markdown]
+# # FM52. `BatchNormalization` turns `nan` on several devices: a replica without examples
+#
+# ```text
+# all weights are finite: True      on one device, and on Keras 2
+# all weights are finite: False     on two devices or more, on Keras 3: kernel and gamma are nan
+# ```
+#
+# The last batch is smaller, and one replica gets no example of it. `BatchNormalization` of Keras 3 computes `nan` gradients
+# from this empty part, and they are added to those of the other replicas.
+#
+# *Wrong result without an error, on Keras 3 only, under every strategy with more than one replica.*
+
+# %% tags=["declaration"]
+from strategy_clinic import FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm52",
+    slug="empty_part",
+    title="`BatchNormalization` turns `nan` on several devices: a replica without examples",
+    sees="loss and weights are `nan` after the first epoch on several devices, in a model with `BatchNormalization`",
+    fix="use `batch(..., drop_remainder=True)`, or `BatchNormalization(synchronized=True)`",
+    document="003",
+    switches=("strategy", "devices", "keras"),
+    symptoms=(
+        Symptom(
+            "SilentFailure",
+            r"it prints 'all weights are finite: False'",
+            strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
+            devices=(2, 4, 8),
+            keras=(3,),
+        ),
+    ),
+    claims=(),
+    prints="all weights are finite: True",
+    exercise_prints="all weights are finite: True",
+    unavailable={
+        "multi_worker": "`fit` of Keras 3 does not run on several workers",
+        "parameter_server": "`fit` does not accept such a dataset there",
+    },
+)
+
+# %% tags=["parameters"]
+strategy = "mirrored"
+devices = 2
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import strategy_clinic as clinic
+
+session = clinic.open("fm52", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## The program
+#
+# One epoch of `fit` with 17 examples in batches of 16. The last batch has one example, so one of two replicas has none.
+
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# Leave out the last batch if it is smaller. With shuffled data every epoch leaves out other examples.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# If no example may be left out, choose a batch size for which the last batch has at least one example for each replica, or
+# repeat the dataset and pass `steps_per_epoch`. `BatchNormalization(synchronized=True)` works as well: it computes the
+# statistics of the whole batch. If you pass arrays to `fit`, build a dataset from them, since `fit` has no `drop_remainder`.
+#
+# ## Why
+#
+# A strategy divides each batch between the replicas. If there are fewer examples than replicas, some parts have none, and
+# these replicas still run the step. The mean of no examples is 0/0, which is `nan`. Most layers and losses of Keras do
+# without such a mean. `BatchNormalization` needs the mean and variance of its part of the batch; they are `nan`, and so are
+# the gradients. The sum over the replicas makes every weight `nan` that is trained with them.
+#
+# Keras 2 checks for an empty part, and Keras 3 has no such check. Its `moments`, in `keras/src/backend/tensorflow/nn.py`,
+# calls `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on, if not earlier, and in its development branch.
+# `upstream/batch_normalization_empty_part.md` is the report. A report of 2018,
+# [tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320), describes the same in TensorFlow 1.
+#
+# A `train_step` of your own that returns one loss for each example raises in the last batch even if all parts have examples:
+# `fit` takes a mean over the replicas, and the parts have different shapes. Return `tf.reduce_mean(losses)` there.
+#
+# ```text
+# InvalidArgumentError: … Shapes of all inputs must match: values[0].shape = [1,1] != values[1].shape = [0,1]     TensorFlow 2.21
+# Inputs to operation AddN_7 of type AddN must have the same size and shape. Input 0: [1,1] != input 2: [0,1]     older versions
+# ```
+#
+# The table shows for several numbers of examples whether the weights stay finite.
+
+# %% tags=["figure"]
+# The program with other numbers of examples, and with synchronized statistics, on one, two and four devices.
+from strategy_clinic import figures
+
+LINE = "examples = tf.reshape(tf.range(17.0) % 4, (17, 1))"
+COUNTS = {f"{count} examples": LINE.replace("17", str(count)) for count in (16, 17, 18, 20)}
+two = session.setup.but(strategy="mirrored", devices=2)
+PLACES = [two.but(devices=count) for count in (1, 2, 4)]
+programs = session.variants("broken", LINE, COUNTS)
+plain = programs["17 examples"]
+programs["17, synchronized"] = plain.replace("Normalization()", "Normalization(synchronized=True)")
+WORDS = {"True": "finite", "False": "nan"}
+printed = {
+    count: [WORDS[words.split()[-1]] for words in row]
+    for count, row in session.prints(programs, PLACES).items()
+}
+COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
+figures.words(printed, COLUMNS, "nan", "What are the weights after one epoch?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# With one device, or with Keras 2, the weights stay finite.
+
+# %% tags=["panel"]
+session.panel()
+
+# %% [markdown]
+# ## Results
+#
+# Both programs on one, two and four devices, and on two devices with the other version of Keras:
+
+# %% tags=["table"]
+session.table([*PLACES, two.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# This program passes arrays to `fit`, and its model is convolutional. Change it so that all weights stay finite on any number
+# of devices.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## Read next
+#
+# - [FM38](fm38_replica_state_diverges.ipynb): each replica normalizes by the statistics of its own part.
+# - [FM19](fm19_partial_last_batch.ipynb): the last, smaller batch counts too much in a mean.
+# - [FM42](fm42_input_runs_out.ipynb): the input ends before the last step.
+# - [FM51](fm51_overflow_on_one_replica.ipynb): weights that turn infinite in half precision.
