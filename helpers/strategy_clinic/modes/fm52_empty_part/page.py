@@ -19,7 +19,7 @@ MODE = FailureMode(
     slug="empty_part",
     title="`BatchNormalization` turns `nan` on several devices: a replica without examples",
     sees="loss and weights are `nan` after the first epoch on several devices, in a model with `BatchNormalization`",
-    fix="use `batch(..., drop_remainder=True)`, or `BatchNormalization(synchronized=True)`",
+    fix="use `batch(..., drop_remainder=True)`, so that each replica gets examples of every batch",
     document="003",
     switches=("strategy", "devices", "keras"),
     symptoms=(
@@ -70,8 +70,9 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # If no example may be left out, choose a batch size for which the last batch has at least one example for each replica, or
-# repeat the dataset and pass `steps_per_epoch`. `BatchNormalization(synchronized=True)` works as well: it computes the
-# statistics of the whole batch. If you pass arrays to `fit`, build a dataset from them, since `fit` has no `drop_remainder`.
+# repeat the dataset and pass `steps_per_epoch`. If you pass arrays to `fit`, build a dataset from them, since `fit` has no
+# `drop_remainder`. Do not rely on `BatchNormalization(synchronized=True)`: it helps here, but the convolutional model of the
+# exercise can then raise `Collective ops is aborted by: Shape mismatch in the collective instance`.
 #
 # ## Why
 #
