@@ -12,4 +12,4 @@ dataset = tf.data.Dataset.from_tensor_slices((examples, examples))
 dataset = dataset.batch(16, drop_remainder=True)  # fixed
 model.fit(dataset, verbose=0)
 finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(each)) for each in model.get_weights()])
-print("all weights are finite:", bool(finite))
+print("all weights are numbers:", bool(finite))

@@ -11,4 +11,4 @@ with strategy.scope():
 dataset = tf.data.Dataset.from_tensor_slices((tf.ones((17, 4, 4, 1)), tf.ones((17, 1))))
 model.fit(dataset.batch(16, drop_remainder=True), verbose=0)
 finite = tf.reduce_all([tf.reduce_all(tf.math.is_finite(each)) for each in model.get_weights()])
-print("all weights are finite:", bool(finite))
+print("all weights are numbers:", bool(finite))
