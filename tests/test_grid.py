@@ -65,7 +65,10 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
         (2, "silent", "works", True),
     ]
     assert {line["evidence"] for line in kept} == {"executed"}
-    assert set(kept[1]["claims"].values()) == {"true", "half"} and len(kept[1]["claims"]) == 4
+    assert (
+        set(kept[1]["claims"].values()) == {"true", "half", "false"}
+        and len(kept[1]["claims"]) == 10
+    )
     assert all((out / line["notebook"]).exists() for line in kept)
     assert not list(out.glob("*.part*"))
     said = capsys.readouterr().out
