@@ -232,6 +232,19 @@ def test_versions_with_the_same_verdicts_are_one_cell(two):
     assert [place for place, row in rows.items() if row.changed] == [("fm25", 3), ("fm32", 3)]
 
 
+def test_a_version_without_a_record_is_no_change(recorded):
+    older, between = on("2.18.1", recorded), on("2.20.0", recorded)
+    between = replace(
+        between,
+        verdicts={place: each for place, each in between.verdicts.items() if place != ("fm25", 3)},
+    )
+    written(older, between)
+    rows = versions_table.versions_rows(version_records.version_records())
+    (row,) = (each for each in rows if (each.mode.id, each.keras) == ("fm25", 3))
+    assert [period.verdict is None for period in row.periods] == [False, True, False]
+    assert not row.changed
+
+
 def test_changes_are_also_sentences(two):
     first, second, rest = versions_table.versions_sentences(two)
     assert first.startswith(

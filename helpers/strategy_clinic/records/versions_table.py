@@ -46,7 +46,8 @@ class VersionsRow:
 
     @property
     def changed(self) -> bool:
-        return len(self.recorded) > 1
+        """Tells whether two verdicts differ; a version without a record between two equal ones changes nothing."""
+        return any(verdict != self.recorded[0][1] for _, verdict in self.recorded)
 
 
 def versions_rows(records: list[VersionRecord]) -> list[VersionsRow]:
