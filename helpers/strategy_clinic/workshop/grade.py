@@ -116,10 +116,14 @@ def prepare(name: str, path: Path) -> Task | Grade | None:
     try:
         mode = mode_of(path)
         return task_of(mode, path) if mode else None
-    except exercises.Unchanged as reason:
-        return Grade(name, "red", str(reason))
     except UserError as reason:
-        return Grade(name, "not run", in_one_line(str(reason)))
+        return grade_without_run(name, reason)
+
+
+def grade_without_run(name: str, reason: UserError) -> Grade:
+    """Returns the grade of what is not run: red for an exercise as it was handed out."""
+    result = "red" if isinstance(reason, exercises.Unchanged) else "not run"
+    return Grade(name, result, in_one_line(str(reason)))
 
 
 def mode_of(path: Path) -> str:
@@ -177,10 +181,8 @@ def grade_program(mode: FailureMode, setup: Setup, text: str) -> Grade:
     task = files.program_text(mode.id, "exercise")
     try:
         program = exercises.checked(text, task)
-    except exercises.Unchanged as reason:
-        return Grade(mode.id, "red", str(reason))
     except UserError as reason:
-        return Grade(mode.id, "not run", in_one_line(str(reason)))
+        return grade_without_run(mode.id, reason)
     run = run_program(Job(program, setup, isolated=True, seconds=EXERCISE_LIMIT))
     return judged(mode.id, run, mode.exercise_prints)
 
