@@ -4,13 +4,11 @@ import functools
 
 import pytest
 from divergent_programs import FIT, NAMED, compiled, defined
+from edited_programs import edited, examined
 from recorded import LINE, settled, trained
 from strategy_clinic.examiner.findings import DIVERGES
-from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import Part, PartUsed
 from strategy_clinic.observer.replacements import Replacement, last_line
-from strategy_clinic.processes import python_process
 
 SCALAR = PartUsed(LINE, Part.SCALAR_LOSS)
 DIVIDED = (Replacement.DIVIDED_LOSS,)
@@ -101,11 +99,5 @@ CLASS = NAMED.replace(
     ids=["function", "lambda", "class", "per example", "of Keras", "a metric"],
 )
 def test_programs(tmp_path, edits, expected):
-    text = FIT
-    for old, new in edits:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    (tmp_path / "train.py").write_text(text)
-    server = python_process.fork_server()
-    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
-    assert [each.mode for each in plan.examine(spec).findings] == expected
+    findings = examined(tmp_path, edited(FIT, edits)).findings
+    assert [each.mode for each in findings] == expected

@@ -2,12 +2,10 @@
 
 import pytest
 from divergent_programs import FIT, LOOP, optimizer
+from edited_programs import edited, examined
 from recorded import settled, stack, trained, updated
 from strategy_clinic.examiner.findings import DIVERGES
-from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.replacements import Replacement
-from strategy_clinic.processes import python_process
 
 NO_CLIPPING = (Replacement.NO_CLIPPING,)
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
@@ -106,11 +104,5 @@ strategy ="""
     ids=["fit", "loop", "Adam", "a limit that is not reached", "no limit", "the sum is clipped"],
 )
 def test_programs(tmp_path, base, edits, expected):
-    text = base
-    for old, new in edits:
-        assert text.count(old) == 1
-        text = text.replace(old, new)
-    (tmp_path / "train.py").write_text(text)
-    server = python_process.fork_server()
-    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
-    assert [each.mode for each in plan.examine(spec).findings] == expected
+    findings = examined(tmp_path, edited(base, edits)).findings
+    assert [each.mode for each in findings] == expected

@@ -1,11 +1,10 @@
 """The examiner's rule for fm57: a distribution of Keras that TensorFlow does not use."""
 
-import textwrap
+import functools
 
+import edited_programs
 import pytest
-from recorded import LINE, OTHER, modes, run, stack, strategy, variable
-from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
-from strategy_clinic.examiner.repair import written_repairs
+from recorded import LINE, OTHER, modes, run, strategy, variable
 from strategy_clinic.observer.events import KerasDistributionSet, Owner, VariableSharedCentrally
 
 WEIGHT = variable(1)
@@ -46,10 +45,7 @@ def test_near_misses(events):
 HEAD = "import tensorflow as tf\nimport keras\n"
 
 
-def repaired(text, line):
-    finding = Finding("fm57", Location(stack("a.py", line)), Evidence.OBSERVED, Text(""), Text(""))
-    found = written_repairs(finding, line, HEAD + textwrap.dedent(text))
-    return [each.after.removeprefix(HEAD) for each in found]
+repaired = functools.partial(edited_programs.repaired, "fm57", HEAD)
 
 
 def test_the_line_becomes_one_of_a_strategy():

@@ -1,11 +1,10 @@
 """The examiner's rule for fm58: more steps than were asked for, and the line that compiled what raises."""
 
-import textwrap
+import functools
 
+import edited_programs
 import pytest
-from recorded import LINE, OTHER, found, modes, run, stack
-from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
-from strategy_clinic.examiner.repair import written_repairs
+from recorded import LINE, OTHER, found, modes, run
 from strategy_clinic.observer.events import ExceptionRaised, FitOverran, ModelCompiled
 
 MESSAGE = """\
@@ -52,10 +51,7 @@ def test_near_misses(events):
 HEAD = "import tensorflow as tf\n"
 
 
-def repaired(text, line):
-    finding = Finding("fm58", Location(stack("a.py", line)), Evidence.OBSERVED, Text(""), Text(""))
-    found = written_repairs(finding, line, HEAD + textwrap.dedent(text))
-    return [each.after.removeprefix(HEAD) for each in found]
+repaired = functools.partial(edited_programs.repaired, "fm58", HEAD)
 
 
 def test_one_step_in_each_call():

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from divergent_programs import FIT, LOOP
+from edited_programs import edited, examined
 from recorded import (
     LINE,
     MINE,
@@ -23,8 +24,6 @@ from recorded import (
 from strategy_clinic.base import files
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import rule_modules
-from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     BatchTaken,
     CheckpointRestored,
@@ -51,7 +50,6 @@ from strategy_clinic.observer.events import (
     UnbuiltModelRead,
     VariableSharedCentrally,
 )
-from strategy_clinic.processes import python_process
 
 # Exceptions
 
@@ -262,11 +260,8 @@ NEAR = [
 @pytest.mark.slow
 @pytest.mark.parametrize("program", NEAR, ids=[each.mode for each in NEAR])
 def test_a_program_that_is_of_no_mode(program, tmp_path):
-    assert program.base.count(program.old) == 1
-    (tmp_path / "train.py").write_text(program.base.replace(program.old, program.new))
-    server = python_process.fork_server()
-    spec = ProgramSpec(("train.py",), tmp_path, keras=3, fork_server=server)
-    examination = plan.examine(spec)
+    text = edited(program.base, [(program.old, program.new)])
+    examination = examined(tmp_path, text)
     assert [(each.mode, each.line) for each in examination.findings] == []
     assert (examination.failure, len(examination.recordings)) == ("", 2)
 
