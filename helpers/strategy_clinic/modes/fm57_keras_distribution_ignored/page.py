@@ -2,8 +2,12 @@
 # # FM57. `keras.distribution.set_distribution` on TensorFlow: accepted, and everything runs on one device
 #
 # ```text
-# (no message: `fit` runs on the first device, and the other devices do nothing)            Keras 3
-# AttributeError: module … has no attribute 'distribution'                                  Keras 2
+# (no message: `fit` runs on the first device, and the other devices do nothing)
+#                                        Keras 3.15
+# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'num_processes'
+#                                        DataParallel and ModelParallel, Keras 3 before 3.15
+# AttributeError: module … has no attribute 'distribution'
+#                                        Keras 2
 # AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'initialize'
 #                                        keras.distribution.initialize, Keras 3
 # AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'distribute_tensor'
@@ -12,7 +16,8 @@
 #
 # With TensorFlow as its backend, Keras stores a distribution and never uses it.
 #
-# *Nothing is distributed and no error is raised, on Keras 3 only. On Keras 2 the module does not exist.*
+# *Nothing is distributed and no error is raised, on Keras 3.15. Before 3.15 the first line raises, and on Keras 2 the module does not
+# exist.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -33,6 +38,10 @@ MODE = FailureMode(
             strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
             keras=(3,),
+            since="keras 3.15",
+        ),
+        Symptom(
+            "AttributeError", r"has no attribute 'num_processes'", keras=(3,), until="keras 3.15"
         ),
     ),
     claims=(),
