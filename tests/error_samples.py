@@ -47,7 +47,7 @@ ERRORS = [
     ("fm37", "ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss "
      "reduction when losses are used with `tf.distribute.Strategy` outside of the built-in training loops."),
 ]  # fmt: skip
-STRANGERS = [
+OF_NO_MODE = [
     "ResourceExhaustedError: OOM when allocating tensor with shape[64,112,112,64] and type float",
     "UnknownError: Failed to get convolution algorithm. This is probably because cuDNN failed to initialize",
     "ValueError: Input 0 of layer \"dense\" is incompatible with the layer: expected axis -1 of input shape to have value 4",

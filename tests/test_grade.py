@@ -78,11 +78,11 @@ def test_what_is_no_notebook_of_a_mode_is_one_line(tmp_path, capsys):
     assert len(lines) == 9 and lines[-1] == "0 green, 3 red, 5 not run"
 
 
-@pytest.mark.parametrize("place", ["absent", "empty", "strangers"])
+@pytest.mark.parametrize("place", ["absent", "empty", "others"])
 def test_a_folder_without_exercises_is_refused(tmp_path, capsys, place):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "strangers").mkdir()
-    (tmp_path / "strangers" / "notes.ipynb").write_text("{}")
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "notes.ipynb").write_text("{}")
     assert cli.main(["grade", str(tmp_path / place)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -358,12 +358,12 @@ def test_the_page_shows_each_row_and_each_explanation(explained, monkeypatch):
     monkeypatch.setattr(pictures, "records", lambda: [explained])
     name = next(iter(explained.cells))
     explained.cells[name] = replace(explained.cells[name], says="<b>1</b>")
-    page = pictures.sweep_html("upstream/{}.md")
+    page = pictures.sweep_html("upstream/{}.md".format, level=3)
     assert "SGD, clipnorm" in page and "clipped early" in page
     assert "href='upstream/clip.md'" in page
     assert "<b>1</b>" not in page and "&lt;b&gt;1" in page
     monkeypatch.setattr(pictures, "records", list)
-    assert pictures.sweep_html("") == ""
+    assert pictures.sweep_html(str, level=3) == ""
 
 
 # Real cells

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from conftest import forget
-from error_samples import ERRORS, FIT, STRANGERS
+from error_samples import ERRORS, FIT, OF_NO_MODE
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.triage import answer_text, classify, command, phrases, wordings
 
@@ -16,7 +16,7 @@ def mode_of(text: str):
     return classify.triage(text).mode
 
 
-@pytest.mark.parametrize("text", STRANGERS, ids=[text[:40] for text in STRANGERS])
+@pytest.mark.parametrize("text", OF_NO_MODE, ids=[text[:40] for text in OF_NO_MODE])
 def test_what_looks_near_is_none(text):
     found = classify.triage(text)
     assert found.mode is None and found.confidence >= 0.5
@@ -79,8 +79,8 @@ def test_however_it_is_pasted(wrapper):
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS, ids=lambda wrapper: wrapper.__name__)
-def test_a_stranger_stays_one_however_it_is_pasted(wrapper):
-    texts = [text for text in STRANGERS[:-2] if "not enough" not in text]
+def test_an_error_of_no_mode_stays_one_however_it_is_pasted(wrapper):
+    texts = [text for text in OF_NO_MODE[:-2] if "not enough" not in text]
     assert [(text, mode_of(wrapper(text))) for text in texts if mode_of(wrapper(text))] == []
 
 
@@ -108,7 +108,7 @@ def test_the_last_of_several_errors_is_the_one():
     texts = dict(ERRORS)
     assert mode_of(f"{texts['fm08']}\n\n{texts['fm30']}") == "fm30"
     assert mode_of(f"{texts['fm30']}\n\n{texts['fm08']}") == "fm08"
-    assert mode_of(f"{texts['fm30']}\n\n{STRANGERS[0]}") is None
+    assert mode_of(f"{texts['fm30']}\n\n{OF_NO_MODE[0]}") is None
 
 
 def test_a_runner_up_is_told():
@@ -126,10 +126,10 @@ def test_a_message_without_its_end_is_enough():
 def test_confidence_means_how_often_it_is_right():
     """Of answers that are called nine in ten, at least nine in ten are right, and doubt comes with a low figure."""
     judged = [(classify.triage(text), mode) for mode, text in ERRORS]
-    judged += [(classify.triage(text), None) for text in STRANGERS]
+    judged += [(classify.triage(text), None) for text in OF_NO_MODE]
     sure = [found.mode == mode for found, mode in judged if found.confidence >= 0.9]
     assert sum(sure) >= 0.9 * len(sure) and len(sure) > 20
-    both = classify.triage("\n".join([ERRORS[6][1], STRANGERS[0]]))
+    both = classify.triage("\n".join([ERRORS[6][1], OF_NO_MODE[0]]))
     assert both.mode is None and any(each.mode == "fm06" for each in both.candidates)
 
 

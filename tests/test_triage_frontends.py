@@ -12,7 +12,7 @@ import traceback
 import pytest
 import strategy_clinic
 from conftest import ROOT
-from error_samples import ERRORS, STRANGERS
+from error_samples import ERRORS, OF_NO_MODE
 from IPython.core.interactiveshell import InteractiveShell
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
@@ -40,7 +40,7 @@ def test_the_command_prints_mode_reason_notebook_and_fix():
 
 
 def test_none_is_an_answer_too():
-    done = run("-", text=STRANGERS[0].encode())
+    done = run("-", text=OF_NO_MODE[0].encode())
     assert done.returncode == 0
     assert b"none of the modes" in done.stdout and b"out of memory" in done.stdout
 
@@ -116,7 +116,7 @@ def test_the_box_shows_a_card_with_a_link(capsys):
     assert (
         "href='fm06_architecture_changed.ipynb'" in shown.value and "role='status'" in shown.value
     )
-    field.value = STRANGERS[0]
+    field.value = OF_NO_MODE[0]
     button.click()
     assert "none of the modes" in shown.value and "href" not in shown.value
 

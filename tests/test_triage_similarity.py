@@ -81,10 +81,10 @@ def test_an_error_of_a_branch_that_was_not_taken_is_not_raised():
 
 
 def test_what_is_not_a_mode_differs_from_what_no_wording_knows():
-    stranger = classify.triage("ResourceExhaustedError: OOM when allocating tensor")
+    unrelated = classify.triage("ResourceExhaustedError: OOM when allocating tensor")
     unknown = classify.triage("KeyError: 'labels'")
-    assert stranger.known and stranger.mode is None and not unknown.known
-    assert answer_text.lines_of(stranger)[0].startswith("none of the modes (")
+    assert unrelated.known and unrelated.mode is None and not unknown.known
+    assert answer_text.lines_of(unrelated)[0].startswith("none of the modes (")
     assert answer_text.lines_of(unknown)[0].startswith("no known wording; none of the modes (0.")
 
 

@@ -1,8 +1,12 @@
 """The reports of errors in Keras and TensorFlow, from the folder `upstream`: a table of them, and each one in full."""
 
 import re
+from pathlib import Path
 
+from packaging.version import Version
 from strategy_clinic.base import files
+from strategy_clinic.modes import registry
+from strategy_clinic.modes.failure_mode import FailureMode
 
 FOLDER = "upstream"
 TITLE = re.compile(r"^# (.+)")
@@ -12,34 +16,61 @@ LINK_TO_PROGRAM = re.compile(r"^\[`(\w+\.py)`\]\(\1\)\n\n", re.MULTILINE)  # the
 UNKNOWN = re.compile(r"^## Known issues\n\nNone", re.MULTILINE)
 
 
-def texts() -> list[str]:
-    return [path.read_text() for path in sorted((files.ROOT / FOLDER).glob("*.md"))]
+def paths() -> list[Path]:
+    return sorted((files.ROOT / FOLDER).glob("*.md"))
 
 
 def table() -> str:
     """Returns a table with a row for each report, which leads to its section."""
-    lines = ["| error | wrong with Keras | with Keras 2 | issue |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(row(*each) for each in enumerate(texts(), 1))])
+    lines = ["| error | page | wrong with Keras | with Keras 2 | issue |", "|---" * 5 + "|"]
+    return "\n".join([*lines, *map(row, paths())])
 
 
 def sections() -> str:
     """Returns a section for each report."""
-    return "\n".join(section(*each) for each in enumerate(texts(), 1))
+    return "\n".join(map(section, paths()))
 
 
-def row(number: int, report: str) -> str:
-    """Returns a report's row of the table: its title, the versions of Keras 3 that are wrong, and what Keras 2 does."""
+def row(path: Path) -> str:
+    """Returns a report's row: its title, the pages about it, the versions of Keras 3 that are wrong, and what Keras 2 does."""
+    report = path.read_text()
     title = report.partition("\n")[0].removeprefix("# ")
+    pages = [f"[{mode.id}](../{mode.notebook})" for mode in modes_of(path)]
     versions = ROW.findall(report)
     wrong = [keras for kind, keras, result in versions if kind == "Keras" and result == "wrong"]
     legacy = {result for kind, _, result in versions if kind != "Keras"}
-    issue = "none found" if UNKNOWN.search(report) else "known"
-    span = f"{wrong[-1]} to {wrong[0]}" if len(wrong) > 1 else wrong[0]
-    return f"| [{title}](#report-{number}) | {span} | {', '.join(sorted(legacy)) or 'not there'} | {issue} |"
+    cells = [
+        f"[{title}](#{anchor(path.stem)})",
+        ", ".join(pages),
+        " to ".join(dict.fromkeys([short(wrong[-1]), short(wrong[0])])),
+        ", ".join(sorted(legacy)) or "not there",
+        "none found" if UNKNOWN.search(report) else "known",
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
-def section(number: int, report: str) -> str:
+def modes_of(path: Path) -> list[FailureMode]:
+    """Returns the modes whose pages name the report."""
+    return [
+        mode
+        for mode in registry.modes()
+        if f"{FOLDER}/{path.name}" in (files.ROOT / mode.notebook).read_text()
+    ]
+
+
+def short(version: str) -> str:
+    """Returns a version as a reader names it; a development version has a date besides."""
+    read = Version(version)
+    return f"the nightly {read.base_version}" if read.is_devrelease else version
+
+
+def anchor(name: str) -> str:
+    """Returns the name of a report's section."""
+    return f"report-{name.replace('_', '-')}"
+
+
+def section(path: Path) -> str:
     """Returns a report as a section of a page."""
-    text = HEADING.sub(r"**\1**", LINK_TO_PROGRAM.sub("", report))
+    text = HEADING.sub(r"**\1**", LINK_TO_PROGRAM.sub("", path.read_text()))
     text = TITLE.sub(r"## \1", text)
-    return f"(report-{number})=\n\n{text}\n"
+    return f"({anchor(path.stem)})=\n\n{text}\n"

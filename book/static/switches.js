@@ -79,7 +79,8 @@ document.querySelectorAll(".clinic-switches").forEach(root => {
     const rows = [...new Set(here.map(each => each.setup[0]))].map(strategy => make("tr", {}, make("th", {scope: "row"}, strategy),
       ...counts.map(count => make("td", {}, ...here.filter(each => each.setup[0] === strategy && each.setup[1] === count).map(place)))));
     const head = make("tr", {}, make("th", {}, "Strategy"), ...counts.map(count => make("th", {scope: "col"}, `x${count}`)));
-    const caption = make("caption", {}, `The broken program, saved as ${now.setup[2]}, Keras ${now.setup[3]}`);
+    const caption = make("caption", {}, `The broken program, saved as ${now.setup[2]}, Keras ${now.setup[3]}`,
+      make("span", {}, `: ${[...new Set(here.map(each => each.outcomes[0]))].map(each => `${data.icons[each]} ${each}`).join(", ")}`));
     const focused = map.contains(document.activeElement);
     map.replaceChildren(make("table", {className: "clinic-table"}, caption, make("thead", {}, head), make("tbody", {}, ...rows)));
     if (focused) map.querySelector("[aria-pressed=true]").focus();

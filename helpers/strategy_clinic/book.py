@@ -31,6 +31,12 @@ FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the
     "records": ("remove-input", ""),
 }
 
+# On the site beside the atlas; the page that `clinic atlas` writes has the tables themselves.
+OF_KERAS = """## Classes of Keras on several replicas
+
+[The sweep](../reference/sweep.md) compares every optimizer, loss, metric, layer, callback and saver of Keras on two and four
+replicas with one device."""
+
 
 def prepare(folder: Path) -> None:
     """Writes the notebooks of the pages, each only if it has changed, since Sphinx reads again what is written."""
@@ -70,7 +76,8 @@ def show_filters(notebook: NotebookNode) -> None:
     panel = next(number for number, cell in enumerate(cells) if "panel" in sources.tags(cell))
     table = atlas.explorer_html("", ".html")
     picture.outputs = [new_output("display_data", {"text/html": table})]
-    del cells[panel - 1 : panel + 1]  # with the paragraph that introduces it
+    # Instead of the paragraph that introduces it.
+    cells[panel - 1 : panel + 1] = [new_markdown_cell(OF_KERAS, id="sweep")]
 
 
 def add_switches(notebook: NotebookNode, mode: FailureMode) -> None:

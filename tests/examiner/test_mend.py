@@ -191,6 +191,9 @@ def test_files_outside_of_the_folder_and_cells_are_left_alone(program, examined,
     assert list(mend.candidates(program, finding(path=other))) == []
     cell = replace(finding(), location=Location(LINE, cell=3))
     assert list(mend.candidates(program, cell)) == []
+    assert str(mend.Attempt(cell, ())) == (
+        "fm13 at cell 3, line 7: no repair is written into cells of notebooks; save them as a script"
+    )
     (program.folder / "train.py").write_bytes(b"# \xff\n" + TEXT.encode())
     assert list(mend.candidates(program, finding(path=program.folder / "train.py"))) == []
 

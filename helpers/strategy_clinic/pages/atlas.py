@@ -2,8 +2,8 @@
 # # The atlas: which program fails under which strategy
 #
 # Each row is the broken program of one failure mode, and each column is a strategy with a number of devices. The signs are
-# explained below the picture. Where Keras 2 and Keras 3 have different outcomes, a mode has two rows. A program that does not
-# depend on the strategy was run in its own setup only.
+# explained beside it. Where Keras 2 and Keras 3 have different outcomes, a mode has two rows. A program that does not depend on
+# the strategy was run in its own setup only.
 
 # %% tags=["records"]
 from strategy_clinic import atlas
@@ -23,8 +23,8 @@ atlas.over_versions()
 # %% [markdown]
 # ## Filter by document, strategy, machine or save format
 #
-# The filters need a running kernel. `clinic atlas page.html` writes a page with the same table that needs none. Each cell is a
-# link to its notebook.
+# The filters need a running kernel. `clinic atlas page.html` writes a page that needs none, with the same table and with all
+# classes of Keras that `clinic sweep` has compared. Each cell is a link to its notebook.
 
 # %% tags=["panel"]
 boxes, table = atlas.explorer()

@@ -152,7 +152,7 @@ def write_atlas(path: Path) -> None:
         "records/templates/atlas_page.html",
         unrecorded=unrecorded(),
         over_versions=versions_table.versions_html(where),
-        sweep=sweep_html(f"{where}../upstream/{{}}.md"),
+        sweep=sweep_html(lambda report: f"{where}../upstream/{report}.md", level=3),
         **explorer_values(where),
     )
     write_whole(path, page + "\n")

@@ -1,11 +1,13 @@
 """The record of a sweep as HTML: classes by numbers of replicas, and below the differences in words."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..base.templates import from_template
 from .items import KERAS, Kind
 from .record import RecordedCell, SweepRecord, records
-from .report import STATES, groups, heading, state_of
+from .report import STATES, groups, state_of
 from .settled import Settled
 
 COUNTS = (1, 2, 4)
@@ -23,15 +25,27 @@ LOOKS = {
 Table = dict[str, dict[str, dict[tuple[int, int], list[RecordedCell]]]]
 
 
+@dataclass(frozen=True)
+class Explained:
+    """Why some cells differ, in words, where that is written, and which cells they are."""
+
+    why: str
+    says: str
+    source: str  # what the link leads to
+    link: str
+    rows: list[str]
+    cells: int
+
+
 def newest() -> SweepRecord | None:
     found = records()
     return found[-1] if found else None
 
 
-def sweep_html(report: str) -> str:
-    """Returns the newest record as tables by kind and differences in words; nothing without a record.
+def sweep_html(address_of_report: Callable[[str], str], level: int) -> str:
+    """Returns the newest record as a table of its differences and tables by kind; nothing without a record.
 
-    `report` is the address of a report, with {} for its name.
+    `level` is that of its headings.
     """
     record = newest()
     if record is None:
@@ -43,7 +57,8 @@ def sweep_html(report: str) -> str:
         columns=COLUMNS,
         tables=[(kind, rows_of(rows)) for kind, rows in tabled(record).items()],
         looks=LOOKS,
-        explained=explained(record, report),
+        explained=explained(record, address_of_report),
+        level=level,
     )
 
 
@@ -81,20 +96,28 @@ def how_of(cell: RecordedCell) -> str:
     return f"{how}, {parts} parts"
 
 
-def explained(record: SweepRecord, report: str) -> list[tuple[str, str, int, list[str]]]:
-    """Returns each explanation with its link, the number of its cells, and the rows that it is about."""
-    return [
-        (heading(row), link_of(row, report), len(cells), sorted({row_of(cell) for cell in cells}))
+def explained(record: SweepRecord, address_of_report: Callable[[str], str]) -> list[Explained]:
+    """Returns each explanation, with bugs first, and of one kind those first that explain most."""
+    found = [
+        explanation_of(row, cells, address_of_report)
         for row, cells in groups(record.differences).items()
     ]
+    order = ["not explained", *STATES]
+    return sorted(found, key=lambda each: (order.index(each.why), -each.cells))
+
+
+def explanation_of(
+    row: Settled | None, cells: list[RecordedCell], address_of_report: Callable[[str], str]
+) -> Explained:
+    rows = sorted({row_of(cell) for cell in cells})
+    if row is None:
+        return Explained("not explained", "", "", "", rows, len(cells))
+    source, link = "source", row.place
+    if row.report:
+        source, link = "report", address_of_report(row.report)
+    return Explained(str(row.why), row.says, source, link, rows, len(cells))
 
 
 def row_of(cell: RecordedCell) -> str:
     kind, name, option, *_ = cell.cell.split("/")
     return f"{kind} {name}, {option}"
-
-
-def link_of(row: Settled | None, report: str) -> str:
-    if row is None:
-        return ""
-    return report.format(row.report) if row.report else row.place

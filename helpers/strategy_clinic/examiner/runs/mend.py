@@ -33,6 +33,8 @@ class Attempt:
             return f"{place}: a repair is proven"
         if self.finding.mode not in repairers():
             return f"{place}: no repair can be written for this mode"
+        if self.finding.location.cell:
+            return f"{place}: no repair is written into cells of notebooks; save them as a script"
         if not self.reasons:
             return f"{place}: no repair can be written for this form of the program"
         return f"{place}: a repair was tried, and is not offered: {self.reasons[-1]}"

@@ -1,4 +1,4 @@
-"""How the examiner does on programs that nobody here wrote: python tools/score_strangers.py FOLDER [--keras 2,3] [--only PATTERN]
+"""How the examiner does on programs that nobody here wrote: python tools/score_folder.py FOLDER [--keras 2,3] [--only PATTERN]
 
 FOLDER holds other people's programs, and so lies outside of this repository: NAME.py, whose first lines say its source, its
 licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
@@ -36,7 +36,7 @@ LIMIT = 300  # seconds for one run
 
 
 @dataclass(frozen=True)
-class Stranger:
+class OtherProgram:
     """A program as it is, or with one fault planted."""
 
     name: str
@@ -48,7 +48,7 @@ class Stranger:
 
 @dataclass(frozen=True)
 class Score:
-    stranger: Stranger
+    other: OtherProgram
     keras: int
     findings: tuple[Finding, ...]
     ended: str
@@ -56,11 +56,11 @@ class Score:
 
     @property
     def named(self) -> list[Finding]:
-        return [each for each in self.findings if each.mode in self.stranger.modes]
+        return [each for each in self.findings if each.mode in self.other.modes]
 
     @property
     def on_line(self) -> bool:
-        return any(each.line in self.stranger.guilty for each in self.named)
+        return any(each.line in self.other.guilty for each in self.named)
 
     @property
     def first(self) -> bool:
@@ -68,14 +68,14 @@ class Score:
 
     @property
     def word(self) -> str:
-        if not self.stranger.modes:
+        if not self.other.modes:
             failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
             return "FALSE POSITIVE" if self.findings else failed
         word = "on the line" if self.on_line else "named" if self.named else "missed"
         return word + (", not first" if self.named and not self.first else "")
 
 
-def strangers(folder: Path, keras: int) -> list[Stranger]:
+def programs(folder: Path, keras: int) -> list[OtherProgram]:
     """Every program, followed by what its faults make of it on this version of Keras."""
     faults = tomllib.loads((folder / "faults.toml").read_text()).get("fault", [])
     found = []
@@ -83,12 +83,12 @@ def strangers(folder: Path, keras: int) -> list[Stranger]:
         mine = [each for each in faults if each["program"] == path.stem]
         mine = [each for each in mine if keras in each.get("keras", (2, 3))]
         if all(each["edits"] for each in mine):
-            found.append(Stranger(path.stem, path.read_text(), restart=True))
+            found.append(OtherProgram(path.stem, path.read_text(), restart=True))
         found += [planted(path, each) for each in mine]
     return found
 
 
-def planted(path: Path, fault: dict) -> Stranger:
+def planted(path: Path, fault: dict) -> OtherProgram:
     text = path.read_text()
     for old, new in fault["edits"]:
         if text.count(old) != 1:
@@ -101,7 +101,7 @@ def planted(path: Path, fault: dict) -> Stranger:
             raise ValueError(f"{path.name}, {', '.join(modes)}: no line begins with {guilty!r}")
         numbers += alike
     restart = fault.get("restart", not modes)
-    return Stranger(path.stem, text, modes, tuple(numbers), restart)
+    return OtherProgram(path.stem, text, modes, tuple(numbers), restart)
 
 
 def problems(folder: Path) -> list[str]:
@@ -115,26 +115,26 @@ def problems(folder: Path) -> list[str]:
         if not any(each in heading for each in LICENCES):
             found.append(f"{path.name}: none of the licences {', '.join(LICENCES)}")
     try:
-        for each in itertools.chain(strangers(folder, 2), strangers(folder, 3)):
+        for each in itertools.chain(programs(folder, 2), programs(folder, 3)):
             ast.parse(each.text)
     except (OSError, KeyError, ValueError, SyntaxError) as error:
         found.append(str(error))
     return found
 
 
-def examine(stranger: Stranger, keras: int) -> Score:
+def examine(other: OtherProgram, keras: int) -> Score:
     """As a reader's program is: in a folder with nothing else, on two devices and on one."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve() / "program"
         folder.mkdir()
-        (folder / "train.py").write_text(stranger.text)
+        (folder / "train.py").write_text(other.text)
         options = {"keras": keras, "limit": LIMIT}
         server = python_process.fork_server()
         program = ProgramSpec(("train.py",), folder, fork_server=server, **options)
-        found = plan.examine(program, COUNTS, stranger.restart)
+        found = plan.examine(program, COUNTS, other.restart)
     seconds = time.monotonic() - began
-    return Score(stranger, keras, tuple(found.findings), ended(found), seconds)
+    return Score(other, keras, tuple(found.findings), ended(found), seconds)
 
 
 def ended(found) -> str:
@@ -144,16 +144,16 @@ def ended(found) -> str:
 
 def line_of(score: Score) -> str:
     said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
-    stranger = score.stranger
-    fault = " or ".join(stranger.modes) or "as it is"
-    lines = f" (guilty: {', '.join(map(str, stranger.guilty))})" if stranger.guilty else ""
+    other = score.other
+    fault = " or ".join(other.modes) or "as it is"
+    lines = f" (guilty: {', '.join(map(str, other.guilty))})" if other.guilty else ""
     seconds = f"{score.seconds:.0f} s"
-    return f"{stranger.name:16} {fault:13} Keras {score.keras}  {score.word:24} {said}{lines}  [{score.ended}, {seconds}]"
+    return f"{other.name:16} {fault:13} Keras {score.keras}  {score.word:24} {said}{lines}  [{score.ended}, {seconds}]"
 
 
 def totals(scores: list[Score]) -> str:
-    broken = [each for each in scores if each.stranger.modes]
-    well = [each for each in scores if not each.stranger.modes]
+    broken = [each for each in scores if each.other.modes]
+    well = [each for each in scores if not each.other.modes]
     named, lines, first = (
         (sum(map(bool, each)) for each in zip(*map(counted, broken))) if broken else (0, 0, 0)
     )
@@ -183,12 +183,12 @@ def main(words: list[str]) -> int:
         return bool(wrong)
     scores = []
     for keras in map(int, options.keras.split(",")):
-        for each in strangers(options.folder, keras):
+        for each in programs(options.folder, keras):
             if re.search(options.only, " ".join((each.name, *(each.modes or ("correct",))))):
                 scores.append(examine(each, keras))
                 print(line_of(scores[-1]), flush=True)
         print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
-    return int(any(each.findings for each in scores if not each.stranger.modes))
+    return int(any(each.findings for each in scores if not each.other.modes))
 
 
 if __name__ == "__main__":

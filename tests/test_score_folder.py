@@ -1,12 +1,12 @@
 """The score of programs that nobody here wrote, on a folder with one small program: what fits, what is counted, and one real run.
 
-Other people's programs lie outside of this repository; `python tools/score_strangers.py FOLDER` runs them.
+Other people's programs lie outside of this repository; `python tools/score_folder.py FOLDER` runs them.
 """
 
 import ast
 
 import pytest
-import score_strangers
+import score_folder
 from conftest import changed
 from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
 from strategy_clinic.observer.events import Frame
@@ -65,7 +65,7 @@ def folder(tmp_path):
 
 
 def test_a_program_comes_with_each_of_its_faults(folder):
-    correct, *broken = score_strangers.strangers(folder, 3)
+    correct, *broken = score_folder.programs(folder, 3)
     assert (correct.text, correct.modes, correct.restart) == (PROGRAM, (), True)
     assert [(each.modes, each.guilty) for each in broken] == [
         (("fm37",), (15,)),
@@ -74,11 +74,11 @@ def test_a_program_comes_with_each_of_its_faults(folder):
     for each in broken:
         ast.parse(each.text)
         assert each.text != PROGRAM
-    assert [each.modes for each in score_strangers.strangers(folder, 2)] == [(), ("fm37",)]
+    assert [each.modes for each in score_folder.programs(folder, 2)] == [(), ("fm37",)]
 
 
 def test_what_fits_has_no_problems(folder):
-    assert score_strangers.problems(folder) == []
+    assert score_folder.problems(folder) == []
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_what_fits_has_no_problems(folder):
 )
 def test_what_does_not_fit_is_said(folder, name, old, new):
     changed(folder / name, old, new, 1)
-    assert len(score_strangers.problems(folder)) == 1
+    assert len(score_folder.problems(folder)) == 1
 
 
 def finding(mode, line):
@@ -106,12 +106,12 @@ def finding(mode, line):
     return Finding(mode, location, Evidence.OBSERVED, Text(), Text())
 
 
-def scored(stranger, *findings, ended="finished"):
-    return score_strangers.Score(stranger, 3, findings, ended, 1.0)
+def scored(other, *findings, ended="finished"):
+    return score_folder.Score(other, 3, findings, ended, 1.0)
 
 
 def test_words_and_totals(folder):
-    correct, broken, _ = score_strangers.strangers(folder, 3)
+    correct, broken, _ = score_folder.programs(folder, 3)
     right, near, other = finding("fm37", 15), finding("fm37", 14), finding("fm23", 15)
     scores = {
         "correct": scored(correct),
@@ -123,14 +123,14 @@ def test_words_and_totals(folder):
         "missed": scored(broken, other),
     }
     assert [each.word for each in scores.values()] == list(scores)
-    told = score_strangers.totals(list(scores.values()))
+    told = score_folder.totals(list(scores.values()))
     assert told == "3 of 4 faults named, 2 on the line, 2 likeliest first; 1 of 3 correct reported"
-    assert "fm23 at line 15" in score_strangers.line_of(scores["missed"])
+    assert "fm23 at line 15" in score_folder.line_of(scores["missed"])
 
 
 @pytest.mark.slow
 def test_a_real_score(folder, capsys):
-    assert score_strangers.main([str(folder)]) == 0
+    assert score_folder.main([str(folder)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-1] == (
         "Keras 3: 2 of 2 faults named, 2 on the line, 2 likeliest first; 0 of 1 correct reported"
