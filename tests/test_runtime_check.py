@@ -39,7 +39,7 @@ def test_the_link_holds_the_record():
     data = re.search(r"base64,([^\"]+)\"", shown._repr_html_()).group(1)
     assert store.parse_record(base64.b64decode(data).decode()) == record
     assert repr(shown) == "gpu-keras3.json: verdicts: 1, modes: 1"
-    with pytest.raises(UserError, match="nothing to keep"):
+    with pytest.raises(UserError, match="nothing to download"):
         runtime_check.offer(None)
 
 

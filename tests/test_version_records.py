@@ -132,7 +132,7 @@ def test_versions_are_recorded_once(recorded, here, capsys):
     assert outcomes == {("raises", "works", "as stored")}
     assert record.verdicts["fm17", 3].claims == recorded.verdicts["fm17", 3].claims
     version_records.record_versions(chosen)
-    assert "1 of 1 modes are in lane 2.20 already" in capsys.readouterr().out
+    assert "1 of 1 modes are in the record of 2.20 already" in capsys.readouterr().out
     here("2.21.0")
     with pytest.raises(UserError, match="is what the records hold"):
         version_records.record_versions(chosen)

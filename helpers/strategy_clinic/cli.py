@@ -67,7 +67,7 @@ def choice(name: str) -> Argument:
 
 MODES = argument("modes", nargs="*", help="ids such as fm25; without any: all modes")
 SOME = argument("modes", nargs="+", help="ids such as fm25, notebooks, or all")
-KERAS = argument("--keras", type=numbers, default=[3], help="2, 3 or 2,3")
+KERAS = argument("--keras", type=numbers, default=[3], help="version of Keras: 2, 3 or 2,3")
 JOBS = argument("--jobs", type=positive, default=1, help="number of runs at the same time")
 AGAIN = argument("--again", action="store_true", help="repeat runs that have finished before")
 JUNIT = argument("--junit", type=Path, metavar="FILE", help="also write a report in JUnit XML")
@@ -126,7 +126,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         commands.record_verdicts,
         [MODES, KERAS, JOBS, AGAIN]
         + [
-            argument("--lane", action="store_true", help="as the record of a version of TensorFlow")
+            argument(
+                "--lane",
+                action="store_true",
+                help="store them as the record of another version of TensorFlow",
+            )
         ],
     ),
     "check": (
@@ -146,8 +150,15 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "compare every class of Keras on several replicas with one device",
         commands.sweep_keras,
         [
-            argument("--only", default="", metavar="PATTERN", help="the cells whose names fit"),
-            argument("--keras", type=numbers, default=[2, 3], help="2, 3 or 2,3; default: both"),
+            argument(
+                "--only", default="", metavar="PATTERN", help="only the cells whose names match"
+            ),
+            argument(
+                "--keras",
+                type=numbers,
+                default=[2, 3],
+                help="version of Keras: 2, 3 or 2,3; default: both",
+            ),
             JOBS,
             AGAIN,
             argument("--check", action="store_true", help="print what differs from the record"),
@@ -189,14 +200,17 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
                 "--devices", type=numbers, default=[1, 2], help="numbers of devices to compare"
             ),
             argument(
-                "--keras", type=numbers, default=[], help="2 or 3; default: that of the program"
+                "--keras",
+                type=numbers,
+                default=[],
+                help="version of Keras: 2 or 3; default: that of the program",
             ),
             argument("--python", default=sys.executable, help="the program's own interpreter"),
             argument(
                 "--restart",
                 action=argparse.BooleanOptionalAction,
                 default=None,
-                help="kill it at three moments and start it again, or never; otherwise once if it looks for its own saves",
+                help="kill and restart the program at three moments, or never; default: once if it looks for its own saves",
             ),
             argument(
                 "--mend", action="store_true", help="also offer repairs that runs have proven"
@@ -211,7 +225,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
                 help="also write the findings as JSON; - is standard output",
             ),
             argument("--sarif", type=Path, metavar="FILE", help="also write the findings as SARIF"),
-            argument("--benchmark", action="store_true", help="examine the programs of all modes"),
+            argument(
+                "--benchmark",
+                action="store_true",
+                help="examine the programs of the modes that are named, or of all",
+            ),
             argument("--strategy", type=words, default=[], help="strategies of the benchmark"),
         ],
     ),
@@ -230,14 +248,17 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         [argument("folder", type=Path, help="folder for the copies; no file in it is overwritten")],
     ),
     "wheel": (
-        "build the wheel of this clone, to use notebooks where it is not, such as in Colab",
+        "build a wheel of this clone, to use its notebooks elsewhere, such as in Colab",
         commands.build_wheel,
         [
             argument(
                 "folder", type=Path, nargs="?", default=Path("."), help="folder for the wheel"
             ),
             argument(
-                "--of", type=Path, metavar="HANDOUT", help="of a handout, which has no solutions"
+                "--of",
+                type=Path,
+                metavar="HANDOUT",
+                help="build it of a handout, which has no solutions",
             ),
         ],
     ),
@@ -258,7 +279,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "grade participants' exercises: green, red or not run",
         commands.grade_folder,
         [
-            argument("folder", type=Path, help="a participant's notebooks, or many folders"),
+            argument(
+                "folder",
+                type=Path,
+                help="a folder of notebooks, or of one folder for each participant",
+            ),
             JOBS,
             argument(
                 "--limit", type=positive, metavar="SECONDS", help="time limit of each exercise"

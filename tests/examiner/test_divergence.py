@@ -25,7 +25,7 @@ def test_where_two_runs_differ():
     divergence = first_divergence(trained(0.9, devices=1), trained(0.8))
     assert (divergence.step, divergence.name) == (1, "v1")
     assert divergence.distance == pytest.approx(0.1 / 0.9)
-    assert str(divergence) == "compared 1 and 2 devices: v1 parts in step 1, by 0.11"
+    assert str(divergence) == "compared 1 and 2 devices: v1 differs in step 1, by 0.11"
     assert update_ratio(trained(0.9), trained(0.8)) == pytest.approx(2)
 
 
@@ -42,7 +42,9 @@ def test_runs_that_do_not_repeat_each_other():
 def test_what_differs_only_at_the_end():
     one, other = (run(variable(1), updated(), ended({1: [value]})) for value in (0.9, 0.8))
     assert first_divergence(one, other).step == 0
-    assert str(first_divergence(one, other)).startswith("compared 2 and 2 devices: v1 parts later")
+    assert str(first_divergence(one, other)).startswith(
+        "compared 2 and 2 devices: v1 differs later"
+    )
 
 
 def test_what_is_not_trained_may_differ_at_the_end():

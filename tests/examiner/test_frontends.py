@@ -76,7 +76,7 @@ def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, magi
     number = len(magic_shell.history_manager.input_hist_raw) - 1
     assert "running on 2 devices (watched) ...\n  finished\n" in said
     assert f"cell {number}, line 5  fm23" in said and GUILTY in said
-    assert "note: one cell that ran before came along" in said
+    assert "note: one cell that ran before was included" in said
     assert "count" not in magic_shell.user_ns
 
 

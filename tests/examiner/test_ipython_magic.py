@@ -16,7 +16,7 @@ from strategy_clinic.observer.events import Frame
 
 
 def cells_of(shell, text: str, **options) -> list[int]:
-    """The numbers of the cells that come along."""
+    """The numbers of the cells that are included."""
     asked = SimpleNamespace(**{"alone": False, "with_history": False} | options)
     earlier = ipython_magic.earlier_cells(shell, shell.execution_count)
     return [each.number for each in ipython_magic.chosen_cells(text, earlier, asked)]

@@ -244,7 +244,7 @@ def test_what_callbacks_forget_is_a_finding_where_it_changes_what_they_do():
     forgets = restarted(begins, callback("EarlyStopping", False, 0.6), before=held)
     assert found(forgets) == (
         [
-            "EarlyStopping forgets its best loss 0.4, and that 2 epochs have passed without a better one: "
+            "EarlyStopping loses its best loss 0.4, and that 2 epochs have passed without a better one: "
             "after a restart it takes 0.6 for the best"
         ],
         [],

@@ -32,7 +32,7 @@ def test_a_divergence_is_a_finding_on_the_line_that_wrote_what_differs():
         "v1 has another value on 2 devices than on 1, first after step 1, by 0.11 of its size"
     )
     assert str(finding.proof) == (
-        "compared 1 and 2 devices: v1 parts in step 1, by 0.11; it is written at line 20"
+        "compared 1 and 2 devices: v1 differs in step 1, by 0.11; it is written at line 20"
     )
     assert diagnosis.notes == []
 
@@ -90,7 +90,7 @@ def test_without_another_run_it_is_a_note():
     diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]))
     assert diagnosis.findings == []
     assert diagnosis.notes == [
-        "compared 1 and 2 devices: v1 parts in step 1, by 0.11; that is none of the modes by itself"
+        "compared 1 and 2 devices: v1 differs in step 1, by 0.11; that is none of the modes by itself"
     ]
 
 

@@ -130,7 +130,7 @@ def test_a_variable_that_another_run_has_missed():
     diagnosis, asked = diagnosed(trained(1.0), again)
     (finding,) = diagnosis.findings
     assert (finding.mode, finding.line) == ("fm05", 7)
-    assert "with its first value from there on, the training goes elsewhere" in str(finding.message)
+    assert "with its first value from there on, the training differs" in str(finding.message)
     assert str(finding.proof) == "observed on 2 devices: line 20 saved 1 variables without it"
     assert asked == [ResetVariable(1), None]
 
@@ -233,7 +233,7 @@ def test_a_difference_that_the_value_makes_to_a_models_answer():
     diagnosis, asked = diagnosed(first, answering(ResetVariable=first, GiveValue=other, same=first))
     (finding,) = diagnosis.findings
     assert (finding.mode, finding.line) == ("fm05", 7)
-    assert str(finding.message).endswith("gets its value, the model says something else at line 7")
+    assert str(finding.message).endswith("gets its value, the predictions differ at line 7")
     assert asked == [ResetVariable(1), GiveValue(1, 3), None]
 
 

@@ -74,7 +74,7 @@ def test_what_is_said_of_it():
     one, other = steps(0.1, 1), steps(0.2, 2)
     (finding,) = diagnose(Runs([other, one], [first_divergence(one, other)])).findings
     assert str(finding.message).startswith("the first update is 2.00 times as much on 2 devices")
-    assert str(finding.proof).startswith("compared 1 and 2 devices: v1 parts in step 1, by ")
+    assert str(finding.proof).startswith("compared 1 and 2 devices: v1 differs in step 1, by ")
     (finding,) = diagnose(Runs([other, one])).findings
     assert str(finding.proof) == "compared 1 and 2 devices, in the first step"
 

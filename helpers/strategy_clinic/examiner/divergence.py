@@ -46,7 +46,7 @@ class Divergence:
     def __str__(self) -> str:
         when = f"in step {self.step}" if self.step else "later"
         counts = f"{self.one.devices} and {self.other.devices} devices"
-        return f"compared {counts}: {self.name} parts {when}, by {self.distance:.2g}"
+        return f"compared {counts}: {self.name} differs {when}, by {self.distance:.2g}"
 
 
 def first_divergence(

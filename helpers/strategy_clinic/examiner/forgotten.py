@@ -39,7 +39,7 @@ def forgotten_callbacks(run: Recording) -> Iterator[Forgotten]:
 def in_words(held: CallbackState, taken: CallbackState) -> str:
     value = f"{held.monitor or 'value'} {held.best:.4g}"
     waited = f", and that {held.wait} epochs have passed without a better one" if held.wait else ""
-    forgotten = f"{held.callback} forgets its best {value}{waited}"
+    forgotten = f"{held.callback} loses its best {value}{waited}"
     if held.callback == "ModelCheckpoint":
         return (
             f"{forgotten}: after a restart it replaces {held.path} by a model with {taken.best:.4g}"

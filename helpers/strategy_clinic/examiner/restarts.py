@@ -39,7 +39,7 @@ WHOLE_FILES = (
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
 )
 NO_CALLBACK = (
-    "Save what the callback remembers beside the weights, and set it before `fit`: ModelCheckpoint takes it as "
+    "Save the state of the callback beside the weights, and set it before `fit`: ModelCheckpoint takes it as "
     "initial_value_threshold, and other callbacks in a subclass whose on_train_begin sets `best` and `wait`."
 )
 Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value

@@ -93,6 +93,6 @@ class Download:
 def offer(record: Record | None) -> Download:
     if not record:
         raise UserError(
-            "There is nothing to keep: the check has found no verdicts; see what it said."
+            "There is nothing to download: the check found no verdicts; see its output."
         )
     return Download(record)

@@ -198,7 +198,9 @@ def record_versions(
         each for each in chosen if again or record.codes.get(each.mode.id) != codes[each.mode.id]
     ]
     if len(left) < len(chosen):
-        tell(f"{len(chosen) - len(left)} of {len(chosen)} modes are in lane {record.name} already")
+        tell(
+            f"{len(chosen) - len(left)} of {len(chosen)} modes are in the record of {record.name} already"
+        )
     began, before = time.monotonic(), record.seconds
     with ThreadPoolExecutor(workers) as started:
         tasks = [(each, (each,)) for each in left]
@@ -212,7 +214,7 @@ def record_versions(
             write_version_record(record)
             words = ", ".join(f"Keras {keras} {verdicts[keras].broken}" for keras in verdicts)
             tell(f"[{number}/{len(left)}] {mode}: {words}")
-    tell(f"lane {record.name}: {len(record.codes)} modes in {version_file(record.name).name}")
+    tell(f"TensorFlow {record.name}: {len(record.codes)} modes in {version_file(record.name).name}")
 
 
 def version_record_here() -> VersionRecord:
@@ -220,7 +222,7 @@ def version_record_here() -> VersionRecord:
     versions, recorded = versions_here(), of_plain_machine()
     if not recorded or runtime.kind() != "cpu":
         raise UserError(
-            "A lane is kept beside the records of a plain machine; run there: clinic record"
+            "There are no records of a plain machine to compare a version with; run there first: clinic record"
         )
     if version_name(versions["tensorflow"]) == recorded.name:
         raise UserError(f"TensorFlow {recorded.name} is what the records hold; run: clinic record")

@@ -199,7 +199,7 @@ TABLE = {row.name: row for row in ROWS}
 
 
 def runner(strategy: Any) -> Any:
-    """Returns `strategy.run` for one step at a time: traced on a TPU, which takes no other, and quicker plain elsewhere."""
+    """Returns `strategy.run` for one step at a time: traced on a TPU, which accepts nothing else, and plain elsewhere."""
     import tensorflow as tf
 
     on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)

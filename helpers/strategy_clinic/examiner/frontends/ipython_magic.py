@@ -56,7 +56,7 @@ def options_parser() -> MagicArgumentParser:
     parser = MagicArgumentParser(
         f"%%{MAGIC}",
         description="Runs this cell as a program on virtual CPU devices, watched, and says which failure modes it has. The "
-        "kernel stays as it is. Cells that ran before come along where the cell uses names of theirs.",
+        "kernel stays as it is. Cells that ran before are included if the cell uses names of theirs.",
     )
     for name, help_text in FLAGS.items():
         parser.add_argument(name, action="store_true", help=help_text)
@@ -86,7 +86,7 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
             program.with_listing(listing), options.devices, restart_in(options), print_progress
         )
     if earlier:
-        examination.notes.append(came_along(earlier))
+        examination.notes.append(included(earlier))
     display(html.as_display(examination, listing, project.published_notebooks()), raw=True)
 
 
@@ -134,6 +134,6 @@ def names_in_cell(source: str) -> tuple[frozenset[str], frozenset[str]]:
     return defined, used
 
 
-def came_along(cells: list[Cell]) -> str:
+def included(cells: list[Cell]) -> str:
     many = f"{len(cells)} cells" if len(cells) > 1 else "one cell"
-    return f"{many} that ran before came along; `%%{MAGIC} --alone` does without"
+    return f"{many} that ran before {'were' if len(cells) > 1 else 'was'} included; `%%{MAGIC} --alone` leaves them out"

@@ -155,8 +155,8 @@ def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | 
 def reason(when: str, effect: Divergence | ModelAnswered | None) -> Text | None:
     if isinstance(effect, ModelAnswered):
         place = (" at ", Location(effect.location)) if effect.location else ()
-        return Text(f"{when}, the model says something else", *place)
-    return Text(f"{when}, the training goes elsewhere") if effect else None
+        return Text(f"{when}, the predictions differ", *place)
+    return Text(f"{when}, the training differs") if effect else None
 
 
 def value_at_stop(recording: Recording, number: int) -> float | None:

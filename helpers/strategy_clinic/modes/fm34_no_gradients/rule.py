@@ -42,7 +42,7 @@ def not_trained(recording: Recording) -> Steps:
                 f"no gradient reaches {name}, and the optimizer is not given it: it is never trained",
                 f"{computed.missing} of {computed.total} gradients were None at ",
                 line_of(computed.location, "a tape"),
-                f"; with {OTHER_VALUE:g} in {name} the training goes elsewhere",
+                f"; with {OTHER_VALUE:g} in {name} the training differs",
             )
             return
 

@@ -31,7 +31,7 @@ def rate_replaced(recording: Recording) -> Iterator[Finding]:
         was_chosen = restored.location and was_constant(recording, restored)
         if was_chosen and updates and has_rate(updates[0].optimizer, restored.after):
             rate = f"{restored.after:.4g}"
-            message = f"the optimizer was made with the learning rate {restored.before:.4g}, and the file has brought {rate}"
+            message = f"the optimizer was made with the learning rate {restored.before:.4g}, and the file has set it to {rate}"
             location = from_maker(restored.location, updates[0].location)
             yield observed("fm46", recording, location, message, f"the next step used {rate}")
 
