@@ -41,6 +41,7 @@ from browser import (
     looks,
     open_panel,
     private_folders,
+    run,
     serving,
     tab_to,
     use_filters,
@@ -60,14 +61,16 @@ from strategy_clinic.triage.classify import triage
 pytestmark = [pytest.mark.slow, *NEEDS]
 
 FLAGS += ["--disable-component-update", "--disable-sync"]
+OF_KERAS = "fm50_clipped_before_the_sum.ipynb"  # a mode that is an error of Keras 3
 
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory):
     """The project as the servers show it: JupyterLab saves what it shows."""
     folder = copy_project(tmp_path_factory.mktemp("served"))
-    path = folder / "notebooks" / NOTEBOOK
-    nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
+    for name in (NOTEBOOK, OF_KERAS):
+        path = folder / "notebooks" / name
+        nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
     changed(folder / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
     return folder
 
@@ -219,17 +222,27 @@ def test_panel(front, page, reader, site):
     by_keyboard(page, name)
     by_mouse(page, name)
     if name == "lab":
-        as_on_the_site(page, reader, site)
+        as_on_the_site(page, reader, site, NOTEBOOK)
     looks(page, name, "light")
     in_the_dark(page, name, url)
     looks(page, name, "dark")
 
 
-def as_on_the_site(page, reader, site):
+@pytest.mark.parametrize("front", ["lab"], indirect=True)
+def test_the_panel_of_an_error_of_keras(front, page, reader, site):
+    """On Keras 3, where it shows, and on Keras 2, where it does not: as on the site."""
+    name, url = front
+    open_panel(page, name, url.replace(NOTEBOOK, OF_KERAS))
+    for number, (keras, outcome) in enumerate({"3": "silent", "2": "works"}.items(), 1):
+        assert run(page, number, strategy="mirrored", devices="4", keras=keras) == outcome
+        as_on_the_site(page, reader, site, OF_KERAS)
+
+
+def as_on_the_site(page, reader, site, notebook):
     """What the panel has run in a kernel is what the site's page of the same notebook shows from the records."""
     setup = chosen(page)
     reader.goto(
-        f"{(site / 'notebooks' / NOTEBOOK).with_suffix('.html').as_uri()}?{urlencode(setup)}"
+        f"{(site / 'notebooks' / notebook).with_suffix('.html').as_uri()}?{urlencode(setup)}"
     )
     switches = reader.locator(".clinic-switches")
     assert {each: switches.locator(f"[name={each}]").input_value() for each in setup} == setup
@@ -237,7 +250,7 @@ def as_on_the_site(page, reader, site):
     shown = switches.locator(".clinic-line")
     assert shown.get_attribute("data-outcome") == outcome
     for line in words.splitlines():
-        if line.startswith(("▲", "broken")):
+        if line.startswith(("▲", "✔", "broken")):
             assert line in shown.inner_text()
     programs = page.locator(".clinic-program pre").all_text_contents()
     recorded = switches.locator("pre").all_text_contents()
