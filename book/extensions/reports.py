@@ -12,7 +12,6 @@ FOLDER = "upstream"
 TITLE = re.compile(r"^# (.+)")
 HEADING = re.compile(r"^## (.+)", re.MULTILINE)
 ROW = re.compile(r"^\| \d[\w.-]* \| (Keras|Keras 2: tf_keras) ([\w.]+) \| (.+) \|$", re.MULTILINE)
-LINK_TO_PROGRAM = re.compile(r"^\[`(\w+\.py)`\]\(\1\)\n\n", re.MULTILINE)  # the program follows it
 UNKNOWN = re.compile(r"^## Known issues\n\nNone", re.MULTILINE)
 
 
@@ -71,6 +70,6 @@ def anchor(name: str) -> str:
 
 def section(path: Path) -> str:
     """Returns a report as a section of a page."""
-    text = HEADING.sub(r"**\1**", LINK_TO_PROGRAM.sub("", path.read_text()))
+    text = HEADING.sub(r"**\1**", path.read_text())
     text = TITLE.sub(r"## \1", text)
     return f"({anchor(path.stem)})=\n\n{text}\n"
