@@ -21,7 +21,7 @@ def violations(page, selectors=()) -> list[str]:
     page.evaluate(MARK_ALIKE)
     here = [[each] for each in selectors if page.locator(each).count()]
     unseen = page.add_style_tag(content=ALIKE_UNSEEN)
-    axe = Axe("0") if page.evaluate("() => 'axe' in window") else Axe()  # brought in once
+    axe = Axe("0") if page.evaluate("() => 'axe' in window") else Axe()  # loaded once
     context = {"include": here} if here else None
     found = axe.run(page, context=context, options={"resultTypes": ["violations"]})
     unseen.evaluate("each => each.remove()")

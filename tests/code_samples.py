@@ -51,7 +51,7 @@ PIECES = [
     ("fm28", "np.save('w.npy', np.array(model.get_weights()))"),
 ]  # fmt: skip
 # As the guide on distributed training has it, and what every program of one device has.
-HEALTHY = [
+CORRECT = [
     """
 strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():

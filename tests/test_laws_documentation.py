@@ -73,7 +73,8 @@ def law_addresses() -> list[str]:
 
 # One word for one thing, of those in CONTRIBUTING.md. Descriptions in words.toml are in the words of others.
 OTHER_WORDS = {
-    re.compile(r"\bKeras[\s-](generation|version)|generations? of Keras", re.I): "version of Keras"
+    re.compile(r"\bKeras[\s-](generation|version)|generations? of Keras", re.I): "version of Keras",
+    re.compile(r"(?<!-)\b(patients?|healthy)\b", re.I): "correct program, program with a mode",
 }
 
 
@@ -115,6 +116,7 @@ CLONE = "[notebooks,fast] @ file:"
 MUTATIONS += [
     ("law_one_word", edit("README.md", "## Start", "The Keras version.\n\n## Start")),
     ("law_one_word", edit(RUNTIME, "the version of Keras", "the generation of Keras")),
+    ("law_one_word", edit("README.md", "## Start", "A healthy program.\n\n## Start")),
     ("law_addresses", another_address),
     ("law_addresses", edit("pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')),
     ("law_addresses", edit(BOOTSTRAP, 'default="ADDRESS"', 'default="git+https://github.com/a/b"')),

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from code_samples import HEALTHY, PIECES
+from code_samples import CORRECT, PIECES
 from conftest import changed, forget
 from keras_prose import sentences
 from law import all_tests_of, edit
@@ -67,7 +67,7 @@ def law_ideas() -> list[str]:
 
 
 def law_code() -> list[str]:
-    """Every pattern of code fits code of its mode, and neither healthy code nor prose; what is cheap to check comes first."""
+    """Every pattern of code fits code of its mode, and neither correct code nor prose; what is cheap to check comes first."""
     forget()
     problems = []
     for mode, words in wordings.mode_words().items():
@@ -79,7 +79,7 @@ def law_code() -> list[str]:
                 problems.append(f"{pattern.has} fits no code of {mode}")
             problems += [
                 f"{pattern.has} of {mode} fits {found}"
-                for text in (*HEALTHY, *sentences())
+                for text in (*CORRECT, *sentences())
                 if (found := code_patterns.match(pattern, text))
             ]
     return problems

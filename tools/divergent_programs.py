@@ -1,6 +1,6 @@
 """Programs that train another model on 2 devices than on 1, through a fault of the program or of the framework, and correct ones.
 
-Each is one of two healthy programs with some lines replaced.
+Each is one of two correct programs with some lines replaced.
 """
 
 from dataclasses import dataclass

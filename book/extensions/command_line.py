@@ -35,7 +35,7 @@ def row_text(action: argparse.Action) -> str:
     default = action.default
     if isinstance(default, list):
         default = ",".join(map(str, default))
-    told = "default" in str(action.help) or not isinstance(default, str | int | Path)
-    if told or default in ("", False, 0) or Path(str(default)).is_absolute():
+    said = "default" in str(action.help) or not isinstance(default, str | int | Path)
+    if said or default in ("", False, 0) or Path(str(default)).is_absolute():
         return str(action.help).replace("|", "\\|")
     return f"{action.help}; default: `{default}`".replace("|", "\\|")

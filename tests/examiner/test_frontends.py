@@ -139,11 +139,11 @@ def test_the_notebook_takes_a_program_as_a_parameter(tmp_path):
 
 def test_a_test_asserts_that_nothing_is_found(pytester):
     pytester.makepyfile(
-        sick=COUNTING,
+        wrong=COUNTING,
         leaves="raise SystemExit(3)",
         test_training="""
-        def test_sick(clinic_examine):
-            assert not clinic_examine("sick.py", devices=(2,))
+        def test_wrong(clinic_examine):
+            assert not clinic_examine("wrong.py", devices=(2,))
 
         def test_leaves(clinic_examine):
             clinic_examine("leaves.py")
@@ -152,7 +152,7 @@ def test_a_test_asserts_that_nothing_is_found(pytester):
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     done.assert_outcomes(failed=2)
     text = done.stdout.str()
-    assert "assert not <sick.py:4  fm23" in text.replace(f"{pytester.path}/", "")
+    assert "assert not <wrong.py:4  fm23" in text.replace(f"{pytester.path}/", "")
     assert "proof     observed on 2 devices" in text
     assert "leaves.py failed in a way that is none of the modes: exited with status 3" in text
 

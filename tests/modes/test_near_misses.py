@@ -193,7 +193,7 @@ def test_a_recording_that_is_of_no_mode(mode, recordings):
 
 @dataclass(frozen=True)
 class Near:
-    """A correct program in place of one that has the mode: some lines of a healthy one are others."""
+    """A correct program in place of one that has the mode: some lines of a correct one are others."""
 
     mode: str
     base: str
