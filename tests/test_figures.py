@@ -28,3 +28,19 @@ def test_a_picture_has_its_words():
     picture = figures.numbers({"mean": [1.0, 2.0]}, ["one", "two\ndevices"], [1.0, 1.0])
     assert picture.alt == "mean: one 1.00, two devices 2.00"
     assert picture._repr_mimebundle_()[0]["text/plain"] == picture.alt
+
+
+def runs_of_ink(picture) -> int:
+    """How many pieces a row has in its middle: its name, and its boxes if no word reaches over their edges."""
+    drawn = Image.open(io.BytesIO(picture.png)).convert("RGBA").getchannel("A")
+    row = drawn.crop((0, int(drawn.height * 0.5), drawn.width, int(drawn.height * 0.62)))
+    inked = [bool(row.crop((x, 0, x + 1, row.height)).getbbox()) for x in range(row.width)]
+    return sum(now and not before for before, now in zip([False, *inked], inked))
+
+
+def test_words_stay_in_their_boxes(monkeypatch):
+    columns = ["a", "b", "c", "d"]
+    words = {"I": ["[-0.226 -0.226 -0.226 -0.226]"] * len(columns)}
+    assert runs_of_ink(figures.words(words, columns, "")) == 1 + len(columns)
+    monkeypatch.setattr(figures, "LETTER", 0.0)
+    assert runs_of_ink(figures.words(words, columns, "")) != 1 + len(columns)

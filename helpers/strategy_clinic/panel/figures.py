@@ -13,6 +13,8 @@ from ..programs.variable_copies import values_of as values_of
 
 INK, HAVE, LACK = "#767676", "#2f7f5f", "#c1563c"  # 4.4 to 1 at least, on white and on black
 
+LETTER = 0.075  # inches
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -90,9 +92,10 @@ def heat_map(
     cells: dict[str, list[tuple[bool, str]]], columns: list[str], title: str, labels: list[str]
 ) -> Picture:
     """Draws a word in each cell, in a full box where it is right; `labels` name the columns in the text."""
-    width = 1.9 + 1.05 * len(columns)
-    names = 0.075 * max(map(len, cells))  # inches of the longest name of a row
-    width = max(width, names + 1.05 * len(columns), names + 0.075 * len(title))
+    longest = max(len(word) for marks in cells.values() for _, word in marks)
+    boxes = max(1.05, LETTER * longest) * len(columns)
+    names = LETTER * max(map(len, cells))
+    width = max(1.9 + boxes, names + boxes, names + LETTER * len(title))
     figure, axes = canvas(width, 0.95 + 0.36 * len(cells))
     for y, marks in enumerate(cells.values()):
         for x, (good, word) in enumerate(marks):
