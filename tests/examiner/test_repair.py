@@ -199,6 +199,44 @@ OTHERS = {
         "@tf.keras.utils.register_keras_serializable()\nclass Own(tf.keras.Model):\n    pass\n"
         'def other():\n    pass\nm.compile("sgd", loss=far)\nload(path)\n',
     ),
+    "a mean that is returned by its name": (
+        "fm49",
+        "def far(y, p):\n    gap = tf.abs(y - p)\n    mean = tf.reduce_mean(gap)\n    return mean  # here\n",
+        "def far(y, p):\n    gap = tf.abs(y - p)\n    mean = tf.reduce_mean(gap, axis=-1)\n    return mean\n",
+    ),
+    "an optimizer that is made in a function": (
+        "fm50",
+        "def make():\n    return tf.keras.optimizers.Adam(clipnorm=LIMIT)  # here\n",
+        """\
+        class ClipsTheSum(tf.keras.optimizers.Adam):
+            def apply(self, grads, trainable_variables=None):
+                context = tf.distribute.get_replica_context()
+                total = context.all_reduce("SUM", list(grads))
+                total = [tf.clip_by_norm(each, self.clipnorm) for each in total]
+                share = [each / context.num_replicas_in_sync for each in total]
+                super().apply(share, trainable_variables)
+
+
+        def make():
+            return ClipsTheSum(clipnorm=LIMIT)
+        """,
+    ),
+    "a policy": (
+        "fm51",
+        'tf.keras.config.set_dtype_policy("mixed_float16")  # here\n',
+        'tf.keras.config.set_dtype_policy("mixed_bfloat16")\n',
+    ),
+    "batches of a chain": (
+        "fm52",
+        "data = (\n    source.shuffle(9)\n    .batch(SIZE)  # here\n)\n",
+        "data = (\n    source.shuffle(9)\n    .batch(SIZE, drop_remainder=True)\n)\n",
+    ),
+    "a divisor, and the number of replicas": (
+        "fm55",
+        "def f(m, e):\n    n = tf.reduce_sum(m) * s.num_replicas_in_sync  # here\n    return e / n\n",
+        'def f(m, e):\n    n = tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(m))\n'
+        "    return e / n\n",
+    ),
     "letters of several bytes": (
         "fm13",
         'größe, g = "ä", tape.gradient(verlust, gewichte)  # here\n',
@@ -226,6 +264,17 @@ ALONE = {
         "fm37",
         'l = tf.keras.losses.MeanSquaredError(reduction="sum")  # here\nx = l(a, b)',
     ),
+    "a mean over one axis": (
+        "fm49",
+        "def far(y, p):\n    return tf.reduce_mean(y, axis=0)  # here",
+    ),
+    "a mean beside another": ("fm49", "x = tf.reduce_mean(y) + tf.reduce_mean(y, axis=-1)  # here"),
+    "two limits": ("fm50", "o = tf.keras.optimizers.SGD(clipnorm=1.0, clipvalue=0.1)  # here"),
+    "an optimizer of another library": ("fm50", "o = SGD(clipnorm=1.0)  # here"),
+    "full precision": ("fm51", 'set_dtype_policy("float32")  # here'),
+    "a last batch that is left out": ("fm52", "d = d.batch(8, drop_remainder=True)  # here"),
+    "arrays in fit": ("fm52", "model.fit(x, y, batch_size=16)  # here"),
+    "a sum along an axis": ("fm55", "n = tf.reduce_sum(m, axis=1)  # here"),
     "two statements in a line": ("fm13", "a = 1; g = tape.gradient(l, w)  # here"),
     "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
     "statistics that are synchronized": (

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..base.files import PACKAGE
 from .edits import Edit, Position, Repair, offset
@@ -127,6 +127,12 @@ class Source:
         ):
             parent = self.parents.get(parent)
         return parent or self.tree
+
+    def outermost(self, node: ast.AST) -> ast.stmt:
+        """Returns the statement of the module that a node is in."""
+        while self.parents[node] is not self.tree:
+            node = self.parents[node]
+        return cast(ast.stmt, node)
 
     def assignment(self, name: str, function: ast.AST) -> ast.Assign | None:
         """Returns the only assignment to a name in a function or module, None if there are none or several."""

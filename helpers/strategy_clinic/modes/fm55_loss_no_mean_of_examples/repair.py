@@ -1,0 +1,47 @@
+"""Repairs fm55: the sums by which a loss divides are those of all replicas."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, last_name, repairs
+
+SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
+COUNT = "num_replicas_in_sync"
+
+
+@repairs("fm55")
+def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the divisor alone, without the number of replicas in its line, and all sums of the function.
+
+    What is divided by an undivided sum is a replica's share of the loss already.
+    """
+    statement = source.simple_statement(line)
+    divisors = sums_in(source, statement) if statement else []
+    if not statement or not divisors:
+        return
+    others = sums_in(source, source.function(statement))
+    for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
+        edits = [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
+        yield [*edits, *without_count(source, statement)]
+
+
+def sums_in(source: Source, node: ast.AST) -> list[ast.Call]:
+    """Returns the sums over all examples; one along an axis has a value for each."""
+    return [
+        call
+        for call in source.calls("reduce_sum", node)
+        if len(call.args) == 1 and not call.keywords
+    ]
+
+
+def without_count(source: Source, statement: ast.stmt) -> list[Edit]:
+    """Returns the edits that take the number of replicas out of products."""
+    edits = []
+    for product in source.of(ast.BinOp, statement):
+        is_product = isinstance(product.op, ast.Mult)
+        if is_product and last_name(product.left) == COUNT:
+            edits.append(Edit(source.start(product.left), source.start(product.right), ""))
+        elif is_product and last_name(product.right) == COUNT:
+            edits.append(Edit(source.end(product.left), source.end(product.right), ""))
+    return edits
