@@ -136,10 +136,11 @@ CALLED_WITH = "input_lib.py\n    dataset = dataset_fn(ctx)\n"
     "text, line",
     [
         ("AttributeError: 'list' object has no attribute 'element_spec'", 2),
+        ("AttributeError: 'OwnedIterator' object has no attribute '_variant_tensor'", 2),
         (f"{CALLED_WITH}TypeError: make() takes 0 positional arguments but 1 was given", 1),
         (f"{CALLED_WITH}TypeError: '_BatchDataset' object is not callable", 4),
     ],
-    ids=["no dataset", "no context", "no function"],
+    ids=["no dataset", "an iterator", "no context", "no function"],
 )
 def test_an_exception_about_a_function_for_datasets(tmp_path, text, line):
     path = tmp_path / "train.py"
@@ -147,3 +148,22 @@ def test_an_exception_about_a_function_for_datasets(tmp_path, text, line):
     frames = "Traceback (most recent call last):\n  in distribute_datasets_from_function\n"
     error = ExceptionRaised(stack(path, 4), text.rpartition("\n")[2], f"{frames}{text}", ())
     assert modes(run(strategy(), error, outcome=Outcome.RAISED)) == [("fm21", line)]
+
+
+METHOD = """\
+class Feed:
+    def make(self):
+        return dataset
+
+    def batches(self):
+        return strategy.distribute_datasets_from_function(self.make)
+"""
+
+
+def test_a_method_that_takes_no_context(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(METHOD)
+    error = "TypeError: Feed.make() takes 1 positional argument but 2 were given"
+    text = f"Traceback (most recent call last):\n{CALLED_WITH}{error}"
+    raised = ExceptionRaised(stack(path, 6), "TypeError", text, ())
+    assert modes(run(strategy(), raised, outcome=Outcome.RAISED)) == [("fm21", 2)]

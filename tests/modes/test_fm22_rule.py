@@ -15,6 +15,10 @@ TEXTS = {
     "eager": "in get_devices_from\n  return destinations._devices\nAttributeError: 'Result' object has no attribute 'device'",
 }
 
+NOTHING = TEXTS["nothing returned"]
+for name, value in ("a name", "train"), ("an object", "<main.Result object at 0x7f>"):
+    TEXTS[f"{name} returned"] = NOTHING.replace("value None", f"value {value}")
+
 
 def raised(text, location=LINE):
     text = f"Traceback (most recent call last):\n{text}"
@@ -33,8 +37,19 @@ def test_what_is_no_tensor_in_a_program_with_a_strategy(text):
         [strategy(), raised(SPEC.replace("<Result object>", "KerasTensor(shape=(3,))"))],
         [strategy(), raised("AttributeError: 'Result' object has no attribute 'device'")],
         [strategy(), raised("TypeError: Could not build the model")],
+        [strategy(), raised(NOTHING.replace("value None", "value 2.5"))],
+        [strategy(), raised(NOTHING.replace("value None", "value nan"))],
+        [strategy(), raised(NOTHING.replace("value None", "value <tf.Tensor: shape=()>"))],
     ],
-    ids=["no strategy", "a symbolic input", "elsewhere", "another message"],
+    ids=[
+        "no strategy",
+        "a symbolic input",
+        "elsewhere",
+        "another message",
+        "a number",
+        "no number",
+        "a tensor",
+    ],
 )
 def test_another_exception(events):
     assert modes(run(*events, outcome=Outcome.RAISED)) == []

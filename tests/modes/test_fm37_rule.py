@@ -379,6 +379,17 @@ def mean_loss(label, output):
 
 model.compile("sgd", loss=mean_loss)
 model.fit(dataset)
+
+class Trainer:
+    def loss_of(self, errors):
+        loss = tf.nn.compute_average_loss(errors)
+        loss = loss / self.strategy.num_replicas_in_sync
+        return loss + tf.nn.scale_regularization_loss(self.penalty)
+
+    def step(self, batch):
+        ramp = tf.minimum(1.0, self.done + 1)
+        loss = ramp * self.loss_of(batch)
+        gradients = tape.gradient(loss, weights)
 """
 
 
@@ -390,6 +401,8 @@ model.fit(dataset)
         (rule.from_division, 22, 23),
         (rule.from_division, 27, 27),
         (rule.from_division, 34, 31),
+        (rule.from_division, 44, 39),
+        (rule.from_sum, 44, 40),
         (rule.from_sum, 18, 18),
         (rule.from_sum, 12, 12),
         (rule.from_mean, 34, 31),

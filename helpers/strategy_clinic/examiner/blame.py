@@ -122,12 +122,22 @@ def call_in_files(stack: Stack, is_it: Callable[[ast.Call], bool]) -> Stack:
 
 def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -> str:
     """Returns the name that a line gives, or calls and gives, at this position to a call of one of these functions."""
+    argument = argument_at(frame, functions, position)
+    argument = argument.func if isinstance(argument, ast.Call) else argument
+    return argument.id if isinstance(argument, ast.Name) else ""
+
+
+def function_given(frame: Frame, functions: Collection[str]) -> str:
+    """Returns the name of the function or method that a line gives to one of these functions first."""
+    argument = argument_at(frame, functions, 0)
+    return str(getattr(argument, "attr", getattr(argument, "id", "")))
+
+
+def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.expr | None:
     for call in calls_in(statement_at(frame)):
         if called_name(call) in functions and len(call.args) > position:
-            argument = call.args[position]
-            argument = argument.func if isinstance(argument, ast.Call) else argument
-            return argument.id if isinstance(argument, ast.Name) else ""
-    return ""
+            return call.args[position]
+    return None
 
 
 def targets_of(assignment: Assignment) -> set[str]:
@@ -236,12 +246,9 @@ def from_return(stack: Stack) -> Stack:
 
 def step_given_at(frame: Frame) -> str:
     """Returns the name of the step that a line, or else its function, gives to `run`."""
-    names = [
-        call.args[0].id
-        for call in calls_in(function_at(frame))
-        if called_name(call) == "run" and call.args and isinstance(call.args[0], ast.Name)
-    ]
-    return argument_name(frame, ("run",)) or next(iter(names), "")
+    lines = [call.lineno for call in calls_in(function_at(frame)) if called_name(call) == "run"]
+    names = [function_given(frame._replace(line=line), ("run",)) for line in (frame.line, *lines)]
+    return next(filter(None, names), "")
 
 
 def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:

@@ -9,15 +9,15 @@ from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import LoadUnused, Sample, Stack
+from .events import LoadUnused, Stack
 from .frozen_values import FrozenValues
 from .identity_map import IdentityMap
 from .patching import Call
-from .variables import Variables, sample_of
+from .variables import Record, Variables, sample_of
 
 USES = (
     "fit", "evaluate", "predict", "train_on_batch", "test_on_batch", "predict_on_batch",
-    "save", "save_weights", "export",
+    "save", "save_weights", "export", "summary",
 )  # fmt: skip
 MOST_LOADS = 20
 Shapes = tuple[tuple[int, ...], ...]
@@ -25,11 +25,16 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass
 class ModelLoad:
+    """A load; the model may be gone before the end, and its variables may then be those of another."""
+
     model: weakref.ref[Any]
+    name: str
+    records: list[Record]
     path: str
     location: Stack
     time: int
     others: list[weakref.ref[Any]]  # models of the same shapes that had other values then
+    used: bool = False
 
 
 class UnusedLoads:
@@ -59,11 +64,16 @@ class UnusedLoads:
         return self.context.count("use")
 
     def used(self, _: Any, call: Call) -> None:
-        self.used_at[call.owner] = self.now()
+        self.note_use(call.owner)
+
+    def note_use(self, model: Any) -> None:
+        self.used_at[model] = self.now()
+        for load in self.loads:
+            load.used |= load.model() is model
 
     def checkpoint_saved(self, _: Any, call: Call) -> None:
         for model in models_in(call.owner):
-            self.used_at[model] = self.now()
+            self.note_use(model)
 
     def weights_loaded(self, _: Any, call: Call) -> None:
         self.loaded([call.owner], call["filepath"])
@@ -78,43 +88,42 @@ class UnusedLoads:
     def loaded(self, models: Iterable[Any], path: Any) -> None:
         for model in models:
             if len(self.loads) < MOST_LOADS:
-                mine = self.values_of(model)
+                records = self.records_of(model)
+                mine = list(map(sample_of, records))
                 others = [
                     weakref.ref(other)
                     for other, _ in self.used_at.items()
                     if other is not model and shapes_of(other) == shapes_of(model)
-                    if self.values_of(other) != mine
+                    if [*map(sample_of, self.records_of(other))] != mine
                 ]
-                stack = self.context.provenance.stack()
-                made = ModelLoad(weakref.ref(model), str(path), stack, self.now(), others)
+                stack, now = self.context.provenance.stack(), self.now()
+                made = ModelLoad(
+                    weakref.ref(model), model.name, records, str(path), stack, now, others
+                )
                 self.loads.append(made)
 
-    def values_of(self, model: Any) -> list[Sample]:
-        records = map(self.variables.record_of, model.weights)
-        return [sample_of(record) for record in records if record]
+    def records_of(self, model: Any) -> list[Record]:
+        return list(filter(None, map(self.variables.record_of, model.weights)))
 
     # The end
 
     def report_unused(self) -> None:
         loaded = {id(load.model()) for load in self.loads}
         for load in self.loads:
-            model = load.model()
-            if model is None or self.is_used(model, load.time):
-                continue
             others = [other for other in (each() for each in load.others) if other is not None]
             instead = [
                 other
                 for other in others
                 if (self.used_at.get(other) or 0) > load.time and id(other) not in loaded
             ]
-            if instead:
-                self.context.emit(LoadUnused(load.location, load.path, model.name, instead[0].name))
+            if instead and not self.is_used(load):
+                self.context.emit(LoadUnused(load.location, load.path, load.name, instead[0].name))
 
-    def is_used(self, model: Any, time: int) -> bool:
-        """Tells whether a model, or one of its variables, was used after a time: read, or called in a graph."""
-        numbers = {*self.variables.numbers_of(model.weights)}
-        read = any(record.read_since_load for record in self.variables.numbered(numbers))
-        return read or (self.used_at.get(model) or 0) > time or bool(numbers & self.called(time))
+    def is_used(self, load: ModelLoad) -> bool:
+        """Tells whether a loaded model, or one of its variables, was used: read, or called in a graph."""
+        numbers = {record.number for record in load.records}
+        read = any(record.read_since_load for record in load.records)
+        return load.used or read or bool(numbers & self.called(load.time))
 
     def called(self, time: int) -> set[int]:
         """Returns the variables of the graphs that were called after a time."""

@@ -39,13 +39,18 @@ def untracked_variable(recording: Recording) -> Steps:
     for omitted, save in omitted_from_all(recording):
         reason = (
             Text("it is trained together with what is")
-            if is_part_of_saved_training(recording, omitted)
+            if not is_beside_model(save, omitted)
+            and is_part_of_saved_training(recording, omitted)
             and not is_saved_for_use(recording, omitted.number)
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
             tried += 1
-            reason = yield from reason_from_follow_ups(recording, omitted.number)
+            if is_beside_model(save, omitted):
+                effect = yield from effect_on_successor(recording, omitted.number)
+                reason = reason_after_loading(effect) if isinstance(effect, ModelAnswered) else None
+            else:
+                reason = yield from reason_from_follow_ups(recording, omitted.number)
         if reason:
             yield observed(
                 "fm05",
@@ -86,11 +91,17 @@ def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]
         each.number: (each, save)
         for save in recording.of(Saved)
         for each in save.omitted
-        if save.kind is SaveKind.CHECKPOINT or each.attribute
+        if save.kind is not SaveKind.ARRAYS
+        if not is_beside_model(save, each) or made_again(recording, each.number)
     }
     return [
         omitted[number] for number in sorted(omitted.keys() - held) if recording.location_of(number)
     ]
+
+
+def is_beside_model(save: Saved, omitted: OmittedVariable) -> bool:
+    """Tells whether the variable is of another object than the model of Keras that was saved."""
+    return save.kind is SaveKind.MODEL and not omitted.attribute
 
 
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:
@@ -140,15 +151,25 @@ def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | 
         recording, ResetVariable(number), f"with {name} as it was at first, from the first save on"
     )
     effect = yield from effect_of(reset)
-    successor = made_again(recording, number)
-    if effect or successor is None:
+    if effect:
         return reason("with its first value from there on", effect)
-    give = FollowUp(
-        recording,
-        GiveValue(number, successor),
-        f"with {name} after loading as it was when it was not saved",
-    )
-    effect = yield from effect_of(give)
+    effect = yield from effect_on_successor(recording, number)
+    return reason_after_loading(effect)
+
+
+def effect_on_successor(
+    recording: Recording, number: int
+) -> Answers[Divergence | ModelAnswered | None]:
+    """Returns what differs if the variable that takes the place of another after loading gets its value."""
+    successor = made_again(recording, number)
+    if successor is None:
+        return None
+    words = f"with {recording.name_of(number)} after loading as it was when it was not saved"
+    effect = yield from effect_of(FollowUp(recording, GiveValue(number, successor), words))
+    return effect
+
+
+def reason_after_loading(effect: Divergence | ModelAnswered | None) -> Text | None:
     return reason("where what takes its place after loading gets its value", effect)
 
 

@@ -24,8 +24,11 @@ from ...observer.events import (
 )
 
 IN_FUNCTION = "distribute_datasets_from_function"
-NO_FUNCTION = re.compile(r"dataset_fn\(ctx\)[\s\S]*object is not callable")
-NO_DATASET = re.compile(r"object has no attribute 'element_spec'")
+OTHER_ARGUMENTS = "() takes"
+NO_FUNCTION = re.compile(
+    rf"dataset_fn\(ctx\)[\s\S]*(object is not callable|{re.escape(OTHER_ARGUMENTS)} \d+ positional)"
+)
+NO_DATASET = re.compile(r"object has no attribute '(element_spec|_variant_tensor)'")
 
 
 @rule_of_runs("fm21")
@@ -95,12 +98,13 @@ def dataset_function(recording: Recording, stack: Stack) -> Stack:
     """Returns the line that ends the function, if it makes no dataset, or else the function that takes no context."""
     raised = recording.last(ExceptionRaised)
     text = raised.traceback if raised else ""
-    name = blame.argument_name(stack[0], (IN_FUNCTION,)) if stack else ""
+    name = blame.function_given(stack[0], (IN_FUNCTION,)) if stack else ""
     for node in blame.nodes_of_file(stack[0].path) if name else ():
         if isinstance(node, ast.FunctionDef) and node.name == name:
             ends = [each.lineno for each in ast.walk(node) if isinstance(each, ast.Return)]
-            if NO_DATASET.search(text) and ends:
-                return (stack[0]._replace(line=ends[-1]), *stack)
-            if f"{name}() takes" in text:
+            if NO_DATASET.search(text):
+                line = ends[-1] if ends else node.body[-1].lineno
+                return (stack[0]._replace(line=line), *stack)
+            if f"{name}{OTHER_ARGUMENTS}" in text:
                 return (stack[0]._replace(line=node.lineno), *stack)
     return stack

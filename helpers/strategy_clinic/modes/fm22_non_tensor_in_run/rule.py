@@ -10,7 +10,7 @@ from ...observer.events import ExceptionRaised, Stack, StrategyMade
 # Messages that say nothing of a strategy, and mean this where the program has made one.
 RETURNED = re.compile(
     r"Could not build a TypeSpec for (?!.*(KerasTensor|keras_tensor))"
-    r"|A non-DistributedValues value None cannot be reduced"
+    r"|A non-DistributedValues value (?!nan|inf|<tf|<Keras)([A-Za-z]\w*|<.*>) cannot be reduced"
     r"|get_devices_from[\s\S]*object has no attribute 'device'"
 )
 GIVEN = re.compile(r"Could not generate a generic TraceType for|, in \w*mono_param\b")

@@ -146,15 +146,16 @@ def from_mean(stack: Stack) -> Stack:
 
 def from_division(stack: Stack) -> Stack:
     """Returns the line that divides what a value comes from by the number of replicas, or else one in the same function."""
-    divided = from_source(stack, divides)
     inside = blame.nodes_under(blame.function_at(stack[0]))
     lines = [node.lineno for node in inside if isinstance(node, ast.stmt)]
     others = [stack[0]._replace(line=line) for line in lines]
-    return (
-        next(((each, *stack) for each in others if divides(each)), stack)
-        if divided == stack and not divides(stack[0])
-        else divided
-    )
+    for is_it in (names_count, scales):
+        divided = from_source(stack, is_it)
+        if divided != stack or is_it(stack[0]):
+            return divided
+        if found := [each for each in others if is_it(each)]:
+            return (found[0], *stack)
+    return stack
 
 
 def from_sum(stack: Stack) -> Stack:
@@ -178,13 +179,21 @@ def makes_mean(frame: Frame) -> bool:
     return any(name in MEANS and not returns_of(frame, name) for name in blame.called_at(frame))
 
 
-def divides(frame: Frame) -> bool:
-    """Tells whether a line names the number of replicas, or calls what divides by it."""
+def names_count(frame: Frame) -> bool:
+    """Tells whether a line names the number of replicas, or a number that is computed from it."""
+    return bool(words_of(frame) & replica_counts(frame))
+
+
+def scales(frame: Frame) -> bool:
+    """Tells whether a line calls what divides by the number of replicas."""
+    return bool(words_of(frame) & {*SCALES})
+
+
+def words_of(frame: Frame) -> set[str]:
     statement = blame.statement_at(frame)
     if isinstance(statement, ast.FunctionDef | ast.With | ast.For):
-        return False
-    names = {*blame.names_in(statement), *attributes_in(statement)}
-    return bool(names & (replica_counts(frame) | {*SCALES}))
+        return set()
+    return {*blame.names_in(statement), *attributes_in(statement)}
 
 
 def replica_counts(frame: Frame) -> set[str]:
@@ -199,11 +208,18 @@ def replica_counts(frame: Frame) -> set[str]:
 
 
 def is_number(value: ast.expr) -> bool:
-    """Tells whether this is arithmetic or a number, and no call of a function."""
+    """Tells whether this is arithmetic or a number: no call of a function, and no quotient, which may be a loss."""
     numbers = (ast.BinOp, ast.Name, ast.Attribute, ast.Constant)
-    return isinstance(value, numbers) and not [
+    others = [
         call for call in blame.calls_in(value) if blame.called_name(call) not in ("int", "float")
     ]
+    quotients = [
+        node
+        for node in blame.nodes_under(value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        if not isinstance(node.left, ast.Constant)
+    ]
+    return isinstance(value, numbers) and not others and not quotients
 
 
 def attributes_in(node: ast.AST | None) -> list[str]:
@@ -211,12 +227,17 @@ def attributes_in(node: ast.AST | None) -> list[str]:
 
 
 def adds(frame: Frame) -> bool:
+    """Tells whether a line adds something to something; who adds a constant counts."""
     statement = blame.statement_at(frame)
     simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.Return)
-    nodes = [
-        each for each in blame.nodes_under(statement) if isinstance(each, ast.BinOp | ast.AugAssign)
+    sums = [
+        (each.left, each.right) if isinstance(each, ast.BinOp) else (each.target, each.value)
+        for each in blame.nodes_under(statement)
+        if isinstance(each, ast.BinOp | ast.AugAssign) and isinstance(each.op, ast.Add)
     ]
-    return simple and any(isinstance(each.op, ast.Add) for each in nodes)
+    return simple and any(
+        not any(isinstance(each, ast.Constant) for each in parts) for parts in sums
+    )
 
 
 def returns_of_compiled(frame: Frame) -> list[Frame]:
