@@ -3,9 +3,15 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, saved, state, updated
+from recorded import LINE, OTHER, found, loaded, modes, run, saved, state, updated, variable
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import CheckpointRestored, OptimizerReplaced, VariablesKept
+from strategy_clinic.observer.events import (
+    CheckpointRestored,
+    Frame,
+    OptimizerReplaced,
+    Owner,
+    VariablesKept,
+)
 
 
 def test_an_optimizer_that_starts_anew_after_loading():
@@ -35,6 +41,18 @@ def test_weights_that_were_loaded_on_no_line_or_are_not_trained():
     again = updated(trains=(2,), steps=0)
     assert modes(run(saved(optimizers=(state(),)), loaded(location=()), again)) == []
     assert modes(run(saved(optimizers=(state(),)), loaded(variables=(5,)), again)) == []
+
+
+def test_the_function_that_loads_and_makes_the_optimizer():
+    """The program's main function calls both it and the training."""
+    main = Frame("/program/train.py", 20, "main")
+    load = (Frame("/program/train.py", 7, "resumed"), main)
+    made = variable(4, maker=Owner.OPTIMIZER, location=load)
+    again = updated((Frame("/program/train.py", 3, "step"), main), trains=(2,), steps=0)
+    before = saved(optimizers=(state(),))
+    assert modes(run(made, before, loaded(location=load), again)) == [("fm29", 7)]
+    made = replace(made, location=(main,))
+    assert modes(run(made, before, loaded(location=load), again)) == [("fm29", 20)]
 
 
 def test_several_updates_are_one_finding():

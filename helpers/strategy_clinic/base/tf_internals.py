@@ -51,6 +51,8 @@ MODULES = {
     "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
     # Reduces the values that a loss of Keras 3 returns to one number.
     "keras_loss": ("keras.src.losses.loss", "reduce_weighted_values"),
+    # Finds the mask of a loss of Keras 2.
+    "losses_of_keras_2": ("tf_keras.src.utils.losses_utils", "get_mask"),
     # Makes tf.print write into the cells of a notebook.
     "logging_ops": ("tensorflow.python.ops.logging_ops", "enable_interactive_logging"),
     # The messages of which a compiler's program consists.

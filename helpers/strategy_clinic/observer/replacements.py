@@ -83,6 +83,8 @@ class Replacements:
             if Replacement.FULL_BATCHES in self.chosen:
                 adapter = tf_internals.array_data_adapter.ArrayDataAdapter
                 wrap(adapter, "__init__", after=drop_partial_batch)
+        else:
+            self.watch_mask_of_keras_2()
 
     def used(self, part: Part, *frames: Frame) -> None:
         if self.context.is_first("part", part):
@@ -190,6 +192,17 @@ class Replacements:
             return value / replicas_now() if is_scalar and divided else value
 
         self.context.patches.replace(keras.losses.Loss, "__call__", as_plain(loss, plain))
+
+    def watch_mask_of_keras_2(self) -> None:
+        module = tf_internals.losses_of_keras_2
+        plain = module.get_mask
+        unmasked = Replacement.NO_MASK in self.chosen
+
+        def get_mask(outputs: Any) -> Any:
+            is_masked = self.context.guard(self.has_mask, outputs)
+            return None if is_masked and unmasked else plain(outputs)
+
+        self.context.patches.replace(module, "get_mask", as_plain(get_mask, plain))
 
     def has_mask(self, outputs: Any) -> bool:
         is_masked = getattr(outputs, "_keras_mask", None) is not None

@@ -37,7 +37,8 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             ]
             if is_replaced(recording, load, update) or is_transfer(recording, load):
                 continue
-            blamed = saved_at(recording, load) or from_maker(load.location, update.location)
+            made_at = recording.location_of(min(new.variables, default=0)) or update.location
+            blamed = saved_at(recording, load) or from_maker(load.location, made_at)
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
