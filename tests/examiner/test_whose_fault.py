@@ -343,6 +343,7 @@ def test_every_program_is_another():
         ("a generator in the step", 3),
         ("averaged weights", 3),
         ("a masked loss", 2),
+        ("an uneven last batch of arrays", 2),
     ],
 )
 def test_whose_fault_it_is(name, keras):

@@ -42,11 +42,12 @@ MODULES = {
         "tensorflow.python.ops.gen_stateless_random_ops_v2",
         "stateless_random_uniform_v2 stateless_random_normal_v2",
     ),
-    # Divides the arrays that are given to `fit` of Keras 3 into batches.
+    # Divide the arrays that are given to `fit` into batches, in Keras 3 and in Keras 2.
     "array_data_adapter": (
         "keras.src.trainers.data_adapters.array_data_adapter",
         "ArrayDataAdapter",
     ),
+    "adapters_of_keras_2": ("tf_keras.src.engine.data_adapter", "TensorLikeDataAdapter"),
     # Writes the last part of a checkpoint.
     "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
     # Reduces the values that a loss of Keras 3 returns to one number.

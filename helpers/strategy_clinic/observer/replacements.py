@@ -22,6 +22,7 @@ from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas
 
 NUDGE = 1e-6  # relative: about what another order of a sum changes
 HALF = "float16", "bfloat16"
+USUAL_BATCH = 32  # of Keras
 DRAWN = 0.999  # in place of random numbers from 0 to 1, so that a dropout keeps everything
 # Keras's own losses that are one number for a whole batch, and no mean over its examples.
 WHOLE_BATCH = "Dice", "Tversky", "Circle"
@@ -80,11 +81,12 @@ class Replacements:
         if package == "keras":
             self.watch_losses(keras)
             self.replace_in_optimizers(keras)
-            if Replacement.FULL_BATCHES in self.chosen:
-                adapter = tf_internals.array_data_adapter.ArrayDataAdapter
-                wrap(adapter, "__init__", after=drop_partial_batch)
+            adapter = tf_internals.array_data_adapter.ArrayDataAdapter
         else:
             self.watch_mask_of_keras_2()
+            adapter = tf_internals.adapters_of_keras_2.TensorLikeDataAdapter
+        if Replacement.FULL_BATCHES in self.chosen:
+            wrap(adapter, "__init__", before=leave_out_partial_batch)
 
     def used(self, part: Part, *frames: Frame) -> None:
         if self.context.is_first("part", part):
@@ -300,11 +302,17 @@ def drop_remainder(call: Call) -> None:
     call.replace("drop_remainder", True)
 
 
-def drop_partial_batch(_: Any, call: Call) -> None:
-    adapter = call.owner
-    tf_internals.replace(adapter, "_partial_batch_size", 0)
-    examples, size = (tf_internals.read(adapter, name) for name in ("_num_samples", "_batch_size"))
-    tf_internals.replace(adapter, "_size", examples // size)
+def leave_out_partial_batch(call: Call) -> None:
+    """Leaves out the last arrays of examples if they fill no batch."""
+    import tensorflow as tf
+
+    size = call["batch_size"] or USUAL_BATCH
+    for name in call.bound.arguments.keys() & {"x", "y", "sample_weight", "sample_weights"}:
+        if call[name] is not None:
+            whole = tf.nest.map_structure(
+                lambda array: array[: len(array) // size * size or len(array)], call[name]
+            )
+            call.replace(name, whole)
 
 
 def everywhere_finite(plain: Callable[..., Any]) -> Callable[..., Any]:
