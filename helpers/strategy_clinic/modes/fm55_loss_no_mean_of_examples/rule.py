@@ -9,18 +9,12 @@ from ...examiner.divergence import first_divergence
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording, Role
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
-from ...observer.replacements import Replacement
+from ...examiner.suspects import EXPECTED
+from ...observer.events import Frame, GradientComputed, Stack
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
 RATIOS = "divide_no_nan", "divide", "truediv"
 COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
-# What makes correct programs differ, and what another run has instead.
-EXPECTED = {
-    Part.RANDOM_NUMBERS: Replacement.CONSTANT_NUMBERS,
-    Part.BATCH_STATISTICS: Replacement.SHARED_STATISTICS,
-    Part.HALF_PRECISION: Replacement.FULL_PRECISION,
-}
 
 
 @rule_of_runs("fm55")
@@ -48,22 +42,19 @@ def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
 
 def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
     """Tells whether runs differ after the first step; also without what makes correct programs differ."""
-    if not is_first(one, other):
+    divergence = first_divergence(one, other)
+    if divergence is None or divergence.step != 1:
         return False
-    used = {each.part for each in other.of(PartUsed)}
-    parts = frozenset(EXPECTED[part] for part in used if part in EXPECTED)
+    suspects = [each for each in EXPECTED if each.applies(divergence)]
+    parts = frozenset(each.replacement for each in suspects if each.replacement)
     if not parts:
         return True
     change = Replace(parts)
-    again = []
-    for recording in (one, other):
-        again.append((yield FollowUp(recording, change, "with the same numbers in all replicas")))
-    return None not in again and is_first(*[each for each in again if each])
-
-
-def is_first(one: Recording, other: Recording) -> bool:
-    divergence = first_divergence(one, other)
-    return divergence is not None and divergence.step == 1
+    words = "with the same numbers in all replicas"
+    again = yield FollowUp(one, change, words)
+    other_again = yield FollowUp(other, change, words)
+    left = first_divergence(again, other_again) if again and other_again else None
+    return left is not None and left.step == 1
 
 
 # The line to blame
