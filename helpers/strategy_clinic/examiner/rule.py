@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ..base.files import PACKAGE
 from ..observer.events import ExceptionRaised, Stack
 from .findings import Evidence, Finding, FollowUp, Location, Note, Text
-from .recording import Recording
+from .recording import Recording, Role
 from .suspects import Suspect
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ class Runs:
 
     recordings: Sequence[Recording]
     divergences: Sequence[Divergence] = ()
+
+    @property
+    def whole(self) -> list[Recording]:
+        """The runs of the program as it is, on several numbers of devices."""
+        return [each for each in self.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
 
 
 @dataclass(frozen=True)

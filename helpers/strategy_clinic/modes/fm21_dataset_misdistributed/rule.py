@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
     blames,
@@ -54,9 +54,8 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
     """Checks whether the batch of one replica is divided among the replicas once more."""
     divided = [
         each
-        for each in runs.recordings
+        for each in runs.whole
         if each.of(ReplicaCountRead) and not each.of(DatasetFromFunction) and each.trained
-        if each.role in (Role.WATCHED, Role.COMPARED)
     ]
     by_count = {each.replicas: each for each in divided if each.examples}
     few, many = min(by_count, default=1), max(by_count, default=1)

@@ -12,7 +12,7 @@ from ...examiner.divergence import (
     update_ratio,
 )
 from ...examiner.findings import Finding, FollowUp
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, GradientComputed, GradientsApplied, Part, PartUsed, Stack
 
@@ -63,8 +63,7 @@ def penalty_of_each_replica(runs: Runs) -> Steps:
 
 def same_trainings(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs that differ in nothing but the number of replicas, the run on fewer first."""
-    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
-    for one, other in itertools.permutations(whole, 2):
+    for one, other in itertools.permutations(runs.whole, 2):
         # An optimizer outside the scope takes the update of every replica: that is fm23.
         more = other.replicas > one.replicas and not other.shared_slots
         if more and is_same_training(one, other):

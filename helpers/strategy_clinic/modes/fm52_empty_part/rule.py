@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ...examiner.divergence import is_finite
 from ...examiner.findings import FollowUp, Replace
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import DatasetBatched, GradientComputed, Part, PartUsed, Stack
@@ -15,9 +15,8 @@ FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
 
 @rule_of_runs("fm52")
 def empty_part(runs: Runs) -> Steps:
-    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
-    finite = [each for each in whole if each.finished and each.trained and is_finite(each)]
-    for other in whole:
+    finite = [each for each in runs.whole if each.finished and each.trained and is_finite(each)]
+    for other in runs.whole:
         fewer = [each for each in finite if each.replicas < other.replicas]
         if not (fewer and other.finished and normalizes(other)) or is_finite(other):
             continue

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import Runs, compared, observed, rule, rule_of_runs
 from ...observer.events import BatchTaken, Frame, InputShared, ModelCalled, Stack
 
@@ -40,8 +40,7 @@ def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
 @rule_of_runs("fm53")
 def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
     """Checks for a method of Keras that gives each replica as many examples as one device gets alone."""
-    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
-    by_count = {each.replicas: each for each in whole if each.finished}
+    by_count = {each.replicas: each for each in runs.whole if each.finished}
     few, many = min(by_count, default=1), max(by_count, default=1)
     for call in on_batch(by_count[many]) if few < many else ():
         alone = [

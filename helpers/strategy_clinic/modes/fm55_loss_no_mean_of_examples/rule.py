@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...examiner import blame
 from ...examiner.divergence import first_divergence
 from ...examiner.findings import FollowUp, Replace
-from ...examiner.recording import Recording, Role
+from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import EXPECTED
 from ...observer.events import Frame, GradientComputed, Stack
@@ -34,8 +34,7 @@ def ratio_of_part(runs: Runs) -> Steps:
 
 def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
-    whole = [each for each in runs.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
-    for one, other in itertools.permutations(whole, 2):
+    for one, other in itertools.permutations(runs.whole, 2):
         if other.replicas > one.replicas and one.examples == other.examples > 0:
             yield one, other
 
