@@ -80,6 +80,7 @@ MESSAGES = [
     ("fm18", "ValueError: Computation shape of the report must have 4 entries"),
     ("fm20", "ValueError: start must not be larger than limit: 1/0"),
     ("fm20", "ValueError: axis 2 is out of bounds for array of dimension 1"),
+    ("fm21", "TypeError: Feed.make() takes 1 positional argument but 2 were given"),
     ("fm22", "TypeError: Could not build a wheel for Score"),
     ("fm22", "TypeError: step() argument after * must be an iterable, not int"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'merge'"),
