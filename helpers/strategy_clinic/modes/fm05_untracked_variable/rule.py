@@ -37,20 +37,22 @@ MOST_TRIED = 3  # variables of a recording, with which it is run again
 def untracked_variable(recording: Recording) -> Steps:
     tried = 0
     for omitted, save in omitted_from_all(recording):
+        beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
-            if not is_beside_model(save, omitted)
+            if not beside
             and is_part_of_saved_training(recording, omitted)
             and not is_saved_for_use(recording, omitted.number)
             else None
         )
         if reason is None and tried < MOST_TRIED and may_be_missed(recording, omitted):
-            tried += 1
-            if is_beside_model(save, omitted):
+            if not beside:
+                tried += 1
+                reason = yield from reason_from_follow_ups(recording, omitted.number)
+            elif made_again(recording, omitted.number):
+                tried += 1
                 effect = yield from effect_on_successor(recording, omitted.number)
                 reason = reason_after_loading(effect) if isinstance(effect, ModelAnswered) else None
-            else:
-                reason = yield from reason_from_follow_ups(recording, omitted.number)
         if reason:
             yield observed(
                 "fm05",
@@ -92,7 +94,7 @@ def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]
         for save in recording.of(Saved)
         for each in save.omitted
         if save.kind is not SaveKind.ARRAYS
-        if not is_beside_model(save, each) or made_again(recording, each.number)
+        if not is_beside_model(save, each) or recording.maker_of(each.number) is Owner.USER
     }
     return [
         omitted[number] for number in sorted(omitted.keys() - held) if recording.location_of(number)
