@@ -55,6 +55,9 @@ for epoch in range(2):
         loss = train(inputs, labels)
 """
 PROGRAM, FRAMEWORK, NOBODY = "program", "framework", "nobody"
+# Parts of the names of programs that are right in Keras 2, which clips the sum and divides any loss; and what it does not have.
+RIGHT_IN_KERAS_2 = "clip", "one number", "overflow"
+NOT_IN_KERAS_2 = "Dice", "Tversky"
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,15 @@ class Program:
                 raise ValueError(f"{self.name}: {old!r} is not once in the program")
             text = text.replace(old, new)
         return text
+
+    def fault_in(self, keras: int) -> str:
+        """Returns whose fault it is in a version of Keras; nothing if the program needs what this version does not have."""
+        if keras == 2 and self.name in NOT_IN_KERAS_2:
+            return ""
+        is_repaired = self.fault == FRAMEWORK and any(
+            part in self.name for part in RIGHT_IN_KERAS_2
+        )
+        return NOBODY if keras == 2 and is_repaired else self.fault
 
 
 def change(old: str, new: str) -> tuple[str, str]:
