@@ -62,6 +62,9 @@ def test_replicas_and_examples():
     assert (recording.replicas, recording.processes, recording.examples) == (4, 2, 12)
     assert run(ModelCalled(LINE, 8, 2, ())).examples == 16
     assert (run().replicas, run().examples) == (1, 0)
+    in_step, whole = ModelCalled(LINE, 8, 2, ()), ModelCalled(LINE, 96, 1, ())
+    assert run(in_step, updated(), whole).examples == run(whole, in_step, updated()).examples == 16
+    assert run(updated(), in_step).examples == 16
 
 
 def test_a_start_knows_what_was_saved_before_but_not_its_variables():

@@ -206,11 +206,17 @@ class Recording:
 
     @cached_property
     def examples(self) -> int:
-        """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if neither was seen."""
+        """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if neither was seen.
+
+        A program may also call a model to look at what it says, with other examples: outside of replicas, or after a step.
+        """
         taken = [self.processes * sum(batch.sizes) for batch in self.of(BatchTaken)]
-        return max(
-            taken or [call.examples * call.replicas for call in self.of(ModelCalled)], default=0
-        )
+        updates = self.of(GradientsApplied)
+        calls = self.of(ModelCalled, until=updates[0]) if updates else []
+        calls = calls or self.of(ModelCalled)
+        most = max((call.replicas for call in calls), default=1)
+        called = [call.examples * most for call in calls if call.replicas == most]
+        return max(taken or called, default=0)
 
     # Files
 
