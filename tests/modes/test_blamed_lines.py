@@ -45,6 +45,21 @@ def test_variables_are_made_where_their_factory_is_called(at):
     assert blamed("fm12", at(2, 10)) == [10]
 
 
+@pytest.mark.parametrize(
+    "line, blamed_line",
+    [
+        ("model.compile('sgd', metrics=[m], jit_compile=True)", 3),
+        ("@tf.function(jit_compile=True)", 3),
+        ("model.compile('sgd', metrics=[m], jit_compile=False)", 1),
+        ("model.compile('sgd', metrics=[m], jit_compile='auto')", 1),
+    ],
+)
+def test_who_asks_for_xla(tmp_path, line, blamed_line):
+    path = tmp_path / "train.py"
+    path.write_text(f"x = tf.numpy_function(f, [y], tf.float32)\n\n{line}\ndef train(): pass\n")
+    assert blamed("fm24", stack(path, 1))[0] == blamed_line
+
+
 def test_a_gradient_of_which_a_part_is_none():
     gradients = GradientComputed(OTHER, 1, 2), GradientComputed(LINE, 0, 2)
     assert blamed("fm13", IN_MAIN, *gradients) == [20]

@@ -83,6 +83,8 @@ MESSAGES = [
     ("fm21", "TypeError: Feed.make() takes 1 positional argument but 2 were given"),
     ("fm22", "TypeError: Could not build a wheel for Score"),
     ("fm22", "TypeError: step() argument after * must be an iterable, not int"),
+    ("fm24", "InvalidArgumentError: Detected unsupported operations in the formula of this cell"),
+    ("fm24", "RuntimeError: this parser was compiled without XLA"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'merge'"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'extended'"),
     ("fm32", "ValueError: You must feed a value for the field 'name'"),
