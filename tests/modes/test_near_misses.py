@@ -332,7 +332,7 @@ NEAR = [
         "fm58",
         FIT,
         'loss="mse")\n',
-        'loss="mse", steps_per_execution=2)\n',
+        'loss="mse", steps_per_execution=1)\n',
     ),
     Near("fm44", FIT, 'loss="mse")', 'loss="mse", metrics=[tf.keras.metrics.MeanAbsoluteError()])'),
 ]
