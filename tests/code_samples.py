@@ -25,6 +25,7 @@ PIECES = [
     ("fm40", "strategy = MirroredStrategy()\nopt = Adam(gradient_accumulation_steps=4)"),
     ("fm43", "@tf.function\ndef train(x, y, step):\n    return x"),
     ("fm58", "with MirroredStrategy().scope():\n    model.compile('sgd', steps_per_execution=8)"),
+    ("fm54", "fit(callbacks=[BackupAndRestore('b'), ModelCheckpoint('best.keras', save_best_only=True)])"),
     ("fm57", "keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices))"),
     ("fm43", "for x in data:\n    f = tf.function(lambda y: y + 1)\n"),
     ("fm15", "@tf.function\ndef f(x):\n    if step % 4 == 0:\n        opt.apply_gradients(zip(sums, variables))"),

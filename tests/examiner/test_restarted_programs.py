@@ -1,6 +1,5 @@
 """Restarts compared with the whole run: on events, and in real processes with savers of Keras and TensorFlow."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -236,36 +235,6 @@ def test_a_program_that_cannot_be_started_again():
     ]
     also_fails = replace(failed, whole=whole(outcome=Outcome.RAISED))
     assert found(also_fails)[0] == []
-
-
-def test_what_callbacks_forget_is_a_finding_where_it_changes_what_they_do():
-    held = (callback("EarlyStopping", False, 0.4, 2),)
-    begins = callback("EarlyStopping", True, math.inf)
-    forgets = restarted(begins, callback("EarlyStopping", False, 0.6), before=held)
-    assert found(forgets) == (
-        [
-            "EarlyStopping loses its best loss 0.4, and that 2 epochs have passed without a better one: "
-            "after a restart it takes 0.6 for the best"
-        ],
-        [],
-    )
-    # It has forgotten, but the next epoch is better: nothing is different.
-    better = restarted(begins, callback("EarlyStopping", False, 0.3), before=held)
-    assert found(better) == ([], [])
-    knows = callback("EarlyStopping", True, 0.4), callback("EarlyStopping", False, 0.4)
-    assert found(restarted(*knows, before=held)) == ([], [])
-
-
-@pytest.mark.parametrize("best, smaller, count", [(0.9, True, 1), (0.3, True, 0), (0.3, False, 1)])
-def test_a_best_model_that_a_worse_one_replaces_is_a_finding(best, smaller, count):
-    def state_of(begins, best):
-        return callback("ModelCheckpoint", begins, best, path="best.keras", smaller=smaller)
-
-    before = (state_of(False, 0.4),)
-    states = state_of(True, math.inf), state_of(False, best)
-    replaced = restarted(*states, saved(path="best.keras"), before=before)
-    assert len(found(replaced)[0]) == count
-    assert found(restarted(*states, before=before))[0] == []  # it has replaced no file
 
 
 # In real processes

@@ -1,5 +1,6 @@
 """Near misses of every rule: exceptions, recordings and programs that look like a mode and are not. Nothing is said of them."""
 
+import math
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import rule_modules
 from strategy_clinic.observer.events import (
     BatchTaken,
+    CallbackState,
     CheckpointRestored,
     DatasetBatched,
     DatasetFromFunction,
@@ -136,6 +138,10 @@ def fed(replicas, size, *events):
     return run(strategy(replicas), DatasetFromFunction(LINE), batch, *events, devices=replicas)
 
 
+def forgets(best, begins=False):
+    return CallbackState(OTHER, "ModelCheckpoint", begins, best, 0, "best.keras", 0, "loss")
+
+
 def near(mode, words, *recordings):
     return pytest.param(mode, recordings, id=f"{mode} {words}")
 
@@ -165,6 +171,8 @@ RECORDINGS = [
          run(strategy(), updated(), InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 8, 2, (1,)))),
     near("fm53", "a batch that one replica takes",
          run(strategy(), updated(), InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 1, (1,)))),
+    near("fm54", "another fit, from the first epoch on",
+         run(forgets(0.4), loaded(), forgets(math.inf, begins=True), forgets(0.6), saved(path="best.keras"))),
     near("fm55", "the same examples and the same update", fed(1, 8), fed(2, 4)),
     near("fm55", "an update that differs later only",
          trained(0.9, BatchTaken(LINE, (8,)), devices=1), trained(0.9, BatchTaken(LINE, (4, 4)))),

@@ -25,7 +25,6 @@ from ..observer.events import (
 from ..programs.error_text import useful_line
 from .divergence import distance, repeats, tolerance
 from .findings import Evidence, Finding, FollowUp, Location, Note, Text
-from .forgotten import forgotten_callbacks
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
 from .recording import Moment, Recording, Role
@@ -37,10 +36,6 @@ LONGEST_MESSAGE = 200
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
-)
-NO_CALLBACK = (
-    "Save the state of the callback beside the weights, and set it before `fit`: ModelCheckpoint takes it as "
-    "initial_value_threshold, and other callbacks in a subclass whose on_train_begin sets `best` and `wait`."
 )
 Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and value
 
@@ -64,11 +59,7 @@ def findings_of_restart(
     if begins_from_zero(run, whole):
         yield Note("started again, it begins from zero, without what it has saved")
         return
-    callbacks = [
-        finding(run, each.location, each.message, NO_CALLBACK) for each in forgotten_callbacks(run)
-    ]
-    yield from callbacks
-    found = [] if explained or callbacks else [*wrong_start(run, stopped), *wrong_end(run, whole)]
+    found = [] if explained else [*wrong_start(run, stopped), *wrong_end(run, whole)]
     if found:
         again = yield FollowUp(whole, None, "once more, as it was")
         if again is not None and repeats(whole, again):
@@ -76,11 +67,13 @@ def findings_of_restart(
     yield from notes_of(run, whole)
 
 
-def finding(run: Recording, location: Stack, message: str, fix: str = "") -> Finding:
+def finding(
+    run: Recording, location: Stack, message: str, fix: str = "", mode: str = RESTART
+) -> Finding:
     moment = run.moment.value if run.moment else ""
     proof = f"observed on {run.devices} devices: it was killed {moment}, and started again in the folder that it left"
     text = Text(message), Text(proof)
-    return Finding(RESTART, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
+    return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
 
 
 def failure(run: Recording, whole: Recording) -> Finding:

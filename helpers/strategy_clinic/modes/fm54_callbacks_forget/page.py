@@ -1,0 +1,244 @@
+# %% [markdown]
+# # FM54. `ModelCheckpoint`, `EarlyStopping`, shuffling after a restart: the best value and the order are forgotten
+#
+# ```text
+# validation loss of best.keras: 0.016     trained without a stop
+# validation loss of best.keras: 0.276     stopped, started again with BackupAndRestore; no error
+# val_loss improved from None to 0.27604   first epoch after the restart, with verbose=1
+# epochs in all: 8                         EarlyStopping, which ends it after 5 without a stop
+# ```
+#
+# A backup contains the model, the optimizer and the number of the epoch. It contains nothing that another callback or a dataset
+# remembers.
+#
+# *Wrong result without an error, on Keras 2 and 3, with a strategy and without one.*
+
+# %% tags=["declaration"]
+from strategy_clinic import FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm54",
+    slug="callbacks_forget",
+    title="`ModelCheckpoint`, `EarlyStopping`, shuffling after a restart: the best value and the order are forgotten",
+    sees="after a restart a worse model replaces the best file, early stopping waits longer, or the order of the data repeats",
+    fix="pass `initial_value_threshold=`; keep `best` and `wait` in a file; take the seed of `shuffle` from the epoch",
+    document="004",
+    switches=("strategy", "keras"),
+    symptoms=(Symptom("SilentFailure", r"it prints 'validation loss of best\.keras: 0\.276'"),),
+    claims=(),
+    prints="validation loss of best.keras: 0.016",
+    exercise_prints="epochs in all: 5",
+    unavailable={
+        "one_device": "Keras 2 refuses `BackupAndRestore` there",
+        "central_storage": "Keras 2 refuses `BackupAndRestore` there",
+        "multi_worker": "`fit` of Keras 3 does not run on several workers",
+        "parameter_server": "`fit` does not accept arrays there",
+    },
+)
+
+# %% tags=["parameters"]
+strategy = "default"
+devices = 1
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import strategy_clinic as clinic
+
+session = clinic.open("fm54", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## The program
+#
+# `start` is what a script does each time that it is started. The first call ends after four epochs, as if the process had been
+# stopped, and the second continues. The validation loss is smallest in the second epoch and grows from then on, so `best.keras`
+# should stay as it is.
+
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# Evaluate the file of the best model, and pass the result as `initial_value_threshold`. If you monitor another value, take this
+# one from the results of `evaluate(..., return_dict=True)`.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# `EarlyStopping` and `ReduceLROnPlateau` have no such argument, and forget even if the same object is passed to `fit` again.
+# Derive a class that writes `best` and `wait` to a file after each epoch, and reads them in `on_train_begin`:
+#
+# ```python
+# class Remembering(tf.keras.callbacks.EarlyStopping):
+#     def on_train_begin(self, logs=None):
+#         super().on_train_begin(logs)
+#         if tf.io.gfile.exists("early.txt"):
+#             self.best, self.wait = map(float, tf.io.read_file("early.txt").numpy().split())
+#
+#     def on_epoch_end(self, epoch, logs=None):
+#         super().on_epoch_end(epoch, logs)
+#         tf.io.write_file("early.txt", f"{self.best} {self.wait}")
+# ```
+#
+# Delete the file before a new training, as you do with the backup. Do not use `restore_best_weights` then: the best weights are
+# forgotten, too. Load the file of `ModelCheckpoint` instead.
+#
+# ## Why
+#
+# These callbacks keep their best value in Python attributes. `ModelCheckpoint` begins without one, so its first epoch is always
+# the best. The others set theirs back in `on_train_begin`. After the restart a worse model replaces the file, and patience is
+# counted from zero: a program that is stopped often enough never stops early.
+#
+# The order of the data is no state of the model either. `shuffle` with a seed, or after `set_random_seed`, begins with the orders
+# of the first epochs again. In a loop of your own, write `shuffle(1000, seed=epoch)`, or keep the iterator in the
+# `tf.train.Checkpoint`, which then continues within an epoch. In `fit`, let a callback count the epochs:
+#
+# ```python
+# epoch = tf.Variable(0, dtype=tf.int64)
+# count = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.assign(number))
+# shuffled = tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(1000, seed=epoch))
+# ```
+#
+# On Keras 3, `BackupAndRestore(save_freq=N)` begins an epoch again at its first batch, and trains some batches twice. That is a
+# bug: `upstream/backup_repeats_batches.md` is the report.
+#
+# The tables show what other callbacks do in up to six epochs, and which orders epochs 3 and 4 have if a program is started again
+# after two.
+
+# %% tags=["figure"]
+# The program above with other callbacks: not stopped, stopped after four epochs, and with the class above.
+from strategy_clinic import figures
+
+own = session.texts["broken"]
+head = own[: own.index("start(4)")]
+BEST = 'tf.keras.callbacks.ModelCheckpoint("best.keras", save_best_only=True)  # wrong: no value'
+CLASS = """import tensorflow as tf
+
+
+class Remembering(tf.keras.callbacks.KIND):
+    def on_train_begin(self, logs=None):
+        super().on_train_begin(logs)
+        if tf.io.gfile.exists("early.txt"):
+            self.best, self.wait = map(float, tf.io.read_file("early.txt").numpy().split())
+
+    def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch, logs)
+        tf.io.write_file("early.txt", f"{self.best} {self.wait}")
+
+
+"""
+VALUES = {
+    "EarlyStopping": "'epochs:', int(model.optimizer.iterations)",
+    "ReduceLROnPlateau": "'rate:', round(float(model.optimizer.learning_rate), 4)",
+}
+COLUMNS = ["not stopped", "stopped", "with the class"]
+here = session.setup.but(strategy="default", devices=1)
+CELLS = {}
+for kind, value in VALUES.items():
+    text = head.replace("best])", f"best])\n    print({value})")
+    plain = text.replace(BEST, f'tf.keras.callbacks.{kind}("val_loss", patience=3)')
+    kept = CLASS.replace("KIND", kind) + text.replace(BEST, 'Remembering("val_loss", patience=3)')
+    ways = [f"{plain}start(6)\n", f"{plain}start(4)\nstart(6)\n", f"{kept}start(4)\nstart(6)\n"]
+    printed = session.prints(dict(zip(COLUMNS, ways)), [here])
+    CELLS[kind] = [printed[column][0].splitlines()[-1] for column in COLUMNS]
+WRONG = [row[1] for row in CELLS.values() if row[1] != row[0]]
+figures.words(CELLS, COLUMNS, WRONG, "How does the training end?")
+
+# %% tags=["figure"]
+# A program that trains four epochs, and then two again as after a restart, with other data and both versions of Keras.
+SEEING = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+seen, epoch = [], tf.Variable(0, dtype=tf.int64)
+count = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.assign(number))
+
+
+class Seeing(tf.keras.layers.Layer):
+    def call(self, inputs):
+        tf.py_function(lambda part: seen.extend(part.numpy().ravel().tolist()), [inputs], [])
+        return inputs
+
+
+def start(first, last):
+    tf.keras.utils.set_random_seed(1)
+    model = tf.keras.Sequential([tf.keras.Input((1,)), Seeing(), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x = tf.reshape(tf.range(8.0), (8, 1))
+    examples = tf.data.Dataset.from_tensor_slices((x, x))
+    seen.clear()
+    model.fit(DATA, initial_epoch=first, epochs=last, verbose=0, callbacks=[count])
+    return [seen[place : place + 8] for place in range(0, len(seen), 8)]
+
+
+whole, again = start(0, 4), start(2, 4)
+print(", ".join(str(whole.index(order) + 1) for order in again))
+"""
+SAVED = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+
+
+def orders(iterator, epochs):
+    return [[int(next(iterator)) for _ in range(8)] for _ in range(epochs)]
+
+
+examples = tf.data.Dataset.range(8).shuffle(8, seed=1).repeat()
+iterator = iter(examples)
+whole = orders(iterator, 2)
+path = tf.train.Checkpoint(iterator=iterator).save("saved/iterator")
+whole += orders(iterator, 2)
+restored = iter(examples)
+tf.train.Checkpoint(iterator=restored).restore(path)
+print(", ".join(str(whole.index(order) + 1) for order in orders(restored, 2)))
+"""
+EPOCH = "tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(8, seed=epoch)).batch(4)"
+DATA = {
+    "set_random_seed(1), shuffle(8)": "examples.shuffle(8).batch(4)",
+    "shuffle(8, seed=1)": "examples.shuffle(8, seed=1).batch(4)",
+    "seed=epoch": EPOCH,
+}
+orders = {name: SEEING.replace("DATA", data) for name, data in DATA.items()}
+both = [here.but(keras=3), here.but(keras=2)]
+printed = session.prints({**orders, "iterator in a checkpoint": SAVED}, both)
+figures.words(
+    printed, ["Keras 3", "Keras 2"], "1, 2", "Which orders do epochs 3 and 4 have after a restart?"
+)
+
+# %% [markdown]
+# ## Try other setups
+#
+# The failure is the same with and without a strategy, and with both versions of Keras.
+
+# %% tags=["panel"]
+session.panel()
+
+# %% [markdown]
+# ## Results
+#
+# Both programs without a strategy, on two mirrored devices, and with the other version of Keras:
+
+# %% tags=["table"]
+two = session.setup.but(strategy="mirrored", devices=2)
+session.table([here, two, here.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# Without a stop, `EarlyStopping` with a patience of three ends this training after five epochs. Change the program so that it
+# prints `5` although it was stopped after four.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## Read next
+#
+# - [FM29](fm29_optimizer_state_lost.ipynb): the state of the optimizer is lost, and the loss jumps after a restart.
+# - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): a restore brings back a learning rate that you have changed.
+# - [FM05](fm05_untracked_variable.ipynb): a variable of your own that no checkpoint contains.
+# - [FM26](fm26_replica_count_changed.ipynb): training continues on another number of devices.

@@ -1,0 +1,63 @@
+"""Repairs fm54: the callback is one of a class that keeps its best value in a file, and reads it when `fit` begins."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, last_name, repairs
+
+# By callback, the attributes that it forgets.
+FORGOTTEN = {
+    "ModelCheckpoint": ("best",),
+    "EarlyStopping": ("best", "wait"),
+    "ReduceLROnPlateau": ("best", "wait"),
+}
+REMEMBERING = '''\
+class {name}({base}):
+    """Keeps what the callback remembers in a file, for a restart."""
+
+    def on_train_begin(self, logs=None):
+        super().on_train_begin(logs)
+        if tf.io.gfile.exists("{file}"):
+            {targets} = map(float, tf.io.read_file("{file}").numpy().split())
+
+    def on_epoch_end(self, epoch, logs=None):
+        super().on_epoch_end(epoch, logs)
+        if self.best is not None:
+            tf.io.write_file("{file}", f"{values}")
+'''
+# As BackupAndRestore does with its backup, unless it has `delete_checkpoint=False`.
+FORGETTING = """
+    def on_train_end(self, logs=None):
+        super().on_train_end(logs)
+        if tf.io.gfile.exists("{file}"):
+            tf.io.gfile.remove("{file}")
+"""
+
+
+@repairs("fm54")
+def keep_in_file(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    for call in source.of(ast.Call):
+        kind = last_name(call.func)
+        if call.lineno == line and kind in FORGOTTEN:
+            name = f"Remembering{kind}"
+            outer = next(each for each in source.tree.body if is_within(call, each))
+            made = source.replace(call.func, name)
+            for template in (REMEMBERING + FORGETTING, REMEMBERING):
+                text = written(template, kind, name, source.code(call.func))
+                yield [source.insert_before(outer, *text.split("\n"), ""), made]
+
+
+def is_within(call: ast.Call, statement: ast.stmt) -> bool:
+    return statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno)
+
+
+def written(template: str, kind: str, name: str, base: str) -> str:
+    kept = [f"self.{attribute}" for attribute in FORGOTTEN[kind]]
+    return template.format(
+        name=name,
+        base=base,
+        file=f"{kind}.txt",
+        targets=", ".join(kept) + ("," if len(kept) == 1 else ""),
+        values=" ".join(f"{{{each}}}" for each in kept),
+    )

@@ -1,0 +1,99 @@
+"""Checks fm54: training continues from a backup, and a callback has forgotten its best value and takes a worse one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from ...examiner.blame import called_at
+from ...examiner.findings import Finding
+from ...examiner.recording import Recording, Role
+from ...examiner.restarts import begins_from_zero, finding
+from ...examiner.rule import observed, rule
+from ...observer.events import CallbackState, Loaded, Saved
+
+MODE = "fm54"
+Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
+States = list[CallbackState]
+
+
+@rule(MODE, explains_divergence=False)
+def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
+    """Checks the last `fit` of a program that was killed and started again against that of the killed one."""
+    stopped, whole = run.before, run.whole
+    if run.role is not Role.RESTARTED or not stopped or not whole or not run.finished:
+        return
+    if not stopped.of(Saved) or begins_from_zero(run, whole):
+        return
+    before = {key: fits[-1] for key, fits in fits_of(stopped).items()}
+    for key, fits in fits_of(run).items():
+        if key in before and (message := forgotten(before[key], fits[-1], run)):
+            yield finding(run, fits[-1][0].location, message, mode=MODE)
+
+
+@rule(MODE, explains_divergence=False)
+def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
+    """Checks each `fit` that continues from a backup of the one before, in the same process."""
+    for fits in fits_of(run).values():
+        for before, after in itertools.pairwise(fits):
+            message = forgotten(before, after, run) if continues(run, before, after) else ""
+            if message:
+                proof = "`fit` continued from a backup in the same process"
+                yield observed(MODE, run, after[0].location, message, proof)
+
+
+def fits_of(run: Recording) -> dict[Key, list[States]]:
+    """Returns by callback its states in each `fit` that it was used in."""
+    found: dict[Key, list[States]] = {}
+    for state in run.of(CallbackState):
+        fits = found.setdefault((state.callback, state.monitor, state.path), [])
+        if state.begins or not fits:
+            fits.append([])
+        fits[-1].append(state)
+    return found
+
+
+def continues(run: Recording, before: States, after: States) -> bool:
+    """Tells whether `fit` itself has loaded weights since, as BackupAndRestore does, and has not begun with epoch 0."""
+    loads = [
+        load
+        for load in run.of(Loaded, until=after[-1])
+        if run.is_before(before[-1], load) and load.location
+    ]
+    by_fit = any("fit" in called_at(load.location[0]) for load in loads)
+    return by_fit and any(state.epoch > 0 for state in after[1:2])
+
+
+def forgotten(before: States, after: States, run: Recording) -> str:
+    """Returns how a callback has forgotten its best value and taken a worse one; nothing if neither has changed a thing."""
+    held, begins = before[-1], after[0]
+    taken = next((state for state in after[1:] if is_known(state)), None)
+    if not taken or not is_known(held) or not begins.begins or is_known(begins):
+        return ""
+    replaces = held.callback != "ModelCheckpoint" or replaces_file(run, taken)
+    return in_words(held, taken) if is_worse(taken, held) and replaces else ""
+
+
+def in_words(held: CallbackState, taken: CallbackState) -> str:
+    value = f"{held.monitor or 'value'} {held.best:.4g}"
+    waited = f", and that {held.wait} epochs have passed without a better one" if held.wait else ""
+    forgotten = f"{held.callback} loses its best {value}{waited}"
+    if held.callback == "ModelCheckpoint":
+        return (
+            f"{forgotten}: after a restart it replaces {held.path} by a model with {taken.best:.4g}"
+        )
+    return f"{forgotten}: after a restart it takes {taken.best:.4g} for the best"
+
+
+def is_known(state: CallbackState) -> bool:
+    return state.best is not None and math.isfinite(state.best)
+
+
+def is_worse(taken: CallbackState, held: CallbackState) -> bool:
+    one, other = taken.best or 0.0, held.best or 0.0
+    return one > other if held.smaller else one < other
+
+
+def replaces_file(run: Recording, state: CallbackState) -> bool:
+    return any(run.absolute(save.path) == run.absolute(state.path) for save in run.of(Saved))

@@ -1,0 +1,204 @@
+"""The examiner's rule for fm54: what callbacks forget when a program is started again, or `fit` continues from a backup."""
+
+import functools
+import math
+from dataclasses import replace
+
+import edited_programs
+import pytest
+from recorded import OTHER, found, loaded, run, saved, stack
+from score_restarts import program
+from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.observer.events import CallbackState, Outcome
+
+FIT = "model.fit(data, callbacks=[backup, best])\n"
+
+
+def callback(name="ModelCheckpoint", best=0.4, begins=False, epoch=3, **changes):
+    path = "best.keras" if name == "ModelCheckpoint" else ""
+    usual = CallbackState(OTHER, name, begins, best, 0, path, epoch, "loss")
+    return replace(usual, **changes)
+
+
+HELD = (callback(),)
+BEGINS = callback(best=math.inf, begins=True, epoch=-1)
+SAVED = saved(path="best.keras")
+
+
+def restarted(*events, before, **fields):
+    killed = run(*before, saved(path="backup"), outcome=Outcome.KILLED)
+    role = {"role": Role.RESTARTED, "moment": Moment.BETWEEN, "before": killed, "whole": run()}
+    return run(*events, **role | fields)
+
+
+def messages(*recordings):
+    return [str(each.message) for each in found(*recordings) if each.mode == "fm54"]
+
+
+# Programs that are started again
+
+
+def test_early_stopping_that_forgets_how_long_it_has_waited():
+    early = functools.partial(callback, "EarlyStopping")
+    held, begins = early(wait=2), early(best=math.inf, begins=True)
+    (finding,) = found(restarted(begins, early(best=0.6), before=[held]))
+    assert (finding.mode, finding.line) == ("fm54", 20)
+    assert str(finding.message) == (
+        "EarlyStopping forgets its best loss 0.4, and that 2 epochs have passed without a better one: "
+        "after a restart it takes 0.6 for the best"
+    )
+    assert "killed" in str(finding.proof)
+
+
+@pytest.mark.parametrize("best, smaller, count", [(0.9, True, 1), (0.3, True, 0), (0.3, False, 1)])
+def test_a_best_model_that_a_worse_one_replaces(best, smaller, count):
+    held, begins, taken = (
+        replace(each, smaller=smaller) for each in (callback(), BEGINS, callback(best=best))
+    )
+    assert len(messages(restarted(begins, taken, SAVED, before=[held]))) == count
+
+
+WORSE = callback(best=0.9)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        restarted(BEGINS, WORSE, before=[callback()]),
+        restarted(replace(BEGINS, best=0.4), callback(), SAVED, before=[callback()]),
+        restarted(BEGINS, WORSE, SAVED, before=[BEGINS]),
+        restarted(BEGINS, SAVED, before=[callback()]),
+        restarted(BEGINS, WORSE, SAVED, before=[callback(monitor="accuracy")]),
+        restarted(BEGINS, WORSE, SAVED, before=[callback()], outcome=Outcome.RAISED),
+        replace(restarted(BEGINS, WORSE, SAVED, before=[callback()]), role=Role.WATCHED),
+    ],
+    ids=[
+        "no file is replaced",
+        "it knows",
+        "there was no best value",
+        "no epoch",
+        "another value is monitored",
+        "it fails",
+        "it was not restarted",
+    ],
+)
+def test_restarts_that_lose_nothing(recording):
+    assert messages(recording) == []
+
+
+def test_what_is_lost_explains_that_the_end_is_another_one():
+    assert {each.mode for each in found(restarted(BEGINS, WORSE, SAVED, before=[callback()]))} == {
+        "fm54"
+    }
+
+
+# The same process
+
+
+def resumed(folder, *, text=FIT, first=HELD, second=None, epoch=4):
+    """A `fit`, and another one that loads a backup on the first line of a file."""
+    path = folder / "train.py"
+    path.write_text(text)
+    load = loaded(function="load_weights", path="backup/latest", location=stack(path, 1))
+    second = second or (BEGINS, load, replace(WORSE, epoch=epoch), SAVED)
+    return run(callback(best=math.inf, begins=True), *first, *second)
+
+
+def test_a_fit_that_continues_from_a_backup(tmp_path):
+    (finding,) = found(resumed(tmp_path))
+    assert (finding.mode, finding.line) == ("fm54", 20)
+    assert str(finding.proof).endswith("`fit` continued from a backup in the same process")
+
+
+def test_a_fit_that_does_not_continue(tmp_path):
+    assert messages(resumed(tmp_path, text="model.load_weights('start')\n")) == []
+    assert messages(resumed(tmp_path, epoch=0)) == []
+    assert messages(resumed(tmp_path, second=(BEGINS, WORSE, SAVED))) == []
+    assert messages(resumed(tmp_path, first=())) == []
+
+
+# In real processes
+
+BEGIN = """
+import tensorflow as tf
+
+x = tf.ones((8, 1))
+callbacks = tf.keras.callbacks
+
+
+def new_model():
+    dense = tf.keras.layers.Dense(1, kernel_initializer="zeros", use_bias=False)
+    model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
+    model.compile(tf.keras.optimizers.SGD(0.125), "mse")
+    return model
+
+
+def fit(model, *more, **options):
+    best = callbacks.ModelCheckpoint("best.keras", save_best_only=True)
+    early = callbacks.EarlyStopping("val_loss", patience=9)
+    data = {"x": x, "y": 2 * x, "validation_data": (x, x), "verbose": 0}
+    model.fit(**data, **options, callbacks=[*more, best, early])
+
+
+def backup():
+    return callbacks.BackupAndRestore("backup", delete_checkpoint=False)
+
+"""
+RETRIED = "fit(new_model(), backup(), epochs=4)\nfit(new_model(), backup(), epochs=6)\n"
+FOLDS = "for fold in range(2):\n    fit(new_model(), epochs=4 - fold)\n"
+TUNED = """
+model = new_model()
+fit(model, epochs=4)
+model.optimizer.learning_rate = 0.01
+fit(model, epochs=6, initial_epoch=4)
+"""
+LOADED = """
+fit(new_model(), epochs=4)
+model = tf.keras.models.load_model("best.keras")
+fit(model, epochs=4)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text, expected",
+    [(RETRIED, ["fm54", "fm54"]), (FOLDS, []), (TUNED, []), (LOADED, [])],
+    ids=["continued from a backup", "folds", "fine-tuning", "another training of the best model"],
+)
+def test_programs(tmp_path, text, expected):
+    findings = edited_programs.examined(tmp_path, BEGIN + text).findings
+    assert [each.mode for each in findings] == expected
+
+
+@pytest.mark.slow
+def test_a_program_that_is_killed(tmp_path):
+    text = program("BackupAndRestore, 3 callbacks")
+    found_modes = {each.mode for each in edited_programs.examined(tmp_path, text).findings}
+    assert found_modes == {"fm54"}
+
+
+# Repairs
+
+HEAD = "import tensorflow as tf\n"
+
+
+def test_a_class_that_keeps_the_best_value():
+    text = "early = tf.keras.callbacks.EarlyStopping('loss')\nmodel.fit(x, callbacks=[early])\n"
+    removes, keeps = edited_programs.repaired("fm54", HEAD, text, 2)
+    for made in (removes, keeps):
+        compile(made, "train.py", "exec")
+        assert "class RememberingEarlyStopping(tf.keras.callbacks.EarlyStopping):\n" in made
+        assert "            self.best, self.wait = map(float, " in made
+        assert made.endswith(text.replace("tf.keras.callbacks.", "Remembering"))
+    assert "gfile.remove" in removes and "gfile.remove" not in keeps
+
+
+def test_a_class_in_front_of_the_function_that_makes_the_callback():
+    text = "def train():\n    return keras.callbacks.ModelCheckpoint('best.keras')\n"
+    made = edited_programs.repaired("fm54", HEAD, text, 3)[0]
+    assert made.startswith("class RememberingModelCheckpoint(keras.callbacks.ModelCheckpoint):\n")
+    assert "            self.best, = map(float, " in made
+
+
+def test_a_callback_that_is_made_elsewhere_gets_no_repair():
+    assert edited_programs.repaired("fm54", HEAD, "best = new_callback()\n", 2) == []
