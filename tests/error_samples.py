@@ -46,6 +46,10 @@ ERRORS = [
      "`test_step` and `train_step` in `tf.function`."),
     ("fm37", "ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss "
      "reduction when losses are used with `tf.distribute.Strategy` outside of the built-in training loops."),
+    ("fm56", "ValueError: Exception encountered when calling Dropout.call(). "
+             "You must specify an aggregation method to update a AggregatingVariable in Replica Context."),
+    ("fm56", "  File \"keras/src/random/seed_generator.py\", line 75, in __init__\n"
+             "ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported"),
 ]  # fmt: skip
 OF_NO_MODE = [
     "ResourceExhaustedError: OOM when allocating tensor with shape[64,112,112,64] and type float",

@@ -58,6 +58,7 @@ def scored(program, mode="fm37", line=0, outcome=Outcome.FINISHED, **fields):
 
 
 BROKEN, FIXED, SOLVED = programs.benchmark_programs(["fm37"], 3)
+WITHOUT_RULE = programs.benchmark_programs(["fm56"], 3)[0]
 (GUILTY,) = BROKEN.guilty
 
 
@@ -69,6 +70,8 @@ BROKEN, FIXED, SOLVED = programs.benchmark_programs(["fm37"], 3)
         (scored(BROKEN, "fm09"), "missed"),
         (scored(BROKEN, ""), "missed"),
         (scored(BROKEN, "", available=False), "unavailable"),
+        (scored(WITHOUT_RULE, ""), "not looked for"),
+        (scored(WITHOUT_RULE, "fm56"), "named"),
         (scored(FIXED), "FALSE POSITIVE"),
         (scored(FIXED, ""), "correct"),
         (scored(FIXED, outcome=Outcome.RAISED), "FAILED"),  # whatever its failure is called
@@ -88,6 +91,7 @@ def test_totals():
         scored(FIXED),
         scored(SOLVED, "", outcome=Outcome.RAISED),
         scored(SOLVED, "", available=False),
+        scored(WITHOUT_RULE, ""),
     ]
     said = "2 of 3 named, 1 on the line; 1 false positives in 2 correct programs, 1 failed"
     assert score.totals(scores) == said

@@ -44,7 +44,7 @@ def test_early_stopping_that_forgets_how_long_it_has_waited():
     (finding,) = found(restarted(begins, early(best=0.6), before=[held]))
     assert (finding.mode, finding.line) == ("fm54", 20)
     assert str(finding.message) == (
-        "EarlyStopping forgets its best loss 0.4, and that 2 epochs have passed without a better one: "
+        "EarlyStopping loses its best loss 0.4, and that 2 epochs have passed without a better one: "
         "after a restart it takes 0.6 for the best"
     )
     assert "killed" in str(finding.proof)

@@ -51,6 +51,11 @@ class BenchmarkProgram:
     def is_broken(self) -> bool:
         return self.expected != "works"
 
+    @property
+    def is_sought(self) -> bool:
+        """Tells whether a rule looks for the mode, or else triage names what it raises."""
+        return self.expected == "raises" or bool(files.program_text(self.mode, "rule"))
+
 
 def benchmark_programs(
     modes: Sequence[str], keras: int, strategy: str = ""

@@ -19,6 +19,8 @@ from .programs import (
 
 ON_LINE, NAMED, MISSED = "on the line", "named", "missed"
 CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
+NOT_SOUGHT = "not looked for"  # a silent mode without a rule: its page says why no run shows it
+NOT_COUNTED = UNAVAILABLE, NOT_SOUGHT
 BAD = MISSED, FALSE_POSITIVE, FAILED
 
 
@@ -41,7 +43,7 @@ class Score:
         lines = [each.line for each in self.findings if each.mode == self.program.mode]
         if lines:
             return ON_LINE if set(self.program.guilty) & set(lines) else NAMED
-        return MISSED
+        return MISSED if self.program.is_sought else NOT_SOUGHT
 
     @property
     def word_of_correct(self) -> str:
@@ -74,7 +76,7 @@ def score_of(program: BenchmarkProgram, examination: Examination) -> Score:
 
 
 def totals(scores: Sequence[Score]) -> str:
-    words = [score.word for score in scores if score.word != UNAVAILABLE]
+    words = [score.word for score in scores if score.word not in NOT_COUNTED]
     lines = words.count(ON_LINE)
     named, missed = lines + words.count(NAMED), words.count(MISSED)
     failed = f", {words.count(FAILED)} failed" if FAILED in words else ""
