@@ -24,7 +24,7 @@ MODE = FailureMode(
     id="fm24",
     slug="xla_refuses",
     title="`Detected unsupported operations when trying to compile graph`: XLA (`jit_compile`) refuses an operation",
-    sees="`Detected unsupported operations when trying to compile graph`, or `must be a compile-time constant`",
+    sees="`Detected unsupported operations when trying to compile graph`, or `Trying to access resource` on mirrored devices",
     fix="`model.compile(..., jit_compile=False)`, or write the function in TensorFlow operations of a known size",
     document="003",
     switches=("strategy", "devices"),
