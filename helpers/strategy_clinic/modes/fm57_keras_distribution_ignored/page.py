@@ -16,8 +16,8 @@
 #
 # With TensorFlow as its backend, Keras stores a distribution and never uses it.
 #
-# *Nothing is distributed and no error is raised, on Keras 3.15. Before 3.15 the first line raises, and on Keras 2 the module does not
-# exist.*
+# *Nothing is distributed and no error is raised, on Keras 3.15. Before 3.15 the first line raises. On Keras 2 the module does
+# not exist.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
