@@ -250,7 +250,7 @@ def as_on_the_site(page, reader, site, notebook):
     shown = switches.locator(".clinic-line")
     assert shown.get_attribute("data-outcome") == outcome
     for line in words.splitlines():
-        if line.startswith(("▲", "✔", "broken")):
+        if line.startswith(("▲", "✔", "broken", "fixed")):
             assert line in shown.inner_text()
     programs = page.locator(".clinic-program pre").all_text_contents()
     recorded = switches.locator("pre").all_text_contents()

@@ -10,6 +10,8 @@ document.querySelectorAll(".clinic-switches").forEach(root => {
   const same = (a, b) => a.every((value, at) => String(value) === String(b[at]));
   const recorded = chosen => data.setups.find(each => same(each.setup, chosen));
   const valuesOf = at => [...new Set(data.setups.map(each => each.setup[at]))];
+  // A program that works prints what is right; a record has what the broken one says otherwise, and nothing of the fixed one.
+  const said = (each, at) => each.outcomes[at] === "works" ? data.prints : at === 0 ? data.says[each.says] : "";
   const inWords = setup => `${setup[0]} x${setup[1]}, saved as ${setup[2]}, Keras ${setup[3]}`;
 
   // The setup of the address, where it was recorded; what is missing in the address is as on the page.
@@ -61,7 +63,7 @@ document.querySelectorAll(".clinic-switches").forEach(root => {
       make("p", {}, make("b", {}, `${data.icons[now.outcomes[0]]} ${now.outcomes[0]}: ${now.headline}`)),
       make("p", {}, `${data.mode} under ${inWords(now.setup)}`),
       ...data.subjects.map((subject, at) => make("p", {}, make("b", {}, subject), `: ${now.outcomes[at]} (${now.evidence}) `,
-        ...(at === 0 && data.says[now.says] ? [make("code", {}, data.says[now.says])] : []))),
+        ...(said(now, at) ? [make("code", {}, said(now, at))] : []))),
       make("p", {}, `Recorded with ${data.versions[now.versions]}. `, make("a", {href: link(now.setup)}, "Link to this setup")),
     );
     showPlaces(now);

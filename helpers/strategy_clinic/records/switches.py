@@ -67,6 +67,7 @@ def switch_data(mode: FailureMode, chosen: Setup) -> dict[str, Any]:
         "programs": [[lines.number(line) for line in text.splitlines()] for text in texts.numbers],
         "lines": list(lines.numbers),
         "says": list(says.numbers),
+        "prints": mode.prints,
         "versions": list(versions.numbers),
     }
 
