@@ -171,6 +171,13 @@ def test_a_second_strategy_is_no_switch():
     assert program.splitlines()[-1] in switches.for_setup(program, Setup("default", 1), "CPU")
 
 
+def test_a_strategy_keeps_the_arguments_that_it_has():
+    program = "strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=limit)\n"
+    assert switches.for_setup(program, Setup("multi_worker", 2), "CPU") == program
+    one = "strategy = tf.distribute.get_strategy()\n"
+    assert switches.for_setup(program, Setup("default", 1), "CPU") == one
+
+
 # One run of a program
 
 
