@@ -99,6 +99,9 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 # restores nothing. The `.index` file is read as a checkpoint of TensorFlow 1, in which no variable matches. The asserts raise
 # in both cases.
 #
+# `not an sstable` also says that an `.index` file was cut off, as when the program was killed while it saved. `latest_checkpoint`
+# returns the one before it, because `save` rewrites the file `checkpoint` last.
+#
 # The table restores one variable from each path. See
 # [`Checkpoint.save`](https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#save).
 

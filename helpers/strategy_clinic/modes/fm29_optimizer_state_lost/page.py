@@ -92,6 +92,10 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 # A `.weights.h5` file contains the state, but only an optimizer that is already built can load it. Otherwise `load_weights`
 # warns and leaves the optimizer as it is. Call `model.optimizer.build(model.trainable_variables)` before `load_weights`.
 #
+# It also warns if other layers are trainable than in the saved model, since the optimizer has another number of variables. Build
+# and load with the same layers trainable, and freeze some after that. If the number is equal by chance, nothing warns, and
+# variables of equal shape get the state of others.
+#
 # `load_model(..., compile=False)` loads no optimizer either. After an `.h5` file Keras 3 has the step counter and no slot
 # variables, and `fit` raises `Unknown variable`: [FM10](fm10_variable_unknown_to_optimizer.ipynb).
 
