@@ -14,6 +14,7 @@ PIECES = [
     ("fm36", "for n in (1, 2, 4):\n    strategy = tf.distribute.MirroredStrategy(gpus[:n])\n"),
     ("fm53", "strategy = tf.distribute.MirroredStrategy()\nfor x, y in data:\n    model.train_on_batch(x, y)"),
     ("fm47", "strategy = MultiWorkerMirroredStrategy()\nmodel.fit(x)\nmodel.save('/shared/model')"),
+    ("fm59", "strategy = MultiWorkerMirroredStrategy()\ndata = data.shard(2, task)\nfor x in data:\n    step(x)"),
     ("fm41", "seed = tf.constant(3)\ndata = read()\nstrategy = tf.distribute.MultiWorkerMirroredStrategy()"),
     ("fm07", "@tf.function\ndef step(x):\n    noise = np.random.normal(size=3)\n    return x + noise"),
     ("fm07", "def rmse(y_true, y_pred):\n    return np.sqrt(np.mean((y_true - y_pred) ** 2))"),

@@ -89,6 +89,33 @@ DESCRIBED = [
     ("fm14", "I cloned a layer, and the two copies have different weights after training"),
     ("fm25", "after load_model only one of our four GPUs is busy"),
     ("fm35", "the restored model gives garbage in a new session, and restore raised nothing"),
+    (
+        "fm49",
+        "The loss I wrote returns one value for the whole batch, and with two cards model.fit moves everything twice as far.",
+    ),
+    ("fm50", "Limiting the norm of what is applied behaves otherwise when a second card is added."),
+    (
+        "fm51",
+        "In fp16 half of the cards see an infinite value, and the parameters are destroyed although the scaler should skip.",
+    ),
+    (
+        "fm52",
+        "One card's share of the final minibatch has zero rows, afterwards every parameter is not finite.",
+    ),
+    ("fm53", "With four cards each of them computes all 64 rows, so nothing becomes quicker."),
+    ("fm55", "My in-batch contrastive objective changes its value with the number of cards."),
+    (
+        "fm57",
+        "I called set_distribution of Keras with two accelerators on the TensorFlow backend, and just one is busy.",
+    ),
+    (
+        "fm59",
+        "One machine runs out of its files sooner, leaves the loop, and the other never comes back from its step.",
+    ),
+    (
+        "fm59",
+        "One pod stops at its time limit while the remaining pods sit in train_step until they are killed.",
+    ),
 ]
 # What is left of a traceback where the message was not pasted.
 CUT = [

@@ -122,6 +122,9 @@ MIRRORED = variable(1, copies=2, parts=(10, 11))
 RESTARTED = run(saved(made_at=OTHER), role=Role.STOPPED)
 OUTSIDE = loaded(in_scope=False)
 COPIED = WeightsCopied(LINE, "set_weights", (1,), (2,), True)
+TIMED_OUT = ExceptionRaised(
+    LINE, "DeadlineExceededError", "Collective has timed out during execution.", ()
+)
 SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER)]
 
 
@@ -219,6 +222,8 @@ RECORDINGS = [
     near("fm47", "a worker that hangs where nobody saves",
          run(outcome=Outcome.HANGS, task="worker 0", role=Role.TASK),
          run(task="worker 1", role=Role.TASK)),
+    near("fm59", "all workers give up",
+         *(run(TIMED_OUT, task=name, role=Role.TASK, outcome=Outcome.RAISED) for name in ("worker 0", "worker 1"))),
     near("fm49", "runs that agree", run(strategy(2), PartUsed(LINE, Part.SCALAR_LOSS))),
     near("fm50", "runs that agree", run(strategy(2), updated(clipnorm=0.5))),
     near("fm51", "finite numbers", run(strategy(2), updated(kind="LossScaleOptimizer"))),

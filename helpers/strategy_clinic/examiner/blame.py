@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from ..observer.events import Frame, Stack
 Node = TypeVar("Node", bound=ast.stmt)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Assignment = ast.Assign | ast.AugAssign
+Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 
@@ -171,6 +172,50 @@ def same_statement(one: Frame, other: Frame) -> bool:
     first, second = statement_at(one), statement_at(other)
     alike = first and second and ast.dump(first) == ast.dump(second)
     return bool(alike) and (one.path, one.function) == (other.path, other.function)
+
+
+# How a loop ends
+
+
+def from_loop(stack: Stack) -> Stack:
+    """Puts the line first that ends the loop around a line, if only one can; otherwise the stack stays as it is."""
+    for frame in stack:
+        loop = loop_around(frame)
+        if loop:
+            lines = [*exits(loop)]
+            return (frame._replace(line=lines[0]), *stack) if len(lines) == 1 else stack
+    return stack
+
+
+def loop_around(frame: Frame) -> Loop | None:
+    """Returns the smallest loop in the function of a line that the line belongs to."""
+    loops = [node for node in nodes_in_scope(frame) if isinstance(node, Loop)]
+    return min((each for each in loops if spans(each, frame.line)), key=height, default=None)
+
+
+def exits(loop: Loop) -> Iterator[int]:
+    """Yields the lines that can end a loop, but for what is written as a constant."""
+    decides = loop.test if isinstance(loop, ast.While) else loop.iter
+    if isinstance(decides, ast.Call) and called_name(decides) == "range":
+        values: list[ast.expr] = decides.args
+    else:
+        values = [decides]
+    if not all(isinstance(each, ast.Constant) for each in values):
+        yield loop.lineno
+    yield from exits_among(loop.body)
+
+
+def exits_among(statements: Sequence[ast.stmt], condition: int = 0) -> Iterator[int]:
+    """Yields the lines of the conditions under which these statements of a loop leave it, or else their own."""
+    for each in statements:
+        if isinstance(each, ast.Break | ast.Return | ast.Raise):
+            yield condition or each.lineno
+        elif isinstance(each, ast.If):
+            yield from exits_among([*each.body, *each.orelse], each.lineno)
+        elif isinstance(each, ast.With | ast.Try):
+            handled = [line for handler in getattr(each, "handlers", ()) for line in handler.body]
+            last = [*getattr(each, "orelse", ()), *getattr(each, "finalbody", ())]
+            yield from exits_among([*each.body, *handled, *last], condition)
 
 
 # Who decided

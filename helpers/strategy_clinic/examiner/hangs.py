@@ -6,7 +6,7 @@ import contextlib
 import json
 import signal
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..observer.events import (
     ChildKilled,
@@ -17,18 +17,25 @@ from ..observer.events import (
     Stack,
     StrategyMade,
 )
+from .blame import from_loop
 from .findings import Evidence, Finding, Location, Text
 from .recording import ProcessStacks, Recording, Role
 
 HANGS = "hangs"
 Parts = tuple["str | Location", ...]
-# What a thread waits for, by a part of the path of one of its lines; the first that fits counts.
+READING = "waits while it reads a value of all workers"
+IN_STEP = "waits in an operation of TensorFlow"
+# What a thread waits for, by a part of the path and the function of one of its lines; the first that fits counts.
 WAITS = (
     ("/checkpoint/", "waits while it saves or restores a checkpoint"),
     ("/saving/", "waits while it saves or loads a model"),
-    ("/collective_all_reduce_strategy.py", "waits for all workers, while it makes a strategy"),
+    (
+        "/collective_all_reduce_strategy.py: _initialize",
+        "waits for all workers, while it makes a strategy",
+    ),
     ("/coordinator/", "waits for the workers of a coordinator"),
-    ("/tensorflow/", "waits in an operation of TensorFlow"),
+    ("/distribute/values.py: _get_cross_replica", READING),
+    ("/tensorflow/", IN_STEP),
     ("/multiprocessing/", "waits for another process"),
     ("/concurrent/", "waits for another thread or process"),
     ("/subprocess.py", "waits for another process"),
@@ -53,7 +60,7 @@ def hangs(recordings: Sequence[Recording], mode: str = HANGS) -> Iterator[Findin
     others = {name for run in waiting for name in processes_in_words(run)}
     yield Finding(
         mode,
-        Location(waiting_at(first)),
+        Location(place_of(first, examined)),
         Evidence.OBSERVED,
         Text(*message, *("; " + part for part in (*missing, *sorted(others)))),
         Text(proof),
@@ -71,19 +78,29 @@ def waiting_at(run: Recording) -> Stack:
     return next(filter(None, stacks), ())
 
 
+def place_of(run: Recording, examined: Sequence[Recording]) -> Stack:
+    """Returns where a program waits; if another worker has ended, the line that decided about it comes first."""
+    at = waiting_at(run)
+    return from_loop(at) if is_in_step(run) and any(map(has_ended, examined)) else at
+
+
 def waiting_in_words(run: Recording) -> Parts:
-    main = run.stacks[0].threads[0] if run.stacks and run.stacks[0].threads else None
-    what = what_for(main.lines) if main else "waits"
+    what = what_for(main_lines(run))
     where: Parts = (" at ", Location(waiting_at(run))) if waiting_at(run) else ()
     trains = run.steps or run.of(StrategyMade) or run.last(ClusterStrategyRequested)
     step = f", after {steps_in_words(run.steps)}" if trains else ""
     return (f"{run.task or 'the program'} {what}", *where, step)
 
 
+def main_lines(run: Recording) -> Stack:
+    """Returns all lines of the main thread, those of libraries included."""
+    return run.stacks[0].threads[0].lines if run.stacks and run.stacks[0].threads else ()
+
+
 def what_for(lines: Stack) -> str:
     """Returns what a thread waits for, by the lines of libraries in which it is."""
     for part, words in WAITS:
-        if any(part in line.path for line in lines):
+        if any(part in f"{line.path}: {line.function}" for line in lines):
             return words
     return "waits"
 
@@ -93,7 +110,7 @@ def what_for(lines: Stack) -> str:
 
 def missing_in_words(examined: Sequence[Recording], waiting: Sequence[Recording]) -> Iterator[str]:
     for run in examined:
-        if run not in waiting and run.task and run.outcome in (Outcome.FINISHED, Outcome.EXITED):
+        if run not in waiting and has_ended(run):
             yield f"{run.task} has ended after {steps_in_words(run.steps)}"
     for run in waiting:
         for killed in run.of(ChildKilled):
@@ -101,6 +118,11 @@ def missing_in_words(examined: Sequence[Recording], waiting: Sequence[Recording]
         yield from (f"{address} does not answer" for address in silent_addresses(run))
     if len({run.steps for run in waiting}) > 1:
         yield "they are not at the same step"
+
+
+def has_ended(run: Recording) -> bool:
+    """Tells whether this task has come to its end while others wait."""
+    return bool(run.task) and run.outcome in (Outcome.FINISHED, Outcome.EXITED)
 
 
 def processes_in_words(run: Recording) -> Iterator[str]:
@@ -157,10 +179,29 @@ def answers(address: str) -> bool:
     return False
 
 
-def saves_alone(recordings: Sequence[Recording]) -> bool:
-    """Tells whether one of several tasks waits in a save that the others do not make."""
+# Why others wait
+
+
+def leaves_early(recordings: Sequence[Recording]) -> bool:
+    """Tells whether some tasks have ended, and all others wait in a step, in which those are missing."""
     tasks = [run for run in recordings if run.task]
-    return len(tasks) > 1 and sum(waits(run) and is_saving(run) for run in tasks) == 1
+    others = [run for run in tasks if not has_ended(run)]
+    waiting = bool(others) and all(waits(run) and is_in_step(run) for run in others)
+    return waiting and len(others) < len(tasks)
+
+
+def is_in_step(run: Recording) -> bool:
+    return what_for(main_lines(run)) == IN_STEP and not is_saving(run)
+
+
+def one_waits(recordings: Sequence[Recording], does: Callable[[Recording], bool]) -> bool:
+    """Tells whether one of several tasks waits while it does something that the others do not do."""
+    tasks = [run for run in recordings if run.task]
+    return len(tasks) > 1 and sum(waits(run) and does(run) for run in tasks) == 1
+
+
+def is_reading(run: Recording) -> bool:
+    return what_for(main_lines(run)) == READING
 
 
 def is_saving(run: Recording) -> bool:

@@ -47,6 +47,9 @@ def run_tasks(
     if not sandbox.stopped and any(task not in over for task in leading):
         for task in leading:
             task.running.stacks = () if task in over else take_stacks(task.running)
+    # Those that wait end first: it would be an error to them if another one ended before.
+    for task in sorted(running, key=over.__contains__):
+        task.running.kill()
     for task in running:
         task.running.end()
     return [task.recording(role, task in over, task in leading) for task in running]

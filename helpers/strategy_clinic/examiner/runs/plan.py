@@ -300,7 +300,9 @@ def options_of(change: Change) -> tuple[str, ...]:
 
 
 def explains(finding: Finding, failed: Recording) -> bool:
-    hangs = failed.outcome is Outcome.HANGS and finding.location == Location(ended_at(failed))
+    ended = ended_at(failed)
+    last = finding.location.frames[-len(ended) or None :]
+    hangs = failed.outcome is Outcome.HANGS and last == ended
     restarted = failed.role is Role.RESTARTED and finding.mode == RESTART
     return finding.evidence is Evidence.RAISED or hangs or restarted
 
