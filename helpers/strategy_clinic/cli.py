@@ -215,6 +215,11 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             argument(
                 "--mend", action="store_true", help="also offer repairs that runs have proven"
             ),
+            argument(
+                "--counts",
+                action="store_true",
+                help="also report what decides about speed and memory: bytes, graph calls, reads",
+            ),
             argument("--steps", type=positive, default=0, help="stop each run after these steps"),
             argument(
                 "--limit", type=positive, default=600, help="time limit of each run, in seconds"

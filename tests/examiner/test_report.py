@@ -119,7 +119,9 @@ def test_exit_status(result, status):
 
 def test_json_has_the_promised_shape(script):
     written = json.loads(json.dumps(machine_readable.as_json(examination(finding(script)))))
-    assert list(written) == ["program", "runs", "findings", "notes", "failure", "stopped"]
+    assert list(written) == [
+        "program", "runs", "findings", "notes", "counts", "failure", "stopped",
+    ]  # fmt: skip
     assert written["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
     names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
     assert list(written["findings"][0]) == names

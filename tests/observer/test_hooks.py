@@ -186,6 +186,47 @@ def strategy_cases():
     }
 
 
+def count_cases():
+    """What is counted: values that the program reads on the host, generators, and waiting for a batch."""
+
+    def read(name, value=1.0, **arguments):
+        def seen(observer, _):
+            times = sum(observer.counts.reads.values())
+            observer.counts.reads.clear()
+            return times
+
+        return lambda t: Case(getattr(t.tf.constant(value), name), arguments, seen)
+
+    def given(observer, _):
+        generators = len(observer.counts.generators)
+        observer.counts.generators.clear()
+        return generators
+
+    def waited(observer, _):
+        seconds, observer.counts.waited_for = observer.counts.waited_for, 0.0
+        return seconds > 0
+
+    tensor = {
+        "numpy": read("numpy"),
+        "__array__": read("__array__", dtype=None),
+        "__float__": read("__float__"),
+        "__int__": read("__int__"),
+        "__index__": read("__index__", 1),
+        "__bool__": read("__bool__", True),
+        "__str__": read("__str__"),
+        "__repr__": read("__repr__"),
+        "__format__": read("__format__", format_spec=".1f"),
+    }
+    return {f"tensorflow._EagerTensorBase.{name}": case for name, case in tensor.items()} | {
+        "tensorflow.DatasetV2.from_generator": lambda t: Case(
+            t.tf.data.Dataset.from_generator,
+            {"generator": lambda: iter([1.0]), "output_types": t.tf.float32},
+            given,
+        ),
+        "tensorflow.OwnedIterator.__next__": lambda t: Case(iter(t.dataset).__next__, {}, waited),
+    }
+
+
 def counted(owner, expected=events.ReplicaCountRead):
     def read():
         return owner.num_replicas_in_sync
@@ -528,6 +569,7 @@ def part_cases():
 CASES = (
     variable_cases()
     | strategy_cases()
+    | count_cases()
     | message_cases()
     | file_cases()
     | keras_cases("keras")

@@ -20,6 +20,9 @@ MODULES = {
         "ResourceVariable BaseResourceVariable BaseResourceVariable._read_variable_op",
     ),
     "values": ("tensorflow.python.distribute.values", "DistributedVariable"),
+    # The class of tensors with a value, and that of iterators over datasets: reads and waits are counted.
+    "ops": ("tensorflow.python.framework.ops", "_EagerTensorBase"),
+    "iterator_ops": ("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),
     "ps_values": (
         "tensorflow.python.distribute.ps_values",
         "AggregatingVariable CachingVariable",

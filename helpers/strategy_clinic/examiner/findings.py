@@ -155,6 +155,16 @@ class FollowUp:
 # The result
 
 
+@dataclass(frozen=True)
+class RunCounts:
+    """The counts of one run: as sentences, each with its name, and as values for other programs."""
+
+    title: str
+    lines: tuple[tuple[str, Text], ...]
+    values: dict[str, object]
+    shown: bool  # to a person: those of the first run, or of each process of a cluster
+
+
 @dataclass
 class Examination:
     """The recordings of a program, and what rules found in them."""
@@ -167,3 +177,4 @@ class Examination:
     failed_at: Location = Location()
     stopped: bool = False  # by Ctrl-C, so that some runs are missing
     repairs: list[Repair] = field(default_factory=list)  # that are proven
+    counts: list[RunCounts] = field(default_factory=list)  # of speed and memory

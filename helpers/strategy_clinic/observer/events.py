@@ -150,6 +150,24 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class DeviceBytes:
+    """The bytes of the variables that one device has."""
+
+    device: str  # such as CPU:1
+    weights: int  # trained or not
+    slots: int  # of optimizers
+    other: int  # of metrics, generators and such
+
+
+@dataclass(frozen=True)
+class HostReads:
+    """A line of the program that read values of tensors on the host."""
+
+    location: Stack
+    times: int
+
+
+@dataclass(frozen=True)
 class Event:
     """Base of all events."""
 
@@ -378,6 +396,40 @@ class PartUsed(LocatedEvent):
     """The first time that a step uses such a part, or that a layer with it is built."""
 
     part: Part
+
+
+@dataclass(frozen=True)
+class StepsCounted(Event):
+    """At the end: how the steps were made. Only calls that train are counted, and only reads between two of them."""
+
+    updates: int  # of the optimizer that made most of them
+    eager_runs: int  # of `strategy.run`, outside of graphs
+    graph_calls: int
+    traces: int  # of these calls
+    reads: tuple[HostReads, ...]  # the lines with most of them first
+    read: int  # in all
+    input_share: float | None  # of the time between steps, in which the program waited for a batch
+    held: tuple[DeviceBytes, ...]
+
+
+@dataclass(frozen=True)
+class RunEager(LocatedEvent):
+    """At the end: `strategy.run` trained here outside of graphs."""
+
+    calls: int
+    replicas: int
+    by_choice: bool  # the program asked TensorFlow to run functions eagerly
+
+
+@dataclass(frozen=True)
+class GeneratorRead(LocatedEvent):
+    """At the end: `from_generator` took its elements from a Python generator."""
+
+    elements: int  # between the first and the last step
+    steps: int  # in this time
+    seconds: float  # in which the generator ran
+    share: float  # of this time
+    at_once: int  # the largest number of generators that ran at the same time
 
 
 # Data

@@ -14,6 +14,7 @@ from dataclasses import replace
 from .checkpoints import Checkpoints
 from .context import Context, Settings
 from .copies import Copies
+from .counts import Counts
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
 from .frozen_values import FrozenValues
 from .keras_models import KerasModels
@@ -40,8 +41,9 @@ class Observer:
     def __init__(self, settings: Settings) -> None:
         self.context = Context(settings)
         self.variables = Variables(self.context)
-        self.training = Training(self.context, self.variables, self.end)
         self.optimizers = Optimizers(self.context, self.variables)
+        self.counts = Counts(self.context, self.variables, self.optimizers)
+        self.training = Training(self.context, self.variables, self.counts, self.end)
         self.kills = Kills(self.context)
         self.checkpoints = Checkpoints(
             self.context, self.variables, self.optimizers, self.kills, self.training.most_replicas
@@ -94,6 +96,7 @@ class Observer:
 
     def watch_tensorflow(self) -> None:
         self.variables.watch()
+        self.counts.watch()
         self.training.watch()
         self.tracing.watch()
         self.frozen_values.watch()
@@ -138,6 +141,7 @@ class Observer:
         self.ended = True
         look = self.context.guard_always if "tensorflow" in sys.modules else lambda _: None
         look(self.copies.report_outdated)
+        look(self.counts.report)
         if outcome is Outcome.FINISHED:
             look(self.unused_loads.report_unused)
         ended = Ended(

@@ -32,6 +32,7 @@ class Optimizers:
         # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
         # how far they had come.
         self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.first_steps: dict[int, int] = {}  # that they had taken when they were first used
         self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
 
     def watch(self) -> None:
@@ -77,12 +78,22 @@ class Optimizers:
         return OptimizerState(
             kind=type(optimizer).__name__,
             trains=trains,
-            steps=int(arrays_of(variable_in(optimizer.iterations))[0]),
+            steps=steps_of(optimizer),
             variables=self.variables.numbers_of(variables_of(optimizer)),
             learning_rate=rate,
             clipnorm=float_or_none(config.get("clipnorm")),
             global_clipnorm=float_or_none(config.get("global_clipnorm")),
             clipvalue=float_or_none(config.get("clipvalue")),
+        )
+
+    def updates(self) -> int:
+        """Returns the number of updates by the optimizer that made most of them, since it was first used."""
+        return max(
+            (
+                steps_of(optimizer) - self.first_steps.get(serial, 0)
+                for serial, (optimizer, _) in self.used.items()
+            ),
+            default=0,
         )
 
     def trained_by(self, optimizer: Any) -> tuple[int, ...]:
@@ -120,13 +131,17 @@ class Optimizers:
             self.applied(call.owner, list(call["grads"]), call["trainable_variables"] or ())
 
     def applied(self, optimizer: Any, gradients: list[Any], trained: Iterable[Any]) -> None:
+        import tensorflow as tf
+
         self.context.count("applied")
+        self.context.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
         numbers = self.variables.numbers_of(trained)
         self.used[serial] = optimizer, tuple(sorted({*numbers, *known}))
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("applied", serial, site, len(gradients)):
             state = self.state_of(optimizer, numbers or known)
+            self.first_steps.setdefault(serial, state.steps)
             missing = sum(gradient is None for gradient in gradients)
             stack = self.context.provenance.stack()
             self.context.emit(GradientsApplied(stack, len(gradients), missing, state))
@@ -188,6 +203,10 @@ class Optimizers:
                 stack = self.context.provenance.stack()
                 numbers = self.variables.numbers_of(variables_of(optimizer))
                 self.context.emit(LearningRateRestored(stack, before, after, numbers))
+
+
+def steps_of(optimizer: Any) -> int:
+    return int(arrays_of(variable_in(optimizer.iterations))[0])
 
 
 def variables_of(thing: Any) -> list[Any]:

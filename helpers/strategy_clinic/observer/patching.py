@@ -112,8 +112,12 @@ class Patches:
         the object of a method that is called very often, and says that this call needs no report.
         """
         definer = defining_class(owner, name)
-        wrapper = self.wrapped(vars(definer)[name], before, after, group, listed, unless)
-        self.replace(owner if here else definer, name, wrapper)
+        plain = vars(definer)[name]
+        is_static = isinstance(plain, staticmethod)
+        function = plain.__func__ if is_static else plain
+        wrapper = self.wrapped(function, before, after, group, listed, unless)
+        new = staticmethod(wrapper) if is_static else wrapper
+        self.replace(owner if here else definer, name, new)
 
     def wrap_everywhere(
         self,

@@ -11,6 +11,7 @@ from types import CodeType
 from typing import Any
 
 from .context import Context, flush_output
+from .counts import Counts
 from .events import (
     BatchTaken,
     ClusterStrategyRequested,
@@ -36,9 +37,13 @@ CONSTANTS = "Const", "Fill"  # operations in a graph whose result is no data
 
 class Training:
     def __init__(
-        self, context: Context, variables: Variables, end: Callable[[Outcome, int], None]
+        self,
+        context: Context,
+        variables: Variables,
+        counts: Counts,
+        end: Callable[[Outcome, int], None],
     ) -> None:
-        self.context, self.variables, self.end = context, variables, end
+        self.context, self.variables, self.counts, self.end = context, variables, counts, end
         self.strategies: list[weakref.ref[Any]] = []
         self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
         self.run_result: list[Any] = []  # of the last `strategy.run`
@@ -162,6 +167,7 @@ class Training:
             self.context.emit(InputShared(self.stack(), function, (shared,)))
 
     def step_ended(self, _: Any, call: Call) -> None:
+        self.counts.step_ended(call)
         if threading.current_thread() is threading.main_thread():
             self.context.steps.step()
             for react in self.context.after_step:
@@ -220,11 +226,18 @@ class Training:
     def iterated(self, iterator: Any, call: Call) -> None:
         kind = defining_class(type(iterator), "get_next")
         if self.context.is_first("iterator", kind):
-            self.context.patches.wrap(kind, "get_next", after=self.batch_taken)
+            self.context.patches.wrap(
+                kind,
+                "get_next",
+                before=self.counts.wait_begins,
+                after=self.batch_taken,
+                group="input",
+            )
 
     def batch_taken(self, batch: Any, call: Call) -> None:
         import tensorflow as tf
 
+        self.counts.waited(batch, call)
         shapes = [part.shape for part in copies_of(tf.nest.flatten(batch)[0])]
         known = all(shape.rank and shape[0] is not None for shape in shapes)
         self.batch_sizes = tuple(int(shape[0]) for shape in shapes) if known else ()

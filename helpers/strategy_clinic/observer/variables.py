@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from ..base import tf_internals
 from .context import Context
 from .events import (
+    DeviceBytes,
     DivergedCopies,
     LearningRateRead,
     LearningRateWritten,
@@ -28,6 +30,9 @@ from .patching import Call
 MOST_HELD = 3000
 ENTRIES = 48  # of a variable that are reported, beside its norm
 LEAST_DISTANCE = 1e-5  # of copies that differ
+HERE = "/job:localhost/replica:0/task:0/device:"  # what a device's name begins with in one process
+# As what the bytes of a variable are counted; those of others are weights.
+COUNTED_AS = {Owner.OPTIMIZER: "slots", Owner.METRIC: "other", Owner.RANDOM: "other"}
 
 
 class Record:
@@ -118,6 +123,19 @@ class Variables:
             with contextlib.suppress(Exception):  # not initialised, or in a graph that is gone
                 values.append(VariableValue(record.number, sample_of(record)))
         return tuple(values)
+
+    def bytes_by_device(self) -> tuple[DeviceBytes, ...]:
+        """Returns the bytes of all variables, a mirrored one on each of its devices."""
+        counts: dict[str, Counter[str]] = {}
+        for record in self.alive():
+            kind = COUNTED_AS.get(record.maker, "weights")
+            for copy in copies_of(record.variable):
+                device = str(copy.device).replace(HERE, "")
+                counts.setdefault(device, Counter())[kind] += size_of(copy)
+        return tuple(
+            DeviceBytes(device, count["weights"], count["slots"], count["other"])
+            for device, count in sorted(counts.items())
+        )
 
     def diverged_copies(self) -> tuple[DivergedCopies, ...]:
         """Returns the variables with several copies that must agree and do not."""
@@ -266,6 +284,11 @@ def outside_graphs() -> Iterator[None]:
     """Executes eagerly, outside of scopes too: in a replica's thread `tf.init_scope` does not leave the graph."""
     with empty_graph().as_default(), tf_internals.context.eager_mode():
         yield
+
+
+def size_of(variable: Any) -> int:
+    """Returns the bytes of a variable; 0 where its shape is not known."""
+    return int((variable.shape.num_elements() or 0) * variable.dtype.size)
 
 
 def arrays_of(variable: Any) -> list[Any]:

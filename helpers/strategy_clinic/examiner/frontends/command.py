@@ -71,7 +71,7 @@ def write_reports(examination: Examination, folder: Path, options: argparse.Name
     if options.json == "-":
         print(as_json, flush=True)
     else:
-        terminal.show_report(examination)
+        terminal.show_report(examination, options.counts)
         if options.json:
             write_whole(Path(options.json), as_json + "\n")
     if options.sarif:

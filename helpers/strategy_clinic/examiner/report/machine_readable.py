@@ -32,6 +32,7 @@ def as_json(examination: Examination) -> Json:
             for finding in examination.findings
         ],
         "notes": examination.notes,
+        "counts": [each.values for each in examination.counts],
         "failure": failure_as_json(examination),
         "stopped": examination.stopped,
     }
@@ -131,6 +132,7 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
                 "tool": {"driver": driver},
                 "results": results,
                 "invocations": [sarif_invocation(examination, folder)],
+                "properties": {"counts": [each.values for each in examination.counts]},
             }
         ],
     }

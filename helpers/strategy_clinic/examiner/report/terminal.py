@@ -49,16 +49,20 @@ def progress() -> Iterator[Reporter]:
         status.stop()
 
 
-def show_report(examination: Examination) -> None:
-    """Prints the report, in colours at a terminal."""
+def show_report(examination: Examination, counts: bool = False) -> None:
+    """Prints the report, in colours at a terminal; with the counts of speed and memory, if they are asked for."""
     shown = console(sys.stdout)
     if not shown.is_terminal:
-        print(text.in_words(examination), flush=True)
+        print(text.in_words(examination, counts), flush=True)
         return
     for finding in examination.findings:
         show_finding(shown, finding)
     for repair in examination.repairs:
         show_repair(shown, repair)
+    for each in text.shown_counts(examination) if counts else ():
+        heading, *lines = text.counts_in_words(each).splitlines()
+        shown.print(heading, style="bold")
+        shown.print("\n".join([*lines, ""]))
     for line in text.rest_in_words(examination):
         failed = examination.failure and line.startswith("the program failed")
         shown.print(line, style="bold red" if failed else "")

@@ -5,7 +5,7 @@ import os
 from ..blame import code_at
 from ..cells import location_in_file
 from ..edits import Repair
-from ..findings import Examination, Finding, Location
+from ..findings import Examination, Finding, Location, RunCounts
 from ..runs.progress import Progress, RunEnded, RunStarted
 from .explanation import explanation_of
 
@@ -33,10 +33,12 @@ def printable(text: str) -> str:
 # Findings
 
 
-def in_words(examination: Examination) -> str:
+def in_words(examination: Examination, counts: bool = False) -> str:
+    """Returns the report; with the counts of speed and memory, if they are asked for."""
     findings = map(finding_in_words, examination.findings)
     repairs = map(repair_in_words, examination.repairs)
-    return "\n\n".join([*findings, *repairs, *rest_in_words(examination)])
+    counted = map(counts_in_words, shown_counts(examination)) if counts else ()
+    return "\n\n".join([*findings, *repairs, *counted, *rest_in_words(examination)])
 
 
 def finding_in_words(finding: Finding) -> str:
@@ -80,6 +82,18 @@ def place_of(location: Location) -> str:
 
 def shown_path(path: str) -> str:
     return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
+
+
+# Counts
+
+
+def shown_counts(examination: Examination) -> list[RunCounts]:
+    return [each for each in examination.counts if each.shown]
+
+
+def counts_in_words(counts: RunCounts) -> str:
+    lines = [f"    {name:9} {words}" for name, words in counts.lines]
+    return "\n".join(map(printable, [counts.title, *lines]))
 
 
 # What is said beside the findings

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...base.errors import UserError
 from ...observer.events import ExceptionRaised, Outcome
+from ..counts import counts_of
 from ..divergence import Divergence, first_divergence, repeats
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
 from ..findings import (
@@ -268,6 +269,7 @@ class Plan:
             ending(failed) if failed else "",
             locate(failed_at(failed, self.sandbox.script)) if failed else Location(),
             stopped,
+            counts=counts_of(self.recordings, locate),
         )
 
 

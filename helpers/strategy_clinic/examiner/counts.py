@@ -1,0 +1,127 @@
+"""What a run counted of its speed and memory, as a report says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from ..observer.events import DeviceBytes, HostReads, StepsCounted
+from .findings import Location, RunCounts, Text
+from .recording import Recording, Role
+
+UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+INPUT = "input"  # the only count that is a measured time
+
+
+Relocate = Callable[[Location], Location]  # to the line that the reader of a program has
+
+
+def counts_of(recordings: Sequence[Recording], locate: Relocate) -> list[RunCounts]:
+    """Returns what the observer counted in each run that it saw to its end."""
+    seen = [(each, each.last(StepsCounted)) for each in recordings]
+    return [run_counts(each, counts, locate) for each, counts in seen if counts]
+
+
+def run_counts(recording: Recording, counts: StepsCounted, locate: Relocate) -> RunCounts:
+    where = recording.task or number(recording.devices, "device")
+    lines = [(name, text.relocated(locate)) for name, text in lines_of(recording, counts)]
+    return RunCounts(
+        f"counts on {where}",
+        tuple(lines),
+        values_of(recording, counts, locate),
+        recording.role in (Role.WATCHED, Role.TASK),
+    )
+
+
+def lines_of(recording: Recording, counts: StepsCounted) -> Iterator[tuple[str, Text]]:
+    if recording.examples:
+        parts = recording.replicas
+        each = f", {recording.examples // parts} on each of {parts} replicas" if parts > 1 else ""
+        yield "examples", Text(f"{recording.examples} in a step{each}")
+    if counts.held:
+        yield "memory", Text(memory_in_words(counts.held))
+    if counts.graph_calls:
+        yield "steps", Text(steps_in_words(counts))
+    if counts.eager_runs:
+        yield (
+            "eager",
+            Text(f"{number(counts.eager_runs, 'step')} executed by Python, not as a graph"),
+        )
+    if counts.graph_calls or counts.eager_runs:
+        yield "reads", reads_in_words(counts)
+    if counts.input_share is not None:
+        yield INPUT, Text(f"{counts.input_share:.0%} of the time between steps waits for `next`")
+
+
+def memory_in_words(held: Sequence[DeviceBytes]) -> str:
+    first = held[0]
+    parts = [f"{in_bytes(first.weights)} of weights"]
+    if first.slots:
+        parts.append(f"{in_bytes(first.slots)} of the optimizer's slots")
+    if first.other:
+        parts.append(f"{in_bytes(first.other)} of metrics and the like")
+    words = f"{first.device}: {', '.join(parts)}"
+    others = held[1:]
+    if others and all(is_copy(each, first) for each in others):
+        return f"{words}; as much on {', '.join(each.device for each in others)}"
+    return "; ".join([words, *(memory_in_words([each]) for each in others)])
+
+
+def is_copy(device: DeviceBytes, other: DeviceBytes) -> bool:
+    """Tells whether a device has the same weights and slots; small counters may be on one device only."""
+    pairs = ((device.weights, other.weights), (device.slots, other.slots))
+    return all(abs(one - two) <= 0.01 * max(one, two) + 64 for one, two in pairs)
+
+
+def steps_in_words(counts: StepsCounted) -> str:
+    calls, steps = counts.graph_calls, counts.updates - counts.eager_runs
+    words = number(calls, "graph call")
+    if steps > 0:
+        words = f"{number(steps, 'update')} in {words}"
+    return f"{words}, {counts.traces} of them traced"
+
+
+def reads_in_words(counts: StepsCounted) -> Text:
+    steps = counts.graph_calls + counts.eager_runs - 1
+    if not counts.read:
+        return Text("no value was read on the host between steps")
+    rate = f"{counts.read / steps:.1f}" if steps else "0"
+    most = counts.reads[0]
+    words = f"{number(counts.read, 'value')} read on the host between steps, {rate} a step"
+    return Text(f"{words}; {most.times} of them on ", Location(most.location))
+
+
+def number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def in_bytes(size: int) -> str:
+    for least, unit in UNITS:
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size} bytes"
+
+
+# For other programs
+
+
+def values_of(recording: Recording, counts: StepsCounted, locate: Relocate) -> dict[str, object]:
+    """Returns the counts under the names that the documentation gives them."""
+    return {
+        "devices": recording.devices,
+        "task": recording.task,
+        "examples": recording.examples,
+        "replicas": recording.replicas,
+        "memory": [vars(each) for each in counts.held],
+        "updates": counts.updates,
+        "graph_calls": counts.graph_calls,
+        "traces": counts.traces,
+        "eager_runs": counts.eager_runs,
+        "host_reads": counts.read,
+        "host_reads_at": [read_as_dict(each, locate) for each in counts.reads],
+        "input_share": counts.input_share,
+    }
+
+
+def read_as_dict(read: HostReads, locate: Relocate) -> dict[str, object]:
+    location = locate(Location(read.location))
+    return {"file": location.file, "line": location.line, "times": read.times}

@@ -1,0 +1,99 @@
+"""Counts of speed and memory: what a person reads, and what is written for other programs. No TensorFlow."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, run, strategy
+from strategy_clinic.examiner.counts import counts_of
+from strategy_clinic.examiner.findings import Examination, Location
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.report import machine_readable, text
+from strategy_clinic.observer.events import BatchTaken, DeviceBytes, HostReads, StepsCounted
+
+FIRST = DeviceBytes("CPU:0", 1_200_000, 2_400_000, 0)
+COUNTED = StepsCounted(
+    updates=20, eager_runs=0, graph_calls=20, traces=1, reads=(HostReads(LINE, 19),), read=23,
+    input_share=0.404, held=(FIRST, replace(FIRST, device="CPU:1", slots=2_399_996)),
+)  # fmt: skip
+
+
+def same(location):
+    return location
+
+
+def counted(locate=same, **changes):
+    batch = BatchTaken(LINE, (8, 8))
+    recordings = [
+        run(strategy(), batch, replace(COUNTED, **changes)),
+        run(strategy(1), batch, COUNTED, devices=1, role=Role.COMPARED),
+        run(strategy()),
+    ]
+    return Examination("train.py", recordings, counts=counts_of(recordings, locate))
+
+
+def lines(**changes):
+    return dict(counted(**changes).counts[0].lines)
+
+
+def words(name, **changes):
+    return str(lines(**changes).get(name, ""))
+
+
+def test_a_person_reads_those_of_the_first_run_if_they_ask():
+    said = text.in_words(counted(), counts=True)
+    assert said.split("\n\n")[0].splitlines() == [
+        "counts on 2 devices",
+        "    examples  16 in a step, 8 on each of 2 replicas",
+        "    memory    CPU:0: 1.2 MB of weights, 2.4 MB of the optimizer's slots; as much on CPU:1",
+        "    steps     20 updates in 20 graph calls, 1 of them traced",
+        "    reads     23 values read on the host between steps, 1.2 a step; 19 of them on line 7",
+        "    input     40% of the time between steps waits for `next`",
+    ]
+    assert "counts" not in text.in_words(counted())
+
+
+def test_devices_that_hold_different_things_are_listed():
+    held = (FIRST, DeviceBytes("CPU:1", 600, 0, 2_000_000_000))
+    assert words("memory", held=held) == (
+        "CPU:0: 1.2 MB of weights, 2.4 MB of the optimizer's slots; "
+        "CPU:1: 600 bytes of weights, 2.0 GB of metrics and the like"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes, name, said",
+    [
+        ({"eager_runs": 20, "graph_calls": 0}, "steps", ""),
+        ({"eager_runs": 20, "graph_calls": 0}, "eager", "20 steps executed by Python, not as a graph"),
+        ({"graph_calls": 5, "traces": 2}, "steps", "20 updates in 5 graph calls, 2 of them traced"),
+        ({"updates": 0}, "steps", "20 graph calls, 1 of them traced"),
+        ({"read": 0, "reads": ()}, "reads", "no value was read on the host between steps"),
+        ({"input_share": None}, "input", ""),
+        ({"held": ()}, "memory", ""),
+    ],
+)  # fmt: skip
+def test_what_was_not_counted_is_not_said(changes, name, said):
+    assert words(name, **changes) == said
+
+
+def test_other_programs_get_the_counts_of_all_runs(tmp_path):
+    values = machine_readable.as_json(counted())["counts"]
+    assert [each["devices"] for each in values] == [2, 1]
+    assert values[0]["memory"][1] == {
+        "device": "CPU:1", "weights": 1_200_000, "slots": 2_399_996, "other": 0,
+    }  # fmt: skip
+    assert values[0]["host_reads_at"] == [{"file": LINE[0].path, "line": 7, "times": 19}]
+    sarif = machine_readable.as_sarif(counted(), tmp_path)
+    assert sarif["runs"][0]["properties"] == {"counts": values}
+
+
+def test_a_line_of_a_notebook_is_one_of_its_cell():
+    in_cell = counted(lambda location: Location(location.frames, cell=3))
+    assert str(dict(in_cell.counts[0].lines)["reads"]).endswith("on cell 3, line 7")
+
+
+def test_the_counts_come_after_the_findings_and_before_the_notes():
+    told = counted()
+    told.notes.append("last")
+    said = text.in_words(told, counts=True)
+    assert said.index("counts on") < said.index("nothing found") < said.index("note: last")
