@@ -28,6 +28,7 @@ RUN = {
     "clinic examine --restart train.py": FOUND,
     "clinic examine --mend train.py": (1, "+    "),
     "clinic run fm16 --strategy tpu_traced": (0, "1 of 1 runs agree"),
+    "clinic examine --counts train.py": (1, "counts on 2 devices"),
     "clinic examine --keras 2 train.py": FOUND,
     "clinic examine -m mypackage.train": FOUND,
     "clinic examine train.ipynb": FOUND,

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, run, strategy
+from strategy_clinic.examiner.cells import Cell, listing_of
 from strategy_clinic.examiner.counts import counts_of
 from strategy_clinic.examiner.findings import Examination, Location
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.report import machine_readable, text
+from strategy_clinic.examiner.report import html, machine_readable, text
 from strategy_clinic.observer.events import BatchTaken, DeviceBytes, HostReads, StepsCounted
 
 FIRST = DeviceBytes("CPU:0", 1_200_000, 2_400_000, 0)
@@ -97,3 +98,13 @@ def test_the_counts_come_after_the_findings_and_before_the_notes():
     told.notes.append("last")
     said = text.in_words(told, counts=True)
     assert said.index("counts on") < said.index("nothing found") < said.index("note: last")
+
+
+def test_a_card_has_the_counts_if_they_are_asked_for():
+    listing = listing_of("train.py", [Cell(0, "x")])
+    shown = html.as_display(counted(), listing, counts=True)
+    assert "<summary>counts on 2 devices</summary>" in shown["text/html"]
+    assert "counts on 2 devices" in shown["text/plain"]
+    assert (
+        "counts" not in "".join(html.as_display(counted(), listing).values()).split("</style>")[1]
+    )

@@ -21,6 +21,7 @@ MAGIC = "examine"
 FLAGS = {
     "--restart": "kill it at three moments, and start it again",
     "--no-restart": "never do so; otherwise once if it looks for its own saves",
+    "--counts": "also report what decides about speed and memory",
     "--alone": "without the cells that ran before",
     "--with-history": "with them in any case",
     "--empty": "in an empty folder, without the files beside it",
@@ -87,7 +88,8 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
         )
     if earlier:
         examination.notes.append(included(earlier))
-    display(html.as_display(examination, listing, project.published_notebooks()), raw=True)
+    links = project.published_notebooks()
+    display(html.as_display(examination, listing, links, options.counts), raw=True)
 
 
 def restart_in(options: Any) -> bool | None:

@@ -45,17 +45,20 @@ class Piece:
 
 
 def as_display(
-    examination: Examination, listing: Listing, links: str | None = ""
+    examination: Examination, listing: Listing, links: str | None = "", counts: bool = False
 ) -> dict[str, str]:
     """Returns what a front end shows: the card, or the words of it where there is no HTML."""
-    card = card_of_program(examination, listing, links)
-    return {"text/plain": text.in_words(examination), "text/html": card}
+    card = card_of_program(examination, listing, links, counts)
+    return {"text/plain": text.in_words(examination, counts), "text/html": card}
 
 
-def card_of_program(examination: Examination, listing: Listing, links: str | None) -> str:
-    """Returns the card. Its links lead to notebooks beside the page that shows it, or to where they are published.
+def card_of_program(
+    examination: Examination, listing: Listing, links: str | None, counts: bool = False
+) -> str:
+    """Returns the card, with the counts of speed and memory if they are asked for.
 
-    Without links, it names the notebooks.
+    Its links lead to notebooks beside the page that shows it, or to where they are published. Without links, it names the
+    notebooks.
     """
     rows = list(marked_rows(examination, listing))
     placed = [finding for row in rows for finding in row.findings]
@@ -66,6 +69,7 @@ def card_of_program(examination: Examination, listing: Listing, links: str | Non
         pieces=pieces_of(rows),
         elsewhere=[finding for finding in examination.findings if finding not in placed],
         examination=examination,
+        counts=text.shown_counts(examination) if counts else [],
         text=text,
         explanation_of=explanation_of,
         links=links,

@@ -92,8 +92,11 @@ def shown_counts(examination: Examination) -> list[RunCounts]:
 
 
 def counts_in_words(counts: RunCounts) -> str:
-    lines = [f"    {name:9} {words}" for name, words in counts.lines]
-    return "\n".join(map(printable, [counts.title, *lines]))
+    return "\n".join([counts.title, *(f"    {line}" for line in lines_of_counts(counts))])
+
+
+def lines_of_counts(counts: RunCounts) -> list[str]:
+    return [printable(f"{name:9} {words}") for name, words in counts.lines]
 
 
 # What is said beside the findings
