@@ -29,6 +29,7 @@ ALLOWED = {
     "pathlib",
     "json",
     "threading",
+    "concurrent",
     "dataclasses",
 }
 WIDEST = 100  # columns, which a notebook shows without scrolling

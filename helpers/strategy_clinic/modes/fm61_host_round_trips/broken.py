@@ -1,0 +1,24 @@
+import tensorflow as tf
+
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+with strategy.scope():
+    layers = [tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="zeros")]
+    model = tf.keras.Sequential(layers)
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    optimizer.build(model.trainable_variables)
+executions = []
+
+
+def step():
+    executions.append("Python executes this line")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(tf.ones((1, 1)))) / strategy.num_replicas_in_sync
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+for _ in range(60):
+    strategy.run(step)  # wrong: outside of a tf.function
+print("Python executes each of 60 steps:", len(executions) >= 60)
