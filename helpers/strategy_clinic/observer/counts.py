@@ -81,6 +81,7 @@ class Moment:
 
     def __init__(self, counts: Counts) -> None:
         self.time, self.waited = time.perf_counter(), counts.waited_for
+        self.waits = counts.waits
         self.reads = counts.reads.copy()
         self.totals = [each.total() for each in counts.generators]
 
@@ -97,7 +98,7 @@ class Counts:
         self.reads: Counter[CallSite] = Counter()
         self.read_at: dict[CallSite, Stack] = {}
         self.generators: list[Generators] = []
-        self.waited_for = 0.0
+        self.waited_for, self.waits = 0.0, 0
         self.first: Moment | None = None  # after the first step that trains, which traces
         self.last: Moment | None = None
         self.steps = 0  # after the first
@@ -181,7 +182,11 @@ class Counts:
         call.state = time.perf_counter()
 
     def waited(self, _: Any, call: Call) -> None:
-        self.waited_for += time.perf_counter() - (call.state or time.perf_counter())
+        import tensorflow as tf
+
+        if call.state and tf.executing_eagerly():
+            self.waits += 1
+            self.waited_for += time.perf_counter() - call.state
 
     def generator_given(self, call: Call) -> None:
         generator = call["generator"]
@@ -213,7 +218,7 @@ class Counts:
                     for site, times in reads.most_common(MOST_LINES)
                 ),
                 read=sum(reads.values()),
-                input_share=self.share(first.waited, last.waited) if first and last else None,
+                input_share=self.input_share(),
                 held=self.held,
             )
         )
@@ -237,6 +242,13 @@ class Counts:
                         at_once=each.running["most"],
                     )
                 )
+
+    def input_share(self) -> float | None:
+        """Returns the share of waiting for a batch; None where no loop of Python took one, as in a graph."""
+        first, last = self.first, self.last
+        if first is None or last is None or first.waits == last.waits:
+            return None
+        return self.share(first.waited, last.waited)
 
     def share(self, before: float, after: float) -> float | None:
         """Returns how much of the time between the first and the last step some seconds are."""
