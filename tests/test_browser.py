@@ -70,7 +70,10 @@ def copied(tmp_path_factory):
     folder = copy_project(tmp_path_factory.mktemp("served"))
     for name in (NOTEBOOK, OF_KERAS):
         path = folder / "notebooks" / name
-        nbformat.write(without_tables(nbformat.read(path, as_version=4)), path)
+        notebook = without_tables(nbformat.read(path, as_version=4))
+        if name == OF_KERAS:  # its picture runs nine programs
+            notebook.cells = [each for each in notebook.cells if "figure" not in sources.tags(each)]
+        nbformat.write(notebook, path)
     changed(folder / "notebooks" / "examine_your_code.ipynb", "import tensorflow as tf", "1 / 0")
     return folder
 
