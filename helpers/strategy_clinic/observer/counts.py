@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
 import time
@@ -129,7 +130,8 @@ class Counts:
         (eager_before, graph_before), self.applied = self.applied, (eagerly, in_graph)
         if in_graph > graph_before:
             self.traces += 1
-            self.training.add(function)
+            with contextlib.suppress(TypeError):  # of a callable that nothing can refer to weakly
+                self.training.add(function)
         if is_run and eagerly > eager_before and tf.executing_eagerly():
             self.count_eager_run(owner)
         elif function in self.training:

@@ -129,9 +129,10 @@ class Variables:
         counts: dict[str, Counter[str]] = {}
         for record in self.alive():
             kind = COUNTED_AS.get(record.maker, "weights")
-            for copy in copies_of(record.variable):
-                device = str(copy.device).replace(HERE, "")
-                counts.setdefault(device, Counter())[kind] += size_of(copy)
+            with contextlib.suppress(Exception):  # not initialised, or in a graph that is gone
+                for copy in copies_of(record.variable):
+                    device = str(copy.device).replace(HERE, "")
+                    counts.setdefault(device, Counter())[kind] += size_of(copy)
         return tuple(
             DeviceBytes(device, count["weights"], count["slots"], count["other"])
             for device, count in sorted(counts.items())
