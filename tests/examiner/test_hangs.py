@@ -163,19 +163,21 @@ NOBODY_THERE = """
 
 
 @pytest.mark.slow
-def test_a_worker_that_leaves_before_the_others_is_fm59(tmp_path):
-    mode, code, message = hang_of(tmp_path, UNEQUAL, 15)
-    assert (mode, code) == ("fm59", "for _ in range(3 - task):")
-    assert message.startswith(
-        "worker 0 waits in an operation of TensorFlow at line 16, after 2 steps"
-    )
-    assert "worker 1 has ended after 2 steps" in message
+@pytest.mark.parametrize("steps, left, waits", [("3 - task", 1, 0), ("2 + task", 0, 1)])
+def test_a_worker_that_leaves_before_the_others_is_fm59(tmp_path, steps, left, waits):
+    mode, code, message = hang_of(tmp_path, UNEQUAL.replace("3 - task", steps), 15)
+    assert (mode, code) == ("fm59", f"for _ in range({steps}):")
+    waiting = "waits in an operation of TensorFlow at line 16, after 2 steps"
+    assert message.startswith(f"worker {waits} {waiting}")
+    assert f"worker {left} has ended after 2 steps" in message
 
 
 @pytest.mark.slow
-def test_a_chief_that_saves_alone_is_fm47(tmp_path):
-    mode, code, message = hang_of(tmp_path, ALONE, 15)
-    assert (mode, code) == ("fm47", 'checkpoint.write("chief")')
+@pytest.mark.parametrize("line", ['checkpoint.write("chief")', "print(count.numpy())"])
+def test_a_chief_that_saves_or_reads_alone_is_fm47(tmp_path, line):
+    text = ALONE.replace('checkpoint.write("chief")', line)
+    mode, code, message = hang_of(tmp_path, text, 15)
+    assert (mode, code) == ("fm47", line)
     assert "worker 1 has ended" in message
 
 

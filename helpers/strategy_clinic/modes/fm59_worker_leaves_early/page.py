@@ -3,10 +3,10 @@
 #
 # ```text
 # (no message: the other workers wait in their next step)                the worker that left is still running
+# DeadlineExceededError: … Collective has timed out during execution.    a time limit is set, as below
 # UnavailableError: … Collective ops is aborted by: … The following      it has ended: after some seconds
 # tasks are unhealthy (stopped sending heartbeats), or Socket closed
-# InvalidArgumentError: … Shape mismatch in the collective instance      it evaluates, or starts its next epoch
-# DeadlineExceededError: … Collective has timed out during execution.    a time limit is set, as below
+# InvalidArgumentError: … Shape mismatch in the collective instance      it evaluates (uneven parts also say so: FM19)
 # ```
 #
 # One worker has left its loop: its data ended first, or it decided to stop by a value that only this worker has. The others wait
