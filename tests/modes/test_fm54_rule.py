@@ -7,7 +7,6 @@ from dataclasses import replace
 import edited_programs
 import pytest
 from recorded import OTHER, found, loaded, run, saved, stack
-from score_restarts import program
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import CallbackState, Outcome
 
@@ -172,9 +171,11 @@ def test_programs(tmp_path, text, expected):
 
 @pytest.mark.slow
 def test_a_program_that_is_killed(tmp_path):
-    text = program("BackupAndRestore, 3 callbacks")
-    found_modes = {each.mode for each in edited_programs.examined(tmp_path, text).findings}
-    assert found_modes == {"fm54"}
+    """After the first epoch, the only better one, in the second of four steps each."""
+    text = BEGIN + "fit(new_model(), backup(), epochs=3, batch_size=2)\n"
+    findings = edited_programs.examined(tmp_path, text).findings
+    assert {each.mode for each in findings} == {"fm54"}
+    assert all("it was killed" in str(each.proof) for each in findings)
 
 
 # Repairs
