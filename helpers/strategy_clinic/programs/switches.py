@@ -37,7 +37,7 @@ def uses_numpy(lines: list[str]) -> bool:
 def with_strategy(lines: list[str], wanted: tuple[str, ...]) -> list[str]:
     """Returns the lines with others in place of those, one after the other, that make the strategy first.
 
-    A line that makes the wanted one already stays, with the arguments that it has.
+    A single line that makes the wanted one already stays, with the arguments that it has.
     """
     numbers = [n for n, line in enumerate(lines) if STRATEGY_STATEMENT.match(line.strip())]
     if not numbers:
@@ -45,7 +45,8 @@ def with_strategy(lines: list[str], wanted: tuple[str, ...]) -> list[str]:
     first = last = numbers[0]
     while last + 1 in numbers and not lines[last].strip().startswith("strategy ="):
         last += 1
-    if len(wanted) == 1 and lines[last].strip().startswith(wanted[0].removesuffix(")")):
+    made = lines[last].strip()
+    if first == last and len(wanted) == 1 and made.startswith(wanted[0].removesuffix(")")):
         return lines
     block = [indent_of(lines[first]) + line for line in wanted]
     block[-1] += comment_of(lines[last])
