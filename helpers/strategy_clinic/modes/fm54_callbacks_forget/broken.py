@@ -1,7 +1,7 @@
 import tensorflow as tf
 
 strategy = tf.distribute.get_strategy()
-x = tf.ones((8, 1))
+x = tf.ones((32, 1))
 
 
 def start(epochs):
