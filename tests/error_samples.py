@@ -49,7 +49,8 @@ ERRORS = [
     ("fm56", "ValueError: Exception encountered when calling Dropout.call(). "
              "You must specify an aggregation method to update a AggregatingVariable in Replica Context."),
     ("fm56", "  File \"keras/src/random/seed_generator.py\", line 75, in __init__\n"
-             "ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported"),
+             "ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, "
+             "please use a different aggregation or dtype"),
 ]  # fmt: skip
 OF_NO_MODE = [
     "ResourceExhaustedError: OOM when allocating tensor with shape[64,112,112,64] and type float",
