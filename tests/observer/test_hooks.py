@@ -445,6 +445,7 @@ def keras_cases(package):
         "Model.load_weights": with_file("load_weights", saved, events.Loaded, "function", "path"),
         "Layer.set_weights": lambda t: weights_set(t, package),
         "Model.export": lambda t: used(t, t.models[package].export, {"filepath": t.new_path()}),
+        "Model.summary": lambda t: used(t, t.models[package].summary, {"line_length": 80}),
         "clone_model": lambda t: Case(
             t.packages[package].models.clone_model,
             {"model": t.models[package]},
@@ -494,6 +495,18 @@ def used(t, method, arguments):
     """A use of a model that a load has filled, if it is the latest."""
     model = method.__self__
     return Case(method, arguments, lambda o, _: o.unused_loads.used_at.get(model) is not None)
+
+
+def mask_function():
+    from tf_keras.src.utils import losses_utils
+
+    return losses_utils.get_mask
+
+
+def masked(t):
+    outputs = t.tf.constant([[1.0]])
+    outputs._keras_mask = t.tf.constant([True])
+    return outputs
 
 
 def weights_taken(owner):
@@ -559,6 +572,7 @@ def part_cases():
             t, t.packages["keras"].losses.Dice(), y_true=TARGETS, y_pred=TARGETS
         ),
         "keras.reduce_weighted_values": lambda t: scalar_loss(t),
+        "tf_keras.get_mask": lambda t: in_replicas(t, mask_function(), y_p=masked(t)),
         "keras.DTypePolicy._parse_name": lambda t: policy(t, "keras"),
         "tf_keras.Policy._parse_name": lambda t: policy(t, "tf_keras"),
         "keras.BatchNormalization.synchronized": lambda t: statistics(t, "keras"),

@@ -200,9 +200,9 @@ class Replacements:
         plain = module.get_mask
         unmasked = Replacement.NO_MASK in self.chosen
 
-        def get_mask(outputs: Any) -> Any:
-            is_masked = self.context.guard(self.has_mask, outputs)
-            return None if is_masked and unmasked else plain(outputs)
+        def get_mask(y_p: Any) -> Any:
+            is_masked = self.context.guard(self.has_mask, y_p)
+            return None if is_masked and unmasked else plain(y_p)
 
         self.context.patches.replace(module, "get_mask", as_plain(get_mask, plain))
 
