@@ -59,7 +59,7 @@ def innermost(frame: Frame, kind: type[Node]) -> Node | None:
     return min((n for n in nodes if spans(n, frame.line)), key=height, default=None)
 
 
-def spans(node: ast.stmt, line: int) -> bool:
+def spans(node: ast.stmt | ast.expr, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, keyword, repairs
 
@@ -14,7 +15,7 @@ METRIC = "tf.keras.metrics.RootMeanSquaredError()"
 def metric_object(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.calls("compile"):
         metrics = keyword(call, "metrics")
-        if isinstance(metrics, ast.List) and call.lineno <= line <= (call.end_lineno or line):
+        if isinstance(metrics, ast.List) and spans(call, line):
             known = [each for each in metrics.elts if formula(source, each) == ROOT_MEAN_SQUARED]
             if known:
                 yield [source.replace(each, METRIC) for each in known]

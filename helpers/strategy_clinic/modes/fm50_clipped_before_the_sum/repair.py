@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, decorators, keyword, repairs
+from ...examiner.repair import Source, keyword, repairs
 
 NAME = "ClipsTheSum"
 # How the sum is clipped, by the argument of the optimizer, which is an attribute of it, too.
@@ -33,6 +33,5 @@ def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         if call.lineno == line and len(limits) == 1 and ".optimizers." in source.code(call.func):
             clipped, optimizer = CLIPPED[limits[0]], source.code(call.func)
             text = CLASS.format(name=NAME, optimizer=optimizer, clipped=clipped)
-            first = source.outermost(call)
-            place = min([first.lineno, *(each.lineno for each in decorators(first))]), 1
-            yield [Edit(place, place, text), source.replace(call.func, NAME)]
+            made = source.insert_before(source.outermost(call), *text.splitlines())
+            yield [made, source.replace(call.func, NAME)]

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, keyword, repairs
 
 
 @repairs("fm52")
 def leave_out_the_last_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    calls = [
-        call for call in source.calls("batch") if call.lineno <= line <= (call.end_lineno or line)
-    ]
+    calls = [call for call in source.calls("batch") if spans(call, line)]
     if len(calls) == 1 and keyword(calls[0], "drop_remainder") is None:
         yield [source.add_argument(calls[0], "drop_remainder=True")]

@@ -41,15 +41,11 @@ def keep_in_file(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         kind = last_name(call.func)
         if call.lineno == line and kind in FORGOTTEN:
             name = f"Remembering{kind}"
-            outer = next(each for each in source.tree.body if is_within(call, each))
+            outer = source.outermost(call)
             made = source.replace(call.func, name)
             for template in (REMEMBERING + FORGETTING, REMEMBERING):
                 text = written(template, kind, name, source.code(call.func))
                 yield [source.insert_before(outer, *text.split("\n"), ""), made]
-
-
-def is_within(call: ast.Call, statement: ast.stmt) -> bool:
-    return statement.lineno <= call.lineno <= (statement.end_lineno or statement.lineno)
 
 
 def written(template: str, kind: str, name: str, base: str) -> str:

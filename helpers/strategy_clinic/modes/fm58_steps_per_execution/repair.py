@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, keyword, repairs
 
@@ -11,6 +12,5 @@ from ...examiner.repair import Source, keyword, repairs
 def one_step_in_each_call(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.calls("compile"):
         number = keyword(call, "steps_per_execution")
-        is_here = call.lineno <= line <= (call.end_lineno or line)
-        if is_here and isinstance(number, ast.Constant):
+        if spans(call, line) and isinstance(number, ast.Constant):
             yield [source.replace(number, "1")]
