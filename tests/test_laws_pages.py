@@ -153,6 +153,20 @@ def law_outputs() -> list[str]:
     return problems
 
 
+def law_lambdas() -> list[str]:
+    """No lambda is in another with the same arguments: on Python 3.13 AutoGraph cannot tell them apart, and prints a warning."""
+    return [
+        f"{files.page_name(source)}: {ast.unparse(outer)}"
+        for source in mode_sources()
+        for outer in lambdas(ast.parse(source.read_text()))
+        if ast.dump(outer.args) in map(ast.dump, (each.args for each in lambdas(outer.body)))
+    ]
+
+
+def lambdas(tree: ast.AST) -> list[ast.Lambda]:
+    return [each for each in ast.walk(tree) if isinstance(each, ast.Lambda)]
+
+
 def law_links() -> list[str]:
     """A link from one notebook to another, or from a page beside the README, leads to a file that exists."""
     pages = [*sorted(files.notebooks().glob("*.ipynb")), *sorted(files.ROOT.glob("*.md"))]
@@ -249,6 +263,7 @@ MUTATIONS = [
     ("law_parameters", second_parameters_cell),
     ("law_plain_english", edit(SOURCE, "# ## Why\n", "# ## Why\n#\n# You believe that.\n")),
     ("law_plain_english", edit(SOURCE, "# ## Why\n", f"# ## Why\n#\n# {'word ' * 500}\n")),
+    ("law_lambdas", edit(SOURCE, "devices = 2\n", "devices = 2\nget = lambda: lambda: 0\n")),
     ("law_outputs", keep_widget_state),
     ("law_outputs", print_a_device),
     ("law_outputs", print_a_path),

@@ -204,8 +204,8 @@ def logical_devices(mesh, block):
 def results_of(step):
     """What each replica returns from a step with SPMD."""
     tpu_strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd=True)
-    traced_step = tf.function(lambda: tpu_strategy.run(lambda: step(tpu_strategy)))
-    return tpu_strategy.experimental_local_results(traced_step())
+    traced_step = tf.function(tpu_strategy.run)
+    return tpu_strategy.experimental_local_results(traced_step(lambda: step(tpu_strategy)))
 
 
 def keeps_value(method, *arguments):
