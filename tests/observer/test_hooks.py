@@ -19,7 +19,7 @@ from strategy_clinic.observer import events
 from strategy_clinic.observer.context import Settings
 from strategy_clinic.observer.observer import Observer
 from strategy_clinic.observer.patching import INHERITED
-from strategy_clinic.observer.replacements import is_drawing
+from strategy_clinic.observer.replacements import is_drawing, is_sampler
 
 pytestmark = pytest.mark.slow
 
@@ -683,14 +683,20 @@ def test_every_hook_has_a_case(observer, things):
     replaced = observer.context.patches.replaced
     hooks = {hook_name(owner, name, new) for owner, name, _, new in replaced}
     # Those that draw random numbers pass on their arguments unread.
-    drawing = {hook for hook in hooks if is_drawing(hook.rpartition(".")[2])}
+    names = {hook: hook.rpartition(".")[2] for hook in hooks}
+    drawing = {hook for hook, name in names.items() if is_drawing(name) or is_sampler(name)}
     assert hooks - drawing - {"strategy_clinic.EmulatedTPUStrategy.run"} == set(CASES)
-    assert {"tensorflow.random_uniform", "tensorflow.stateless_random_normal"} <= drawing
+    assert {"tensorflow.random_uniform", "tensorflow.log_uniform_candidate_sampler"} <= drawing
 
 
 def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
     path, tf = Path(observer.context.settings.events), things.tf
-    for draw in (tf.random.normal, tf.random.Generator.from_seed(1).uniform):
+    labels = tf.ones((2, 1), tf.int64)
+    for draw in (
+        tf.random.normal,
+        tf.random.Generator.from_seed(1).uniform,
+        lambda _: tf.random.log_uniform_candidate_sampler(labels, 1, 2, True, 9),
+    ):
         start = len(path.read_bytes())
         observer.context.seen.clear()
         draw([2])

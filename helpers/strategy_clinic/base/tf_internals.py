@@ -45,6 +45,11 @@ MODULES = {
         "tensorflow.python.ops.gen_stateless_random_ops_v2",
         "stateless_random_uniform_v2 stateless_random_normal_v2",
     ),
+    # Draw the classes of a sampled loss.
+    "candidate_sampling_ops": (
+        "tensorflow.python.ops.gen_candidate_sampling_ops",
+        "log_uniform_candidate_sampler uniform_candidate_sampler",
+    ),
     # Divide the arrays that are given to `fit` into batches, in Keras 3 and in Keras 2.
     "array_data_adapter": (
         "keras.src.trainers.data_adapters.array_data_adapter",

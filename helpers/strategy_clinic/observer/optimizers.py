@@ -73,7 +73,8 @@ class Optimizers:
         """Returns how far an optimizer has come; also while a graph is being made, in which values cannot be read."""
         with outside_graphs():
             # The one in a LossScaleOptimizer is what clips, and has the learning rate.
-            config = getattr(optimizer, "inner_optimizer", optimizer).get_config()
+            inner = getattr(optimizer, "inner_optimizer", optimizer)
+            config = config_of(inner)
             rate = str(config.get("learning_rate"))[:LONGEST_RATE]
         return OptimizerState(
             kind=type(optimizer).__name__,
@@ -205,6 +206,21 @@ class Optimizers:
                 self.context.emit(LearningRateRestored(stack, before, after, numbers))
 
 
+def config_of(optimizer: Any) -> dict[str, Any]:
+    """Returns the settings of an optimizer; of a schedule that cannot be saved, its class."""
+    try:
+        return dict(optimizer.get_config())
+    except NotImplementedError:
+        names = ("clipnorm", "global_clipnorm", "clipvalue")
+        config = {name: getattr(optimizer, name, None) for name in names}
+        return {**config, "learning_rate": type(schedule_of(optimizer)).__name__}
+
+
+def schedule_of(optimizer: Any) -> Any:
+    rate = "_learning_rate"
+    return vars(optimizer).get(rate) or getattr(optimizer, "learning_rate", None)
+
+
 def steps_of(optimizer: Any) -> int:
     return int(arrays_of(variable_in(optimizer.iterations))[0])
 
@@ -238,5 +254,5 @@ def rates_of(things: Iterable[Any]) -> Rates:
 def rate_of(optimizer: Any) -> float | None:
     """Returns the learning rate that is kept in a variable; None for a schedule, which no file can replace."""
     with outside_graphs():
-        rate = optimizer.get_config().get("learning_rate")
+        rate = config_of(optimizer).get("learning_rate")
     return float(rate) if isinstance(rate, (int, float)) or hasattr(rate, "dtype") else None

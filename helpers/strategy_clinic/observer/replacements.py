@@ -63,6 +63,8 @@ class Replacements:
         ):
             for name in [name for name in vars(module) if is_drawing(name)]:
                 self.watch_drawing(module, name)
+        for name in [each for each in vars(tf_internals.candidate_sampling_ops) if is_sampler(each)]:
+            self.watch_sampling(tf_internals.candidate_sampling_ops, name)
         for name in ("clip_by_norm", "clip_by_global_norm", "clip_by_value"):
             self.watch_own_clipping(tf, name)
         if Replacement.FULL_BATCHES in self.chosen:
@@ -105,6 +107,17 @@ class Replacements:
             return constant_like(drawn, name) if constant and in_replica else drawn
 
         self.context.patches.replace(module, name, as_plain(draw, plain))
+
+    def watch_sampling(self, module: Any, name: str) -> None:
+        """Watches the functions that draw classes for a loss: they return the classes, and how often each is expected."""
+        plain, guard = vars(module)[name], self.context.guard
+        constant = Replacement.CONSTANT_NUMBERS in self.chosen
+
+        def sample(*args: Any, **kwargs: Any) -> Any:
+            sampled = plain(*args, **kwargs)
+            return first_classes(sampled) if guard(self.drawn) and constant else sampled
+
+        self.context.patches.replace(module, name, as_plain(sample, plain))
 
     def drawn(self) -> bool:
         """Returns whether a replica draws numbers for its step; first values of variables are drawn once for all."""
@@ -283,6 +296,18 @@ def is_drawing(name: str) -> bool:
     return (
         drawing and not name.startswith("_") and not name.endswith(("_fallback", "_grad", "_int"))
     )
+
+
+def is_sampler(name: str) -> bool:
+    return name.endswith("_candidate_sampler") and not name.startswith("_")
+
+
+def first_classes(sampled: Any) -> Any:
+    """Returns the first classes in place of those that were sampled, each as likely as the others."""
+    import tensorflow as tf
+
+    classes = tf.range(tf.size(sampled[0], tf.int64))
+    return type(sampled)(classes, tf.ones_like(sampled[1]), tf.ones_like(sampled[2]))
 
 
 def constant_like(drawn: Any, name: str) -> Any:

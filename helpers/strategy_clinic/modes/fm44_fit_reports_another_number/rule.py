@@ -1,19 +1,19 @@
 """Checks fm44: the same examples have the same loss on other devices, and a metric that the program chose has another value."""
 
 import ast
-from collections.abc import Iterator
 
 from ...examiner.blame import argument_name, calls_in, function_at, parameters, statement_at
-from ...examiner.findings import Finding
+from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, compared, rule_of_runs
+from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
+from ...observer.replacements import Replacement
 
 SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
 
 
 @rule_of_runs("fm44")
-def reported_differently(runs: Runs) -> Iterator[Finding]:
+def reported_differently(runs: Runs) -> Steps:
     by_count = {
         recording.replicas: recording for recording in runs.recordings if recording.finished
     }
@@ -25,9 +25,25 @@ def reported_differently(runs: Runs) -> Iterator[Finding]:
         differing = [name for name in values if differs(values, others, name)]
         if differing and other.compiled_at and agrees(values, others, "loss"):
             name = differing[0]
+            if not (yield from is_stable(by_count[many], other, name)):
+                return
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
             yield compared("fm44", (few, many), from_metrics(other.compiled_at), message)
             return
+
+
+def is_stable(recording: Recording, report: MetricsReported, name: str) -> Answers[bool]:
+    """Tells whether a metric stays as it is if the last digits of the weights change: an accuracy jumps by whole examples."""
+    words = "with other last digits in the weights"
+    change = Replace(frozenset({Replacement.NUDGED_WEIGHTS}))
+    nudged = yield FollowUp(recording, change, words)
+    for each, same in reports(recording, nudged) if nudged else []:
+        if each is report:
+            values, others = (
+                {metric.name: metric.value for metric in of.metrics} for of in (each, same)
+            )
+            return not differs(values, others, name)
+    return nudged is None
 
 
 def reports(one: Recording, other: Recording) -> list[tuple[MetricsReported, MetricsReported]]:
