@@ -17,7 +17,8 @@ from ..observer.events import (
     StepEnded,
     VariableValue,
 )
-from .findings import FollowUp
+from ..observer.replacements import Replacement
+from .findings import FollowUp, Replace
 from .recording import Recording
 
 SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
@@ -46,6 +47,8 @@ class Divergence:
     def __str__(self) -> str:
         when = f"in step {self.step}" if self.step else "later"
         counts = f"{self.one.devices} and {self.other.devices} devices"
+        if self.one.plain:
+            counts += f" with the batches of {self.other.replicas}"
         return f"compared {counts}: {self.name} differs {when}, by {self.distance:.2g}"
 
 
@@ -154,6 +157,25 @@ def answers(recording: Recording) -> dict[tuple[Stack, int], ModelAnswered]:
         seen[answer.location] += 1
         found[answer.location, seen[answer.location]] = answer
     return found
+
+
+def depends_on_mean(matched: Recording) -> Generator[FollowUp, Recording | None, bool]:
+    """Tells whether a matched run trains as the plain one if its batches have that one's examples several times.
+
+    A step may use the batch size of one replica by itself: it divides by it, or draws as much noise. Then the runs differ though
+    the program is right.
+    """
+    plain: Recording | None = matched.plain
+    parts = {Replacement.SAME_EXAMPLES}
+    if plain and any(used.part is Part.RANDOM_NUMBERS for used in plain.of(PartUsed)):
+        parts.add(Replacement.CONSTANT_NUMBERS)
+        change = Replace(frozenset({Replacement.CONSTANT_NUMBERS}))
+        plain = yield FollowUp(plain, change, "with constants instead of random numbers")
+    same = yield FollowUp(
+        matched, Replace(frozenset(parts)), "with the same examples in each part of a batch"
+    )
+    both = plain is not None and same is not None and plain.finished and same.finished
+    return bool(both and plain and same and first_divergence(plain, same) is None)
 
 
 def effect_of(

@@ -37,6 +37,7 @@ class Role(Enum):
 
     WATCHED = "watched"  # the first, on the largest number of devices
     COMPARED = "compared"  # on another number of devices
+    MATCHED = "matched"  # on fewer devices than the first, and with as many examples in a step
     REPEATED = "repeated"  # the same once more
     CHANGED = "changed"  # a follow-up with one change
     STOPPED = "stopped"  # killed after, between or during its saves
@@ -90,6 +91,9 @@ class Recording:
     before: Recording | None = None  # of a program that was started again, the run that was stopped
     moment: Moment | None = None  # when that was
     whole: Recording | None = None  # and the run that was never stopped
+    plain: Recording | None = (
+        None  # of a matched run, the one on as many devices with its own batches
+    )
 
     @property
     def finished(self) -> bool:

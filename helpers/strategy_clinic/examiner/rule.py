@@ -39,6 +39,11 @@ class Runs:
         """The runs of the program as it is, on several numbers of devices."""
         return [each for each in self.recordings if each.role in (Role.WATCHED, Role.COMPARED)]
 
+    @property
+    def matched(self) -> list[Recording]:
+        """These runs, and those on fewer devices with the batches of more."""
+        return [*self.whole, *(each for each in self.recordings if each.role is Role.MATCHED)]
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -12,7 +12,14 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..observer.replacements import Replacement
-from .divergence import Divergence, Point, divergent_points, first_divergence, is_finite
+from .divergence import (
+    Divergence,
+    Point,
+    depends_on_mean,
+    divergent_points,
+    first_divergence,
+    is_finite,
+)
 from .findings import (
     DIVERGES,
     FRAMEWORK,
@@ -77,6 +84,10 @@ def settle_stable(
             yield verdict(chosen, divergence)
             return
         left = left_now if chosen == expected else left
+    plain = divergence.one.plain
+    if plain and not (yield from depends_on_mean(divergence.one)):
+        yield Note(reason_of_other_training(plain, divergence.other))
+        return
     yield unsettled(left, expected)
 
 
@@ -104,6 +115,13 @@ def is_whole(recording: Recording) -> bool:
 # Runs that are meant to differ
 
 
+def is_matchable(first: Recording, other: Recording) -> bool:
+    """Tells whether the program chose its batches or its rate by the number of replicas, which another run can be given."""
+    return first.replicas > other.replicas and bool(
+        asked(first) and reason_of_other_training(other, first)
+    )
+
+
 def reason_of_other_training(one: Recording, other: Recording) -> str:
     """Returns why two runs are other trainings by the program's own choice; nothing if they are one."""
     counts = f"{one.devices} and {other.devices} devices"
@@ -114,7 +132,7 @@ def reason_of_other_training(one: Recording, other: Recording) -> str:
         return ""
     if learning_rates(one) != learning_rates(other):
         return f"the program chooses its learning rate by the number of replicas: on {counts} these are other trainings"
-    if one.examples and other.examples:
+    if one.plain or one.examples and other.examples:
         return ""
     return f"the program asks for the number of replicas, and its batches were not seen: on {counts} it may train otherwise"
 

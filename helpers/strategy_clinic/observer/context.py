@@ -41,6 +41,7 @@ class Settings:
     )  # the variable whose value at the first checkpoint the second one gets when it is made
     begin: tuple[int, float] = (0, 0.0)  # the variable that gets this value when it is made
     keras: int = 0  # the version of Keras that `tf.keras` is; 0: what the program takes
+    replicas: int = 0  # that the program reads outside of its steps; 0: those that there are
     replace: tuple[str, ...] = ()  # parts of the step, by the values of `Replacement`
     die: bool = False  # the process is killed after the first save
     die_at_step: int = 0  # or after this number of steps

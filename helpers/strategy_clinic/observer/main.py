@@ -23,6 +23,8 @@ from .events import Outcome
 from .observer import Observer
 from .one_device import use_one_device
 from .provenance import HERE
+from .replacements import Replacement
+from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
 
@@ -60,7 +62,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=os.path.abspath)
     parser.add_argument("--devices", type=int, default=1)
-    for name in ("--steps", "--reset", "--die-at-step", "--die-in-save"):
+    for name in ("--steps", "--reset", "--replicas", "--die-at-step", "--die-in-save"):
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--give", type=two_numbers, default=(0, 0))
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
@@ -103,6 +105,11 @@ def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
     else:
         context = observer.context
         use_one_device(context.patches, context.provenance.called_by_program)
+    if settings.replicas:
+        context = observer.context
+        use_count(context.patches, settings.replicas, context.provenance.called_by_program)
+        if Replacement.SAME_EXAMPLES.value in settings.replace:
+            repeat_examples(context.patches, settings.replicas // settings.devices)
     if settings.seed:
         tf.random.set_seed(SEED)
     restarts.watch_tensorflow()

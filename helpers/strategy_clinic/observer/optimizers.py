@@ -255,4 +255,5 @@ def rate_of(optimizer: Any) -> float | None:
     """Returns the learning rate that is kept in a variable; None for a schedule, which no file can replace."""
     with outside_graphs():
         rate = config_of(optimizer).get("learning_rate")
-    return float(rate) if isinstance(rate, (int, float)) or hasattr(rate, "dtype") else None
+    is_number = isinstance(rate, (int, float)) or hasattr(rate, "dtype")
+    return float(rate) if rate is not None and is_number else None

@@ -42,6 +42,7 @@ class Replacement(enum.Enum):
     NO_MASK = "no_mask"  # in losses of Keras
     WHOLE_BATCH_LOSS = "whole_batch_loss"  # of a loss of Keras that is no mean over examples
     DIVIDED_LOSS = "divided_loss"  # by the replicas, of a loss that returns one number
+    SAME_EXAMPLES = "same_examples"  # several times in a batch, where it is that of more devices
     REDUCTION_TO_ONE_DEVICE = "reduction_to_one_device"  # instead of another way to add up replicas
 
 
@@ -63,7 +64,9 @@ class Replacements:
         ):
             for name in [name for name in vars(module) if is_drawing(name)]:
                 self.watch_drawing(module, name)
-        for name in [each for each in vars(tf_internals.candidate_sampling_ops) if is_sampler(each)]:
+        for name in [
+            each for each in vars(tf_internals.candidate_sampling_ops) if is_sampler(each)
+        ]:
             self.watch_sampling(tf_internals.candidate_sampling_ops, name)
         for name in ("clip_by_norm", "clip_by_global_norm", "clip_by_value"):
             self.watch_own_clipping(tf, name)

@@ -135,7 +135,10 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
 def disagreeing(recordings: Sequence[Recording]) -> set[str]:
     """Returns the variables that differ between runs on several numbers of devices: in training, or at the end."""
     watched = [each for each in recordings if each.role is Role.WATCHED]
-    others = [each for each in recordings if each.role is Role.COMPARED]
+    matched = [each for each in recordings if each.role is Role.MATCHED]
+    replaced = {each.plain for each in matched}
+    others = [each for each in recordings if each.role is Role.COMPARED and each not in replaced]
+    others += matched
     found: set[str] = set()
     for one in watched:
         for other in others:

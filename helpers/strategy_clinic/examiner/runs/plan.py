@@ -27,6 +27,7 @@ from ..moments import means_to_go_on, moments_of, saves_of, usual_moment
 from ..recording import Moment, Recording, Role, observer_failures
 from ..restarts import RESTART
 from ..rule import Runs, mode_rules
+from ..whose_fault import is_matchable
 from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
 from .progress import Reporter, RunEnded, RunStarted, ignore
@@ -35,7 +36,12 @@ from .side_by_side import RunBeside, most_beside, runs_beside
 
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
-EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
+EXAMINED = (
+    Role.WATCHED,
+    Role.COMPARED,
+    Role.MATCHED,
+    Role.TASK,
+)  # other runs only show something about these
 NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
@@ -83,6 +89,7 @@ class Plan:
         self.repetitions: dict[Recording, Recording] = {}
         self.beside: set[Recording] = set()  # that went on while another run did
         self.left: dict[Recording, Path] = {}  # the folder in which a program was started again
+        self.options: dict[Recording, tuple[str, ...]] = {}  # of a matched run
         self.stopped = False
 
     def make_runs(self, counts: list[int], restart: bool | None) -> None:
@@ -106,7 +113,7 @@ class Plan:
         if self.cluster:
             self.compare_processes(first)
         elif others:
-            self.compare(first, [other for other in others if other.finished])
+            self.compare(first, [self.matched(first, each) for each in others if each.finished])
         elif first.finished and first.replicas <= 1:
             self.notes.append(NOT_DISTRIBUTED)
 
@@ -147,6 +154,21 @@ class Plan:
         if role in EXAMINED:
             self.recordings.append(recording)
         return recording
+
+    def matched(self, first: Recording, other: Recording) -> Recording:
+        """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice."""
+        if not is_matchable(first, other):
+            return other
+        words = f"on {counted(other.devices)} (with the batches of {first.replicas})"
+        options = ("--replicas", str(first.replicas))
+        run = self.run(Role.MATCHED, other.devices, *options, words=words)
+        self.recordings.remove(run)
+        if not run.finished or is_matchable(first, run):
+            return other
+        matched = replace(run, plain=other)
+        self.options[matched] = options
+        self.recordings.append(matched)
+        return matched
 
     def compare_processes(self, alone: Recording) -> None:
         """Runs the tasks of a cluster instead of the program alone, and compares several workers with one."""
@@ -216,6 +238,7 @@ class Plan:
     ) -> Recording:
         """Runs the program as another run did: alone or in a cluster, from the same state of its folder."""
         cluster, stored = self.cluster if first.task else "", stored or self.left.get(first)
+        options = (*self.options.get(first, ()), *options)
         return self.run(role, first.devices, *options, cluster=cluster, stored=stored, words=words)
 
     def run(

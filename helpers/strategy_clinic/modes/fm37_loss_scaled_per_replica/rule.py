@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ...examiner import blame
 from ...examiner.divergence import (
+    depends_on_mean,
     differs_by_penalty,
     optimizer_ratio,
     straight_update_ratio,
@@ -63,7 +64,7 @@ def penalty_of_each_replica(runs: Runs) -> Steps:
 
 def same_trainings(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs that differ in nothing but the number of replicas, the run on fewer first."""
-    for one, other in itertools.permutations(runs.whole, 2):
+    for one, other in itertools.permutations(runs.matched, 2):
         # An optimizer outside the scope takes the update of every replica: that is fm23.
         more = other.replicas > one.replicas and not other.shared_slots
         if more and is_same_training(one, other):
@@ -87,6 +88,8 @@ def is_repeated(
     shows: Callable[..., object], one: Recording, other: Recording, *factor: float
 ) -> Answers[bool]:
     """Tells whether a comparison shows the same if the program runs again: with other data, it may show it by chance."""
+    if one.plain and not (yield from depends_on_mean(one)):
+        return False
     again = yield FollowUp(other, None, "once more, as it was")
     return again is None or bool(shows(one, again, *factor))
 

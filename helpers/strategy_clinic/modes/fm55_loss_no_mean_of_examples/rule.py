@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator
 
 from ...examiner import blame
-from ...examiner.divergence import first_divergence
+from ...examiner.divergence import depends_on_mean, first_divergence
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
@@ -34,7 +34,7 @@ def ratio_of_part(runs: Runs) -> Steps:
 
 def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
-    for one, other in itertools.permutations(runs.whole, 2):
+    for one, other in itertools.permutations(runs.matched, 2):
         if other.replicas > one.replicas and one.examples == other.examples > 0:
             yield one, other
 
@@ -43,6 +43,8 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
     """Tells whether runs differ after the first step; also without what makes correct programs differ."""
     divergence = first_divergence(one, other)
     if divergence is None or divergence.step != 1:
+        return False
+    if one.plain and not (yield from depends_on_mean(one)):
         return False
     suspects = [each for each in EXPECTED if each.applies(divergence)]
     parts = frozenset(each.replacement for each in suspects if each.replacement)

@@ -1,0 +1,101 @@
+"""Programs that choose their batches by the number of replicas, compared on one device with the batches of two."""
+
+import pytest
+from strategy_clinic.examiner.recording import Role, observer_failures
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.processes import python_process
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = """import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+EACH = 4
+BATCH = EACH * strategy.num_replicas_in_sync
+BEFORE
+x = np.linspace(-1, 1, 96, dtype="float32").reshape(32, 3)
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] - x[:, 1:2])).batch(BATCH)
+with strategy.scope():
+    weights = tf.Variable(np.linspace(0.1, 0.9, 24, dtype="float32").reshape(3, 8))
+    optimizer = tf.keras.optimizers.SGD(RATE)
+    optimizer.build([weights])
+
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((x @ weights - y) ** 2, axis=-1)
+        LOSS
+    gradients = tape.gradient(loss, [weights])
+    optimizer.apply_gradients(zip(gradients, [weights]))
+
+
+@tf.function
+def train_step(x, y):
+    strategy.run(step, args=(x, y))
+
+
+for x, y in strategy.experimental_distribute_dataset(data):
+    train_step(x, y)
+"""
+NOISE = """losses += tf.reduce_mean((tf.random.normal([EACH, 3]) @ weights) ** 2)
+        loss = tf.reduce_mean(losses) / strategy.num_replicas_in_sync"""
+
+RIGHT = {
+    "the average": "loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH)",
+    "a count that was read before": "loss = tf.reduce_mean(losses) / count",
+    "a share that was computed before": "loss = tf.reduce_mean(losses) * share",
+    "a tensor that was made before": "loss = tf.reduce_mean(losses) / number",
+    "the batch of one replica": "loss = tf.reduce_sum(losses) / EACH / strategy.num_replicas_in_sync",
+    "noise for each replica": NOISE,
+}
+BEFORE = """count = strategy.num_replicas_in_sync
+share = 1.0 / strategy.num_replicas_in_sync
+number = tf.cast(strategy.num_replicas_in_sync, tf.float32)"""
+PENALTY = "loss = tf.nn.compute_average_loss(losses) + 0.1 * tf.nn.l2_loss(weights)"
+WRONG = {
+    "the mean of a part": ("fm37", "loss = tf.reduce_mean(losses)"),
+    "divided twice": (
+        "fm37",
+        "loss = tf.nn.compute_average_loss(losses) / strategy.num_replicas_in_sync",
+    ),
+    "the whole penalty": ("fm37", PENALTY),
+}
+
+
+def examined(folder, loss, rate="0.05"):
+    text = PROGRAM.replace("BEFORE", BEFORE).replace("LOSS", loss).replace("RATE", rate)
+    (folder / "train.py").write_text(text)
+    server = python_process.fork_server()
+    spec = ProgramSpec(("train.py",), folder, limit=120, fork_server=server)
+    examination = plan.examine(spec, [1, 2])
+    assert observer_failures(examination.recordings) == ()
+    return examination, text.splitlines().index(f"        {loss.splitlines()[0]}") + 1
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_program_is_not_accused(name, tmp_path):
+    examination, _ = examined(tmp_path, RIGHT[name])
+    assert examination.findings == [] and not examination.failure
+
+
+def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
+    rate = "0.05 * strategy.num_replicas_in_sync"
+    examination, _ = examined(tmp_path, RIGHT["the average"], rate)
+    matched = [each for each in examination.recordings if each.role is Role.MATCHED]
+    assert examination.findings == examination.notes == [] and len(matched) == 1
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_loss_is_found(name, tmp_path):
+    mode, loss = WRONG[name]
+    examination, line = examined(tmp_path, loss)
+    assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]
+    assert "with the batches of 2" in str(examination.findings[0].proof)
+
+
+def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
+    loss = "loss = tf.reduce_max(losses) / strategy.num_replicas_in_sync"
+    examination, _ = examined(tmp_path, loss)
+    assert [each.mode for each in examination.findings] == ["diverges"]
