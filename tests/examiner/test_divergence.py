@@ -1,9 +1,10 @@
 """Recordings side by side: whether a program repeats itself, and where two runs differ first."""
 
 import math
+from dataclasses import replace
 
 import pytest
-from recorded import LINE, ended, run, stack, updated, values, variable
+from recorded import LINE, ended, run, stack, strategy, updated, values, variable
 from strategy_clinic.examiner.divergence import (
     distance,
     first_divergence,
@@ -27,6 +28,13 @@ def test_where_two_runs_differ():
     assert divergence.distance == pytest.approx(0.1 / 0.9)
     assert str(divergence) == "compared 1 and 2 devices: v1 differs in step 1, by 0.11"
     assert update_ratio(trained(0.9), trained(0.8)) == pytest.approx(2)
+
+
+def test_a_run_with_the_batches_of_more_devices_is_said_to_be_one():
+    plain = trained(0.9, devices=1)
+    matched = replace(plain, plain=plain)
+    words = str(first_divergence(matched, trained(0.8, strategy(2))))
+    assert words.startswith("compared 1 and 2 devices with the batches of 2: ")
 
 
 def test_runs_that_agree():

@@ -41,6 +41,8 @@ for x, y in strategy.experimental_distribute_dataset(data):
 """
 NOISE = """losses += tf.reduce_mean((tf.random.normal([EACH, 3]) @ weights) ** 2)
         loss = tf.reduce_mean(losses) / strategy.num_replicas_in_sync"""
+SHUFFLED = """losses = tf.reduce_sum((tf.random.shuffle(x) @ weights - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses)"""
 
 RIGHT = {
     "the average": "loss = tf.nn.compute_average_loss(losses, global_batch_size=BATCH)",
@@ -49,6 +51,7 @@ RIGHT = {
     "a tensor that was made before": "loss = tf.reduce_mean(losses) / number",
     "the batch of one replica": "loss = tf.reduce_sum(losses) / EACH / strategy.num_replicas_in_sync",
     "noise for each replica": NOISE,
+    "an order for each replica": SHUFFLED,
 }
 BEFORE = """count = strategy.num_replicas_in_sync
 share = 1.0 / strategy.num_replicas_in_sync
@@ -64,8 +67,13 @@ WRONG = {
 }
 
 
-def examined(folder, loss, rate="0.05"):
-    text = PROGRAM.replace("BEFORE", BEFORE).replace("LOSS", loss).replace("RATE", rate)
+def examined(folder, loss, rate="0.05", optimizer="SGD"):
+    text = (
+        PROGRAM.replace("SGD", optimizer)
+        .replace("BEFORE", BEFORE)
+        .replace("LOSS", loss)
+        .replace("RATE", rate)
+    )
     (folder / "train.py").write_text(text)
     server = python_process.fork_server()
     spec = ProgramSpec(("train.py",), folder, limit=120, fork_server=server)
@@ -99,3 +107,10 @@ def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
     loss = "loss = tf.reduce_max(losses) / strategy.num_replicas_in_sync"
     examination, _ = examined(tmp_path, loss)
     assert [each.mode for each in examination.findings] == ["diverges"]
+
+
+def test_an_optimizer_that_keeps_squares_only(tmp_path):
+    """Its updates do not grow with the gradients."""
+    mode, loss = WRONG["the mean of a part"]
+    examination, line = examined(tmp_path, loss, rate="0.01", optimizer="RMSprop")
+    assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]

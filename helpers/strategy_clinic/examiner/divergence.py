@@ -216,10 +216,13 @@ def straight_update_ratio(one: Recording, other: Recording) -> float | None:
 
 
 def optimizer_ratio(one: Recording, other: Recording) -> float | None:
-    """Returns the same of the means of gradients that optimizers keep."""
+    """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
     mine, theirs = optimizer_vectors(one), optimizer_vectors(other)
-    signed = [key for key, vector in mine.items() if key in theirs and min(vector, default=0) < 0]
-    return ratio_of([mine[key] for key in signed], [theirs[key] for key in signed])
+    common = [key for key in mine if key in theirs]
+    signed = [key for key in common if min(mine[key], default=0) < 0]
+    kept = signed or common
+    ratio = ratio_of([mine[key] for key in kept], [theirs[key] for key in kept])
+    return ratio if signed or ratio is None else math.sqrt(ratio)
 
 
 def optimizer_vectors(recording: Recording) -> dict[Key, Vector]:

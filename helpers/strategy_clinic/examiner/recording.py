@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from ..observer.events import (
     BatchTaken,
+    DatasetBatched,
+    DatasetFromFunction,
     Event,
     GradientComputed,
     GradientsApplied,
@@ -210,7 +212,7 @@ class Recording:
 
     @cached_property
     def examples(self) -> int:
-        """Returns the examples in a step of all replicas, as batches were taken or models were called; 0 if neither was seen.
+        """Returns the examples in a step of all replicas, as batches were taken, models were called, or else batches were made.
 
         A program may also call a model to look at what it says, with other examples: outside of replicas, or after a step.
         """
@@ -220,7 +222,14 @@ class Recording:
         calls = calls or self.of(ModelCalled)
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
-        return max(taken or called, default=0)
+        batched = [self.processes * self.replicas * size for size in self.sizes_in_functions[-1:]]
+        return max(taken or called, default=0) or max(batched, default=0)
+
+    @property
+    def sizes_in_functions(self) -> list[int]:
+        """Returns the sizes of batches in functions that make a dataset for a replica."""
+        made_at = {made.location[0] for made in self.of(DatasetFromFunction) if made.location}
+        return [each.size for each in self.of(DatasetBatched) if made_at & set(each.location)]
 
     # Files
 

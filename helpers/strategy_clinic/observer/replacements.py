@@ -23,6 +23,8 @@ from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas
 NUDGE = 1e-6  # relative: about what another order of a sum changes
 HALF = "float16", "bfloat16"
 USUAL_BATCH = 32  # of Keras
+DRAWING = "normal", "uniform", "gamma", "poisson", "binomial", "shuffle", "multinomial"
+INTEGERS = "uniform_int", "uniform_int_v2", "multinomial"  # functions that draw integers
 DRAWN = 0.999  # in place of random numbers from 0 to 1, so that a dropout keeps everything
 # Keras's own losses that are one number for a whole batch, and no mean over its examples.
 WHOLE_BATCH = "Dice", "Tversky", "Circle"
@@ -102,12 +104,16 @@ class Replacements:
 
     def watch_drawing(self, module: Any, name: str) -> None:
         plain, guard = vars(module)[name], self.context.guard
+        signature = inspect.signature(plain)
         constant = Replacement.CONSTANT_NUMBERS in self.chosen
 
         def draw(*args: Any, **kwargs: Any) -> Any:
             drawn = plain(*args, **kwargs)
-            in_replica = guard(self.drawn) if drawn.dtype.is_floating else False
-            return constant_like(drawn, name) if constant and in_replica else drawn
+            if not (drawn.dtype.is_floating or "shuffle" in name or name.endswith(INTEGERS)):
+                return drawn
+            in_replica = guard(self.drawn)
+            given = Call(signature, args, kwargs)
+            return constant_for(drawn, name, given) if constant and in_replica else drawn
 
         self.context.patches.replace(module, name, as_plain(draw, plain))
 
@@ -294,10 +300,11 @@ class Replacements:
 
 
 def is_drawing(name: str) -> bool:
-    """Tells whether a function draws numbers: not TensorFlow's own helpers beside it, and not what orders or seeds."""
-    drawing = any(word in name for word in ("normal", "uniform", "gamma", "poisson", "binomial"))
+    """Tells whether a function draws numbers or an order: not TensorFlow's own helpers beside it, and not what seeds."""
     return (
-        drawing and not name.startswith("_") and not name.endswith(("_fallback", "_grad", "_int"))
+        any(word in name for word in DRAWING)
+        and not name.startswith("_")
+        and not name.endswith(("_fallback", "_grad", "full_int", "full_int_v2"))
     )
 
 
@@ -313,10 +320,15 @@ def first_classes(sampled: Any) -> Any:
     return type(sampled)(classes, tf.ones_like(sampled[1]), tf.ones_like(sampled[2]))
 
 
-def constant_like(drawn: Any, name: str) -> Any:
+def constant_for(drawn: Any, name: str, call: Call) -> Any:
+    """Returns what stands for random numbers: one number, or what was to be shuffled as it is."""
     import tensorflow as tf
 
-    return tf.fill(tf.shape(drawn), tf.cast(DRAWN if "uniform" in name else 0, drawn.dtype))
+    if "shuffle" in name:
+        return call["value"]
+    is_integer = "uniform_int" in name
+    number = call["minval"] if is_integer else DRAWN if "uniform" in name else 0
+    return tf.fill(tf.shape(drawn), tf.cast(number, drawn.dtype))
 
 
 def nudges_of(value: Any) -> Any:

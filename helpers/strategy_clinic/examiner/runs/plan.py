@@ -163,9 +163,9 @@ class Plan:
         options = ("--replicas", str(first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         self.recordings.remove(run)
-        if not run.finished or is_matchable(first, run):
-            return other
         matched = replace(run, plain=other)
+        if not run.finished or is_matchable(first, matched):
+            return other
         self.options[matched] = options
         self.recordings.append(matched)
         return matched

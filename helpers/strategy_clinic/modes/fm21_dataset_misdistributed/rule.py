@@ -74,14 +74,8 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
 def batch_of(recording: Recording) -> int:
     """Returns the examples in a step, as batches were taken or else as replicas' datasets were batched; 0 if neither was seen."""
     taken = [sum(batch.sizes) for batch in recording.of(BatchTaken)]
-    given = [recording.replicas * size for size in sizes_in_functions(recording)[-1:]]
+    given = [recording.replicas * size for size in recording.sizes_in_functions[-1:]]
     return recording.processes * max(taken or given, default=0)
-
-
-def sizes_in_functions(recording: Recording) -> list[int]:
-    """Returns the sizes of batches in functions that make a dataset for a replica."""
-    made_at = {made.location[0] for made in recording.of(DatasetFromFunction) if made.location}
-    return [each.size for each in recording.of(DatasetBatched) if made_at & set(each.location)]
 
 
 # Exceptions

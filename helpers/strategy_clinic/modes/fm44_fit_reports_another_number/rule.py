@@ -74,13 +74,16 @@ def from_metrics(stack: Stack) -> Stack:
         position = parameters(function).index(name)
         stack = stack[1:]
         name = argument_name(stack[0], (function.name,), position)
-    return stack
+    lines = [word.value.lineno for word in metrics_in(stack[0])]
+    return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
 
 
 def metrics_given(frame: Frame) -> str:
     """Returns the name that a call in this line gets as `metrics`."""
-    words = [word for call in calls_in(statement_at(frame)) for word in call.keywords]
-    names = [
-        word.value for word in words if word.arg == "metrics" and isinstance(word.value, ast.Name)
-    ]
+    names = [word.value for word in metrics_in(frame) if isinstance(word.value, ast.Name)]
     return names[0].id if names else ""
+
+
+def metrics_in(frame: Frame) -> list[ast.keyword]:
+    words = [word for call in calls_in(statement_at(frame)) for word in call.keywords]
+    return [word for word in words if word.arg == "metrics"]
