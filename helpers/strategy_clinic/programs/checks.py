@@ -21,7 +21,7 @@ def assert_distributed(strategy: Any, variables: Any) -> None:
     outside = [weight for weight in variables if not in_scope(variable_of(weight))]
     if outside and devices_of(strategy) > 1:
         raise SilentFailure(
-            f"{len(outside)} of {len(variables)} variables live outside the scope of "
+            f"{len(outside)} of {len(variables)} variables were created outside the scope of "
             f"{type(strategy).__name__.removesuffix('V1').removesuffix('V2')}: each is on one device, and nothing was said."
         )
 
@@ -226,5 +226,5 @@ def assert_learning_rate(optimizer: Any, wanted: float) -> None:
     found = float(tf.convert_to_tensor(optimizer.learning_rate))
     if abs(found - wanted) > 1e-6 * abs(wanted):
         raise SilentFailure(
-            f"the optimizer's learning rate is {found:.6g}, and not {wanted:.6g}: a restore has brought another one."
+            f"the optimizer's learning rate is {found:.6g}, and not {wanted:.6g}: a restore replaced it."
         )

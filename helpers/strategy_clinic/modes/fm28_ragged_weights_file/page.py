@@ -218,7 +218,7 @@ def save_objects(file, weights):
     np.save(file, array)
 
 
-class Stranger:
+class NotAWeight:
     """Something in an array that is not a weight. Unpickling calls what it names, here to create a file."""
 
     def __init__(self, path):
@@ -229,10 +229,10 @@ class Stranger:
 
 
 def runs_code(**options):
-    """Loads an array that a stranger has written; did anything happen beside loading?"""
+    """Loads an array whose content calls a function; was it called?"""
     with tempfile.TemporaryDirectory() as folder:
         file, trace = Path(folder) / "weights.npy", Path(folder) / "was here"
-        save_objects(file, [Stranger(trace), *ragged])
+        save_objects(file, [NotAWeight(trace), *ragged])
         before = trace.exists()
         tried(lambda: np.load(file, **options))
         return trace.exists() and not before

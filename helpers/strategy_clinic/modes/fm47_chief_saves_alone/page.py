@@ -76,7 +76,7 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # What happens then depends on the other workers:
 #
 # - They wait for the chief: it waits for ever.
-# - They have ended: after about 20 seconds the chief raises an `UnavailableError`, which says that tasks are unhealthy.
+# - They have ended: after some seconds the chief raises an `UnavailableError`, which says that tasks are unhealthy.
 # - They continue to train: the chief's sum meets their next all-reduce, and both raise if the shapes differ.
 #
 # On Keras 2, metrics and the moving statistics of batch normalization are such variables. On Keras 3 no variable of a layer, a
