@@ -28,6 +28,7 @@ from strategy_clinic.observer.events import (
     GradientComputed,
     ModelAnswered,
     NothingTrained,
+    OldValueSaved,
     Owner,
     Sample,
     SaveKind,
@@ -62,6 +63,14 @@ def test_a_model_of_which_nothing_is_trained():
     (finding,) = found(run(MINE, NothingTrained(OTHER, (1,))))
     assert (finding.mode, finding.line) == ("fm05", 7)
     assert "that Keras does not track: fit trains nothing" in str(finding.message)
+
+
+def test_an_attribute_of_a_checkpoint_that_is_set_to_a_number():
+    old = OldValueSaved(LINE, "step", "ck-1", 1.0, 11.0)
+    (finding,) = found(run(old))
+    assert (finding.mode, finding.line) == ("fm05", 7)
+    assert str(finding.proof).endswith("ck-1 has the variable's 1 and not 11")
+    assert modes(run(replace(old, location=()))) == []
 
 
 @pytest.mark.parametrize(

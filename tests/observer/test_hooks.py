@@ -311,6 +311,11 @@ def file_cases():
             {"root": t.module},
             lambda o, _: len(o.checkpoints.made_at.entries) > 0,
         ),
+        "tensorflow.Checkpoint.__setattr__": lambda t: Case(
+            (made := checkpoint(t)).__setattr__,
+            {"name": "plain", "value": 3.0},
+            lambda o, _: [*(o.checkpoints.attributes.get(made) or {})],
+        ),
         "tensorflow.Checkpoint.save": lambda t: Case(
             checkpoint(t).save,
             {"file_prefix": t.new_path("ck")},

@@ -13,6 +13,7 @@ from .events import (
     CheckpointRestored,
     CheckpointSought,
     Loaded,
+    OldValueSaved,
     OmittedVariable,
     Owner,
     RestoredBeforeBuild,
@@ -29,7 +30,15 @@ from .kills import SAVES, Kills
 from .optimizers import Optimizers, variables_of
 from .patching import Call
 from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
-from .variables import Record, Variables, assign, sample, sample_of
+from .variables import (
+    Record,
+    Variables,
+    arrays_of,
+    assign,
+    outside_graphs,
+    sample,
+    sample_of,
+)
 
 MOST_SAVES = 60  # of each kind that are reported
 MOST_MESSAGE = 300
@@ -49,6 +58,15 @@ class Restore:
     location: Stack
 
 
+@dataclass(frozen=True)
+class SetAttribute:
+    """An attribute of a tf.train.Checkpoint that was a variable, and that the program has set to a number or tensor."""
+
+    record: Record  # of the variable, which the checkpoint still holds
+    sample: Sample  # its value then
+    location: Stack
+
+
 class Checkpoints:
     def __init__(
         self,
@@ -61,6 +79,7 @@ class Checkpoints:
         self.context, self.variables, self.optimizers = context, variables, optimizers
         self.kills, self.most_replicas = kills, most_replicas
         self.made_at: IdentityMap[Stack] = IdentityMap()
+        self.attributes: IdentityMap[dict[str, SetAttribute]] = IdentityMap()  # by checkpoint
         self.restores: list[Restore] = []  # the last one of each object
         self.model_files: dict[
             str, list[Stored]
@@ -76,6 +95,7 @@ class Checkpoints:
 
         wrap = self.context.patches.wrap
         wrap(tf.train.Checkpoint, "__init__", after=self.checkpoint_made)
+        wrap(tf.train.Checkpoint, "__setattr__", before=self.attribute_set, here=True)
         for name in ("save", "write"):
             self.watch_saving(tf.train.Checkpoint, name, self.checkpoint_saved)
         for name in ("restore", "read"):
@@ -126,6 +146,28 @@ class Checkpoints:
     def checkpoint_made(self, _: Any, call: Call) -> None:
         self.made_at[call.owner] = self.context.provenance.stack()
 
+    def attribute_set(self, call: Call) -> None:
+        """Remembers that a number or tensor takes the place of a variable: TensorFlow goes on saving the variable."""
+        import tensorflow as tf
+
+        old = vars(call.owner).get(call["name"])
+        if is_plain(call["value"]):
+            record = self.variables.record_of(old) if isinstance(old, tf.Variable) else None
+            if record is not None:
+                stack = self.context.provenance.stack()
+                replaced = SetAttribute(record, sample_of(record), stack)
+                self.attributes.setdefault(call.owner, dict)[call["name"]] = replaced
+        elif known := self.attributes.get(call.owner):
+            known.pop(call["name"], None)
+
+    def report_old_values(self, path: str, root: Any) -> None:
+        """Reports attributes with other values than the variables that the checkpoint has in their places."""
+        for name, each in (self.attributes.get(root) or {}).items():
+            apart = difference(each.record.variable, vars(root).get(name))
+            is_old = apart is not None and sample_of(each.record) == each.sample
+            if apart and is_old and self.context.is_first("old", self.context.serial(root), name):
+                self.context.emit(OldValueSaved(each.location, name, path, *apart))
+
     def checkpoint_saved(self, path: Any, call: Call) -> None:
         self.save_checkpoint(path, call.owner)
 
@@ -137,6 +179,7 @@ class Checkpoints:
         made_at = self.made_at.get(root) or ()
         numbers = self.without_unsaved(root, str(path), self.reachable(root))
         omitted = self.saved(SaveKind.CHECKPOINT, path, numbers, made_at)
+        self.report_old_values(str(path), root)
         self.change_if_asked(omitted)
         self.kills.save_ended()
 
@@ -448,6 +491,34 @@ class Checkpoints:
                 replicas=self.most_replicas(),
             )
         )
+
+
+def is_plain(value: Any) -> bool:
+    """Tells whether a value is a number, an array, or a tensor that has a value now."""
+    import numpy
+    import tensorflow as tf
+
+    is_tensor = isinstance(value, tf.Tensor) and hasattr(value, "numpy")
+    is_number = isinstance(value, (int, float, numpy.generic, numpy.ndarray))
+    return (is_tensor or is_number) and not isinstance(value, tf.Variable)
+
+
+def difference(variable: Any, value: Any) -> tuple[float, float] | None:
+    """Returns the first entries in which a variable and a value of its shape differ; None if there are none."""
+    import numpy
+
+    if variable is None or not is_plain(value):
+        return None
+    held = numpy.asarray(arrays_of(variable)[0])
+    with outside_graphs():
+        now = numpy.asarray(value)
+    is_numeric = held.dtype.kind in "fiu" and now.dtype.kind in "fiub"
+    if held.shape != now.shape or not is_numeric:
+        return None
+    with numpy.errstate(all="ignore"):
+        now = now.astype(held.dtype)  # a float32 is not 0.1
+    apart = numpy.flatnonzero(held.ravel() != now.ravel())
+    return (float(held.flat[apart[0]]), float(now.flat[apart[0]])) if len(apart) else None
 
 
 def is_omitted(record: Record, saved: tuple[int, ...]) -> bool:

@@ -579,6 +579,19 @@ class Saved(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class OldValueSaved(LocatedEvent):
+    """A tf.train.Checkpoint saved a variable whose attribute the program had set to a number or tensor, on this line.
+
+    The checkpoint holds the variable nevertheless, and nothing has written to it since.
+    """
+
+    name: str  # of the attribute
+    path: str
+    saved: float  # the first entries that differ: of the variable, and of the attribute
+    now: float
+
+
+@dataclass(frozen=True)
 class SavedAgain(Event):
     """The program saved to the path of an earlier `Saved` once more."""
 

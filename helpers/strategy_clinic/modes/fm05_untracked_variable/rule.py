@@ -21,6 +21,7 @@ from ...observer.events import (
     Loaded,
     ModelAnswered,
     NothingTrained,
+    OldValueSaved,
     OmittedVariable,
     Owner,
     Saved,
@@ -79,6 +80,19 @@ def nothing_trained(recording: Recording) -> Iterator[Finding]:
             line_of(fitted.location, "fit"),
             " was given a model without trainable variables",
         )
+
+
+@rule("fm05", explains_divergence=False)
+def attribute_replaced(recording: Recording) -> Iterator[Finding]:
+    for old in recording.of(OldValueSaved):
+        if old.location:
+            yield observed(
+                "fm05",
+                recording,
+                old.location,
+                f"the checkpoint's {old.name} was a variable, and is set to a number that no checkpoint holds",
+                f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
+            )
 
 
 def kind_of(save: Saved) -> str:
