@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .context import Context
-from .events import OutdatedCopyUsed, Sample, Stack, WeightsCopied
+from .events import CopyCalled, OutdatedCopyUsed, Sample, Stack, WeightsCopied
 from .identity_map import IdentityMap
 from .patching import Call
 from .variables import Variables
 
 MOST_COPIES = 3  # of one pair that are reported
+MOST_CALLS = 100  # of one copy whose lines are looked at
 
 
 @dataclass
@@ -24,6 +25,7 @@ class Copy:
     location: Stack
     function: str
     values: dict[int, Sample]  # if they are those of the source
+    target: tuple[int, ...] = ()  # its variables
     times: int = 1
     used: Stack = ()  # where it was last used after its source was trained
     in_training: bool = False  # it is called while something else is trained, as a teacher
@@ -88,7 +90,7 @@ class Copies:
             self.copied("deepcopy", call["x"], result)
 
     def copied(self, function: str, source: Any, target: Any) -> None:
-        numbers = [self.variables.numbers_of(each.trainable_variables) for each in (source, target)]
+        numbers = [self.variables.numbers_of(weights_of(each)) for each in (source, target)]
         known, stack = self.copies.get(target), self.context.provenance.stack()
         if (
             known and known.function == function
@@ -102,7 +104,7 @@ class Copies:
             )
             equal = bool(before) and list(before.values()) == list(after.values())
             values = after if equal else {}
-            self.copies[target] = Copy(weakref.ref(source), stack, function, values)
+            self.copies[target] = Copy(weakref.ref(source), stack, function, values, numbers[1])
         if self.context.count("copied", self.context.serial(target)) <= MOST_COPIES:
             self.context.emit(WeightsCopied(stack, function, numbers[0], numbers[1], equal))
 
@@ -119,8 +121,15 @@ class Copies:
         copy = self.copies.get(call.owner)
         if copy is not None:
             copy.in_training |= bool(self.fitting)
+            self.report_call(copy)
         if not self.fitting:
             self.source_used(None, call)
+
+    def report_call(self, copy: Copy) -> None:
+        if self.context.count("copy called", copy.target) <= MOST_CALLS:
+            stack = self.context.provenance.stack()
+            if stack and self.context.is_first("copy called", copy.target, stack):
+                self.context.emit(CopyCalled(stack, copy.target))
 
     def source_used(self, _: Any, call: Call) -> None:
         if self.trained.get(call.owner):
@@ -142,3 +151,8 @@ class Copies:
                     copy.used, copy.function, copy.location, tuple(copy.values)
                 )
                 self.context.emit(event)
+
+
+def weights_of(thing: Any) -> Any:
+    """Returns what is trained of a layer or a model; all of its weights if the program has frozen them."""
+    return thing.trainable_variables or thing.weights

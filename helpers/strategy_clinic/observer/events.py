@@ -547,6 +547,13 @@ class WeightsCopied(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class CopyCalled(LocatedEvent):
+    """The program called a model that is a copy of another; reported once for each line."""
+
+    target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class OutdatedCopyUsed(LocatedEvent):
     """At the end: a copy was last used here, after `fit` had trained the model that it was copied from, which was not used."""
 

@@ -1,11 +1,24 @@
-"""Checks fm14: weights were copied once, and the copy and its source part afterwards, although both are used as one."""
+"""Checks fm14: weights were copied once, or not at all, and the copy is used as if it had those of its source."""
 
 from collections.abc import Iterator
 
+from ...examiner.blame import called_at, loop_around, spans
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
-from ...observer.events import GradientsApplied, OutdatedCopyUsed, WeightsCopied
+from ...observer.events import (
+    CopyCalled,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    OutdatedCopyUsed,
+    Owner,
+    Stack,
+    VariableWritten,
+    WeightsCopied,
+)
+
+UPDATES = {"apply_gradients", "apply", "minimize"}
 
 
 @rule("fm14")
@@ -42,3 +55,75 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
                 line_of(used.location, "a later line"),
                 " uses the copy after that training, with the values from before",
             )
+
+
+@rule("fm14")
+def clone_without_weights(recording: Recording) -> Iterator[Finding]:
+    """Checks whether the clone of a trained model keeps random weights and is used in the training of another."""
+    for clone in recording.of(WeightsCopied):
+        is_random = clone.function == "clone_model" and not clone.equal and clone.target
+        if (
+            is_random
+            and clone.location
+            and has_learnt(recording, clone)
+            and not is_filled(recording, clone)
+        ):
+            for call, update in uses_in_training(recording, clone):
+                yield observed(
+                    "fm14",
+                    recording,
+                    clone.location,
+                    "clone_model copies no weights: the clone of a model that has learnt keeps random ones",
+                    line_of(call.location, "a later line"),
+                    " calls it in the training of another model, at ",
+                    line_of(update.location, "an optimizer"),
+                    ", and nothing has filled or trained it",
+                )
+                break
+
+
+def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
+    """Tells whether the model was trained or loaded before it was cloned."""
+    source = set(clone.source)
+    by_optimizer = [
+        write.number
+        for write in recording.of(VariableWritten, until=clone)
+        if write.writer is Owner.OPTIMIZER
+    ]
+    loaded = [each for load in recording.of(Loaded, until=clone) for each in load.variables]
+    return bool(source & {*by_optimizer, *loaded}) and not source & set(clone.target)
+
+
+def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
+    """Tells whether the clone gets other values, or shall be trained itself."""
+    changed = {write.number for write in recording.of(VariableWritten, after=clone)}
+    for load in recording.of(Loaded, after=clone):
+        changed |= {*load.variables}
+    for update in recording.of(GradientsApplied):
+        changed |= {*update.optimizer.trains}
+    return bool(changed & set(clone.target))
+
+
+def uses_in_training(
+    recording: Recording, clone: WeightsCopied
+) -> Iterator[tuple[CopyCalled, GradientsApplied]]:
+    """Returns the calls of the clone, each with the update of the step that it belongs to."""
+    for call in recording.of(CopyCalled, after=clone):
+        for update in recording.of(GradientsApplied):
+            is_same = set(call.target) == set(clone.target)
+            if is_same and is_in_step(call.location, update.location):
+                yield call, update
+
+
+def is_in_step(call: Stack, update: Stack) -> bool:
+    """Tells whether a call was made from the line of an update, as in `fit`, or from the same step of a program's loop."""
+    return bool(update) and any(frame == update[0] or in_loop(frame, update[0]) for frame in call)
+
+
+def in_loop(frame: Frame, update: Frame) -> bool:
+    """Tells whether a line is in the loop, or else in the function, that makes an update by itself."""
+    if (frame.path, frame.function) != (update.path, update.function):
+        return False
+    loop = loop_around(update)
+    is_step = spans(loop, frame.line) if loop else update.function != "<module>"
+    return is_step and bool(UPDATES & {*called_at(update)})
