@@ -3,14 +3,17 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, found, modes, run, saved
-from strategy_clinic.examiner.recording import Role
+from recorded import LINE, OTHER, ended, found, modes, run, saved, stack, updated, values, variable
+from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
     LoadUnused,
+    LookedFor,
     Outcome,
     SaveKind,
+    Started,
+    StepEnded,
 )
 
 BEFORE = run(saved(made_at=OTHER), role=Role.STOPPED)
@@ -138,3 +141,133 @@ def test_a_model_that_is_loaded_and_not_used():
     assert (finding.mode, finding.line) == ("fm08", 7)
     assert "model, which has the same shapes and other values, is used" in str(finding.proof)
     assert modes(run(LoadUnused((), "best.keras", "best", "model"))) == []
+
+
+# Programs that are started again and begin from zero
+
+PROGRAM = """\
+import os
+PATH = "model.keras"
+def start(given=PATH):
+    BackupAndRestore(f"backup_{time.time()}")
+    CheckpointManager(checkpoint, folder).restore_or_initialize()
+    if os.path.exists("checkpoints/model.keras"):
+        model = load_model(PATH)
+    if not os.path.exists("other.keras"):
+        model = new_model()
+    else:
+        model = load_model(os.path.join(".", PATH))
+    if os.path.exists("pretrained/model.keras"):
+        model.load_weights("pretrained/model.keras")
+    if os.path.exists("done.txt"):
+        model = load_model(PATH)
+    if os.path.exists("given/model.keras"):
+        model = load_model(given)
+"""
+BACKUP, MANAGER, ASKED, ASKED_NOT, PRETRAINED, DONE, GIVEN = 4, 5, 6, 8, 12, 14, 16
+START = Started(2, "/program")
+BEGINS = StepEnded(1, (), values({1: [0.5]}), (), ())
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Writes a program, and returns the stack of a line of it."""
+
+    def at(line, text=PROGRAM):
+        (tmp_path / "train.py").write_text(text)
+        return stack(tmp_path / "train.py", line, function="start")
+
+    return at
+
+
+def from_zero(before, now, path="model.keras", begins=BEGINS):
+    """What is found if a program has looked for something, saved, was killed, and looks for it again."""
+    made = START, variable(1), updated()
+    whole = run(*made, *before, begins, saved(path=path))
+    killed = run(*made, *before, begins, saved(path=path), role=Role.STOPPED)
+    return found(
+        run(
+            *made,
+            *now,
+            BEGINS,
+            role=Role.RESTARTED,
+            before=killed,
+            whole=whole,
+            moment=Moment.AFTER,
+        )
+    )
+
+
+def test_a_backup_in_a_folder_that_is_new_at_each_start(program):
+    line = program(BACKUP)
+    looks = [LookedFor(line, folder, True) for folder in ("backup_1", "backup_2")]
+    (finding,) = from_zero(looks[:1], looks[1:], "backup_1/latest.weights.h5")
+    assert (finding.mode, finding.line) == ("fm08", BACKUP)
+    assert "each start looks in another folder: backup_1/latest.weights.h5" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "before, now, path",
+    [
+        ("backup", "backup", "backup/latest.weights.h5"),
+        ("backup_1", "backup_2", "model.keras"),
+    ],
+    ids=["in the same folder", "nothing was saved there"],
+)
+def test_a_backup_that_is_not_lost(program, before, now, path):
+    line = program(BACKUP)
+    assert from_zero([LookedFor(line, before, True)], [LookedFor(line, now, True)], path) == []
+
+
+def test_a_folder_with_the_time_that_the_program_lists_for_another_purpose(program):
+    looks = [LookedFor(program(ASKED), folder, True) for folder in ("logs_1", "logs_2")]
+    assert from_zero(looks[:1], looks[1:], "logs_1/latest.weights.h5") == []
+
+
+def test_a_program_that_goes_on_beside_a_folder_with_the_time(program):
+    looks = [LookedFor(program(BACKUP), folder, True) for folder in ("backup_1", "backup_2")]
+    other = replace(BEGINS, initial_values=values({1: [0.1]}))
+    assert from_zero(looks[:1], looks[1:], "backup_1/latest.weights.h5", other) == []
+
+
+def test_a_checkpoint_folder_that_is_new_at_each_start_or_an_option(program):
+    def messages(text):
+        line = program(MANAGER, text)
+        looks = [CheckpointSought(line, folder, None, ()) for folder in ("runs/1", "runs/2")]
+        return [each.line for each in from_zero(looks[:1], looks[1:], "runs/1/ckpt-1")]
+
+    assert messages(PROGRAM) == [MANAGER]
+    assert messages(PROGRAM.replace("import os", "import argparse")) == []
+    assert messages(PROGRAM.replace("import os", "folder = os.environ.get('FOLDER', folder)")) == []
+
+
+@pytest.mark.parametrize(
+    "line, path, lines",
+    [
+        (ASKED, "checkpoints/model.keras", [ASKED]),
+        (ASKED_NOT, "other.keras", [ASKED_NOT]),
+        (PRETRAINED, "pretrained/model.keras", []),
+        (DONE, "done.txt", []),
+        (GIVEN, "given/model.keras", []),
+        (ASKED, "model.keras", []),
+        (ASKED, ".", []),
+    ],
+    ids=[
+        "in another folder",
+        "with another name",
+        "pretrained weights",
+        "a file that says that the training is done",
+        "a path that is not known",
+        "the file itself",
+        "its folder",
+    ],
+)
+def test_a_file_that_is_loaded_only_if_another_exists(program, line, path, lines):
+    looks = [LookedFor(program(line), path, False)]
+    assert [each.line for each in from_zero(looks, looks) if each.mode == "fm08"] == lines
+
+
+def test_another_file_that_is_saved_later(program):
+    looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
+    own = saved(path="checkpoints/model.keras")
+    assert from_zero([*looks, own], looks) == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ Assignment = ast.Assign | ast.AugAssign
 Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
+OPTION_PACKAGES = {"argparse", "optparse", "absl", "click", "fire", "typer", "docopt", "hydra"}
 
 
 # Syntax
@@ -163,6 +165,60 @@ def assigned_value(frame: Frame | None) -> ast.expr | None:
     """Returns the value that a line assigns."""
     statement = statement_at(frame) if frame else None
     return statement.value if isinstance(statement, Assignment) else None
+
+
+def path_given(frame: Frame, argument: ast.expr | None) -> str:
+    """Returns the path that an expression names if it is written in the program; nothing if it is computed."""
+    match argument:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id=name):
+            value = only_value(frame, name)
+            return path_given(frame._replace(line=value.lineno), value) if value else ""
+        case ast.Call(args=parts, keywords=[]) if called_name(argument) in ("join", "Path", "str"):
+            paths = [path_given(frame, each) for each in parts]
+            return os.path.join(*paths) if paths and all(paths) else ""
+        case ast.BinOp(left=left, op=(ast.Add() | ast.Div()) as op, right=right):
+            one, other = path_given(frame, left), path_given(frame, right)
+            between = os.sep if isinstance(op, ast.Div) else ""
+            return f"{one}{between}{other}" if one and other else ""
+    return ""
+
+
+def only_value(frame: Frame, name: str) -> ast.expr | None:
+    """Returns the value of a name that one assignment above a line, and nothing else in the file, gives a value."""
+    nodes = nodes_of_file(frame.path)
+    names = [each for each in nodes if isinstance(each, ast.Name) and each.id == name]
+    stores = [each for each in names if isinstance(each.ctx, ast.Store)]
+    is_parameter = any(name in parameters(each) for each in functions_around(frame))
+    assignments = [each for each in nodes if isinstance(each, ast.Assign)]
+    above = [each for each in assignments if each.lineno < frame.line]
+    given = [each.value for each in above if each.targets == stores]
+    return given[0] if given and not is_parameter else None
+
+
+def branch_if(frame: Frame, functions: Collection[str]) -> list[ast.stmt]:
+    """Returns the statements that are executed only if a call of one of these functions on this line returns true."""
+    statement = statement_at(frame)
+    if not isinstance(statement, ast.If):
+        return []
+    test, branch = statement.test, statement.body
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test, branch = test.operand, statement.orelse
+    is_call = isinstance(test, ast.Call) and called_name(test) in functions
+    return branch if is_call else []
+
+
+def takes_options(frame: Frame) -> bool:
+    """Tells whether the file of a line reads the command line or the environment."""
+    nodes = nodes_of_file(frame.path)
+    imported = {
+        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    packages = {name.partition(".")[0] for name in imported}
+    return bool(packages & OPTION_PACKAGES or read & {"argv", "environ", "getenv"})
 
 
 def same_statement(one: Frame, other: Frame) -> bool:

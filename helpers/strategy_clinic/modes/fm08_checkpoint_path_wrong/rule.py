@@ -3,19 +3,30 @@
 import os
 from collections.abc import Iterator
 
-from ...examiner.blame import FILE_FUNCTIONS, from_argument
+from ...examiner import blame
+from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
 from ...examiner.findings import Finding
-from ...examiner.recording import Recording
+from ...examiner.moments import is_part, looks_for
+from ...examiner.recording import Recording, Role
+from ...examiner.restarts import begins_from_zero, finding
 from ...examiner.rule import blames, observed, rule
 from ...observer.events import (
     CheckpointRestored,
     CheckpointSought,
+    Frame,
     Loaded,
     LoadUnused,
+    LookedFor,
     Saved,
     SaveKind,
     Stack,
 )
+
+Sought = CheckpointSought | LookedFor
+LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
+EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
+# Functions whose values are others in each process.
+NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
 
 
 @rule("fm08", explains_divergence=False)
@@ -89,6 +100,89 @@ def is_same(one: str, other: str) -> bool:
     """Tells whether two paths may name one file: a program gives some as they are and others from its folder on."""
     one, other = os.path.normpath(one), os.path.normpath(other)
     return one == other or one.endswith(f"{os.sep}{other}") or other.endswith(f"{os.sep}{one}")
+
+
+# What is sought at another place than the one where it is saved
+
+
+@rule("fm08", explains_divergence=False)
+def begun_from_zero(run: Recording) -> Iterator[Finding]:
+    stopped, whole = run.before, run.whole
+    if run.role is not Role.RESTARTED or not run.finished or not stopped or not whole:
+        return
+    if stopped.of(Saved) and begins_from_zero(run, whole):
+        yield from sought_in_new_folder(run, stopped)
+        yield from asked_for_another(run, stopped, whole)
+
+
+def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
+    """Yields the lines that look for the last save in another folder at each start; a user may give one as an option."""
+    before = sought_at_start(stopped)
+    for location, sought in sought_at_start(run).items():
+        earlier = before.get(location, [])
+        places = {stopped.absolute(place_of(each)) for each in earlier}
+        is_new = places and not places & {run.absolute(place_of(each)) for each in sought}
+        saved = [
+            save.path
+            for save in stopped.of(Saved)
+            if any(looks_for(each, stopped, stopped.absolute(save.path)) for each in earlier)
+        ]
+        is_fixed = NEW_VALUES & {*called_at(location[0])} or not any(
+            map(blame.takes_options, location)
+        )
+        if is_new and saved and is_fixed:
+            message = f"each start looks in another folder: {saved[-1]} was there, and it begins from zero"
+            fix = "give the folder a name that is the same at each start"
+            yield finding(run, location, message, fix, mode="fm08")
+
+
+def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
+    """Returns by line what looks for checkpoints before the first save: callbacks that go on, and the program itself."""
+    found: dict[Stack, list[Sought]] = {}
+    saves = run.of(Saved)
+    for each in run.of(CheckpointSought, until=saves[0]) if saves else run.of(CheckpointSought):
+        found.setdefault(each.location, []).append(each)
+    for looked in run.of(LookedFor, until=saves[0]) if saves else run.of(LookedFor):
+        if looked.location and "BackupAndRestore" in called_at(looked.location[0]):
+            found.setdefault(looked.location, []).append(looked)
+    return {location: events for location, events in found.items() if location}
+
+
+def place_of(sought: Sought) -> str:
+    return sought.folder if isinstance(sought, CheckpointSought) else sought.path
+
+
+def asked_for_another(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
+    """Yields that the program loads what it saves only if another file exists, which it never writes."""
+    saved = {each.absolute(save.path) for each in (stopped, whole) for save in each.of(Saved)}
+    for looked in run.of(LookedFor):
+        asked = run.absolute(looked.path)
+        is_its_own = any(is_part(asked, path) or is_part(path, asked) for path in saved)
+        if looked.lists or is_its_own or not looked.location:
+            continue
+        loads = loaded_if_exists(looked.location[0])
+        own = [path for path in loads if run.absolute(path) in saved and is_like(asked, path)]
+        if own:
+            message = (
+                f"{own[0]} is loaded only if {looked.path} exists, which this program never writes"
+            )
+            fix = f"ask for {own[0]}"
+            yield finding(run, looked.location, f"{message}: it begins from zero", fix, mode="fm08")
+
+
+def loaded_if_exists(frame: Frame) -> list[str]:
+    """Returns the files that are loaded if what a line asks for exists, as far as they are written in the program."""
+    calls = [call for each in blame.branch_if(frame, EXISTS) for call in blame.calls_in(each)]
+    loads = [call for call in calls if blame.called_name(call) in LOADS]
+    given = [call.args[0] for call in loads if call.args]
+    return [path for each in given if (path := blame.path_given(frame, each))]
+
+
+def is_like(one: str, other: str) -> bool:
+    """Tells whether two paths have the same name, or the same kind of name: another file may say that a training is done."""
+    one, other = os.path.basename(one), os.path.basename(other)
+    kinds = os.path.splitext(one)[1], os.path.splitext(other)[1]
+    return one == other or (kinds[0] == kinds[1] != "")
 
 
 @blames("fm08")
