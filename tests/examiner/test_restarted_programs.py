@@ -222,6 +222,18 @@ def test_ends_at_different_steps_are_not_compared():
     messages, notes = found(restarted(steps=12, entries=(7.0,)))
     assert messages == []
     assert notes[0].startswith("started again, it ends at step 12, and the whole run at step 8")
+    assert "makes all steps" not in notes[0]
+
+
+def test_steps_that_are_all_made_once_more_are_told():
+    killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
+    told = "it has loaded what was saved at step 4, and makes all steps of a whole run after that"
+
+    def note(steps):
+        return found(replace(restarted(steps=steps, entries=(7.0,)), before=killed))[1][0]
+
+    assert note(12).endswith(told)
+    assert note(13).endswith("so their ends were not compared")
 
 
 def test_a_program_that_cannot_be_started_again():
@@ -265,3 +277,58 @@ def test_a_restart_is_made_without_being_asked_where_a_program_looks_for_its_sav
     assert outcomes(examination) == {Moment.BETWEEN: "goes on"}
     plain = examined(tmp_path, program("save, .keras"), 3, restart=False)
     assert outcomes(plain) == {}
+
+
+FITS = """
+import os, time
+import numpy as np, tensorflow as tf
+x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
+model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+"""
+NEW_BACKUP = f"""{FITS}
+model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.BackupAndRestore(f"backup_{{time.time()}}"),  # wrong
+])
+"""
+NEW_LOGS = f"""{FITS}
+os.makedirs(logs := f"logs_{{time.time()}}")
+model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.CSVLogger(logs + "/history.csv"),
+    tf.keras.callbacks.ModelCheckpoint(logs + "/{{epoch}}.keras"),
+    tf.keras.callbacks.BackupAndRestore("backup"),
+])
+"""
+ASKS_FOR_ANOTHER = f"""{FITS}
+path = "model.keras"
+if os.path.exists("saved/model.keras"):  # wrong
+    model = tf.keras.models.load_model(path)
+done = int(model.optimizer.iterations) // 4
+model.fit(x, y, epochs=4, initial_epoch=done, batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint(path),
+])
+"""
+OPTIONAL = f"""{FITS}
+if os.path.exists("pretrained/model.keras"):
+    model = tf.keras.models.load_model("pretrained/model.keras")
+if os.path.isfile("config.json"):
+    print(open("config.json").read())
+if not os.path.exists("cache.npy"):
+    print("no cache")
+model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint("model.keras"),
+])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text, keras",
+    [(NEW_BACKUP, 3), (NEW_BACKUP, 2), (NEW_LOGS, 3), (ASKS_FOR_ANOTHER, 3), (OPTIONAL, 3)],
+    ids=["new backup", "new backup, Keras 2", "new logs", "asks for another", "optional files"],
+)
+def test_a_program_that_looks_for_another_file_than_it_saves(tmp_path, text, keras):
+    examination = examined(tmp_path, text, keras)
+    wrong = [line for line, code in enumerate(text.splitlines(), 1) if code.endswith("# wrong")]
+    found = [each for each in examination.findings if "during a save" not in str(each.proof)]
+    assert [(each.mode, each.line) for each in found] == [("fm08", line) for line in wrong]

@@ -15,6 +15,7 @@ from recorded import (
     omitted,
     run,
     saved,
+    state,
     updated,
     values,
     variable,
@@ -22,7 +23,7 @@ from recorded import (
 )
 from strategy_clinic.examiner.engine import NOT_REPEATED, diagnose
 from strategy_clinic.examiner.findings import BeginWith, GiveValue, ResetVariable
-from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     GradientComputed,
@@ -31,6 +32,7 @@ from strategy_clinic.observer.events import (
     OldValueSaved,
     Owner,
     Sample,
+    SavedAgain,
     SaveKind,
     StepEnded,
     VariableRead,
@@ -321,3 +323,53 @@ def test_a_count_that_makes_no_difference_or_cannot_be_told(again):
 def test_nothing_is_asked_of_what_cannot_be_missed(before):
     diagnosis, asked = diagnosed(second(1.0, before), answering())
     assert (diagnosis.findings, asked) == ([], [])
+
+
+# A program that goes on, and counts from the beginning again
+
+
+def epochs(*steps, name="w-{}.weights.h5", begin=1):
+    """What a callback saves after each epoch."""
+    return [
+        saved(path=name.format(number), optimizers=(state(steps=each),))
+        for number, each in enumerate(steps, begin)
+    ]
+
+
+def gone_on(saves, path="w-1.weights.h5", whole=None, **changes):
+    """What is found if a program is killed after its first epoch of two, loads a file, and saves these."""
+    whole = run(*(whole or epochs(16, 32)))
+    killed = run(*epochs(16), role=Role.STOPPED)
+    usual = {"role": Role.RESTARTED, "before": killed, "whole": whole, "moment": Moment.AFTER}
+    return modes(run(loaded(path=path), *saves, **(usual | changes)))
+
+
+def test_a_numbered_file_that_is_replaced_by_a_later_state():
+    assert gone_on(epochs(32, 48)) == [("fm05", 20)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"saves": epochs(32, begin=2)},
+        {"saves": epochs(16, 32)},
+        {"saves": epochs(32, 48), "path": "pretrained.weights.h5"},
+        {"saves": epochs(32), "whole": epochs(16)},
+        {"saves": epochs(32), "whole": [*epochs(16, 32), SavedAgain("w-1.weights.h5", 24)]},
+        {"saves": [replace(each, optimizers=()) for each in epochs(32, 48)]},
+        {"saves": [replace(each, location=()) for each in epochs(32, 48)]},
+        {"saves": epochs(32, 48), "role": Role.CHANGED},
+    ],
+    ids=[
+        "it goes on with the number",
+        "the same state again",
+        "another file is loaded",
+        "no other number",
+        "a file that is replaced anyway",
+        "no optimizer",
+        "on no line",
+        "not started again",
+    ],
+)
+def test_a_file_that_is_rightly_written_again(arguments):
+    assert gone_on(**arguments) == []

@@ -254,13 +254,23 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     if mine and theirs and mine != theirs:
         yield Note(
             f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
-            "so their ends were not compared"
+            f"so their ends were not compared{steps_once_more(run, mine, theirs)}"
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
         yield Note(
             "started again, it ends with other weights than the whole run; what is drawn at random begins again: "
             + ", ".join(drawn)
         )
+
+
+def steps_once_more(run: Recording, mine: Sequence[int], theirs: Sequence[int]) -> str:
+    """Returns that a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
+    loads = [run.absolute(load.path) for load in loads_at_start(run)]
+    saves = [save for save in run.saves_before_start if run.absolute(save.path) in loads[-1:]]
+    done = [state.steps for state in saves[-1].optimizers] if saves else []
+    is_all = any(done) and [*map(sum, zip(done, theirs))] == list(mine)
+    words = f"; it has loaded what was saved at step {numbers(done)}, and makes all steps of a whole run after that"
+    return words if is_all and len(done) == len(theirs) else ""
 
 
 def numbers(steps: Sequence[int]) -> str:

@@ -1,6 +1,8 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import same_statement
 from ...examiner.divergence import Divergence, effect_of
@@ -13,7 +15,9 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
-from ...examiner.recording import Recording
+from ...examiner.recording import Recording, Role
+from ...examiner.restarts import finding as finding_of_restart
+from ...examiner.restarts import loads_at_start
 from ...examiner.rule import Answers, Steps, line_of, observed, rule
 from ...observer.events import (
     GradientComputed,
@@ -25,6 +29,7 @@ from ...observer.events import (
     OmittedVariable,
     Owner,
     Saved,
+    SavedAgain,
     SaveKind,
     VariableMade,
     VariableRead,
@@ -86,13 +91,54 @@ def nothing_trained(recording: Recording) -> Iterator[Finding]:
 def attribute_replaced(recording: Recording) -> Iterator[Finding]:
     for old in recording.of(OldValueSaved):
         if old.location:
-            yield observed(
+            finding = observed(
                 "fm05",
                 recording,
                 old.location,
                 f"the checkpoint's {old.name} was a variable, and is set to a number that no checkpoint holds",
                 f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
             )
+            yield replace(finding, fix=f"write to the variable with `{old.name}.assign`")
+
+
+@rule("fm05", explains_divergence=False)
+def counted_anew(run: Recording) -> Iterator[Finding]:
+    """Checks whether a program that goes on counts from the beginning, and so replaces a numbered file by a later state."""
+    stopped, whole = run.before, run.whole
+    loads = loads_at_start(run)
+    if run.role is not Role.RESTARTED or not run.finished or not stopped or not whole or not loads:
+        return
+    done = steps_saved(stopped, loads[-1].path)
+    for save in run.of(Saved):
+        usual, steps = steps_saved(whole, save.path), steps_in(save)
+        if done and usual and steps == usual + done and save.location and is_numbered(whole, save):
+            message = (
+                f"it goes on after {done} steps and counts from the beginning again: {save.path}"
+            )
+            message += f" was saved after {usual} steps, and is replaced after {steps}"
+            fix = "save the number of the epoch, too, and begin with it: `initial_epoch=` of `fit`"
+            yield finding_of_restart(run, save.location, message, fix, mode="fm05")
+            return
+
+
+def steps_saved(recording: Recording, path: str) -> int:
+    """Returns after how many steps of the optimizer a file was saved; 0 if it was not saved exactly once."""
+    path = recording.absolute(path)
+    saves = [save for save in recording.of(Saved) if recording.absolute(save.path) == path]
+    again = [save for save in recording.of(SavedAgain) if recording.absolute(save.path) == path]
+    return steps_in(saves[0]) if len(saves) == 1 and not again else 0
+
+
+def steps_in(save: Saved) -> int:
+    """Returns the steps of the only optimizer; 0 if there are none or several."""
+    return save.optimizers[0].steps if len(save.optimizers) == 1 else 0
+
+
+def is_numbered(recording: Recording, save: Saved) -> bool:
+    """Tells whether a program saves other files whose names differ in a number only."""
+    pattern = re.sub(r"\d+", "#", save.path)
+    others = {other.path for other in recording.of(Saved)} - {save.path}
+    return any(re.sub(r"\d+", "#", other) == pattern for other in others)
 
 
 def kind_of(save: Saved) -> str:

@@ -1,6 +1,7 @@
 """Checks fm14: weights were copied once, or not at all, and the copy is used as if it had those of its source."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import called_at, loop_around, spans
 from ...examiner.findings import Finding
@@ -69,7 +70,7 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
             and not is_filled(recording, clone)
         ):
             for call, update in uses_in_training(recording, clone):
-                yield observed(
+                finding = observed(
                     "fm14",
                     recording,
                     clone.location,
@@ -78,6 +79,10 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
                     " calls it in the training of another model, at ",
                     line_of(update.location, "an optimizer"),
                     ", and nothing has filled or trained it",
+                )
+                yield replace(
+                    finding,
+                    fix="give the clone the weights, `clone.set_weights(model.get_weights())`",
                 )
                 break
 
