@@ -81,6 +81,9 @@ def test_a_clone_that_is_called_in_training_and_keeps_random_weights(at):
     (finding,) = found(run(LEARNT, CLONE, CopyCalled(at(2), (3, 4)), student))
     assert (finding.mode, finding.line) == ("fm14", 7)
     assert "line 2 calls it in the training of another model, at line 3" in str(finding.proof)
+    from_config = replace(CLONE, function="from_config")
+    (finding,) = found(run(LEARNT, from_config, CopyCalled(at(2), (3, 4)), student))
+    assert str(finding.message).startswith("from_config copies no weights")
     from_file = loaded(variables=(1, 2))
     assert modes(run(from_file, CLONE, CopyCalled(at(2), (3, 4)), student)) == [("fm14", 7)]
 

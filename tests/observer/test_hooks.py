@@ -456,6 +456,10 @@ def keras_cases(package):
             {"model": t.models[package]},
             told(events.WeightsCopied, "function", "equal"),
         ),
+        "Functional.get_config": lambda t: config_taken(functional(t, package)),
+        "Sequential.get_config": lambda t: config_taken(t.models[package]),
+        "Model.from_config": lambda t: from_config(functional(t, package)),
+        "Sequential.from_config": lambda t: from_config(t.models[package]),
         "Layer.get_weights": lambda t: weights_taken(t.models[package].layers[-1]),
         "load_model": lambda t: Case(
             t.packages[package].models.load_model,
@@ -512,6 +516,26 @@ def masked(t):
     outputs = t.tf.constant([[1.0]])
     outputs._keras_mask = t.tf.constant([True])
     return outputs
+
+
+def functional(t, package):
+    inputs = t.packages[package].Input((3,))
+    return t.packages[package].Model(inputs, t.packages[package].layers.Dense(1)(inputs))
+
+
+def config_taken(model):
+    return Case(model.get_config, {}, lambda o, _: o.copies.config[1]() is model)
+
+
+def from_config(model):
+    copied = told(events.WeightsCopied, "function", "equal")
+
+    def seen(observer, new):
+        assert model.built  # it must exist until here: the observer refers to it weakly
+        return copied(observer, new)
+
+    arguments = {"config": model.get_config(), "custom_objects": None}
+    return Case(type(model).from_config, arguments, seen)
 
 
 def weights_taken(owner):

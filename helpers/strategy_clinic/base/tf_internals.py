@@ -56,6 +56,9 @@ MODULES = {
         "ArrayDataAdapter",
     ),
     "adapters_of_keras_2": ("tf_keras.src.engine.data_adapter", "TensorLikeDataAdapter"),
+    # The class of models made of their inputs and outputs, whose `get_config` is its own, in Keras 3 and in Keras 2.
+    "functional": ("keras.src.models.functional", "Functional"),
+    "functional_of_keras_2": ("tf_keras.src.engine.functional", "Functional"),
     # Writes the last part of a checkpoint.
     "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
     # Reduces the values that a loss of Keras 3 returns to one number.

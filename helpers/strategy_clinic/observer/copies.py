@@ -7,6 +7,7 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
+from ..base import tf_internals
 from .context import Context
 from .events import CopyCalled, OutdatedCopyUsed, Sample, Stack, WeightsCopied
 from .identity_map import IdentityMap
@@ -37,6 +38,7 @@ class Copies:
         self.taken: tuple[weakref.ref[Any], weakref.ref[Any]] | None = (
             None  # an array, and its owner
         )
+        self.config: tuple[Any, weakref.ref[Any]] | None = None  # the last one, and its model
         self.copies: IdentityMap[Copy] = IdentityMap()
         self.trained: IdentityMap[bool] = (
             IdentityMap()
@@ -58,8 +60,16 @@ class Copies:
             wrap(keras.Model, name, after=self.used, group="copies")
         wrap(keras.Model, "evaluate", after=self.source_used, group="copies")
         wrap(keras.Model, "__call__", after=self.called, here=True)
-        self.context.patches.wrap_everywhere(package, keras.models.clone_model, self.cloned)
+        self.context.patches.wrap_everywhere(
+            package, keras.models.clone_model, self.cloned, group="clone"
+        )
         self.layers += (keras.layers.Layer,)
+        is_keras_3 = package == "keras"
+        module = tf_internals.functional if is_keras_3 else tf_internals.functional_of_keras_2
+        for kind in (module.Functional, keras.Sequential):
+            wrap(kind, "get_config", after=self.config_taken)
+        for kind in (keras.Model, keras.Sequential):
+            wrap(kind, "from_config", after=self.made_from_config, group="clone")
 
     def watch(self) -> None:
         self.context.patches.wrap(
@@ -84,6 +94,15 @@ class Copies:
 
     def cloned(self, clone: Any, call: Call) -> None:
         self.copied("clone_model", call["model"], clone)
+
+    def config_taken(self, config: Any, call: Call) -> None:
+        self.config = config, weakref.ref(call.owner)
+
+    def made_from_config(self, model: Any, call: Call) -> None:
+        """Reports a model that is made from what the `get_config` of another has just returned."""
+        config, source = self.config or (None, lambda: None)
+        if config is call["config"] and isinstance(source(), self.layers):
+            self.copied("from_config", source(), model)
 
     def deepcopied(self, result: Any, call: Call) -> None:
         if isinstance(call["x"], self.layers):

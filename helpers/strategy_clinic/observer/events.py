@@ -540,7 +540,7 @@ class OptimizerReplaced(LocatedEvent):
 class WeightsCopied(LocatedEvent):
     """A model or layer got the weights of another by a copy, or was made as its clone."""
 
-    function: str  # set_weights or clone_model
+    function: str  # set_weights, clone_model, from_config or deepcopy
     source: tuple[int, ...]
     target: tuple[int, ...]
     equal: bool  # all values are equal then

@@ -113,10 +113,10 @@ class Patches:
         """
         definer = defining_class(owner, name)
         plain = vars(definer)[name]
-        is_static = isinstance(plain, staticmethod)
-        function = plain.__func__ if is_static else plain
+        kind = next((each for each in (staticmethod, classmethod) if isinstance(plain, each)), None)
+        function = plain.__func__ if kind else plain
         wrapper = self.wrapped(function, before, after, group, listed, unless)
-        new = staticmethod(wrapper) if is_static else wrapper
+        new = kind(wrapper) if kind else wrapper
         self.replace(owner if here else definer, name, new)
 
     def wrap_everywhere(

@@ -62,7 +62,9 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
 def clone_without_weights(recording: Recording) -> Iterator[Finding]:
     """Checks whether the clone of a trained model keeps random weights and is used in the training of another."""
     for clone in recording.of(WeightsCopied):
-        is_random = clone.function == "clone_model" and not clone.equal and clone.target
+        is_random = (
+            clone.function in ("clone_model", "from_config") and not clone.equal and clone.target
+        )
         if (
             is_random
             and clone.location
@@ -74,7 +76,7 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
                     "fm14",
                     recording,
                     clone.location,
-                    "clone_model copies no weights: the clone of a model that has learnt keeps random ones",
+                    f"{clone.function} copies no weights: the clone of a model that has learnt keeps random ones",
                     line_of(call.location, "a later line"),
                     " calls it in the training of another model, at ",
                     line_of(update.location, "an optimizer"),
