@@ -8,7 +8,7 @@ from score_restarts import examined, outcomes, program
 from strategy_clinic.examiner import moments
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
-from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.examiner.rule import Rule, Runs, mode_rules, observed
 from strategy_clinic.observer.events import (
     CallbackState,
     CheckpointRestored,
@@ -245,6 +245,12 @@ def test_a_program_that_cannot_be_started_again():
         "ck is written under its final name, so that a kill during the save leaves a part of it: "
         "started again, it fails: OSError: truncated file"
     ]
+    # Another fault at the same line does not explain it.
+    known = [observed("fm05", killed_in_save, SAVE.location, "another fault")]
+    other = Rule("fm05", lambda _: (each for each in known))
+    rules = replace(mode_rules(), rules=[other])
+    diagnosis = diagnose(Runs([killed_in_save]), rules=rules)
+    assert [each.mode for each in diagnosis.findings] == ["fm05", "restart"]
     also_fails = replace(failed, whole=whole(outcome=Outcome.RAISED))
     assert found(also_fails)[0] == []
 

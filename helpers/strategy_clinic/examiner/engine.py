@@ -13,7 +13,7 @@ from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
 from .recording import Moment, Recording, Role
-from .restarts import restarts
+from .restarts import WHOLE_FILES, restarts
 from .rule import ModeRules, Runs
 from .whose_fault import settle
 
@@ -46,7 +46,10 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     others = [*hangs(runs.recordings)]
     others += findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
-    found += [each for each in others if (each.file, each.line) not in lines]
+    # That a kill leaves half a file is a fault of its own, whatever else is wrong with what saves it.
+    found += [
+        each for each in others if (each.file, each.line) not in lines or each.fix == WHOLE_FILES
+    ]
     found += findings_of(settle(runs, found, rules), follow_ups)
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
