@@ -36,6 +36,7 @@ from strategy_clinic.observer.events import (
     SaveKind,
     StepEnded,
     VariableRead,
+    VariablesKept,
 )
 
 TOGETHER = updated(trains=(1, 2), steps=1)
@@ -373,3 +374,46 @@ def test_a_numbered_file_that_is_replaced_by_a_later_state():
 )
 def test_a_file_that_is_rightly_written_again(arguments):
     assert gone_on(**arguments) == []
+
+
+# A checkpoint without the model
+
+KEPT = VariablesKept(LINE, "restore", "ck-1", (8,), (), 0, True, False)
+OPTIMIZER_ONLY = saved(made_at=OTHER, optimizers=(state(trains=(1,)),))
+FRESH = variable(8, location=OTHER)
+RESTORED = loaded(variables=(8,))
+
+
+def test_a_checkpoint_that_holds_the_optimizer_alone():
+    (finding,) = found(run(variable(1), OPTIMIZER_ONLY, FRESH, RESTORED, KEPT, VariableRead(8)))
+    assert (finding.mode, finding.line) == ("fm05", 20)
+    assert "line 7 gives none of 1 variables a value" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [OPTIMIZER_ONLY, RESTORED, KEPT],
+        [RESTORED, KEPT, VariableRead(8)],
+        [replace(OPTIMIZER_ONLY, made_at=()), RESTORED, KEPT, VariableRead(8)],
+        [replace(OPTIMIZER_ONLY, optimizers=()), RESTORED, KEPT, VariableRead(8)],
+        [OPTIMIZER_ONLY, RESTORED, replace(KEPT, filled=1), VariableRead(8)],
+        [OPTIMIZER_ONLY, RESTORED, replace(KEPT, function="load_weights"), VariableRead(8)],
+        [OPTIMIZER_ONLY, RESTORED, KEPT, written(number=8), VariableRead(8)],
+        [OPTIMIZER_ONLY, RESTORED, KEPT, RESTORED, VariableRead(8)],
+        [OPTIMIZER_ONLY, RESTORED, replace(KEPT, kept=(8, 9)), VariableRead(8), variable(9)],
+    ],
+    ids=[
+        "not used",
+        "a file from elsewhere",
+        "on no line",
+        "of no optimizer",
+        "a part is filled",
+        "no checkpoint",
+        "set or trained",
+        "loaded, too",
+        "another model",
+    ],
+)
+def test_a_model_that_is_rightly_not_filled(events):
+    assert [mode for mode, _ in modes(run(variable(1), FRESH, *events)) if mode == "fm05"] == []

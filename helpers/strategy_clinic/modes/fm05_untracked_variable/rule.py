@@ -1,7 +1,7 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...examiner.blame import same_statement
@@ -33,6 +33,7 @@ from ...observer.events import (
     SaveKind,
     VariableMade,
     VariableRead,
+    VariablesKept,
     VariableWritten,
 )
 
@@ -99,6 +100,44 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
                 f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
             )
             yield replace(finding, fix=f"write to the variable with `{old.name}.assign`")
+
+
+@rule("fm05", explains_divergence=False)
+def model_left_out(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a checkpoint has only the optimizer of a model, and the model that it should fill is used as it was made."""
+    for kept in recording.of(VariablesKept):
+        saves = [save for save in recording.of(Saved, until=kept) if save.path == kept.path]
+        is_empty = kept.function == "restore" and not (kept.filled or kept.fitting)
+        trained = [state.trains for state in saves[-1].optimizers] if saves else []
+        is_like_trained = shapes_of(recording, kept.kept) in [
+            shapes_of(recording, numbers) for numbers in trained
+        ]
+        if is_empty and is_like_trained and saves[-1].made_at and is_used_as_made(recording, kept):
+            yield observed(
+                "fm05",
+                recording,
+                saves[-1].made_at,
+                Text(
+                    "the checkpoint does not hold the model: ",
+                    line_of(kept.location, "restore"),
+                    f" gives none of {len(kept.kept)} variables a value, and they are used as they were made",
+                ),
+                f"{kept.path} has no values in their places",
+            )
+
+
+def shapes_of(recording: Recording, numbers: Iterable[int]) -> list[tuple[int | None, ...]]:
+    """Returns the shapes of variables in the order in which they were made."""
+    return [made.shape for number in sorted(numbers) if (made := recording.variable(number))]
+
+
+def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:
+    """Tells whether variables that a restore has left as they were are read after it, and never written, trained or loaded."""
+    numbers = {*kept.kept}
+    read = {event.number for event in recording.of(VariableRead, after=kept)}
+    written = {event.number for event in recording.of(VariableWritten)}
+    loads = [load for load in recording.of(Loaded) if numbers & {*load.variables}]
+    return bool(numbers & read) and not numbers & written and len(loads) == 1
 
 
 @rule("fm05", explains_divergence=False)
