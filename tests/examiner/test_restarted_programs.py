@@ -325,16 +325,44 @@ model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
     tf.keras.callbacks.ModelCheckpoint("model.keras"),
 ])
 """
+GOES_ON = f"""{FITS}
+import glob
+done = sorted(glob.glob("w-*.weights.h5"))
+if done:
+    model.load_weights(done[-1])
+model.fit(x, y, epochs=4, initial_epoch=len(done), batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint("w-{{epoch}}.weights.h5", save_weights_only=True),
+])
+"""
+COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
+    "callbacks=[", "callbacks=[  # wrong"
+)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "text, keras",
-    [(NEW_BACKUP, 3), (NEW_BACKUP, 2), (NEW_LOGS, 3), (ASKS_FOR_ANOTHER, 3), (OPTIONAL, 3)],
-    ids=["new backup", "new backup, Keras 2", "new logs", "asks for another", "optional files"],
+    "text, keras, mode",
+    [
+        (NEW_BACKUP, 3, "fm08"),
+        (NEW_BACKUP, 2, "fm08"),
+        (NEW_LOGS, 3, "fm08"),
+        (ASKS_FOR_ANOTHER, 3, "fm08"),
+        (OPTIONAL, 3, "fm08"),
+        (COUNTS_ANEW, 3, "fm05"),
+        (GOES_ON, 3, "fm05"),
+    ],
+    ids=[
+        "new backup",
+        "new backup, Keras 2",
+        "new logs",
+        "asks for another",
+        "optional files",
+        "counts anew",
+        "goes on with the count",
+    ],
 )
-def test_a_program_that_looks_for_another_file_than_it_saves(tmp_path, text, keras):
+def test_what_a_program_does_with_its_saves_when_it_is_started_again(tmp_path, text, keras, mode):
     examination = examined(tmp_path, text, keras)
     wrong = [line for line, code in enumerate(text.splitlines(), 1) if code.endswith("# wrong")]
     found = [each for each in examination.findings if "during a save" not in str(each.proof)]
-    assert [(each.mode, each.line) for each in found] == [("fm08", line) for line in wrong]
+    assert [(each.mode, each.line) for each in found] == [(mode, line) for line in wrong]
