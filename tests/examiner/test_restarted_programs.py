@@ -215,7 +215,16 @@ def test_a_program_that_changes_what_it_has_loaded_is_not_accused_of_its_first_s
 def test_what_is_drawn_at_random_is_named_and_no_finding(event, words):
     messages, notes = found(restarted(event, entries=(7.0,)))
     assert messages == []
-    assert notes[-1].endswith(f"what is drawn at random begins again: {words}")
+    assert notes[-1].endswith(f"these begin again: {words}")
+
+
+@pytest.mark.parametrize("iterators, messages", [((1, 1), 0), ((1, 2), 1), ((0, 0), 1)])
+def test_an_iterator_that_goes_on_after_a_save_gives_other_examples(iterators, messages):
+    saves = [SavedAgain("ck", 2 * place, made) for place, made in enumerate(iterators, 1)]
+    found_messages, notes = found(restarted(*saves, entries=(7.0,)))
+    assert len(found_messages) == messages
+    told = "the examples of an iterator that goes on after a save"
+    assert notes[-1:] == [] if messages else notes[-1].endswith(told)
 
 
 def test_ends_at_different_steps_are_not_compared():

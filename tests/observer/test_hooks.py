@@ -223,6 +223,11 @@ def count_cases():
             {"generator": lambda: iter([1.0]), "output_types": t.tf.float32},
             given,
         ),
+        "tensorflow.OwnedIterator.__init__": lambda t: Case(
+            t.internals.iterator_ops.OwnedIterator,
+            {"dataset": t.dataset},
+            lambda o, _: o.context.counts[("iterators",)] > 0,
+        ),
         "tensorflow.OwnedIterator.__next__": lambda t: Case(iter(t.dataset).__next__, {}, waited),
     }
 

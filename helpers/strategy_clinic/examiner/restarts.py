@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ..observer.events import (
@@ -232,7 +233,7 @@ def rate_of(state: OptimizerState) -> float | None:
 
 
 def draws(*runs: Recording) -> list[str]:
-    """Returns what training draws at random, with the lines: a restart begins these sequences again."""
+    """Returns what training draws at random or takes one after the other: a restart begins these sequences again."""
     found = []
     for run in runs:
         found += [f"the order of the examples ({in_place(each)})" for each in run.of(OrderDrawn)]
@@ -242,7 +243,18 @@ def draws(*runs: Recording) -> list[str]:
         if any(run.maker_of(number) is Owner.RANDOM for number in written):
             found.append("seeds of layers")
         found += [name for ended in run.of(Ended) for name in ended.drawn]
+        if saves_amid_data(run):
+            found.append("the examples of an iterator that goes on after a save")
     return list(dict.fromkeys(found))
+
+
+def saves_amid_data(run: Recording) -> bool:
+    """Tells whether training goes on with the same iterator after a save: a restart takes its first examples again."""
+    saves = saves_of(run)
+    return any(
+        one.steps < other.steps and one.iterators == other.iterators > 0
+        for one, other in itertools.pairwise(saves)
+    )
 
 
 def in_place(event: OrderDrawn | PartUsed) -> str:
@@ -258,7 +270,7 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
         yield Note(
-            "started again, it ends with other weights than the whole run; what is drawn at random begins again: "
+            "started again, it ends with other weights than the whole run; these begin again: "
             + ", ".join(drawn)
         )
 

@@ -276,8 +276,9 @@ class Checkpoints:
         omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
         is_new, dies = self.context.is_first("saved", kind, str(path)), self.context.settings.dies
         few = self.context.count("saves", kind, is_new) <= MOST_SAVES
+        iterators = self.context.counts[("iterators",)]
         if few and not is_new and not dies:
-            self.context.emit(SavedAgain(str(path), self.context.steps.count))
+            self.context.emit(SavedAgain(str(path), self.context.steps.count, iterators))
         elif few or dies:
             self.context.emit(
                 Saved(
@@ -291,6 +292,7 @@ class Checkpoints:
                     ),
                     optimizers=self.optimizers.states(),
                     steps=self.context.steps.count,
+                    iterators=iterators,
                     values=self.values_of(numbers) if dies else (),
                 )
             )

@@ -115,7 +115,11 @@ class Counts:
             wrap(tensor, name, before=self.value_read)
         wrap(tf.data.Dataset, "from_generator", before=self.generator_given)
         iterator = tf_internals.iterator_ops.OwnedIterator
+        wrap(iterator, "__init__", after=self.iterator_made)
         wrap(iterator, "__next__", before=self.wait_begins, after=self.waited, group="input")
+
+    def iterator_made(self, _: Any, call: Call) -> None:
+        self.context.count("iterators")
 
     # Steps
 

@@ -582,6 +582,7 @@ class Saved(LocatedEvent):
     omitted: tuple[OmittedVariable, ...]
     optimizers: tuple[OptimizerState, ...]
     steps: int = 0  # that the program had made
+    iterators: int = 0  # over datasets that it had made
     values: tuple[VariableValue, ...] = ()  # of what was saved, in a run that is going to be killed
 
 
@@ -604,6 +605,7 @@ class SavedAgain(Event):
 
     path: str
     steps: int
+    iterators: int = 0
 
 
 @dataclass(frozen=True)
