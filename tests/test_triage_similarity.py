@@ -34,6 +34,19 @@ def test_what_describes_no_mode_is_none(text):
     assert found.mode is None and found.confidence >= 0.5
 
 
+MEMORY = [
+    "Out of memory on each GPU although I use two GPUs with MirroredStrategy",
+    "memory use per GPU does not go down when I add GPUs",
+    "I added a second GPU, but the memory usage of each card stays the same.",
+]
+
+
+@pytest.mark.parametrize("text", MEMORY)
+def test_memory_that_no_device_frees_leads_to_a_question(text):
+    found = classify.triage(text)
+    assert found.mode is None and found.candidates[0].mode == "fm62"
+
+
 @pytest.mark.parametrize("mode, text", DESCRIBED)
 def test_a_description_leads_to_a_question_about_its_mode(mode, text):
     found = classify.triage(text)

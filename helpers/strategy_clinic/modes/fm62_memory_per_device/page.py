@@ -1,0 +1,206 @@
+# %% [markdown]
+# # FM62. Out of memory on two GPUs: `MirroredStrategy` keeps all weights and slots on each of them
+#
+# ```text
+# (no message; a step needs more bytes of each device than were planned)    a batch or a model chosen by the memory of all devices
+# ```
+#
+# A second device does not halve the memory that a model needs. Each device holds all weights and all slots of the optimizer. Only
+# the examples of a batch, and what is computed from them, are divided.
+#
+# *Too much memory, on Keras 2 and 3, under each strategy that copies variables to all devices. On a CPU nothing is raised.*
+
+# %% tags=["declaration"]
+from strategy_clinic import FailureMode, Symptom
+
+MODE = FailureMode(
+    id="fm62",
+    slug="memory_per_device",
+    title="Out of memory on two GPUs: `MirroredStrategy` keeps all weights and slots on each of them",
+    sees="with more devices each of them is as full as before, or a batch that should fit is too large",
+    fix="plan for one device: all weights, all slots, and its part of the batch; use an optimizer with fewer slots",
+    document="003",
+    switches=("strategy", "devices"),
+    symptoms=(
+        Symptom(
+            "SilentFailure",
+            r"it prints 'a step fits into the memory of each device: False'",
+            strategies=("mirrored", "multi_worker"),
+            devices=(2, 4, 8),
+        ),
+    ),
+    claims=(),
+    prints="a step fits into the memory of each device: True",
+    exercise_prints="devices that hold the average: 1",
+    unavailable={
+        "central_storage": "one device holds all variables, and the others only a part of the batch",
+        "tpu_traced": "`strategy.run` outside of a `tf.function` raises there (fm16)",
+        "tpu": "`strategy.run` outside of a `tf.function` raises there (fm16)",
+        "parameter_server": "its variables are on parameter servers, and its workers take steps of their own",
+    },
+)
+
+# %% tags=["parameters"]
+strategy = "mirrored"
+devices = 2
+save_format = "keras"
+keras = 3
+
+# %% tags=["open"]
+import strategy_clinic as clinic
+
+session = clinic.open("fm62", strategy, devices, save_format, keras)
+
+# %% [markdown]
+# ## The program
+#
+# The program computes the largest batch that fits, and then counts the bytes that each replica has: its part of the batch, and
+# its copies of all variables. In `strategy.run`, a variable stands for the copy on the device of the replica. Examples of 4000
+# bytes stand for images and all that layers compute from them.
+
+# %% tags=["broken"]
+# broken.py
+
+# %% [markdown]
+# ## The fix
+#
+# Compute how many examples fit on one device beside all variables. The batch is that number for each replica.
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# If it still does not fit:
+#
+# - Keep the batch of all replicas as it was on one device. Each replica then gets a smaller part, which needs less memory.
+#   `batch_size=64 * strategy.num_replicas_in_sync` keeps the part of each replica, and so its memory, as it was.
+# - Take an optimizer with fewer slots: the second table compares them. A moving average of the weights and sums of gradients are
+#   slots, too.
+# - Keep what only the program reads, such as a moving average or a second model for comparison, outside of the scope. One device
+#   then holds it: see the exercise.
+# - A model that does not fit on one device with one example fits on no number of devices under `MirroredStrategy`.
+#
+# ## Why
+#
+# `MirroredStrategy` creates each variable of its scope once for each device. A replica computes with its own copies, and applies
+# the same update to them as every other replica. Nothing of a variable is divided. Keras creates the slots of an optimizer in
+# the same way: `Adam` has two values for each weight, so weights and slots are three times as large as the weights.
+#
+# The wrong line divides the weights and slots as well as the examples. It is right on one device. With more devices it is
+# wrong by a larger part of the weights and slots: a half on two devices, three quarters on four.
+#
+# Virtual devices of a CPU share its memory, so that nothing is raised here. `clinic examine --counts train.py` reports the bytes
+# of weights and slots on each device. It does not report this as a finding: most programs are meant so. See
+# [Distributed training with TensorFlow](https://www.tensorflow.org/guide/distributed_training#mirroredstrategy).
+#
+# The first table has the thousands of bytes that each device holds, and the second the size of the slots, in copies of the
+# weights.
+
+# %% tags=["figure"]
+# The program above on one to eight devices: its variables, and two batches.
+from strategy_clinic import figures
+
+START = "MEMORY, EXAMPLE ="
+text = session.texts["broken"]
+COUNT = """replicas = strategy.num_replicas_in_sync
+
+
+def held(*values):
+    each = strategy.run(lambda *values: bytes_of(values), args=values)
+    return round(max(strategy.experimental_local_results(each)) / 1000)
+
+
+def part_of(batch):
+    data = tf.data.Dataset.from_tensor_slices(tf.ones((batch, 1000))).batch(batch)
+    return next(iter(strategy.experimental_distribute_dataset(data)))
+
+
+print(held(*model.variables))
+print(held(*optimizer.variables))
+print(held(part_of(64)))
+print(held(part_of(64 * replicas)))
+"""
+ROWS = [
+    "the weights",
+    "the slots of Adam",
+    "its part of 64 examples",
+    "its part of 64 * replicas examples",
+]
+mirrored = session.setup.but(strategy="mirrored")
+PLACES = [mirrored.but(devices=count) for count in (1, 2, 4, 8)]
+columns = session.prints({"Adam": text[: text.index(START)] + COUNT}, PLACES)["Adam"]
+BYTES = dict(zip(ROWS, map(list, zip(*(words.split("\n") for words in columns)))))
+COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
+figures.words(BYTES, COLUMNS, (), "How many thousands of bytes does each device hold?")
+
+# %% tags=["figure"]
+# The slots of other optimizers on each device, in copies of the weights.
+OPTIMIZERS = [
+    "SGD()",
+    "SGD(momentum=0.9)",
+    "SGD(use_ema=True)",
+    "SGD(gradient_accumulation_steps=4)",
+    "RMSprop()",
+    "Adam()",
+    "Adam(amsgrad=True)",
+    "Adam(use_ema=True)",
+    "Adafactor()",
+    "Lion()",
+]
+SLOTS = f"""weights = sum(bytes_of([variable]) for variable in model.variables)
+for name in {OPTIMIZERS}:
+    try:
+        with strategy.scope():
+            optimizer = eval("tf.keras.optimizers." + name)
+            optimizer.build(model.trainable_variables)
+    except (TypeError, ValueError):
+        print("not there")
+        continue
+    each = strategy.run(lambda: bytes_of(optimizer.variables))
+    print(round(max(strategy.experimental_local_results(each)) / weights))
+"""
+two = mirrored.but(devices=2)
+PLACES = [mirrored.but(devices=1, keras=3), two.but(keras=3), two.but(keras=2)]
+program = text[: text.index(START)] + SLOTS
+columns = session.prints({"slots": program}, PLACES)["slots"]
+COPIES = dict(zip(OPTIMIZERS, map(list, zip(*(words.split("\n") for words in columns)))))
+COLUMNS = [f"mirrored x{place.devices}, Keras {place.keras}" for place in PLACES]
+figures.words(COPIES, COLUMNS, (), "How many copies of the weights are the slots on each device?")
+
+# %% [markdown]
+# ## Try other setups
+#
+# On one device the wrong line is right. With more devices the batch that it chooses is larger for each of them.
+
+# %% tags=["panel"]
+session.panel()
+
+# %% [markdown]
+# ## Results
+#
+# Both programs on one, two, four and eight devices, with two processes, and with the other version of Keras:
+
+# %% tags=["table"]
+ALONE = two.but(strategy="default", devices=1)
+MORE = [two, *(two.but(devices=count) for count in (4, 8)), two.but(strategy="multi_worker")]
+session.table([ALONE, *MORE, two.but(keras=session.setup.other_keras)])
+
+# %% [markdown]
+# ## Exercise
+#
+# A callback keeps a moving average of the weights in a second model, and each device has a copy of it. Change the program so that
+# one device holds the average, and it prints `1`.
+
+# %% tags=["exercise"]
+# exercise.py
+
+# %% tags=["solution"]
+# solution.py
+
+# %% [markdown]
+# ## Read next
+#
+# - [FM15](fm15_accumulation_under_strategy.ipynb): gradients of small batches are added up where a large batch does not fit.
+# - [FM53](fm53_same_work_on_every_replica.ipynb): each device gets the whole batch, and so needs the memory for it.
+# - [FM25](fm25_load_outside_scope.ipynb): only one device is used.
+# - [FM43](fm43_retracing_every_step.ipynb): memory grows with each step.
