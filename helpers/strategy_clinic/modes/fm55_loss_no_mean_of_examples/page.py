@@ -79,6 +79,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #
 # In `fit`, the loss function cannot see the other replicas unless it makes these calls itself. Keras computes a mean over the
 # unmasked values of each part for a model with `mask_zero=True`, so `fit` has this failure without a line of yours.
+# `upstream/masked_loss_mean_of_means.md` is the report.
 #
 # ## Why
 #
