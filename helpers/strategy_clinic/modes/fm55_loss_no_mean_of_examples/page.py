@@ -78,7 +78,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #   the same way.
 #
 # In `fit`, the loss function cannot see the other replicas unless it makes these calls itself. Keras computes a mean over the
-# unmasked values of each part for a model with `mask_zero=True`, so `fit` has this failure without a line of yours.
+# unmasked values of each part for a model with `mask_zero=True`, so `fit` has this failure without a line of yours:
 # `upstream/masked_loss_mean_of_means.md` is the report.
 #
 # ## Why
@@ -90,8 +90,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # With in-batch negatives, each example is compared with fewer others the more replicas there are. The task becomes easier and the
 # loss smaller.
 #
-# Neither result is an error of a strategy. If you want the loss of each part, as batch normalization takes the statistics of each
-# part, nothing is wrong. The training then differs with the number of devices.
+# Neither result is an error of a strategy. If you want the loss of each part, as in batch normalization, nothing is wrong. The
+# training then differs with the number of devices.
 #
 # The table shows one step with four losses of the same batch on one, two and four devices. See
 # [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
