@@ -1,4 +1,4 @@
-"""The programs of the modes: plain TensorFlow, a repair of the marked lines only, the right result on several numbers of devices."""
+"""The programs of the modes: plain TensorFlow, a repair of the marked lines only, the right result on several devices."""
 
 import ast
 import os
