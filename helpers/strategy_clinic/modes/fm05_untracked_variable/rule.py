@@ -1,10 +1,11 @@
 """Checks fm05: a variable that was changed before a save, that no checkpoint holds, and that a restart misses."""
 
+import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...examiner.blame import same_statement
+from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at, targets_of
 from ...examiner.divergence import Divergence, effect_of
 from ...examiner.findings import (
     BeginWith,
@@ -20,6 +21,7 @@ from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start
 from ...examiner.rule import Answers, Steps, line_of, observed, rule
 from ...observer.events import (
+    Frame,
     GradientComputed,
     GradientsApplied,
     Loaded,
@@ -100,6 +102,46 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
                 f"{old.path} has the variable's {old.saved:g} and not {old.now:g}",
             )
             yield replace(finding, fix=f"write to the variable with `{old.name}.assign`")
+
+
+@rule("fm05", explains_divergence=False)
+def counter_rebound(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a saved counter keeps its first value, since the program counts with its name and not in the variable."""
+    saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    written = {write.number for write in recording.of(VariableWritten)}
+    for number in sorted({number for save in saves for number in save.variables} - written):
+        made = recording.variable(number)
+        if made is None or made.maker is not Owner.USER or made.shape or not made.location:
+            continue
+        line = rebound_at(made.location[0])
+        if line:
+            message = f"{line[1]} is set to a number here, and the variable of this name, which is saved, keeps its first value"
+            finding = observed(
+                "fm05",
+                recording,
+                (line[0],),
+                message,
+                line_of(saves[0].location, "a callback"),
+                " saves the variable",
+            )
+            yield replace(finding, fix=f"write to the variable with `{line[1]}.assign_add(1)`")
+
+
+def rebound_at(made: Frame) -> tuple[Frame, str] | None:
+    """Returns the line that adds to a variable by giving its name to the sum, and the name."""
+    statement = statement_at(made)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return None
+    name = next(iter(targets_of(statement)))
+    for node in nodes_in_scope(made):
+        is_sum = isinstance(node, ast.AugAssign) or (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.BinOp)
+            and name in names_in(node.value)
+        )
+        if isinstance(node, ast.AugAssign | ast.Assign) and is_sum and targets_of(node) == {name}:
+            return made._replace(line=node.lineno), name
+    return None
 
 
 @rule("fm05", explains_divergence=False)

@@ -9,6 +9,7 @@ from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
 from ...observer.replacements import Replacement
 
+NEAR = 0.05  # of a factor
 SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
 
 
@@ -25,11 +26,20 @@ def reported_differently(runs: Runs) -> Steps:
         differing = [name for name in values if differs(values, others, name)]
         if differing and other.compiled_at and agrees(values, others, "loss"):
             name = differing[0]
+            # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
+            apart = any(one is by_count[few] for one in (each.one for each in runs.divergences))
+            factor = abs(others[name] / values[name]) if values[name] else 0.0
+            if apart and not is_near(factor, (many / few, few / many)):
+                return
             if not (yield from is_stable(by_count[many], other, name)):
                 return
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
             yield compared("fm44", (few, many), from_metrics(other.compiled_at), message)
             return
+
+
+def is_near(factor: float, wanted: tuple[float, ...]) -> bool:
+    return any(abs(factor - each) <= NEAR * each for each in wanted)
 
 
 def is_stable(recording: Recording, report: MetricsReported, name: str) -> Answers[bool]:
