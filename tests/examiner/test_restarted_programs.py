@@ -23,6 +23,7 @@ from strategy_clinic.observer.events import (
     SavedAgain,
     Started,
     StepEnded,
+    VariableRead,
     VariableWritten,
 )
 
@@ -216,6 +217,25 @@ def test_what_is_drawn_at_random_is_named_and_no_finding(event, words):
     messages, notes = found(restarted(event, entries=(7.0,)))
     assert messages == []
     assert notes[-1].endswith(f"these begin again: {words}")
+
+
+@pytest.mark.parametrize(
+    "events, steps, expected",
+    [
+        ((VariableRead(7),), 12, ["fm05"]),
+        ((VariableRead(7),), 8, []),
+        ((), 12, []),
+        ((VariableRead(7), VariableWritten(OTHER, 7, Owner.USER, 0)), 12, []),
+    ],
+    ids=["read only", "goes on", "not read", "written"],
+)
+def test_a_saved_counter_that_nothing_writes(events, steps, expected):
+    killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
+    counter = variable(7, shape=(), dtype="int64", maker=Owner.USER)
+    unstopped = whole(counter, *events, saved((1, 7), path="ck"))
+    again = replace(restarted(steps=steps, entries=(7.0,)), before=killed, whole=unstopped)
+    diagnosis = diagnose(Runs([again]), lambda _: replace(unstopped))
+    assert [each.mode for each in diagnosis.findings if each.mode == "fm05"] == expected
 
 
 @pytest.mark.parametrize("iterators, messages", [((1, 1), 0), ((1, 2), 1), ((0, 0), 1)])

@@ -56,6 +56,18 @@ def test_a_program_that_asks_how_many_replicas_there_are_means_it():
 
 
 @pytest.mark.parametrize(
+    "plain, matched, expected",
+    [(4, 8, [("fm21", 7)]), (4, 4, []), (8, 8, [])],
+    ids=["the batch of all", "the batch of one", "a batch that nobody chose"],
+)
+def test_a_batch_that_is_multiplied_by_the_number_and_taken_by_each(plain, matched, expected):
+    asked = ReplicaCountRead(LINE)
+    one, other = batches(1, plain, asked), batches(2, 8, asked)
+    run_with_batches_of_two = replace(batches(1, matched, asked), role=Role.MATCHED, plain=one)
+    assert modes(other, one, run_with_batches_of_two) == expected
+
+
+@pytest.mark.parametrize(
     "size, location, expected",
     [(8, (*OTHER, *LINE), [("fm21", 20)]), (4, (*OTHER, *LINE), []), (8, OTHER, [])],
     ids=["whole", "divided", "batched somewhere else"],

@@ -275,6 +275,10 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
         )
 
 
+def makes_all_steps_again(run: Recording, whole: Recording) -> bool:
+    return bool(steps_once_more(run, steps_at_end(run), steps_at_end(whole)))
+
+
 def steps_once_more(run: Recording, mine: Sequence[int], theirs: Sequence[int]) -> str:
     """Returns that a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
     loads = [run.absolute(load.path) for load in loads_at_start(run)]

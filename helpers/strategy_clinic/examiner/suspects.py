@@ -155,6 +155,7 @@ SUSPECTS = (
         "add up the gradients with `all_reduce`, clip the sum, and divide it by the number of replicas, since "
         "`apply_gradients` adds up again",
         place_of(Part.CLIPPING),
+        mode="fm50",
     ),
     Suspect(
         Replacement.REDUCTION_TO_ONE_DEVICE,

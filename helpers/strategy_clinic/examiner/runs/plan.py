@@ -164,11 +164,11 @@ class Plan:
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         self.recordings.remove(run)
         matched = replace(run, plain=other)
-        if not run.finished or is_matchable(first, matched):
+        if not run.finished:
             return other
         self.options[matched] = options
         self.recordings.append(matched)
-        return matched
+        return other if is_matchable(first, matched) else matched
 
     def compare_processes(self, alone: Recording) -> None:
         """Runs the tasks of a cluster instead of the program alone, and compares several workers with one."""

@@ -18,7 +18,7 @@ from ...examiner.findings import (
 )
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
-from ...examiner.restarts import loads_at_start
+from ...examiner.restarts import loads_at_start, makes_all_steps_again
 from ...examiner.rule import Answers, Steps, line_of, observed, rule
 from ...observer.events import (
     Frame,
@@ -125,6 +125,25 @@ def counter_rebound(recording: Recording) -> Iterator[Finding]:
                 " saves the variable",
             )
             yield replace(finding, fix=f"write to the variable with `{line[1]}.assign_add(1)`")
+
+
+@rule("fm05", explains_divergence=False)
+def counter_never_written(run: Recording) -> Iterator[Finding]:
+    """Checks whether a restart makes all steps once more, since nothing writes the saved number that it reads at its start."""
+    whole = run.whole
+    if run.role is not Role.RESTARTED or whole is None or not makes_all_steps_again(run, whole):
+        return
+    saves = [save for save in whole.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    written = {write.number for write in whole.of(VariableWritten)}
+    read = {event.number for event in whole.of(VariableRead)}
+    for number in sorted({number for save in saves for number in save.variables} & read - written):
+        made = whole.variable(number)
+        is_count = made is not None and "int" in made.dtype and not made.shape
+        if made and is_count and made.maker is Owner.USER and not rebound_at(made.location[0]):
+            message = f"{made.name} is saved, read at the start and never written: a restart makes all steps once more"
+            fix = "assign to it what the program has done before each save"
+            yield finding_of_restart(run, made.location, message, fix, "fm05")
+            return
 
 
 def rebound_at(made: Frame) -> tuple[Frame, str] | None:

@@ -1,6 +1,7 @@
 """Checks fm21: a step takes in more examples, or fewer, with every device."""
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -47,6 +48,27 @@ def batch_grows(runs: Runs) -> Iterator[Finding]:
         inside = [each.location for each in batched if each.size * many == other and each.location]
         message = f"each replica takes a whole batch: a step has {one} examples on {few} devices and {other} on {many}"
         yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
+
+
+@rule_of_runs("fm21")
+def chosen_batch_grows(runs: Runs) -> Iterator[Finding]:
+    """Checks whether each replica takes a batch that the program has multiplied by the number of replicas."""
+    for one, other in itertools.product(runs.matched, runs.whole[:1]):
+        plain, few, many = one.plain, one.replicas, other.replicas
+        made = other.last(DatasetFromFunction)
+        if made is None or plain is None or not plain.examples < one.examples < other.examples:
+            continue
+        # The batch has grown with the number that the program reads, and again with the replicas.
+        if (
+            plain.examples * many == one.examples * few
+            and one.examples * many == other.examples * few
+        ):
+            message = (
+                "each replica takes the batch of all: with a batch that is chosen for "
+                f"{many} replicas, a step has {one.examples} examples with {few} of them and {other.examples} with {many}"
+            )
+            yield compared("fm21", (few, many), made.location, message)
+            return
 
 
 @rule_of_runs("fm21")

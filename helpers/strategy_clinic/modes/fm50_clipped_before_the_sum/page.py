@@ -83,7 +83,8 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # gives each replica the same weight if all are clipped, however large their gradients are, so the direction changes.
 #
 # `apply` in `keras/src/optimizers/base_optimizer.py` calls `_clip_gradients` first. The gradients are added later, in
-# `keras/src/backend/tensorflow/optimizer.py`. Keras 2 does it in the other order.
+# `keras/src/backend/tensorflow/optimizer.py`. Keras 2 does it in the other order. A step that calls `tf.clip_by_global_norm`
+# before `apply_gradients` clips too early on both versions.
 #
 # With Adam the size of a gradient does not matter as long as all steps are clipped, but its direction does. A limit that is
 # rarely reached has little effect, since the gradient of each replica is divided by n before it is compared with the limit. For
