@@ -24,6 +24,7 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
+from .blame import called_at
 from .divergence import distance, repeats, tolerance
 from .findings import Evidence, Finding, FollowUp, Location, Note, Text
 from .hangs import waiting_at
@@ -77,8 +78,11 @@ def finding(
     return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
 
 
-def failure(run: Recording, whole: Recording) -> Finding:
-    """Returns that a program which ends well fails when it was killed and is started again."""
+def failure(run: Recording, whole: Recording) -> Finding | Note:
+    """Returns that a program which ends well fails when it was killed and is started again.
+
+    Where a callback of Keras writes the file, the program has no part in it: that is a note.
+    """
     raised = run.last(ExceptionRaised)
     location = raised.location if raised else waiting_at(run)
     what = f"it {run.outcome.value} with status {run.status}"
@@ -93,7 +97,10 @@ def failure(run: Recording, whole: Recording) -> Finding:
     path = interrupted(whole).path
     saves = [save for save in whole.of(Saved) if save.path == path]
     message = f"{path} is written under its final name, so that a kill during the save leaves a part of it: {message}"
-    return finding(run, saves[0].location if saves else location, message, WHOLE_FILES)
+    place = saves[0].location if saves else location
+    if place and "fit" in called_at(place[0]):
+        return Note(f"{message}. {WHOLE_FILES}")
+    return finding(run, place, message, WHOLE_FILES)
 
 
 # What it begins with
