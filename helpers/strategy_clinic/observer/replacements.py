@@ -26,6 +26,7 @@ USUAL_BATCH = 32  # of Keras
 DRAWING = "normal", "uniform", "gamma", "poisson", "binomial", "shuffle", "multinomial"
 INTEGERS = "uniform_int", "uniform_int_v2", "multinomial"  # functions that draw integers
 DRAWN = 0.999  # in place of random numbers from 0 to 1, so that a dropout keeps everything
+USUAL = 0.5  # in place of other random numbers; 0 is where a ReLU bends
 # Keras's own losses that are one number for a whole batch, and no mean over its examples.
 WHOLE_BATCH = "Dice", "Tversky", "Circle"
 
@@ -327,7 +328,7 @@ def constant_for(drawn: Any, name: str, call: Call) -> Any:
     if "shuffle" in name:
         return call["value"]
     is_integer = "uniform_int" in name
-    number = call["minval"] if is_integer else DRAWN if "uniform" in name else 0
+    number = call["minval"] if is_integer else DRAWN if "uniform" in name else USUAL
     return tf.fill(tf.shape(drawn), tf.cast(number, drawn.dtype))
 
 
