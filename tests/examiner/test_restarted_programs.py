@@ -302,6 +302,7 @@ def test_a_program_that_was_killed_goes_on(tmp_path, saver, keras, during):
     assert ends == {Moment.AFTER: "goes on", Moment.BETWEEN: "goes on", Moment.DURING: during}
     half = [note for note in examination.notes if "a kill during the save leaves a part" in note]
     assert examination.findings == [] and examination.notes == half
+    assert examination.failure == ""
     assert bool(half) == (during == "fails")
 
 

@@ -343,8 +343,15 @@ def is_error_of_a_mode(run: Recording) -> bool:
 
 
 def failed_run(recordings: list[Recording]) -> Recording | None:
-    """Returns the run whose failure is reported. A program may count its devices, and refuse to run on fewer."""
-    failed = [run for run in failed_runs(recordings) if run.role is not Role.COMPARED]
+    """Returns the run whose failure is reported.
+
+    A program may count its devices, and refuse to run on fewer. What half a file does is a finding or a note of its own.
+    """
+    failed = [
+        run
+        for run in failed_runs(recordings)
+        if run.role is not Role.COMPARED and run.moment is not Moment.DURING
+    ]
     # An exception comes first: what did not raise may have waited for what did.
     return min(failed, key=lambda run: run.outcome is not Outcome.RAISED, default=None)
 
