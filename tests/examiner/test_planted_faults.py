@@ -178,7 +178,7 @@ def found(text, edits, folder):
     server = python_process.fork_server()
     spec = ProgramSpec(("train.py",), folder, keras=3, fork_server=server)
     examination = plan.examine(spec)
-    assert [each.finished for each in examination.recordings] == [True, True]
+    assert all(each.finished for each in examination.recordings)
     return [
         (each.mode, code_at(str(folder / "train.py"), each.line)) for each in examination.findings
     ]

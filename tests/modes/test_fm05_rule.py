@@ -429,6 +429,7 @@ def test_a_model_that_is_rightly_not_filled(events):
         (("epoch = tf.Variable(0)", "later = epoch + 1"), 0),
         (("epoch = tf.Variable(0)", "epoch = tf.Variable(1)"), 0),
         (("epochs = [tf.Variable(0)]", "epochs += [1]"), 0),
+        (("ck = tf.train.Checkpoint(best=tf.Variable(0.0))", "ck.best = ck.best + 1.0"), 0),
     ],
 )
 def test_a_counter_whose_name_is_given_to_the_sum(lines, line, tmp_path):

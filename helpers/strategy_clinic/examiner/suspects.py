@@ -147,17 +147,6 @@ SUSPECTS = (
         "`MirroredStrategy(cross_device_ops=tf.distribute.ReductionToOneDevice())`",
     ),
     Suspect(
-        Replacement.NO_OWN_CLIPPING,
-        "without the clipping in replicas",
-        Side.PROGRAM,
-        uses(Part.CLIPPING),
-        "each replica clips its own gradients here, before they are added up",
-        "add up the gradients with `all_reduce`, clip the sum, and divide it by the number of replicas, since "
-        "`apply_gradients` adds up again",
-        place_of(Part.CLIPPING),
-        mode="fm50",
-    ),
-    Suspect(
         Replacement.REDUCTION_TO_ONE_DEVICE,
         "with ReductionToOneDevice",
         Side.PROGRAM,

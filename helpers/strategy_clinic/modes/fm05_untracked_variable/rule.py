@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at, targets_of
+from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
 from ...examiner.divergence import Divergence, effect_of
 from ...examiner.findings import (
     BeginWith,
@@ -149,18 +149,30 @@ def counter_never_written(run: Recording) -> Iterator[Finding]:
 def rebound_at(made: Frame) -> tuple[Frame, str] | None:
     """Returns the line that adds to a variable by giving its name to the sum, and the name."""
     statement = statement_at(made)
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+    name = name_assigned(statement)
+    if (
+        not name
+        or not isinstance(statement, ast.Assign)
+        or not isinstance(statement.value, ast.Call)
+    ):
         return None
-    name = next(iter(targets_of(statement)))
     for node in nodes_in_scope(made):
         is_sum = isinstance(node, ast.AugAssign) or (
             isinstance(node, ast.Assign)
             and isinstance(node.value, ast.BinOp)
             and name in names_in(node.value)
         )
-        if isinstance(node, ast.AugAssign | ast.Assign) and is_sum and targets_of(node) == {name}:
+        if isinstance(node, ast.AugAssign | ast.Assign) and is_sum and name_assigned(node) == name:
             return made._replace(line=node.lineno), name
     return None
+
+
+def name_assigned(statement: ast.stmt | None) -> str:
+    """Returns the name that a statement assigns to; nothing if that is an attribute or an item."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name
+    return ""
 
 
 @rule("fm05", explains_divergence=False)

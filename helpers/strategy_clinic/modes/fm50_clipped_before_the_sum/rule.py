@@ -1,12 +1,12 @@
-"""Checks fm50: an optimizer clips gradients, and runs agree once it does not."""
+"""Checks fm50: an optimizer, or the step itself, clips gradients, and runs agree once it does not."""
 
 import ast
 
 from ...examiner.blame import call_in_files
 from ...examiner.divergence import Divergence
 from ...examiner.repair import keyword
-from ...examiner.suspects import RIGHT, Side, Suspect
-from ...observer.events import GradientsApplied, Stack
+from ...examiner.suspects import RIGHT, Side, Suspect, place_of, uses
+from ...observer.events import GradientsApplied, Part, Stack
 from ...observer.replacements import Replacement
 
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
@@ -37,5 +37,17 @@ clipped_before_the_sum = Suspect(
     lambda divergence: bool(updates(divergence)),
     f"Keras 3 clips the gradients of each replica before it adds them up{RIGHT}",
     located=optimizer_line,
+    mode="fm50",
+)
+
+clipped_in_the_step = Suspect(
+    Replacement.NO_OWN_CLIPPING,
+    "without the clipping in replicas",
+    Side.PROGRAM,
+    uses(Part.CLIPPING),
+    "each replica clips its own gradients here, before they are added up",
+    "add up the gradients with `all_reduce`, clip the sum, and divide it by the number of replicas, since "
+    "`apply_gradients` adds up again",
+    place_of(Part.CLIPPING),
     mode="fm50",
 )
