@@ -48,6 +48,15 @@ def test_a_broken_program_fails_as_its_mode_declares(setup, text, says, capsys):
     assert capsys.readouterr().out.strip().endswith(f"| {says}")
 
 
+def test_the_line_of_an_error_is_one_of_the_program_for_this_setup(monkeypatch, capsys):
+    """A setup with several devices has more lines than the cell."""
+    refused = replace(REFUSED, line=5)
+    monkeypatch.setattr(programs, "run_programs", lambda jobs: [refused for _ in jobs])
+    cell = "import tensorflow as tf\nstrategy = tf.distribute.get_strategy()\nstrategy.fails()"
+    Session(MODE, TWO).program("broken", cell)
+    assert "line 5: strategy.fails()" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("ended")
 @pytest.mark.parametrize(
     "setup, text",

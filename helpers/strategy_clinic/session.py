@@ -83,7 +83,7 @@ class Session:
         if for_setup(text, self.setup, "CPU") != text:
             print(f"With the lines for {self.setup}.")
         (verdict,) = self.run({subject: text}, [self.setup], again=True)
-        print(verdict.run.shown(text), end="")
+        print(verdict.run.shown(for_setup(text, self.setup)), end="")
         if subject != "exercise":
             self._require_as_declared(verdict, subject)
         colour = {"exercise": "green" if verdict.outcome == "works" else "red", "solution": "green"}
