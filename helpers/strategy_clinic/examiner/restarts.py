@@ -273,7 +273,7 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     if mine and theirs and mine != theirs:
         yield Note(
             f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
-            f"so their ends were not compared{steps_once_more(run, mine, theirs)}"
+            f"so their ends were not compared{steps_once_more(run, whole)}"
         )
     elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
         yield Note(
@@ -283,17 +283,23 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
 
 
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:
-    return bool(steps_once_more(run, steps_at_end(run), steps_at_end(whole)))
+    """Tells whether a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
+    mine, theirs, done = steps_at_end(run), steps_at_end(whole), steps_loaded(run)
+    return any(done) and len(done) == len(theirs) and [*map(sum, zip(done, theirs))] == mine
 
 
-def steps_once_more(run: Recording, mine: Sequence[int], theirs: Sequence[int]) -> str:
-    """Returns that a program goes on from what it has saved and then makes all steps of the whole run, not the rest."""
+def steps_loaded(run: Recording) -> list[int]:
+    """Returns after how many steps was saved what the started program loads last."""
     loads = [run.absolute(load.path) for load in loads_at_start(run)]
     saves = [save for save in run.saves_before_start if run.absolute(save.path) in loads[-1:]]
-    done = [state.steps for state in saves[-1].optimizers] if saves else []
-    is_all = any(done) and [*map(sum, zip(done, theirs))] == list(mine)
-    words = f"; it has loaded what was saved at step {numbers(done)}, and makes all steps of a whole run after that"
-    return words if is_all and len(done) == len(theirs) else ""
+    return [state.steps for state in saves[-1].optimizers] if saves else []
+
+
+def steps_once_more(run: Recording, whole: Recording) -> str:
+    if not makes_all_steps_again(run, whole):
+        return ""
+    step = numbers(steps_loaded(run))
+    return f"; it has loaded what was saved at step {step}, and makes all steps of a whole run after that"
 
 
 def numbers(steps: Sequence[int]) -> str:

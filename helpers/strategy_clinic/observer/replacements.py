@@ -112,9 +112,9 @@ class Replacements:
             drawn = plain(*args, **kwargs)
             if not (drawn.dtype.is_floating or "shuffle" in name or name.endswith(INTEGERS)):
                 return drawn
-            in_replica = guard(self.drawn)
-            given = Call(signature, args, kwargs)
-            return constant_for(drawn, name, given) if constant and in_replica else drawn
+            if not (guard(self.drawn) and constant):
+                return drawn
+            return constant_for(drawn, name, Call(signature, args, kwargs))
 
         self.context.patches.replace(module, name, as_plain(draw, plain))
 

@@ -11,30 +11,24 @@ from collections.abc import Callable
 from typing import Any
 
 from .patching import Patches, as_plain, defining_class
+from .variables import is_in_replica
 
 
 class ReplicaCount(int):
     """A number of replicas that is another one where a replica uses it in an operation."""
 
-    outside: int
     in_replica: int
 
     def __new__(cls, outside: int, in_replica: int) -> ReplicaCount:
         made = super().__new__(cls, outside)
-        made.outside, made.in_replica = outside, in_replica
+        made.in_replica = in_replica
         return made
 
     def __tf_tensor__(self, dtype: Any = None, name: Any = None) -> Any:
         import tensorflow as tf
 
-        value = self.in_replica if is_in_replica() else self.outside
+        value = self.in_replica if is_in_replica() else int(self)
         return tf.convert_to_tensor(value, dtype, name=name)
-
-
-def is_in_replica() -> bool:
-    import tensorflow as tf
-
-    return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
 
 
 def use_count(patches: Patches, replicas: int, called_by_program: Callable[[], bool]) -> None:

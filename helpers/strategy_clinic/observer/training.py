@@ -28,7 +28,7 @@ from .events import (
     VariableValue,
 )
 from .patching import Call, defining_class
-from .variables import Variables, copies_of, sample_of
+from .variables import Variables, copies_of, is_in_replica, sample_of
 
 # Calls after which trained variables are looked at, and steps that are reported.
 MOST_LOOKS, MOST_STEPS = 24, 3
@@ -113,9 +113,7 @@ class Training:
 
     def replicas_counted(self, _: Any, __: Any) -> None:
         """Reports who may decide how large a batch is; a replica gets its batch, and scales its loss at most."""
-        import tensorflow as tf
-
-        if tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context():
+        if is_in_replica():
             return
         if self.context.provenance.called_by_program():
             self.count_read()
@@ -314,5 +312,4 @@ def are_equal(parts: list[Any]) -> bool:
 def outside_replicas() -> bool:
     import tensorflow as tf
 
-    outside = not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context()
-    return bool(outside and tf.executing_eagerly())
+    return bool(not is_in_replica() and tf.executing_eagerly())

@@ -336,11 +336,18 @@ def full(variable: Any, value: float) -> Any:
     return np.full(variable.shape.as_list(), value, variable.dtype.as_numpy_dtype)
 
 
+def is_in_replica() -> bool:
+    """Tells whether what is being done is done for a replica, or in an update for one of the copies."""
+    import tensorflow as tf
+
+    return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
+
+
 def replicas_now() -> int:
     """Returns how many replicas do what is being done; 0 where it is done once."""
     import tensorflow as tf
 
-    if not tf.distribute.has_strategy() or tf.distribute.in_cross_replica_context():
+    if not is_in_replica():
         return 0
     if tf.distribute.get_replica_context() is None:  # in an update, once for each copy
         return 0

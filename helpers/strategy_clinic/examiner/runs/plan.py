@@ -36,12 +36,7 @@ from .side_by_side import RunBeside, most_beside, runs_beside
 
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
-EXAMINED = (
-    Role.WATCHED,
-    Role.COMPARED,
-    Role.MATCHED,
-    Role.TASK,
-)  # other runs only show something about these
+EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
 NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
@@ -162,10 +157,9 @@ class Plan:
         words = f"on {counted(other.devices)} (with the batches of {first.replicas})"
         options = ("--replicas", str(first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
-        self.recordings.remove(run)
-        matched = replace(run, plain=other)
         if not run.finished:
             return other
+        matched = replace(run, plain=other)
         self.options[matched] = options
         self.recordings.append(matched)
         return other if is_matchable(first, matched) else matched

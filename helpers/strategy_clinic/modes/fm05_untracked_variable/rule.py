@@ -107,12 +107,7 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
 @rule("fm05", explains_divergence=False)
 def counter_rebound(recording: Recording) -> Iterator[Finding]:
     """Checks whether a saved counter keeps its first value, since the program counts with its name and not in the variable."""
-    saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
-    written = {write.number for write in recording.of(VariableWritten)}
-    for number in sorted({number for save in saves for number in save.variables} - written):
-        made = recording.variable(number)
-        if made is None or made.maker is not Owner.USER or made.shape or not made.location:
-            continue
+    for made, save in never_written(recording):
         line = rebound_at(made.location[0])
         if line:
             message = f"{line[1]} is set to a number here, and the variable of this name, which is saved, keeps its first value"
@@ -121,7 +116,7 @@ def counter_rebound(recording: Recording) -> Iterator[Finding]:
                 recording,
                 (line[0],),
                 message,
-                line_of(saves[0].location, "a callback"),
+                line_of(save.location, "a callback"),
                 " saves the variable",
             )
             yield replace(finding, fix=f"write to the variable with `{line[1]}.assign_add(1)`")
@@ -133,17 +128,24 @@ def counter_never_written(run: Recording) -> Iterator[Finding]:
     whole = run.whole
     if run.role is not Role.RESTARTED or whole is None or not makes_all_steps_again(run, whole):
         return
-    saves = [save for save in whole.of(Saved) if save.kind is SaveKind.CHECKPOINT]
-    written = {write.number for write in whole.of(VariableWritten)}
     read = {event.number for event in whole.of(VariableRead)}
-    for number in sorted({number for save in saves for number in save.variables} & read - written):
-        made = whole.variable(number)
-        is_count = made is not None and "int" in made.dtype and not made.shape
-        if made and is_count and made.maker is Owner.USER and not rebound_at(made.location[0]):
+    for made, _ in never_written(whole):
+        is_read = made.number in read and is_count(made)
+        if is_read and not rebound_at(made.location[0]):
             message = f"{made.name} is saved, read at the start and never written: a restart makes all steps once more"
             fix = "assign to it what the program has done before each save"
             yield finding_of_restart(run, made.location, message, fix, "fm05")
             return
+
+
+def never_written(recording: Recording) -> Iterator[tuple[VariableMade, Saved]]:
+    """Returns the program's own numbers that checkpoints hold and nothing writes, each with the first save of a checkpoint."""
+    saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    written = {write.number for write in recording.of(VariableWritten)}
+    for number in sorted({number for save in saves for number in save.variables} - written):
+        made = recording.variable(number)
+        if made and made.maker is Owner.USER and not made.shape and made.location:
+            yield made, saves[0]
 
 
 def rebound_at(made: Frame) -> tuple[Frame, str] | None:

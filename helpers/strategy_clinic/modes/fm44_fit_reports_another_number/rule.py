@@ -5,6 +5,7 @@ import ast
 from ...examiner.blame import argument_name, calls_in, function_at, parameters, statement_at
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording
+from ...examiner.repair import keyword
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
 from ...observer.replacements import Replacement
@@ -27,7 +28,7 @@ def reported_differently(runs: Runs) -> Steps:
         if differing and other.compiled_at and agrees(values, others, "loss"):
             name = differing[0]
             # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
-            apart = any(one is by_count[few] for one in (each.one for each in runs.divergences))
+            apart = any(each.one is by_count[few] for each in runs.divergences)
             factor = abs(others[name] / values[name]) if values[name] else 0.0
             if apart and not is_near(factor, (many / few, few / many)):
                 return
@@ -84,16 +85,16 @@ def from_metrics(stack: Stack) -> Stack:
         position = parameters(function).index(name)
         stack = stack[1:]
         name = argument_name(stack[0], (function.name,), position)
-    lines = [word.value.lineno for word in metrics_in(stack[0])]
+    lines = [given.lineno for given in metrics_in(stack[0])]
     return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
 
 
 def metrics_given(frame: Frame) -> str:
     """Returns the name that a call in this line gets as `metrics`."""
-    names = [word.value for word in metrics_in(frame) if isinstance(word.value, ast.Name)]
+    names = [given for given in metrics_in(frame) if isinstance(given, ast.Name)]
     return names[0].id if names else ""
 
 
-def metrics_in(frame: Frame) -> list[ast.keyword]:
-    words = [word for call in calls_in(statement_at(frame)) for word in call.keywords]
-    return [word for word in words if word.arg == "metrics"]
+def metrics_in(frame: Frame) -> list[ast.expr]:
+    given = [keyword(call, "metrics") for call in calls_in(statement_at(frame))]
+    return [each for each in given if each is not None]
