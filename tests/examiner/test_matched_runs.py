@@ -57,6 +57,8 @@ BEFORE = """count = strategy.num_replicas_in_sync
 share = 1.0 / strategy.num_replicas_in_sync
 number = tf.cast(strategy.num_replicas_in_sync, tf.float32)"""
 PENALTY = "loss = tf.nn.compute_average_loss(losses) + 0.1 * tf.nn.l2_loss(weights)"
+ONE_PART = "loss = tf.nn.compute_average_loss(losses) + tf.reduce_mean((x @ weights) ** 4)"
+ONE_PART_TWICE = ONE_PART + " / count / count"
 WRONG = {
     "the mean of a part": ("fm37", "loss = tf.reduce_mean(losses)"),
     "divided twice": (
@@ -64,6 +66,8 @@ WRONG = {
         "loss = tf.nn.compute_average_loss(losses) / strategy.num_replicas_in_sync",
     ),
     "the whole penalty": ("fm37", PENALTY),
+    "one part of the loss": ("fm37", ONE_PART),
+    "one part divided twice": ("fm37", ONE_PART_TWICE),
 }
 
 
@@ -109,8 +113,11 @@ def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
     assert [each.mode for each in examination.findings] == ["diverges"]
 
 
-def test_an_optimizer_that_keeps_squares_only(tmp_path):
+@pytest.mark.parametrize(
+    "name", ["the mean of a part", "the whole penalty", "one part of the loss"]
+)
+def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
     """Its updates do not grow with the gradients."""
-    mode, loss = WRONG["the mean of a part"]
+    mode, loss = WRONG[name]
     examination, line = examined(tmp_path, loss, rate="0.01", optimizer="RMSprop")
     assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]

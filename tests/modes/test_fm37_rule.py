@@ -11,6 +11,7 @@ from strategy_clinic.examiner.divergence import (
     update_ratio,
 )
 from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.findings import Replace
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.examiner.runs import plan
@@ -24,6 +25,7 @@ from strategy_clinic.observer.events import (
     PartUsed,
     StepEnded,
 )
+from strategy_clinic.observer.replacements import Replacement
 from strategy_clinic.processes import python_process
 
 rule = import_module("strategy_clinic.modes.fm37_loss_scaled_per_replica.rule")
@@ -76,7 +78,7 @@ def test_what_is_said_of_it():
     assert str(finding.message).startswith("the first update is 2.00 times as much on 2 devices")
     assert str(finding.proof).startswith("compared 1 and 2 devices: v1 differs in step 1, by ")
     (finding,) = diagnose(Runs([other, one])).findings
-    assert str(finding.proof) == "compared 1 and 2 devices, in the first step"
+    assert str(finding.proof) == "compared 1 and 2 devices, in step 1"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_another_divergence_proves_nothing():
     one, other = steps(0.1, 1), steps(0.2, 2)
     divergences = [first_divergence(steps(0.1, 1), steps(0.4, 4))]
     (finding,) = diagnose(Runs([other, one], divergences)).findings
-    assert str(finding.proof) == "compared 1 and 2 devices, in the first step"
+    assert str(finding.proof) == "compared 1 and 2 devices, in step 1"
 
 
 def test_optimizers_of_other_rates_are_other_trainings():
@@ -309,6 +311,46 @@ def test_a_penalty_that_each_replica_adds(penalty, replicas, slots):
 )
 def test_an_update_that_does_not_differ_by_a_penalty_only(other):
     assert judged(penalized(1, SQUARES), other) == []
+
+
+PART = [0.4, -0.1, 0.3, 0.2, -0.5, 0.6, -0.2, 0.1]  # of the gradients
+
+
+def of_part(replicas, size):
+    """A run in whose first update a part has this size."""
+    return penalized(replicas, [size / replicas * each for each in PART])
+
+
+def judged_part(sizes, same_parts):
+    """The findings where a part has these sizes on 1, 2 and 4 devices, and on 1 and 2 if all replicas have the same examples."""
+    one, other, third = (of_part(n, size) for n, size in zip((1, 2, 4), sizes))
+    again = answering(OnDevices=third, Replace=None, same=other)
+    with_same_parts = iter([of_part(n, size) for n, size in zip((1, 2), same_parts)])
+
+    def answer(follow_up):
+        is_same = follow_up.change == Replace(frozenset({Replacement.SAME_PARTS}))
+        return next(with_same_parts) if is_same else again(follow_up)
+
+    runs = Runs([other, one], [first_divergence(one, other)])
+    return [str(each.message) for each in diagnose(runs, answer).findings if each.mode == "fm37"]
+
+
+@pytest.mark.parametrize(
+    "sizes, words",
+    [((1, 2, 4), "grows as their number"), ((1, 1 / 2, 1 / 4), "falls as their number grows")],
+)
+def test_a_part_that_changes_with_the_devices(sizes, words):
+    (message,) = judged_part(sizes, sizes)
+    assert message.startswith("on 1, 2 and 4 devices, ") and words in message
+
+
+@pytest.mark.parametrize("third", [3, 5, 2.1, 0.5])
+def test_a_part_that_changes_otherwise(third):
+    assert judged_part((1, 2, third), (1, 2)) == []
+
+
+def test_a_part_that_changes_with_how_a_batch_is_divided():
+    assert judged_part((1, 2, 4), (1, 1)) == []
 
 
 # The line to blame

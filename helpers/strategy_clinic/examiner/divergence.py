@@ -16,6 +16,7 @@ from ..observer.events import (
     Stack,
     StepEnded,
     VariableValue,
+    step_name,
 )
 from ..observer.replacements import Replacement
 from .findings import FollowUp, Replace
@@ -26,10 +27,12 @@ SAME_IN_HALF_PRECISION = 5e-2
 ONE_DIRECTION = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
 # Cosine for one variable if nothing has bent its gradient between it and the loss; a few entries agree by chance.
 STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
+EXACT = 0.9999  # cosine of changes that have one cause
 SAME_UPDATE = 1e-4  # relative: rounding makes 1e-6
 
 Key = Hashable
-Point = tuple[int, Key]  # a variable after a step
+Stage = tuple[int, int]  # a training, and a step of it; zeros for the end
+Point = tuple[Stage, Key]  # a variable after a step
 Vector = tuple[float, ...]
 
 
@@ -43,9 +46,10 @@ class Divergence:
     name: str  # of the variable
     distance: float
     number: int = 0  # of the variable in the other run
+    training: int = 1  # to which the step belongs
 
     def __str__(self) -> str:
-        when = f"in step {self.step}" if self.step else "later"
+        when = f"in {step_name(self.training, self.step)}" if self.step else "later"
         counts = f"{self.one.devices} and {self.other.devices} devices"
         if self.one.plain:
             counts += f" with the batches of {self.other.replicas}"
@@ -68,21 +72,24 @@ def divergent_points(one: Recording, other: Recording, part: float) -> frozenset
 
 def divergences_of(one: Recording, other: Recording) -> Iterator[tuple[Point, Divergence]]:
     """Yields how far each trained variable is apart after each step, in the order in which they were made."""
-    for (step, values), (_, other_values) in zip(stages(one), stages(other)):
-        samples, other_samples = by_key(one, values), by_key(other, other_values)
+    others = stages(other)
+    for stage, values in stages(one).items():
+        training, step = stage
+        samples, other_samples = by_key(one, values), by_key(other, others.get(stage, ()))
         for key, (number, sample) in samples.items():
             if key in other_samples and (step or number in one.trained):
                 other_number, other_sample = other_samples[key]
                 apart = distance(sample, other_sample)
                 name = one.name_of(number)
-                yield (step, key), Divergence(one, other, step, name, apart, other_number)
+                found = Divergence(one, other, step, name, apart, other_number, training)
+                yield (stage, key), found
 
 
 def is_finite(recording: Recording) -> bool:
     """Tells whether all values that were compared are numbers."""
     entries = (
         entry
-        for _, values in stages(recording)
+        for values in stages(recording).values()
         for value in values
         if value.number in recording.trained
         for entry in value.sample.entries
@@ -90,10 +97,11 @@ def is_finite(recording: Recording) -> bool:
     return all(map(math.isfinite, entries))
 
 
-def stages(recording: Recording) -> list[tuple[int, tuple[VariableValue, ...]]]:
+def stages(recording: Recording) -> dict[Stage, tuple[VariableValue, ...]]:
+    """Returns the values after each of the recorded steps, and at the end."""
     ended = recording.last(Ended)
-    steps = [(step.number, step.values) for step in recording.of(StepEnded)]
-    return [*steps, (0, ended.values if ended else ())]
+    steps = {(step.training, step.number): step.values for step in recording.of(StepEnded)}
+    return {**steps, (0, 0): ended.values if ended else ()}
 
 
 def by_key(recording: Recording, values: Iterable[VariableValue]) -> dict[Key, tuple[int, Sample]]:
@@ -198,26 +206,33 @@ def effect_of(
     return effect if again and is_deterministic(recording, again) else None
 
 
-# The first update
+# The first update of a training
 
 
-def update_ratio(one: Recording, other: Recording) -> float | None:
+def trainings_of(one: Recording, other: Recording) -> list[int]:
+    """Returns the trainings whose first steps are in both recordings."""
+    mine, theirs = ({step.training for step in first_steps(each)} for each in (one, other))
+    return sorted(mine & theirs)
+
+
+def update_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
     """Returns the first update of the other in units of the first one's, if the two have one direction."""
-    return ratio_of(*first_updates(one, other))
+    return ratio_of(*first_updates(one, other, training))
 
 
-def straight_update_ratio(one: Recording, other: Recording) -> float | None:
+def straight_update_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
     """Returns the same of the variables that keep their direction, such as those after the last normalization."""
-    pairs = [pair for pair in zip(*first_updates(one, other)) if len(pair[0]) >= ENOUGH_ENTRIES]
+    updates = first_updates(one, other, training)
+    pairs = [pair for pair in zip(*updates) if len(pair[0]) >= ENOUGH_ENTRIES]
     kept = [
         (mine, theirs) for mine, theirs in pairs if ratio_of([mine], [theirs], STRAIGHT) is not None
     ]
     return ratio_of([mine for mine, _ in kept], [theirs for _, theirs in kept])
 
 
-def optimizer_ratio(one: Recording, other: Recording) -> float | None:
+def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
     """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
-    mine, theirs = optimizer_vectors(one), optimizer_vectors(other)
+    mine, theirs = optimizer_vectors(one, training), optimizer_vectors(other, training)
     common = [key for key in mine if key in theirs]
     signed = [key for key in common if min(mine[key], default=0) < 0]
     kept = signed or common
@@ -225,60 +240,112 @@ def optimizer_ratio(one: Recording, other: Recording) -> float | None:
     return ratio if signed or ratio is None else math.sqrt(ratio)
 
 
-def optimizer_vectors(recording: Recording) -> dict[Key, Vector]:
-    steps = recording.of(StepEnded)
-    values = steps[0].optimizer_values if steps else ()
+def first_steps(recording: Recording) -> list[StepEnded]:
+    return [step for step in recording.of(StepEnded) if step.number == 1]
+
+
+def first_step(recording: Recording, training: int) -> StepEnded | None:
+    return next((step for step in first_steps(recording) if step.training == training), None)
+
+
+def optimizer_vectors(recording: Recording, training: int) -> dict[Key, Vector]:
+    step = first_step(recording, training)
+    values = step.optimizer_values if step else ()
     return {key: sample.entries for key, (_, sample) in by_key(recording, values).items()}
 
 
-def first_updates(one: Recording, other: Recording) -> tuple[list[Vector], list[Vector]]:
+def first_updates(
+    one: Recording, other: Recording, training: int
+) -> tuple[list[Vector], list[Vector]]:
     """Returns the first updates of all variables that both have trained, in one order."""
-    mine, theirs = first_update(one), first_update(other)
+    mine, theirs = first_update(one, training), first_update(other, training)
     common = sorted(mine.keys() & theirs.keys(), key=str)
     return [mine[key] for key in common], [theirs[key] for key in common]
 
 
-def first_update(recording: Recording) -> Mapping[Key, Vector]:
+def first_update(recording: Recording, training: int) -> Mapping[Key, Vector]:
     """Returns by how much the first step has changed each trained variable."""
-    steps = recording.of(StepEnded)
-    after = {value.number: value.sample.entries for value in steps[0].values} if steps else {}
+    step = first_step(recording, training)
+    after = {value.number: value.sample.entries for value in step.values} if step else {}
     return {
         key: tuple(new - old for new, old in zip(after[number], sample.entries))
-        for key, (number, sample) in before_first_update(recording).items()
+        for key, (number, sample) in before_first_update(recording, training).items()
     }
 
 
-def before_first_update(recording: Recording) -> Mapping[Key, tuple[int, Sample]]:
+def before_first_update(recording: Recording, training: int) -> Mapping[Key, tuple[int, Sample]]:
     """Returns the values of the trained variables that the first step has changed, before it did."""
-    steps = recording.of(StepEnded)
-    if not steps:
+    step = first_step(recording, training)
+    if step is None:
         return {}
-    after = {value.number for value in steps[0].values}
+    after = {value.number for value in step.values}
     return by_key(
         recording,
         [
             value
-            for value in steps[0].initial_values
+            for value in step.initial_values
             if value.number in recording.trained and value.number in after
         ],
     )
 
 
-def differs_by_penalty(one: Recording, other: Recording) -> bool:
-    """Tells whether the first updates, or the means of gradients, differ by nothing but what a penalty on the weights adds.
+def first_gradients(recording: Recording, training: int) -> Mapping[Key, Vector]:
+    """Returns what is in proportion to the first gradients: the means of them that an optimizer keeps, or else the update.
+
+    An optimizer that keeps the means of their squares only divides by their roots; the update has the signs.
+    """
+    updates, kept = first_update(recording, training), optimizer_vectors(recording, training)
+    signed = {key: vector for key, vector in kept.items() if min(vector, default=0) < 0}
+    if signed or not any(map(any, kept.values())):
+        return signed or updates
+    pairs = list(zip(updates.items(), kept.values()))
+    if len(updates) != len(kept) or any(len(pair[0][1]) != len(pair[1]) for pair in pairs):
+        return {}
+    return {
+        key: tuple(
+            math.copysign(math.sqrt(max(square, 0)), change)
+            for change, square in zip(update, squares)
+        )
+        for (key, update), squares in pairs
+    }
+
+
+def growth_ratio(
+    one: Recording, other: Recording, third: Recording, training: int = 1
+) -> float | None:
+    """Returns how much the first gradients change from one run to a third, in units of their change from one to the other.
+
+    None if the changes have not one direction, or if they are small.
+    """
+    mine, others, thirds = (first_gradients(each, training) for each in (one, other, third))
+    common = sorted(mine.keys() & others.keys() & thirds.keys(), key=str)
+    before = [entry for key in common for entry in mine[key]]
+    change, other_change = (
+        [tuple(b - a for a, b in zip(mine[key], after[key])) for key in common]
+        for after in (others, thirds)
+    )
+    size = size_of(tuple(entry for vector in change for entry in vector))
+    if len(before) < ENOUGH_ENTRIES or size <= tolerance(one) * size_of(tuple(before)):
+        return None
+    return ratio_of(change, other_change, EXACT)
+
+
+def differs_by_penalty(one: Recording, other: Recording, training: int = 1) -> bool:
+    """Tells whether the first updates, or the gradients, differ by nothing but what a penalty on the weights adds.
 
     The derivative of a weight's square is a multiple of the weight, and that of its absolute value has its sign.
     """
-    weights = {key: sample.entries for key, (_, sample) in before_first_update(one).items()}
-    mine, theirs = first_update(one), first_update(other)
+    before = before_first_update(one, training)
+    weights = {key: sample.entries for key, (_, sample) in before.items()}
+    mine, theirs = first_update(one, training), first_update(other, training)
     updates = [(mine[key], theirs[key], [weights[key]]) for key in mine if key in theirs]
-    kept, others = optimizer_vectors(one), optimizer_vectors(other)
-    signed = [key for key, vector in kept.items() if key in others and min(vector, default=0) < 0]
-    slots = [
+    kept, others = first_gradients(one, training), first_gradients(other, training)
+    gradients = [
         (kept[key], others[key], [each for each in weights.values() if len(each) == len(kept[key])])
-        for key in signed
+        for key in kept
+        if key in others
     ]
-    return adds_multiples(updates) or adds_multiples(slots)
+    return adds_multiples(updates) or adds_multiples(gradients)
 
 
 def adds_multiples(changes: list[tuple[Vector, Vector, list[Vector]]]) -> bool:

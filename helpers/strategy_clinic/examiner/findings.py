@@ -137,7 +137,15 @@ class Replace:
     keras: int = 0  # 0: as the program has it
 
 
-Change = ResetVariable | GiveValue | BeginWith | ShowMeans | Replace
+@dataclass(frozen=True)
+class OnDevices:
+    """The run has another number of devices, and the batches of `replicas` (--replicas) if that is given."""
+
+    devices: int
+    replicas: int = 0
+
+
+Change = OnDevices | ResetVariable | GiveValue | BeginWith | ShowMeans | Replace
 
 
 @dataclass(frozen=True)

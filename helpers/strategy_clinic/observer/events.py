@@ -296,15 +296,27 @@ class KerasDistributionSet(LocatedEvent):
 # Steps
 
 
+def step_name(training: int, number: int) -> str:
+    return f"step {number}" + (f" of training {training}" if training > 1 else "")
+
+
 @dataclass(frozen=True)
 class StepEnded(Event):
-    """The values of trained variables after one of the first calls that changed them."""
+    """The values of trained variables after one of the first calls that changed them.
 
-    number: int
+    A training begins with the first step of an optimizer that has not been used before.
+    """
+
+    number: int  # in its training
     values: tuple[VariableValue, ...]
     initial_values: tuple[VariableValue, ...]
     optimizer_values: tuple[VariableValue, ...]  # after the first step only
     diverged_copies: tuple[DivergedCopies, ...]
+    training: int = 1
+
+    @property
+    def name(self) -> str:
+        return step_name(self.training, self.number)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from .events import Outcome
 from .observer import Observer
 from .one_device import use_one_device
 from .provenance import HERE
-from .replacements import Replacement
 from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
@@ -108,8 +107,7 @@ def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
     if settings.replicas:
         context = observer.context
         use_count(context.patches, settings.replicas, context.provenance.called_by_program)
-        if Replacement.SAME_EXAMPLES.value in settings.replace:
-            repeat_examples(context.patches, settings.replicas // settings.devices)
+    repeat_examples(observer.context)
     if settings.seed:
         tf.random.set_seed(SEED)
     restarts.watch_tensorflow()

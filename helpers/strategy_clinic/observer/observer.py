@@ -43,7 +43,9 @@ class Observer:
         self.variables = Variables(self.context)
         self.optimizers = Optimizers(self.context, self.variables)
         self.counts = Counts(self.context, self.variables, self.optimizers)
-        self.training = Training(self.context, self.variables, self.counts, self.end)
+        self.training = Training(
+            self.context, self.variables, self.optimizers, self.counts, self.end
+        )
         self.kills = Kills(self.context)
         self.checkpoints = Checkpoints(
             self.context, self.variables, self.optimizers, self.kills, self.training.most_replicas

@@ -32,6 +32,7 @@ class Optimizers:
         # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
         # how far they had come.
         self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.before: dict[int, dict[int, Sample]] = {}  # values of what they train, before they did
         self.first_steps: dict[int, int] = {}  # that they had taken when they were first used
         self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
 
@@ -101,6 +102,18 @@ class Optimizers:
         serial = self.context.serials.get(optimizer)
         return self.used[serial][1] if serial in self.used else ()
 
+    def variables_of(self, serials: Iterable[int]) -> tuple[int, ...]:
+        """Returns the numbers of the variables that belong to used optimizers."""
+        return self.variables.numbers_of(
+            variable for serial in serials for variable in variables_of(self.used[serial][0])
+        )
+
+    def values_before(self, serials: Iterable[int]) -> dict[int, Sample]:
+        """Returns the values of what used optimizers train, before their first steps."""
+        return {
+            number: value for serial in serials for number, value in self.before[serial].items()
+        }
+
     # Gradients
 
     def differentiated(self, result: Any, call: Call) -> None:
@@ -138,6 +151,8 @@ class Optimizers:
         self.context.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
         numbers = self.variables.numbers_of(trained)
+        if serial not in self.used:
+            self.before[serial] = self.variables.values_of(numbers)
         self.used[serial] = optimizer, tuple(sorted({*numbers, *known}))
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("applied", serial, site, len(gradients)):

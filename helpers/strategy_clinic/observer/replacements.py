@@ -46,6 +46,7 @@ class Replacement(enum.Enum):
     WHOLE_BATCH_LOSS = "whole_batch_loss"  # of a loss of Keras that is no mean over examples
     DIVIDED_LOSS = "divided_loss"  # by the replicas, of a loss that returns one number
     SAME_EXAMPLES = "same_examples"  # several times in a batch, where it is that of more devices
+    SAME_PARTS = "same_parts"  # of a batch, for each replica
     REDUCTION_TO_ONE_DEVICE = "reduction_to_one_device"  # instead of another way to add up replicas
 
 

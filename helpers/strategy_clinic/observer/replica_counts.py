@@ -1,4 +1,4 @@
-"""Gives a program on fewer devices the batches of more: outside of a step, it is told their number of replicas.
+"""Gives a program the batches of another number of devices: outside of a step, it is told their number of replicas.
 
 A program that multiplies the batch of one replica by their number trains otherwise on one device than on two. With their number
 its batches and its learning rate are the same. In a step it gets the number of replicas that there are, so that a loss is
@@ -7,11 +7,17 @@ divided as it has to be, even if the number was read outside.
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from .context import Context
 from .patching import Patches, as_plain, defining_class
+from .replacements import Replacement
 from .variables import is_in_replica
+
+MOST_PARTS = (8, 4, 2)  # of a batch for any of the numbers of devices that are compared
 
 
 class ReplicaCount(int):
@@ -28,11 +34,13 @@ class ReplicaCount(int):
         import tensorflow as tf
 
         value = self.in_replica if is_in_replica() else int(self)
-        return tf.convert_to_tensor(value, dtype, name=name)
+        # The type of the other operand. TensorFlow has it here, and passes only on what was asked for.
+        hint = sys._getframe(1).f_locals.get("preferred_dtype")
+        return tf.convert_to_tensor(value, dtype, dtype_hint=hint, name=name)
 
 
 def use_count(patches: Patches, replicas: int, called_by_program: Callable[[], bool]) -> None:
-    """Lets the program read this number of replicas outside of its steps, of strategies that have fewer."""
+    """Lets the program read this number of replicas outside of its steps, whatever its strategies have."""
     import tensorflow as tf
 
     definer = defining_class(tf.distribute.Strategy, "num_replicas_in_sync")
@@ -40,27 +48,37 @@ def use_count(patches: Patches, replicas: int, called_by_program: Callable[[], b
 
     def read(strategy: Any) -> Any:
         count = plain.fget(strategy)
-        is_asked = count < replicas and called_by_program() and not is_in_replica()
+        is_asked = called_by_program() and not is_in_replica()
         return ReplicaCount(replicas, count) if is_asked else count
 
     getter = as_plain(read, plain.fget)
     patches.replace(definer, "num_replicas_in_sync", property(getter, None, None, plain.__doc__))
 
 
-def repeat_examples(patches: Patches, times: int) -> None:
-    """Makes each batch of one part of its examples, which it has several times."""
+def repeat_examples(context: Context) -> None:
+    """Makes each batch of one part of its examples, which it has several times, if the settings say so."""
     import tensorflow as tf
 
+    settings = context.settings
+    if Replacement.SAME_EXAMPLES.value in settings.replace:
+        parts: tuple[int, ...] = (settings.replicas // settings.devices,)
+    elif Replacement.SAME_PARTS.value in settings.replace:
+        parts = MOST_PARTS
+    else:
+        return
     plain = tf.data.Dataset.batch
 
     def batch(dataset: Any, batch_size: Any, *args: Any, **kwargs: Any) -> Any:
         size = int(batch_size)
-        if size % times:
-            return plain(dataset, batch_size, *args, **kwargs)
-        return plain(dataset, size // times, *args, **kwargs).map(repeated)
+        times = next((times for times in parts if size % times == 0), 1)
+        smaller = plain(dataset, size // times, *args, **kwargs)
+        return smaller if times == 1 else smaller.map(functools.partial(repeated, times))
 
-    def repeated(*examples: Any) -> Any:
-        whole = tf.nest.map_structure(lambda part: tf.concat([part] * times, 0), examples)
-        return whole if len(whole) > 1 else whole[0]
+    context.patches.replace(tf.data.Dataset, "batch", as_plain(batch, plain))
 
-    patches.replace(tf.data.Dataset, "batch", as_plain(batch, plain))
+
+def repeated(times: int, *examples: Any) -> Any:
+    import tensorflow as tf
+
+    whole = tf.nest.map_structure(lambda part: tf.concat([part] * times, 0), examples)
+    return whole if len(whole) > 1 else whole[0]

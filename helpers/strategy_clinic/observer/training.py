@@ -22,16 +22,18 @@ from .events import (
     Outcome,
     Owner,
     ReplicaCountRead,
+    Sample,
     Stack,
     StepEnded,
     StrategyMade,
     VariableValue,
 )
+from .optimizers import Optimizers
 from .patching import Call, defining_class
-from .variables import Variables, copies_of, is_in_replica, sample_of
+from .variables import Record, Variables, copies_of, is_in_replica, sample_of
 
-# Calls after which trained variables are looked at, and steps that are reported.
-MOST_LOOKS, MOST_STEPS = 24, 3
+# Calls after which trained variables are looked at, and steps that are reported, of each of the first trainings.
+MOST_LOOKS, MOST_STEPS, MOST_TRAININGS = 24, 3, 4
 CONSTANTS = "Const", "Fill"  # operations in a graph whose result is no data
 
 
@@ -40,15 +42,19 @@ class Training:
         self,
         context: Context,
         variables: Variables,
+        optimizers: Optimizers,
         counts: Counts,
         end: Callable[[Outcome, int], None],
     ) -> None:
-        self.context, self.variables, self.counts, self.end = context, variables, counts, end
+        self.context, self.variables, self.optimizers = context, variables, optimizers
+        self.counts, self.end = counts, end
         self.strategies: list[weakref.ref[Any]] = []
         self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
         self.run_result: list[Any] = []  # of the last `strategy.run`
         self.batch_sizes: tuple[int, ...] = ()  # examples that each replica got last
-        self.looks = self.steps = 0
+        self.training, self.looks, self.steps = 1, 0, 0
+        self.optimizers_seen: tuple[int, ...] = ()
+        self.new_optimizers: tuple[int, ...] = ()  # of this training
         self.last_values: tuple[VariableValue, ...] = ()
         self.steps_left = context.settings.steps
 
@@ -170,6 +176,8 @@ class Training:
             self.context.steps.step()
             for react in self.context.after_step:
                 react()
+        if len(self.optimizers.used) > len(self.optimizers_seen) and outside_replicas():
+            self.begin_training()
         if self.looks < MOST_LOOKS and self.steps < MOST_STEPS and outside_replicas():
             self.look()
         if self.steps_left:
@@ -178,6 +186,17 @@ class Training:
                 self.end(Outcome.STOPPED, 0)
                 flush_output()
                 os._exit(0)
+
+    def begin_training(self) -> None:
+        """Looks at the next steps, too, if other optimizers than those of the last ones have made this one."""
+        used = tuple(self.optimizers.used)
+        new = used[len(self.optimizers_seen) :]
+        self.optimizers_seen = used
+        if not self.steps:
+            self.new_optimizers += new
+        elif self.training < MOST_TRAININGS:
+            self.training, self.looks, self.steps = self.training + 1, 0, 0
+            self.new_optimizers = new
 
     def look(self) -> None:
         """Reports the values of trained variables if they have changed since the last look."""
@@ -190,24 +209,33 @@ class Training:
             return
         self.last_values, self.steps = values, self.steps + 1
         # Some optimizers divide their updates by what they keep of the first gradients, so that no update shows a factor.
+        numbers = self.optimizers.variables_of(self.new_optimizers) if self.steps == 1 else ()
         slots = [
             VariableValue(record.number, sample_of(record))
             for record in records
-            if self.steps == 1 and record.maker is Owner.OPTIMIZER and record.variable.shape.rank
+            if record.number in numbers
+            if record.maker is Owner.OPTIMIZER and record.variable.shape.rank
         ]
         self.context.emit(
             StepEnded(
                 number=self.steps,
                 values=values,
                 initial_values=tuple(
-                    VariableValue(record.number, record.first)
-                    for record in trained
-                    if record.first and record.first.entries
+                    VariableValue(number, value)
+                    for number, value in self.values_before(trained).items()
+                    if value.entries
                 ),
                 optimizer_values=tuple(slots),
                 diverged_copies=self.variables.diverged_copies(),
+                training=self.training,
             )
         )
+
+    def values_before(self, trained: list[Record]) -> dict[int, Sample]:
+        """Returns the values of trained variables before the first step of this training."""
+        if self.training > 1:
+            return self.optimizers.values_before(self.new_optimizers)
+        return {record.number: record.first for record in trained if record.first}
 
     # Data
 

@@ -105,8 +105,10 @@ class Variables:
 
     def trained_values(self, thing: Any) -> dict[int, Sample]:
         """Returns the values of what is trained of a layer or a model, by the numbers of the variables."""
-        numbers = {*self.numbers_of(thing.trainable_variables)}
-        return {record.number: sample_of(record) for record in self.numbered(numbers)}
+        return self.values_of(self.numbers_of(thing.trainable_variables))
+
+    def values_of(self, numbers: Collection[int]) -> dict[int, Sample]:
+        return {record.number: sample_of(record) for record in self.numbered({*numbers})}
 
     def hold(self, records: Iterable[Record]) -> None:
         """Keeps trained variables alive: a program that returns from its main function would take its weights along."""

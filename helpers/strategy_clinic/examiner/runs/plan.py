@@ -18,6 +18,7 @@ from ..findings import (
     FollowUp,
     GiveValue,
     Location,
+    OnDevices,
     Replace,
     ResetVariable,
     ShowMeans,
@@ -214,10 +215,11 @@ class Plan:
 
     def follow_up(self, follow_up: FollowUp) -> Recording:
         """Makes a run that a rule asks for; raises KeyboardInterrupt if it was stopped."""
-        first = follow_up.recording
-        if follow_up.change:
-            options = options_of(follow_up.change)
-            return self.run_again(first, Role.CHANGED, *options, words=follow_up.words)
+        first, change = follow_up.recording, follow_up.change
+        if change:
+            devices = change.devices if isinstance(change, OnDevices) else 0
+            options, words = options_of(change), follow_up.words
+            return self.run_again(first, Role.CHANGED, *options, words=words, devices=devices)
         if first not in self.repetitions:
             self.repetitions[first] = self.run_again(first, Role.REPEATED)
         return self.repetitions[first]
@@ -229,11 +231,13 @@ class Plan:
         *options: str,
         words: str = "",
         stored: Path | None = None,
+        devices: int = 0,
     ) -> Recording:
         """Runs the program as another run did: alone or in a cluster, from the same state of its folder."""
+        devices = devices or first.devices
         cluster, stored = self.cluster if first.task else "", stored or self.left.get(first)
         options = (*self.options.get(first, ()), *options)
-        return self.run(role, first.devices, *options, cluster=cluster, stored=stored, words=words)
+        return self.run(role, devices, *options, cluster=cluster, stored=stored, words=words)
 
     def run(
         self,
@@ -308,6 +312,8 @@ def options_of(change: Change) -> tuple[str, ...]:
             return ("--give", f"{source}:{target}")
         case BeginWith(number, value):
             return ("--begin", f"{number}:{value}")
+        case OnDevices(_, replicas):
+            return ("--replicas", str(replicas)) if replicas else ()
         case ShowMeans():
             return ("--tell",)
         case Replace(replacements, keras):

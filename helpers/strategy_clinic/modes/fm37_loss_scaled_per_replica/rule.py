@@ -1,27 +1,68 @@
 """Checks fm37: with the same examples, the first update on n devices is n times that on one, an nth, or has n penalties."""
 
+from __future__ import annotations
+
 import ast
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ...examiner import blame
 from ...examiner.divergence import (
     depends_on_mean,
     differs_by_penalty,
+    first_divergence,
+    growth_ratio,
     optimizer_ratio,
     straight_update_ratio,
+    trainings_of,
     update_ratio,
 )
-from ...examiner.findings import Finding, FollowUp
+from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...observer.events import Frame, GradientComputed, GradientsApplied, Part, PartUsed, Stack
+from ...observer.events import (
+    Frame,
+    GradientComputed,
+    GradientsApplied,
+    Part,
+    PartUsed,
+    Stack,
+    StepEnded,
+    step_name,
+)
+from ...observer.replacements import Replacement
 
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
+VERY_NEAR = 0.01  # of what changes in one way only
 # Why updates grow, whatever the program's loss is.
 OTHER_REASONS = Part.CLIPPING, Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
+
+
+# What a part of the gradients does, and its size on a number of replicas.
+GROWTHS: dict[str, Callable[[int], float]] = {
+    "grows as their number: each replica divides that part of the loss by its own examples": (
+        lambda replicas: replicas
+    ),
+    "falls as their number grows: that part of the loss is divided by it twice": (
+        lambda replicas: 1 / replicas
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A training in two runs that differ in nothing but the number of replicas, the run on fewer first."""
+
+    one: Recording
+    other: Recording
+    training: int
+
+    def again(self, other: Recording) -> Pair:
+        return replace(self, other=other)
 
 
 @rule_of_runs("fm37")
@@ -39,59 +80,106 @@ def scaled_updates(
     runs: Runs, locate: Callable[[Stack], Stack], why: str, smaller: bool = False
 ) -> Steps:
     """Yields a finding where updates on n devices are n times those on one, or an nth of them."""
-    for one, other in same_trainings(runs):
-        factor = one.replicas / other.replicas if smaller else other.replicas / one.replicas
-        what = scaled_by(one, other, factor)
-        loss = line_of_loss(other) if what else ()
-        if loss and (yield from is_repeated(scaled_by, one, other, factor)):
-            message = f"{what} on {other.replicas} devices, with the same examples: {why}"
-            yield found(runs, one, other, locate(loss), message)
+    for pair in same_trainings(runs):
+        factor = pair.one.replicas / pair.other.replicas
+        factor = factor if smaller else 1 / factor
+        what = scaled_by(pair, factor)
+        loss = line_of_loss(pair) if what else ()
+        if loss and (yield from is_repeated(scaled_by, pair, factor)):
+            message = f"{what} on {pair.other.replicas} devices, with the same examples: {why}"
+            yield found(runs, pair, locate(loss), message)
             return
 
 
 @rule_of_runs("fm37")
 def penalty_of_each_replica(runs: Runs) -> Steps:
-    for one, other in same_trainings(runs):
-        loss = line_of_loss(other) if differs_by_penalty(one, other) else ()
-        if loss and (yield from is_repeated(differs_by_penalty, one, other)):
+    for pair in same_trainings(runs):
+        loss = line_of_loss(pair) if has_penalty(pair) else ()
+        if loss and (yield from is_repeated(has_penalty, pair)):
             message = (
                 "the first update differs by a multiple of the weights: "
-                f"each of {other.replicas} replicas adds the whole penalty on them to its part of the loss"
+                f"each of {pair.other.replicas} replicas adds the whole penalty on them to its part of the loss"
             )
-            yield found(runs, one, other, from_sum(loss), message)
+            yield found(runs, pair, from_sum(loss), message)
             return
 
 
-def same_trainings(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
-    """Returns the pairs of runs that differ in nothing but the number of replicas, the run on fewer first."""
+@rule_of_runs("fm37")
+def part_of_each_replica(runs: Runs) -> Steps:
+    """Yields a finding where a part of the gradients grows with the devices, or falls, and the rest does not."""
+    for pair in same_trainings(runs):
+        differs = any((each.one, each.other) == (pair.one, pair.other) for each in runs.divergences)
+        loss = line_of_loss(pair) if differs and not pair.other.task else ()
+        if not loss:
+            continue
+        one, other = pair.one, pair.other
+        change = OnDevices(2 * other.devices, other.replicas if one.plain else 0)
+        third = yield FollowUp(other, change, f"on {change.devices} devices")
+        if third is None or third.replicas <= other.replicas or not is_same_training(one, third):
+            continue
+        why = growth_in_words(pair, third)
+        is_scaled = why and (yield from differs_with_same_parts(pair))
+        if is_scaled and (yield from is_repeated(growth_in_words, pair, third)):
+            counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
+            message = f"on {counts}, with the same examples, a part of the first update {why}"
+            yield found(runs, pair, from_sum(loss), message)
+            return
+
+
+def differs_with_same_parts(pair: Pair) -> Answers[bool]:
+    """Tells whether runs differ also if all replicas have the same examples: then it is not through how a batch is divided."""
+    change, words = Replace(frozenset({Replacement.SAME_PARTS})), "with the same parts of a batch"
+    one = yield FollowUp(pair.one, change, words)
+    other = yield FollowUp(pair.other, change, words)
+    return bool(one and other and first_divergence(one, other))
+
+
+def growth_in_words(pair: Pair, third: Recording) -> str:
+    """Returns what a part of the first gradients does with the number of replicas; nothing if they change otherwise."""
+    few, many, most = pair.one.replicas, pair.other.replicas, third.replicas
+    ratio = growth_ratio(pair.one, pair.other, third, pair.training) or 0.0
+    for why, size in GROWTHS.items():
+        expected = (size(most) - size(few)) / (size(many) - size(few))
+        if abs(ratio - expected) < VERY_NEAR * expected:
+            return why
+    return ""
+
+
+def same_trainings(runs: Runs) -> Iterator[Pair]:
+    """Returns the trainings of each pair of runs that differ in nothing but the number of replicas."""
     for one, other in itertools.permutations(runs.matched, 2):
         # An optimizer outside the scope takes the update of every replica: that is fm23.
         more = other.replicas > one.replicas and not other.shared_slots
         if more and is_same_training(one, other):
-            yield one, other
+            yield from (Pair(one, other, training) for training in trainings_of(one, other))
 
 
-def line_of_loss(recording: Recording) -> Stack:
-    """Returns the line that gave the loss its value of which a gradient was computed first."""
-    located = [each.location for each in recording.of(GradientComputed) if each.location]
+def line_of_loss(pair: Pair) -> Stack:
+    """Returns the line that gave the loss its value of which the training computed a gradient first."""
+    recording = pair.other
+    before = [step for step in recording.of(StepEnded) if step.training < pair.training]
+    computed = recording.of(GradientComputed)
+    if before:  # a training may use the lines of the one before
+        own = recording.of(GradientComputed, after=before[-1])
+        computed = [*own, *recording.of(GradientComputed, until=before[-1])[::-1]]
+    located = [each.location for each in computed if each.location]
     return blame.from_argument(into_step(located[0], "gradient"), ("gradient",)) if located else ()
 
 
-def found(runs: Runs, one: Recording, other: Recording, location: Stack, message: str) -> Finding:
-    few, many = one.replicas, other.replicas
-    seen = [each for each in runs.divergences if (each.one, each.other) == (one, other)]
-    proof = str(seen[0]) if seen else f"compared {few} and {many} devices, in the first step"
+def found(runs: Runs, pair: Pair, location: Stack, message: str) -> Finding:
+    few, many = pair.one.replicas, pair.other.replicas
+    seen = [each for each in runs.divergences if (each.one, each.other) == (pair.one, pair.other)]
+    step = step_name(pair.training, 1)
+    proof = str(seen[0]) if seen else f"compared {few} and {many} devices, in {step}"
     return compared("fm37", (few, many), location, message, proof)
 
 
-def is_repeated(
-    shows: Callable[..., object], one: Recording, other: Recording, *factor: float
-) -> Answers[bool]:
+def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answers[bool]:
     """Tells whether a comparison shows the same if the program runs again: with other data, it may show it by chance."""
-    if one.plain and not (yield from depends_on_mean(one)):
+    if pair.one.plain and not (yield from depends_on_mean(pair.one)):
         return False
-    again = yield FollowUp(other, None, "once more, as it was")
-    return again is None or bool(shows(one, again, *factor))
+    again = yield FollowUp(pair.other, None, "once more, as it was")
+    return again is None or bool(shows(pair.again(again), *against))
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
@@ -113,7 +201,11 @@ def is_same_training(one: Recording, other: Recording) -> bool:
     return rates[0] == rates[1] and one.examples == other.examples > 0
 
 
-def scaled_by(one: Recording, other: Recording, factor: float) -> str:
+def has_penalty(pair: Pair) -> bool:
+    return differs_by_penalty(pair.one, pair.other, pair.training)
+
+
+def scaled_by(pair: Pair, factor: float) -> str:
     """Returns what is this many times as much in the other run, in words; nothing if nothing is."""
     ratios = {
         "the first update is {:.2f} times as much": update_ratio,
@@ -121,7 +213,7 @@ def scaled_by(one: Recording, other: Recording, factor: float) -> str:
         "the gradients that the optimizer keeps are {:.2f} times as much": optimizer_ratio,
     }
     for words, ratio_between in ratios.items():
-        ratio = ratio_between(one, other)
+        ratio = ratio_between(pair.one, pair.other, pair.training)
         if ratio and abs(ratio - factor) < NEAR * factor:
             return words.format(ratio)
     return ""

@@ -41,9 +41,7 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
 
 def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
     """Returns when copies differed last, at the end or after a step: what is loaded then makes them equal again."""
-    looks = [
-        (f"after step {step.number}", step.diverged_copies) for step in recording.of(StepEnded)
-    ]
+    looks = [(f"after {step.name}", step.diverged_copies) for step in recording.of(StepEnded)]
     ended = recording.last(Ended)
     if ended and recording.finished:
         looks.append(("at the end", ended.diverged_copies))

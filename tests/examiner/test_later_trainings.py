@@ -1,0 +1,126 @@
+"""Programs that train more than once: a later training is compared as the first one is."""
+
+import pytest
+from strategy_clinic.examiner.recording import observer_failures
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.observer.events import StepEnded
+from strategy_clinic.processes import python_process
+
+pytestmark = pytest.mark.slow
+
+LOOP = """\
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+x = np.linspace(-1, 1, 96, dtype="float32").reshape(32, 3)
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] - x[:, 1:2])).batch(8)
+batches = strategy.experimental_distribute_dataset(data)
+with strategy.scope():
+    weights = tf.Variable(np.linspace(0.1, 0.9, 24, dtype="float32").reshape(3, 8))
+
+
+def average(losses):
+    return tf.nn.compute_average_loss(losses, global_batch_size=8)
+
+
+def train(step):
+    @tf.function
+    def train_step(x, y):
+        strategy.run(step, args=(x, y))
+
+    for x, y in batches:
+        train_step(x, y)
+
+
+def optimizer_of(rate):
+    with strategy.scope():
+        optimizer = tf.keras.optimizers.SGD(rate)
+        optimizer.build([weights])
+    return optimizer
+
+
+first, second = optimizer_of(0.05), optimizer_of(0.01)
+
+
+def first_step(x, y):
+    with tf.GradientTape() as tape:
+        loss = average(tf.reduce_sum((x @ weights - y) ** 2, axis=-1))
+    first.apply_gradients(zip(tape.gradient(loss, [weights]), [weights]))
+
+
+def second_step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((x @ weights - y) ** 2, axis=-1)
+        loss = LOSS
+    second.apply_gradients(zip(tape.gradient(loss, [weights]), [weights]))
+
+
+train(first_step)
+train(second_step)
+"""
+KERAS = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+strategy = tf.distribute.MirroredStrategy()
+x = np.linspace(-1, 1, 96, dtype="float32").reshape(32, 3)
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] - x[:, 1:2])).batch(8)
+with strategy.scope():
+    body = tf.keras.layers.Dense(4, activation="relu")
+    model = tf.keras.Sequential([tf.keras.Input((3,)), body, tf.keras.layers.Dense(1)])
+    body.trainable = False
+    model.compile(tf.keras.optimizers.Adam(0.01), tf.keras.losses.MeanSquaredError())
+model.fit(data, verbose=0)
+with strategy.scope():
+    body.trainable = True
+    model.compile(tf.keras.optimizers.Adam(0.001), LOSS)
+model.fit(data, verbose=0)
+"""
+RIGHT = {
+    "a loop": LOOP.replace("LOSS", "average(losses)"),
+    "fit": KERAS.replace("LOSS", "tf.keras.losses.MeanSquaredError()"),
+}
+WRONG = {
+    "the mean of a part": "tf.reduce_mean(losses)",
+    "the average divided again": "average(losses) / strategy.num_replicas_in_sync",
+    "a mean added to the average": "average(losses) + tf.reduce_mean(losses * losses)",
+}
+
+
+def examined(folder, text):
+    (folder / "train.py").write_text(text)
+    server = python_process.fork_server()
+    spec = ProgramSpec(("train.py",), folder, limit=120, fork_server=server)
+    examination = plan.examine(spec, [1, 2])
+    assert observer_failures(examination.recordings) == ()
+    return examination
+
+
+@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT.keys())
+def test_two_right_trainings(text, tmp_path):
+    examination = examined(tmp_path, text)
+    assert examination.findings == examination.notes == [] and not examination.failure
+    steps = examination.recordings[0].of(StepEnded)
+    assert [each.name for each in steps] == [
+        "step 1", "step 2", "step 3",
+        "step 1 of training 2", "step 2 of training 2", "step 3 of training 2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", WRONG.values(), ids=WRONG.keys())
+def test_the_loss_of_the_second_training(loss, tmp_path):
+    text = LOOP.replace("LOSS", loss)
+    examination = examined(tmp_path, text)
+    line = text.splitlines().index(f"        loss = {loss}") + 1
+    assert [(each.mode, each.line) for each in examination.findings] == [("fm37", line)]
+    assert "in step 1 of training 2" in str(examination.findings[0].proof)
+
+
+def test_a_loss_of_keras_in_the_second_training(tmp_path):
+    """Keras 3 does not divide what a loss returns for its whole batch."""
+    text = KERAS.replace("LOSS", "lambda y, p: tf.reduce_mean((y - p) ** 2)")
+    examination = examined(tmp_path, text)
+    assert [each.mode for each in examination.findings] == ["fm49"]
