@@ -572,6 +572,15 @@ def part_cases():
 
         return Case(call, arguments, part)
 
+    def clips(things, clip, /, **arguments):
+        def after_gradients(*args, **kwargs):
+            with things.tf.GradientTape() as tape:
+                loss = things.tf.reduce_sum(things.mirrored)
+            tape.gradient(loss, things.mirrored)
+            clip(*args, **kwargs)
+
+        return in_replicas(things, after_gradients, **arguments)
+
     def policy(t, package):
         made = t.packages[package].mixed_precision
         made = getattr(made, "DTypePolicy", None) or made.Policy
@@ -592,11 +601,9 @@ def part_cases():
     norms = {"t": NUMBERS, "clip_norm": 1.0}, {"t_list": [NUMBERS], "clip_norm": 1.0}
     ends = {"t": NUMBERS, "clip_value_min": 0.0, "clip_value_max": 0.5}
     return {
-        "tensorflow.clip_by_norm": lambda t: in_replicas(t, t.tf.clip_by_norm, **norms[0]),
-        "tensorflow.clip_by_global_norm": lambda t: in_replicas(
-            t, t.tf.clip_by_global_norm, **norms[1]
-        ),
-        "tensorflow.clip_by_value": lambda t: in_replicas(t, t.tf.clip_by_value, **ends),
+        "tensorflow.clip_by_norm": lambda t: clips(t, t.tf.clip_by_norm, **norms[0]),
+        "tensorflow.clip_by_global_norm": lambda t: clips(t, t.tf.clip_by_global_norm, **norms[1]),
+        "tensorflow.clip_by_value": lambda t: clips(t, t.tf.clip_by_value, **ends),
         "tensorflow.MirroredStrategy.__init__": lambda t: Case(
             t.tf.distribute.MirroredStrategy,
             {"devices": ["CPU:0"], "cross_device_ops": t.tf.distribute.ReductionToOneDevice()},
@@ -739,6 +746,28 @@ def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
         new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
         parts = [event.part for event in new if isinstance(event, events.PartUsed)]
         assert parts == [events.Part.RANDOM_NUMBERS]
+
+
+def test_what_a_loss_clips_is_no_clipping_of_gradients(observer, things):
+    """Losses clip probabilities, before gradients are computed and after they were applied."""
+    path = Path(observer.context.settings.events)
+    start = len(path.read_bytes())
+    observer.context.seen.clear()
+    optimizer = things.packages["keras"].optimizers.SGD()
+    variable = things.mirrored
+
+    def step():
+        things.tf.clip_by_value(NUMBERS, 0.0, 0.5)
+        optimizer.apply_gradients([(things.tf.ones_like(variable), variable)])
+        things.tf.clip_by_value(NUMBERS, 0.0, 0.5)
+
+    observer.context.thread.has_gradients = False
+    with things.strategy.scope():
+        optimizer.build([variable])
+    things.strategy.run(step)
+    new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
+    assert [event for event in new if isinstance(event, events.GradientsApplied)]
+    assert not [event for event in new if isinstance(event, events.PartUsed)]
 
 
 @pytest.mark.parametrize("name", CASES)

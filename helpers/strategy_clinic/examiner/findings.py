@@ -139,10 +139,14 @@ class Replace:
 
 @dataclass(frozen=True)
 class OnDevices:
-    """The run has another number of devices, and the batches of `replicas` (--replicas) if that is given."""
+    """The run has another number of devices, and the batches of `replicas` (--replicas) if that is given.
+
+    `replacements` are those of Replace.
+    """
 
     devices: int
     replicas: int = 0
+    replacements: frozenset[Replacement] = frozenset()
 
 
 Change = OnDevices | ResetVariable | GiveValue | BeginWith | ShowMeans | Replace

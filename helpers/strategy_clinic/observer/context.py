@@ -55,6 +55,7 @@ class Settings:
 
 class ThreadState(threading.local):
     busy = False  # handling an event: what handlers do is not the program's doing
+    has_gradients = False  # that it has computed and not yet applied
 
 
 class Context:

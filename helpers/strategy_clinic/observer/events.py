@@ -310,7 +310,7 @@ class StepEnded(Event):
     number: int  # in its training
     values: tuple[VariableValue, ...]
     initial_values: tuple[VariableValue, ...]
-    optimizer_values: tuple[VariableValue, ...]  # after the first step only
+    optimizer_values: tuple[VariableValue, ...]  # by how much the first step changed them
     diverged_copies: tuple[DivergedCopies, ...]
     training: int = 1
 

@@ -119,6 +119,7 @@ class Optimizers:
     def differentiated(self, result: Any, call: Call) -> None:
         import tensorflow as tf
 
+        self.context.thread.has_gradients = True
         gradients = tf.nest.flatten(result)
         sources = tf.nest.flatten(call["sources"])
         paired = list(zip(sources, gradients)) if len(sources) == len(gradients) else []
@@ -147,6 +148,7 @@ class Optimizers:
     def applied(self, optimizer: Any, gradients: list[Any], trained: Iterable[Any]) -> None:
         import tensorflow as tf
 
+        self.context.thread.has_gradients = False
         self.context.count("applied")
         self.context.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)

@@ -185,7 +185,9 @@ class Replacements:
         self.context.patches.replace(tf, name, as_plain(clip, plain))
 
     def clipped_by_program(self) -> bool:
-        is_own = replicas_now() > 0 and self.context.provenance.call_site()[1] is Owner.USER
+        """Tells whether a line of the program clips in a replica, after gradients were computed: a loss may clip, too."""
+        after = self.context.thread.has_gradients and replicas_now() > 0
+        is_own = after and self.context.provenance.call_site()[1] is Owner.USER
         if is_own:
             self.used(Part.CLIPPING)
         return is_own

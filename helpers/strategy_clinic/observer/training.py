@@ -7,6 +7,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from types import CodeType
 from typing import Any
 
@@ -211,7 +212,7 @@ class Training:
         # Some optimizers divide their updates by what they keep of the first gradients, so that no update shows a factor.
         numbers = self.optimizers.variables_of(self.new_optimizers) if self.steps == 1 else ()
         slots = [
-            VariableValue(record.number, sample_of(record))
+            VariableValue(record.number, change_of(record))
             for record in records
             if record.number in numbers
             if record.maker is Owner.OPTIMIZER and record.variable.shape.rank
@@ -308,6 +309,14 @@ class Training:
     def is_first_here(self, *key: Any) -> bool:
         """Returns whether this key is new on this line of the program."""
         return self.context.is_first(*key, self.context.provenance.call_site()[0])
+
+
+def change_of(record: Record) -> Sample:
+    """Returns by how much a variable differs from its first value: some slots do not begin at 0."""
+    value, first = sample_of(record), record.first
+    if first is None or len(first.entries) != len(value.entries):
+        return value
+    return replace(value, entries=tuple(b - a for a, b in zip(first.entries, value.entries)))
 
 
 def shared_size(value: Any) -> int | None:

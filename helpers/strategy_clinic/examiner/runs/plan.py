@@ -1,11 +1,12 @@
 """Plans an examination: which runs are made, which of them are compared, and what is said of those that failed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ...base.errors import UserError
 from ...observer.events import ExceptionRaised, Outcome
+from ...observer.replacements import Replacement
 from ..counts import counts_of
 from ..divergence import Divergence, first_divergence, repeats
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
@@ -312,13 +313,18 @@ def options_of(change: Change) -> tuple[str, ...]:
             return ("--give", f"{source}:{target}")
         case BeginWith(number, value):
             return ("--begin", f"{number}:{value}")
-        case OnDevices(_, replicas):
-            return ("--replicas", str(replicas)) if replicas else ()
+        case OnDevices(_, replicas, replacements):
+            as_many = ("--replicas", str(replicas)) if replicas else ()
+            return *as_many, *replacing(replacements)
         case ShowMeans():
             return ("--tell",)
         case Replace(replacements, keras):
-            names = ",".join(sorted(each.value for each in replacements))
-            return (*(("--replace", names) if names else ()), "--keras", str(keras))
+            return *replacing(replacements), "--keras", str(keras)
+
+
+def replacing(replacements: Collection[Replacement]) -> tuple[str, ...]:
+    names = ",".join(sorted(each.value for each in replacements))
+    return ("--replace", names) if names else ()
 
 
 # What is said of runs that ended badly, and of those that differ

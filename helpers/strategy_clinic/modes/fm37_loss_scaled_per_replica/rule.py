@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...examiner import blame
 from ...examiner.divergence import (
+    Divergence,
     depends_on_mean,
     differs_by_penalty,
     first_divergence,
@@ -22,6 +23,7 @@ from ...examiner.divergence import (
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
+from ...examiner.suspects import EXPECTED
 from ...observer.events import (
     Frame,
     GradientComputed,
@@ -60,78 +62,94 @@ class Pair:
     one: Recording
     other: Recording
     training: int
+    watched: tuple[Recording, Recording]  # the runs without these replacements
+    replacements: frozenset[Replacement] = frozenset()
 
-    def again(self, other: Recording) -> Pair:
-        return replace(self, other=other)
 
-
-@rule_of_runs("fm37")
-def scaled_gradient(runs: Runs) -> Steps:
-    yield from scaled_updates(runs, from_mean, "each divides by its own part")
+Shown = tuple[Stack, str]  # the line to blame, and a message
 
 
 @rule_of_runs("fm37")
-def divided_twice(runs: Runs) -> Steps:
-    why = "the loss is divided by the number of replicas once too often"
-    yield from scaled_updates(runs, from_division, why, smaller=True)
-
-
-def scaled_updates(
-    runs: Runs, locate: Callable[[Stack], Stack], why: str, smaller: bool = False
-) -> Steps:
-    """Yields a finding where updates on n devices are n times those on one, or an nth of them."""
+def scaled_loss(runs: Runs) -> Steps:
+    """Checks each training as it is, and then without what makes the trainings of correct programs differ."""
     for pair in same_trainings(runs):
-        factor = pair.one.replicas / pair.other.replicas
-        factor = factor if smaller else 1 / factor
+        shown = yield from scaling(pair)
+        divergences = [each for each in runs.divergences if (each.one, each.other) == pair.watched]
+        if divergences and not shown:
+            replaced = yield from without_expected(pair, divergences[0])
+            shown = (yield from scaling(replaced)) if replaced else None
+            shown = shown or (yield from growing_part(replaced or pair))
+        if shown:
+            yield found(pair, divergences, *shown)
+            return
+
+
+def scaling(pair: Pair) -> Answers[Shown | None]:
+    """Returns what shows that all of a loss, or a penalty in it, is scaled otherwise on more devices."""
+    loss, few, many = line_of_loss(pair), pair.one.replicas, pair.other.replicas
+    if not loss:
+        return None
+    on_many = f"on {many} devices, with the same examples"
+    for factor in (many / few, few / many):
         what = scaled_by(pair, factor)
-        loss = line_of_loss(pair) if what else ()
-        if loss and (yield from is_repeated(scaled_by, pair, factor)):
-            message = f"{what} on {pair.other.replicas} devices, with the same examples: {why}"
-            yield found(runs, pair, locate(loss), message)
-            return
+        if what and (yield from is_repeated(scaled_by, pair, factor)):
+            if factor > 1:
+                return from_mean(loss), f"{what} {on_many}: each divides by its own part"
+            why = "the loss is divided by the number of replicas once too often"
+            return from_division(loss), f"{what} {on_many}: {why}"
+    if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
+        why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
+        return from_sum(loss), f"the first update differs by a multiple of the weights: {why}"
+    return None
 
 
-@rule_of_runs("fm37")
-def penalty_of_each_replica(runs: Runs) -> Steps:
-    for pair in same_trainings(runs):
-        loss = line_of_loss(pair) if has_penalty(pair) else ()
-        if loss and (yield from is_repeated(has_penalty, pair)):
-            message = (
-                "the first update differs by a multiple of the weights: "
-                f"each of {pair.other.replicas} replicas adds the whole penalty on them to its part of the loss"
-            )
-            yield found(runs, pair, from_sum(loss), message)
-            return
-
-
-@rule_of_runs("fm37")
-def part_of_each_replica(runs: Runs) -> Steps:
-    """Yields a finding where a part of the gradients grows with the devices, or falls, and the rest does not."""
-    for pair in same_trainings(runs):
-        differs = any((each.one, each.other) == (pair.one, pair.other) for each in runs.divergences)
-        loss = line_of_loss(pair) if differs and not pair.other.task else ()
-        if not loss:
-            continue
-        one, other = pair.one, pair.other
-        change = OnDevices(2 * other.devices, other.replicas if one.plain else 0)
-        third = yield FollowUp(other, change, f"on {change.devices} devices")
-        if third is None or third.replicas <= other.replicas or not is_same_training(one, third):
-            continue
-        why = growth_in_words(pair, third)
-        is_scaled = why and (yield from differs_with_same_parts(pair))
-        if is_scaled and (yield from is_repeated(growth_in_words, pair, third)):
-            counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
-            message = f"on {counts}, with the same examples, a part of the first update {why}"
-            yield found(runs, pair, from_sum(loss), message)
-            return
+def growing_part(pair: Pair) -> Answers[Shown | None]:
+    """Returns what shows that a part of the gradients grows with the devices, or falls, while the rest does not."""
+    (one, other), loss = pair.watched, line_of_loss(pair)
+    if not loss or other.task:
+        return None
+    replicas = other.replicas if one.plain else 0
+    change = OnDevices(2 * other.devices, replicas, pair.replacements)
+    third = yield FollowUp(other, change, f"on {change.devices} devices")
+    if third is None or third.replicas <= other.replicas or not is_same_training(one, third):
+        return None
+    why = growth_in_words(pair, third)
+    if not why or not (yield from differs_with_same_parts(pair)):
+        return None
+    if not (yield from is_repeated(growth_in_words, pair, third)):
+        return None
+    counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
+    message = f"on {counts}, with the same examples, a part of the first update {why}"
+    return from_sum(loss), message
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
     """Tells whether runs differ also if all replicas have the same examples: then it is not through how a batch is divided."""
-    change, words = Replace(frozenset({Replacement.SAME_PARTS})), "with the same parts of a batch"
-    one = yield FollowUp(pair.one, change, words)
-    other = yield FollowUp(pair.other, change, words)
-    return bool(one and other and first_divergence(one, other))
+    replacements = pair.replacements | {Replacement.SAME_PARTS}
+    replaced = yield from with_replacements(pair, replacements, "with the same parts of a batch")
+    return bool(replaced and first_divergence(replaced.one, replaced.other))
+
+
+def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]:
+    """Returns the same training without what makes the trainings of correct programs differ, such as random numbers."""
+    suspects = [each for each in EXPECTED if each.applies(divergence)]
+    replacements = frozenset(each.replacement for each in suspects if each.replacement)
+    if not replacements:
+        return None
+    return (yield from with_replacements(pair, replacements, suspects[-1].words))
+
+
+def with_replacements(
+    pair: Pair, replacements: frozenset[Replacement], words: str
+) -> Answers[Pair | None]:
+    one, other = pair.watched
+    changed = yield FollowUp(one, Replace(replacements), words)
+    other_changed = yield FollowUp(other, Replace(replacements), words)
+    if not changed or not other_changed or not is_same_training(changed, other_changed):
+        return None
+    if pair.training not in trainings_of(changed, other_changed):
+        return None
+    return Pair(changed, other_changed, pair.training, pair.watched, replacements)
 
 
 def growth_in_words(pair: Pair, third: Recording) -> str:
@@ -151,12 +169,13 @@ def same_trainings(runs: Runs) -> Iterator[Pair]:
         # An optimizer outside the scope takes the update of every replica: that is fm23.
         more = other.replicas > one.replicas and not other.shared_slots
         if more and is_same_training(one, other):
-            yield from (Pair(one, other, training) for training in trainings_of(one, other))
+            for training in trainings_of(one, other):
+                yield Pair(one, other, training, (one, other))
 
 
 def line_of_loss(pair: Pair) -> Stack:
     """Returns the line that gave the loss its value of which the training computed a gradient first."""
-    recording = pair.other
+    recording = pair.watched[1]
     before = [step for step in recording.of(StepEnded) if step.training < pair.training]
     computed = recording.of(GradientComputed)
     if before:  # a training may use the lines of the one before
@@ -166,20 +185,22 @@ def line_of_loss(pair: Pair) -> Stack:
     return blame.from_argument(into_step(located[0], "gradient"), ("gradient",)) if located else ()
 
 
-def found(runs: Runs, pair: Pair, location: Stack, message: str) -> Finding:
-    few, many = pair.one.replicas, pair.other.replicas
-    seen = [each for each in runs.divergences if (each.one, each.other) == (pair.one, pair.other)]
+def found(pair: Pair, seen: Sequence[Divergence], location: Stack, message: str) -> Finding:
+    counts = pair.one.replicas, pair.other.replicas
     step = step_name(pair.training, 1)
-    proof = str(seen[0]) if seen else f"compared {few} and {many} devices, in {step}"
-    return compared("fm37", (few, many), location, message, proof)
+    proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
+    return compared("fm37", counts, location, message, proof)
 
 
 def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answers[bool]:
     """Tells whether a comparison shows the same if the program runs again: with other data, it may show it by chance."""
-    if pair.one.plain and not (yield from depends_on_mean(pair.one)):
+    one, other = pair.watched
+    if one.plain and not (yield from depends_on_mean(one)):
         return False
-    again = yield FollowUp(pair.other, None, "once more, as it was")
-    return again is None or bool(shows(pair.again(again), *against))
+    if pair.replacements:  # of runs that repeat themselves
+        return True
+    again = yield FollowUp(other, None, "once more, as it was")
+    return again is None or bool(shows(replace(pair, other=again), *against))
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
