@@ -35,7 +35,7 @@ WIDEST = 100  # columns, which a notebook shows without scrolling
 COUNTS = (1, 2, 4, 8)
 TOO_SLOW = {
     ("fm54", 8)
-}  # Each epoch deletes the iterators of all replicas, and about half of them wait: upstream/iterator_deletion_waits.md.
+}  # It stands still between epochs, most likely as upstream/iterator_deletion_waits.md says.
 
 
 def programs_of(mode) -> dict[str, str]:

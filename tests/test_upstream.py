@@ -1,4 +1,4 @@
-"""The reports of errors in Keras and TensorFlow, in `upstream/`: what each has, and that each error shows on this version and on every lane."""
+"""The reports of errors in Keras and TensorFlow, in `upstream/`: what each has, and that each error shows on every lane."""
 
 import json
 import os
