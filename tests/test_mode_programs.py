@@ -35,7 +35,7 @@ WIDEST = 100  # columns, which a notebook shows without scrolling
 COUNTS = (1, 2, 4, 8)
 TOO_SLOW = {
     ("fm54", 8)
-}  # callbacks that save in each epoch: on two busy cores longer than the time limit
+}  # It stands still between epochs, most likely as upstream/iterator_deletion_waits.md says.
 
 
 def programs_of(mode) -> dict[str, str]:

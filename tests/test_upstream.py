@@ -1,4 +1,4 @@
-"""The reports of errors in Keras, in `upstream/`: what each has, and that each error shows on this version and on every lane."""
+"""The reports of errors in Keras and TensorFlow, in `upstream/`: what each has, and that each error shows on every lane."""
 
 import json
 import os
@@ -30,7 +30,9 @@ COMPARED = re.compile(r": got (.+), expected (.+)")
 ROW = re.compile(
     r"^\| (\d[\w.-]*) \| (Keras|Keras 2: tf_keras) (\d[\w.]*) \| (.+) \|$", re.MULTILINE
 )
-SOURCE = re.compile(r"https://github\.com/keras-team/keras/blob/[0-9a-f]{40}/keras/src/\S+#L\d+")
+SOURCE = re.compile(
+    r"https://github\.com/(keras-team/keras|tensorflow/tensorflow)/blob/[0-9a-f]{40}/\S+#L\d+"
+)
 
 
 class Version(NamedTuple):
@@ -121,7 +123,7 @@ def law_sections() -> list[str]:
         if set(results.values()) - RESULTS:
             problems.append(f"{report.name} has other results than {sorted(RESULTS)}")
         if not SOURCE.search(found["Cause"]):
-            problems.append(f"{report.name} links no line of Keras's source")
+            problems.append(f"{report.name} links no line of the source")
         if not re.search(r"^- \w.+", found["Known issues"], re.MULTILINE):
             problems.append(f"{report.name} does not say what was searched for")
     return problems

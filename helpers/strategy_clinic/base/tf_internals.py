@@ -22,6 +22,11 @@ MODULES = {
     "values": ("tensorflow.python.distribute.values", "DistributedVariable"),
     # The class of tensors with a value, and that of iterators over datasets: reads and waits are counted.
     "ops": ("tensorflow.python.framework.ops", "_EagerTensorBase"),
+    # Computes sizes that follow from the shapes of a graph.
+    "tensor_util": (
+        "tensorflow.python.framework.tensor_util",
+        "constant_value try_evaluate_constant",
+    ),
     "iterator_ops": ("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),
     "ps_values": (
         "tensorflow.python.distribute.ps_values",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..observer.events import DeviceBytes, HostReads, StepsCounted
+from ..observer.events import Activations, DeviceBytes, HostReads, StepsCounted
 from .findings import Location, RunCounts, Text
 from .recording import Recording, Role
 
@@ -39,6 +39,8 @@ def lines_of(recording: Recording, counts: StepsCounted) -> Iterator[tuple[str, 
         yield "examples", Text(f"{recording.examples} in a step{each}")
     if counts.held:
         yield "memory", Text(memory_in_words(counts.held))
+    if counts.graph_calls or counts.eager_runs:
+        yield "kept", Text(kept_in_words(counts.activations, recording))
     if counts.graph_calls:
         yield "steps", Text(steps_in_words(counts))
     if counts.eager_runs:
@@ -64,6 +66,29 @@ def memory_in_words(held: Sequence[DeviceBytes]) -> str:
     if others and all(is_copy(each, first) for each in others):
         return f"{words}; as much on {', '.join(each.device for each in others)}"
     return "; ".join([words, *(memory_in_words([each]) for each in others)])
+
+
+def kept_in_words(activations: Activations | None, recording: Recording) -> str:
+    if activations is None:
+        return "activations are not counted: no gradients were computed in a graph"
+    size = kept_bytes(activations, recording)
+    if size is None:
+        fixed, each = in_bytes(activations.fixed), in_bytes(activations.per_example)
+        words = f"{fixed} of activations and {each} for each example"
+    else:
+        words = f"{in_bytes(size)} of activations"
+    where = f" on each of {recording.replicas} replicas" if recording.replicas > 1 else ""
+    unknown = number(activations.unknown, "tensor")
+    more = f"; {unknown} of unknown size not counted" if activations.unknown else ""
+    return f"{words}{where} until the gradients are computed{more}"
+
+
+def kept_bytes(activations: Activations, recording: Recording) -> int | None:
+    """Returns the bytes of the largest part of a batch; None if its examples decide about them and are not known."""
+    if activations.per_example and not recording.examples:
+        return None
+    examples = -(-recording.examples // recording.replicas)
+    return activations.fixed + activations.per_example * examples
 
 
 def is_copy(device: DeviceBytes, other: DeviceBytes) -> bool:
@@ -112,6 +137,7 @@ def values_of(recording: Recording, counts: StepsCounted, locate: Relocate) -> d
         "examples": recording.examples,
         "replicas": recording.replicas,
         "memory": [vars(each) for each in counts.held],
+        "activations": activations_as_dict(counts.activations, recording),
         "updates": counts.updates,
         "graph_calls": counts.graph_calls,
         "traces": counts.traces,
@@ -120,6 +146,14 @@ def values_of(recording: Recording, counts: StepsCounted, locate: Relocate) -> d
         "host_reads_at": [read_as_dict(each, locate) for each in counts.reads],
         "input_share": counts.input_share,
     }
+
+
+def activations_as_dict(
+    activations: Activations | None, recording: Recording
+) -> dict[str, object] | None:
+    if activations is None:
+        return None
+    return {**vars(activations), "bytes": kept_bytes(activations, recording)}
 
 
 def read_as_dict(read: HostReads, locate: Relocate) -> dict[str, object]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..base import tf_internals
+from .activations import ActivationCounts
 from .context import Context
 from .events import DeviceBytes, GeneratorRead, HostReads, Owner, RunEager, Stack, StepsCounted
 from .optimizers import Optimizers
@@ -105,6 +106,7 @@ class Counts:
         self.steps = 0  # after the first
         self.held: tuple[DeviceBytes, ...] = ()
         self.looks = 0
+        self.activations = ActivationCounts(context)
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -117,6 +119,7 @@ class Counts:
         iterator = tf_internals.iterator_ops.OwnedIterator
         wrap(iterator, "__init__", after=self.iterator_made)
         wrap(iterator, "__next__", before=self.wait_begins, after=self.waited, group="input")
+        self.activations.watch()
 
     def iterator_made(self, _: Any, call: Call) -> None:
         self.context.count("iterators")
@@ -132,6 +135,7 @@ class Counts:
         function = call["fn"] if is_run else owner  # `run` calls a traced function as a graph
         eagerly, in_graph = counts["applied", "eagerly"], counts["applied", "in a graph"]
         (eager_before, graph_before), self.applied = self.applied, (eagerly, in_graph)
+        self.activations.step_ended(in_graph > graph_before)
         if in_graph > graph_before:
             self.traces += 1
             with contextlib.suppress(TypeError):  # of a callable that nothing can refer to weakly
@@ -226,6 +230,7 @@ class Counts:
                 read=sum(reads.values()),
                 input_share=self.input_share(),
                 held=self.held,
+                activations=self.activations.most,
             )
         )
 

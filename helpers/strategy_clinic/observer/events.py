@@ -160,6 +160,17 @@ class DeviceBytes:
 
 
 @dataclass(frozen=True)
+class Activations:
+    """The bytes that a replica keeps from the forward pass of a traced step for its gradients."""
+
+    fixed: (
+        int  # whatever the batch is; all of them, if the graph is traced for one size of the batch
+    )
+    per_example: int
+    unknown: int  # tensors that are kept, too, and whose size is not known
+
+
+@dataclass(frozen=True)
 class HostReads:
     """A line of the program that read values of tensors on the host."""
 
@@ -422,6 +433,7 @@ class StepsCounted(Event):
     read: int  # in all
     input_share: float | None  # of the time between steps, in which the program waited for a batch
     held: tuple[DeviceBytes, ...]
+    activations: Activations | None  # None: no gradients were computed in a graph
 
 
 @dataclass(frozen=True)

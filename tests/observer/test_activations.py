@@ -1,0 +1,170 @@
+"""The activations that are counted in the graph of a step, compared with sizes that are known."""
+
+import pytest
+from strategy_clinic.observer.activations import PROBES, Kept, Steps
+from strategy_clinic.observer.context import Settings
+from strategy_clinic.observer.events import Activations, ObserverFailed, from_json
+from strategy_clinic.observer.observer import Observer
+
+FEW, MANY = PROBES
+FLOAT = 4  # bytes
+
+
+# What several calls of `gradient` keep. No TensorFlow
+
+
+class Graph:
+    pass
+
+
+def most(*calls):
+    graph = Graph()
+    steps = Steps(graph, ())
+    steps.calls.extend(calls)
+    return steps.most()
+
+
+def each(size):
+    return size * FEW, size * MANY
+
+
+def test_what_a_call_reads_is_what_is_kept():
+    call = Kept(9, {"a": (1, (100, 100)), "b": (2, each(7))}, frozenset({"c"}))
+    assert most(call) == Activations(fixed=100, per_example=7, unknown=1)
+
+
+def test_two_losses_of_one_forward_pass_keep_a_tensor_once():
+    first = Kept(9, {"a": (1, (100, 100)), "b": (2, (10, 10))}, frozenset())
+    second = Kept(12, {"a": (1, (100, 100)), "c": (3, (1, 1))}, frozenset())
+    assert most(first, second) == Activations(111, 0, 0)
+
+
+def test_passes_one_after_the_other_keep_what_the_larger_one_keeps():
+    first = Kept(9, {"a": (1, (100, 100))}, frozenset())
+    second = Kept(30, {"b": (20, (90, 90))}, frozenset())
+    assert most(first, second) == Activations(100, 0, 0)
+
+
+# Graphs
+
+
+@pytest.fixture
+def counted(started, tmp_path):
+    """Trains a variable with the gradients of a loss in a graph, and returns what is counted."""
+    import keras
+    import tensorflow as tf
+
+    path = tmp_path / "events.jsonl"
+    observer = Observer(Settings(str(path)))
+    observer.start()
+
+    def count(loss, *shapes, wrap=tf.function):
+        weights = tf.Variable(tf.ones((16, 16)))
+        optimizer = keras.optimizers.SGD()
+        optimizer.build([weights])
+
+        def step(*inputs):
+            with tf.GradientTape() as tape:
+                result = loss(weights, *inputs)
+            optimizer.apply_gradients([(tape.gradient(result, weights), weights)])
+
+        wrap(step)(*(tf.ones(shape) for shape in shapes))
+        events = map(from_json, path.read_text().splitlines())
+        assert [event for event in events if isinstance(event, ObserverFailed)] == []
+        return observer.counts.activations.most
+
+    yield count
+    observer.stop()
+
+
+def with_tensorflow(test):
+    return pytest.mark.slow(test)
+
+
+def two_layers(weights, inputs):
+    """Keeps the inputs, two results of `tanh` and what is squared; a reshaped tensor is the same buffer."""
+    import tensorflow as tf
+
+    hidden = tf.tanh(inputs @ weights)
+    hidden = tf.reshape(tf.tanh(tf.reshape(hidden, [-1, 4])), [-1, 16])
+    return tf.reduce_mean(tf.square(hidden @ weights))
+
+
+KEPT = 4 * 16 * FLOAT  # of one example in `two_layers`
+
+
+@with_tensorflow
+def test_a_graph_keeps_what_its_gradients_read(counted):
+    assert counted(two_layers, (8, 16)) == Activations(8 * KEPT, 0, 0)
+
+
+@with_tensorflow
+def test_where_the_batch_is_not_known_an_example_is_counted(counted):
+    import tensorflow as tf
+
+    def wrap(step):
+        return tf.function(step, input_signature=[tf.TensorSpec([None, 16])])
+
+    found = counted(two_layers, (8, 16), wrap=wrap)
+    # The mean keeps the number of its values, too, which is computed.
+    assert (found.per_example, found.unknown) == (KEPT, 0) and found.fixed < 10
+
+
+@with_tensorflow
+def test_sizes_that_more_than_the_batch_decides_are_not_counted(counted):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        return tf.reduce_mean(tf.square(tf.tanh(inputs @ weights)))
+
+    def wrap(step):
+        return tf.function(step, input_signature=[tf.TensorSpec([None, None, 16])])
+
+    found = counted(loss, (8, 3, 16), wrap=wrap)
+    assert found.per_example == 0 and found.unknown == 3
+
+
+@with_tensorflow
+def test_a_function_within_the_step_keeps_its_part(counted):
+    import tensorflow as tf
+
+    inner = tf.function(two_layers)
+    assert counted(inner, (8, 16)) == Activations(8 * KEPT, 0, 0)
+
+
+@with_tensorflow
+def test_a_loop_keeps_each_round(counted):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        (last,) = tf.while_loop(
+            lambda state: True,
+            lambda state: [tf.tanh(state @ weights)],
+            [inputs],
+            maximum_iterations=5,
+        )
+        return tf.reduce_mean(tf.square(last))
+
+    # What is squared, and the result of each of the five rounds
+    found = counted(loss, (8, 16))
+    assert found.fixed == pytest.approx(6 * 8 * 16 * FLOAT, abs=10) and found.unknown == 0
+
+
+@with_tensorflow
+def test_a_loop_that_runs_until_its_values_end_it_is_not_counted(counted):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        (last,) = tf.while_loop(
+            lambda state: tf.reduce_sum(state) > 1e6,
+            lambda state: [tf.tanh(state @ weights)],
+            [inputs],
+        )
+        return tf.reduce_mean(tf.square(last))
+
+    assert counted(loss, (8, 16)).unknown > 0
+
+
+@with_tensorflow
+def test_eager_steps_are_not_counted(counted):
+    assert counted(two_layers, (8, 16), wrap=lambda step: step) is None
