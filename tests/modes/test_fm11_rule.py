@@ -1,7 +1,8 @@
 """The examiner's rule for fm11: no gradients for a model that was never called."""
 
-from recorded import LINE, found, modes, run, updated
-from strategy_clinic.observer.events import UnbuiltModelRead
+import pytest
+from recorded import LINE, OTHER, found, modes, run, updated
+from strategy_clinic.observer.events import ExceptionRaised, Outcome, UnbuiltModelRead
 
 EARLY = UnbuiltModelRead(LINE, "model", LINE)
 
@@ -18,3 +19,10 @@ def test_a_model_that_has_gradients_later():
 
 def test_no_gradients_for_another_reason():
     assert modes(run(updated(gradients=0))) == []
+
+
+@pytest.mark.parametrize("before, expected", [([EARLY], [("fm11", 7)]), ([], [])])
+def test_a_sum_over_no_variables(before, expected):
+    text = "ValueError: Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype."
+    raised = ExceptionRaised(OTHER, "ValueError", text, ())
+    assert modes(run(*before, raised, outcome=Outcome.RAISED)) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -174,8 +175,11 @@ class Optimizers:
     def compile_begins(self, call: Call) -> None:
         optimizer = getattr(call.owner, "optimizer", None)
         if optimizer is not None and hasattr(optimizer, "iterations"):
-            trained = self.trained_by(optimizer)
-            numbers = trained or self.variables.numbers_of(call.owner.trainable_variables)
+            trainable = call.owner.trainable_variables
+            slots = variables_of(optimizer)
+            # A loaded optimizer may have trained less: layers that were frozen before the file was saved.
+            known = trainable if has_slots_for(slots, trainable) else ()
+            numbers = self.trained_by(optimizer) or self.variables.numbers_of(known)
             loss = described(getattr(call.owner, "loss", None))
             call.state = optimizer, self.state_of(optimizer, numbers), loss
 
@@ -249,6 +253,13 @@ def variables_of(thing: Any) -> list[Any]:
         return list((listed() if callable(listed) else listed) or ())
     except ValueError:
         return []
+
+
+def has_slots_for(slots: list[Any], trained: Iterable[Any]) -> bool:
+    """Tells whether an optimizer keeps something for each of these variables, by their shapes, or for none yet."""
+    kept = Counter(tuple(slot.shape) for slot in slots if len(slot.shape))
+    needed = Counter(tuple(each.shape) for each in trained if len(each.shape))
+    return not kept or not needed - kept
 
 
 def described(loss: Any) -> str:

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, observed, rule
-from ...observer.events import GradientsApplied, Stack, UnbuiltModelRead
+from ...examiner.rule import blames, line_of, names, observed, rule
+from ...observer.events import ExceptionRaised, GradientsApplied, Stack, UnbuiltModelRead
+
+NOTHING_TO_ADD = "Inputs must be an iterable of at least one Tensor"  # in `tf.add_n`
 
 
 @rule("fm11", explains_divergence=False)
@@ -22,6 +24,12 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
             line_of(empty[0].location, "a step"),
             " gave the optimizer 0 gradients",
         )
+
+
+@names("fm11")
+def nothing_to_add(recording: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether a sum over the variables of a model, such as a penalty, has found none."""
+    return NOTHING_TO_ADD in raised.traceback and recording.last(UnbuiltModelRead) is not None
 
 
 @blames("fm11")

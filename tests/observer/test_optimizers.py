@@ -1,0 +1,28 @@
+"""What the observer takes for an optimizer that trains the same variables."""
+
+from types import SimpleNamespace
+
+import pytest
+from strategy_clinic.observer.optimizers import has_slots_for
+
+
+def variables(*shapes):
+    return [SimpleNamespace(shape=shape) for shape in shapes]
+
+
+HEAD, BODY = [(3, 2), (2,)], [(4, 3), (3,)]
+
+
+@pytest.mark.parametrize(
+    "slots, trained, expected",
+    [
+        ([(), (), *HEAD], HEAD, True),
+        ([(), *HEAD, *HEAD], HEAD, True),
+        ([(), *HEAD], HEAD + BODY, False),
+        ([(), *HEAD], HEAD + HEAD, False),
+        ([(), ()], HEAD, True),
+    ],
+    ids=["one slot each", "two", "of a part", "of one of two that are alike", "none yet"],
+)
+def test_the_slots_that_an_optimizer_has(slots, trained, expected):
+    assert has_slots_for(variables(*slots), variables(*trained)) is expected
