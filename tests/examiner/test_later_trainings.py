@@ -4,7 +4,7 @@ import pytest
 from strategy_clinic.examiner.recording import observer_failures
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
-from strategy_clinic.observer.events import StepEnded
+from strategy_clinic.observer.events import StepEnded, StepsCounted
 from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.slow
@@ -83,6 +83,20 @@ RIGHT = {
     "a loop": LOOP.replace("LOSS", "average(losses)"),
     "fit": KERAS.replace("LOSS", "tf.keras.losses.MeanSquaredError()"),
 }
+TRAIN = """\
+    for x, y in batches:
+        train_step(x, y)
+"""
+IN_GRAPH = """\
+    @tf.function
+    def train_steps(iterator):
+        for _ in tf.range(2):
+            strategy.run(step, args=next(iterator))
+
+    iterator = iter(batches)
+    for _ in range(2):
+        train_steps(iterator)
+"""
 WRONG = {
     "the mean of a part": "tf.reduce_mean(losses)",
     "the average divided again": "average(losses) / strategy.num_replicas_in_sync",
@@ -108,6 +122,19 @@ def test_two_right_trainings(text, tmp_path):
         "step 1", "step 2", "step 3",
         "step 1 of training 2", "step 2 of training 2", "step 3 of training 2",
     ]  # fmt: skip
+
+
+def test_steps_in_a_loop_of_the_graph(tmp_path):
+    """The graph of a step is then that of a loop, which names operations outside of it."""
+    assert LOOP.count(TRAIN) == 1
+    examination = examined(tmp_path, RIGHT["a loop"].replace(TRAIN, IN_GRAPH))
+    assert examination.findings == examination.notes == []
+    steps = examination.recordings[0].of(StepEnded)
+    assert [each.name for each in steps] == [
+        "step 1", "step 2", "step 1 of training 2", "step 2 of training 2",
+    ]  # fmt: skip
+    counted = examination.recordings[0].last(StepsCounted)
+    assert counted.activations is not None
 
 
 @pytest.mark.parametrize("loss", WRONG.values(), ids=WRONG.keys())

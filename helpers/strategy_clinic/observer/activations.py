@@ -7,6 +7,7 @@ since TensorFlow executes each operation as soon as its inputs are there. Nothin
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import re
@@ -95,10 +96,11 @@ class ActivationCounts:
         replica = tf.distribute.get_replica_context().devices if is_in_replica() else ()
         if self.traced and self.traced[0].replica != replica:
             return  # every replica traces the same
+        given = [each for each in tf.nest.flatten(call["output_gradients"]) if each is not None]
+        kept = kept_for(graph, start, {each.op.name for each in given})
         if not self.traced or self.traced[-1].graph() is not graph:
             self.traced.append(Steps(graph, replica))
-        given = [each for each in tf.nest.flatten(call["output_gradients"]) if each is not None]
-        self.traced[-1].calls.append(kept_for(graph, start, {each.op.name for each in given}))
+        self.traced[-1].calls.append(kept)
 
     def step_ended(self, trains: bool) -> None:
         """Takes what was traced in this step, if the step trains."""
@@ -214,9 +216,10 @@ class Shapes:
 
     @functools.cached_property
     def copies(self) -> list[Any]:
-        if self.operations > MOST_OPERATIONS:
-            return [self.graph for _ in PROBES]
-        return [with_examples(self.graph, examples) for examples in PROBES]
+        if self.operations <= MOST_OPERATIONS:
+            with contextlib.suppress(ValueError):  # of a graph that cannot be copied
+                return [with_examples(self.graph, examples) for examples in PROBES]
+        return [self.graph for _ in PROBES]
 
     def sizes(self, tensor: Any) -> Sizes | None:
         if tensor.shape.is_fully_defined():
@@ -331,6 +334,7 @@ def with_examples(graph: Any, examples: int) -> Any:
             if each.dim and each.dim[0].size == -1:
                 each.dim[0].size = examples
         node.attr.pop("_output_shapes", None)
+        node.attr.pop("_class", None)  # in a loop, it may name operations outside of it
     copy = tf.Graph()
     with copy.as_default():
         tf.graph_util.import_graph_def(definition, name="")

@@ -135,7 +135,7 @@ class Counts:
         function = call["fn"] if is_run else owner  # `run` calls a traced function as a graph
         eagerly, in_graph = counts["applied", "eagerly"], counts["applied", "in a graph"]
         (eager_before, graph_before), self.applied = self.applied, (eagerly, in_graph)
-        self.activations.step_ended(in_graph > graph_before)
+        self.context.guard_always(self.activations.step_ended, in_graph > graph_before)
         if in_graph > graph_before:
             self.traces += 1
             with contextlib.suppress(TypeError):  # of a callable that nothing can refer to weakly

@@ -90,7 +90,7 @@ session = clinic.open("fm62", strategy, devices, save_format, keras)
 # wrong by a larger part of the weights and slots: a half on two devices, three quarters on four.
 #
 # Virtual devices of a CPU share its memory, so that nothing is raised here. `clinic examine --counts train.py` reports the bytes
-# of weights and slots on each device. It does not report this as a finding: most programs are meant so. See
+# of weights, slots and activations. It does not report them as a finding: most programs are meant so. See
 # [Distributed training with TensorFlow](https://www.tensorflow.org/guide/distributed_training#mirroredstrategy).
 #
 # The first table has the thousands of bytes that each device holds, and the second the size of the slots, in copies of the
