@@ -121,3 +121,17 @@ def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
     mode, loss = WRONG[name]
     examination, line = examined(tmp_path, loss, rate="0.01", optimizer="RMSprop")
     assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]
+
+
+@pytest.mark.parametrize(
+    "name, mode", [("the mean of a part", "fm37"), ("one part of the loss", "fm37")]
+)
+def test_a_wrong_loss_beside_clipping(name, mode, tmp_path):
+    """Clipped gradients say nothing of their size: the runs are compared without clipping."""
+    examination, line = examined(tmp_path, WRONG[name][1], rate="0.05, clipnorm=0.1")
+    assert (mode, line) in [(each.mode, each.line) for each in examination.findings]
+
+
+def test_a_right_loss_beside_clipping(tmp_path):
+    examination, _ = examined(tmp_path, RIGHT["the average"], rate="0.05, clipnorm=0.1")
+    assert [(each.mode, each.by_framework) for each in examination.findings] == [("fm50", True)]

@@ -39,7 +39,7 @@ from ...observer.replacements import Replacement
 NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a broken one
 VERY_NEAR = 0.01  # of what changes in one way only
 # Why updates grow, whatever the program's loss is.
-OTHER_REASONS = Part.CLIPPING, Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
+OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 
@@ -65,6 +65,11 @@ class Pair:
     watched: tuple[Recording, Recording]  # the runs without these replacements
     replacements: frozenset[Replacement] = frozenset()
 
+    @property
+    def is_clipped(self) -> bool:
+        """Whether gradients are clipped. Those that each replica clips grow when they are added up, whatever the loss is."""
+        return bool(clippings(self.other) - self.replacements)
+
 
 Shown = tuple[Stack, str]  # the line to blame, and a message
 
@@ -87,7 +92,7 @@ def scaled_loss(runs: Runs) -> Steps:
 def scaling(pair: Pair) -> Answers[Shown | None]:
     """Returns what shows that all of a loss, or a penalty in it, is scaled otherwise on more devices."""
     loss, few, many = line_of_loss(pair), pair.one.replicas, pair.other.replicas
-    if not loss:
+    if not loss or pair.is_clipped:
         return None
     on_many = f"on {many} devices, with the same examples"
     for factor in (many / few, few / many):
@@ -106,7 +111,7 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
 def growing_part(pair: Pair) -> Answers[Shown | None]:
     """Returns what shows that a part of the gradients grows with the devices, or falls, while the rest does not."""
     (one, other), loss = pair.watched, line_of_loss(pair)
-    if not loss or other.task:
+    if not loss or other.task or pair.is_clipped or not first_divergence(pair.one, pair.other):
         return None
     replicas = other.replicas if one.plain else 0
     change = OnDevices(2 * other.devices, replicas, pair.replacements)
@@ -133,10 +138,12 @@ def differs_with_same_parts(pair: Pair) -> Answers[bool]:
 def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]:
     """Returns the same training without what makes the trainings of correct programs differ, such as random numbers."""
     suspects = [each for each in EXPECTED if each.applies(divergence)]
-    replacements = frozenset(each.replacement for each in suspects if each.replacement)
+    expected = frozenset(each.replacement for each in suspects if each.replacement)
+    replacements = expected | clippings(pair.other)
     if not replacements:
         return None
-    return (yield from with_replacements(pair, replacements, suspects[-1].words))
+    words = "without what makes correct programs differ"
+    return (yield from with_replacements(pair, replacements, words))
 
 
 def with_replacements(
@@ -204,15 +211,7 @@ def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answ
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
-    """Tells whether both were seen to take in as many examples in a step, with optimizers of the same rate.
-
-    Gradients that are clipped in each replica grow with the replicas when they are added up, whatever the loss is.
-    """
-    updates = [
-        update.optimizer for recording in (one, other) for update in recording.of(GradientsApplied)
-    ]
-    if any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in updates):
-        return False
+    """Tells whether both were seen to take in as many examples in a step, with optimizers of the same rate."""
     if any(used.part in OTHER_REASONS for used in other.of(PartUsed)):
         return False
     rates = [
@@ -220,6 +219,17 @@ def is_same_training(one: Recording, other: Recording) -> bool:
         for each in (one, other)
     ]
     return rates[0] == rates[1] and one.examples == other.examples > 0
+
+
+def clippings(recording: Recording) -> frozenset[Replacement]:
+    """Returns what a run without clipping has replaced: of an optimizer's, or of the step's own."""
+    optimizers = [update.optimizer for update in recording.of(GradientsApplied)]
+    found = set()
+    if any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in optimizers):
+        found.add(Replacement.NO_CLIPPING)
+    if any(used.part is Part.CLIPPING for used in recording.of(PartUsed)):
+        found.add(Replacement.NO_OWN_CLIPPING)
+    return frozenset(found)
 
 
 def has_penalty(pair: Pair) -> bool:
