@@ -1,7 +1,11 @@
 """Programs that do not end, or end without telling Python: the line where each process is, in real processes."""
 
 import json
+import subprocess
+import sys
 import textwrap
+import threading
+import time
 
 import pytest
 from recorded import run
@@ -9,7 +13,7 @@ from strategy_clinic import cli
 from strategy_clinic.examiner import blame, hangs
 from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
 from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.process_stacks import threads_in
+from strategy_clinic.examiner.runs.process_stacks import is_busy, threads_in
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import Frame, Outcome
 from strategy_clinic.processes import python_process
@@ -241,3 +245,27 @@ def test_addresses_elsewhere_are_not_asked():
     requested = hangs.ClusterStrategyRequested((), "multi_worker", json.dumps(config))
     assert hangs.silent_addresses(run(requested)) == ["worker 1 (127.0.0.1:1)"]
     assert hangs.silent_addresses(run(requested, task="worker 0")) == []
+
+
+@pytest.mark.parametrize(
+    "program, busy",
+    [
+        ("while True: print('x' * 99, flush=True)", True),
+        ("while True: time.sleep(0.3); print('still waiting', flush=True)", False),
+    ],
+)
+def test_a_program_that_waits_for_the_reader_of_its_output_is_busy(program, busy):
+    command = [sys.executable, "-S", "-c", f"import time\n{program}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+
+        def read_slowly():
+            while process.stdout.read(4096):
+                time.sleep(0.05)
+
+        reader = threading.Thread(target=read_slowly)
+        reader.start()
+        time.sleep(0.5)
+        seen = is_busy(process.pid)
+        process.kill()
+        reader.join()
+    assert seen is busy

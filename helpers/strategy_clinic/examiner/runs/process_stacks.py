@@ -24,6 +24,7 @@ LONGEST_COMMAND = 120
 ANSWER, PAUSE = 3.0, 0.1  # seconds for a process to write its stacks
 LOOKS, BETWEEN_LOOKS = 10, 0.1  # at whether any thread computes
 BUSY = 0.3  # share of the looks in which some thread does
+MOST_WRITTEN = 10_000  # characters, meanwhile, of a program that waits and says so
 # Environment of processes that the program starts: at SIGABRT they write their stacks, too.
 ENVIRONMENT = {"PYTHONFAULTHANDLER": "1"}
 
@@ -85,13 +86,26 @@ def catches(pid: int, number: int) -> bool:
 
 
 def is_busy(leader: int) -> bool:
-    """Tells whether some thread computes, or would if it got a processor: such a program is slow, and does not wait."""
-    computing = 0
+    """Tells whether some thread computes, or would if it got a processor: such a program is slow, and does not wait.
+
+    One that writes faster than its output is read waits for the reader most of the time.
+    """
+    computing, written = 0, written_by(leader)
     for _ in range(LOOKS):
         states = [state for each in processes_of(leader) for state in thread_states(each.pid)]
         computing += any(state in "RD" for state in states)
         time.sleep(BETWEEN_LOOKS)
-    return computing > BUSY * LOOKS
+    return computing > BUSY * LOOKS or written_by(leader) - written > MOST_WRITTEN
+
+
+def written_by(leader: int) -> int:
+    """Returns the characters that the processes of a program have written."""
+    written = 0
+    for each in processes_of(leader):
+        with suppress(OSError):
+            counts = (PROC / str(each.pid) / "io").read_text()
+            written += sum(map(int, re.findall(r"^wchar: (\d+)", counts, re.MULTILINE)))
+    return written
 
 
 def thread_states(pid: int) -> list[str]:
