@@ -123,9 +123,9 @@ def test_each_has_a_folder_of_its_own_and_events_have_the_paths_of_the_reader(ex
 ONE_AT_A_TIME = """
     if devices == {first}:
         (outside / "lock").open("x")
-        wait_for("seen", 2)
+        wait_for("seen", 5)
         (outside / "lock").unlink()
-    elif wait_for("lock", 2):
+    elif wait_for("lock", 5):
         (outside / "seen").touch()
         end(outcome=Outcome.RAISED)
 """
