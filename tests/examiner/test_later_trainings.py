@@ -1,11 +1,9 @@
 """Programs that train more than once: a later training is compared as the first one is."""
 
 import pytest
+from edited_programs import examined
 from strategy_clinic.examiner.recording import observer_failures
-from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import StepEnded, StepsCounted
-from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.slow
 
@@ -104,18 +102,15 @@ WRONG = {
 }
 
 
-def examined(folder, text):
-    (folder / "train.py").write_text(text)
-    server = python_process.fork_server()
-    spec = ProgramSpec(("train.py",), folder, limit=120, fork_server=server)
-    examination = plan.examine(spec, [1, 2])
+def seen_whole(folder, text):
+    examination = examined(folder, text)
     assert observer_failures(examination.recordings) == ()
     return examination
 
 
 @pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT.keys())
 def test_two_right_trainings(text, tmp_path):
-    examination = examined(tmp_path, text)
+    examination = seen_whole(tmp_path, text)
     assert examination.findings == examination.notes == [] and not examination.failure
     steps = examination.recordings[0].of(StepEnded)
     assert [each.name for each in steps] == [
@@ -127,7 +122,7 @@ def test_two_right_trainings(text, tmp_path):
 def test_steps_in_a_loop_of_the_graph(tmp_path):
     """The graph of a step is then that of a loop, which names operations outside of it."""
     assert LOOP.count(TRAIN) == 1
-    examination = examined(tmp_path, RIGHT["a loop"].replace(TRAIN, IN_GRAPH))
+    examination = seen_whole(tmp_path, RIGHT["a loop"].replace(TRAIN, IN_GRAPH))
     assert examination.findings == examination.notes == []
     steps = examination.recordings[0].of(StepEnded)
     assert [each.name for each in steps] == [
@@ -140,7 +135,7 @@ def test_steps_in_a_loop_of_the_graph(tmp_path):
 @pytest.mark.parametrize("loss", WRONG.values(), ids=WRONG.keys())
 def test_the_loss_of_the_second_training(loss, tmp_path):
     text = LOOP.replace("LOSS", loss)
-    examination = examined(tmp_path, text)
+    examination = seen_whole(tmp_path, text)
     line = text.splitlines().index(f"        loss = {loss}") + 1
     assert [(each.mode, each.line) for each in examination.findings] == [("fm37", line)]
     assert "in step 1 of training 2" in str(examination.findings[0].proof)
@@ -149,5 +144,5 @@ def test_the_loss_of_the_second_training(loss, tmp_path):
 def test_a_loss_of_keras_in_the_second_training(tmp_path):
     """Keras 3 does not divide what a loss returns for its whole batch."""
     text = KERAS.replace("LOSS", "lambda y, p: tf.reduce_mean((y - p) ** 2)")
-    examination = examined(tmp_path, text)
+    examination = seen_whole(tmp_path, text)
     assert [each.mode for each in examination.findings] == ["fm49"]

@@ -1,10 +1,8 @@
 """Programs that choose their batches by the number of replicas, compared on one device with the batches of two."""
 
 import pytest
+from edited_programs import examined
 from strategy_clinic.examiner.recording import Role, observer_failures
-from strategy_clinic.examiner.runs import plan
-from strategy_clinic.examiner.runs.program_spec import ProgramSpec
-from strategy_clinic.processes import python_process
 
 pytestmark = pytest.mark.slow
 
@@ -71,30 +69,27 @@ WRONG = {
 }
 
 
-def examined(folder, loss, rate="0.05", optimizer="SGD"):
+def examined_with(folder, loss, rate="0.05", optimizer="SGD"):
     text = (
         PROGRAM.replace("SGD", optimizer)
         .replace("BEFORE", BEFORE)
         .replace("LOSS", loss)
         .replace("RATE", rate)
     )
-    (folder / "train.py").write_text(text)
-    server = python_process.fork_server()
-    spec = ProgramSpec(("train.py",), folder, limit=120, fork_server=server)
-    examination = plan.examine(spec, [1, 2])
+    examination = examined(folder, text)
     assert observer_failures(examination.recordings) == ()
     return examination, text.splitlines().index(f"        {loss.splitlines()[0]}") + 1
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_program_is_not_accused(name, tmp_path):
-    examination, _ = examined(tmp_path, RIGHT[name])
+    examination, _ = examined_with(tmp_path, RIGHT[name])
     assert examination.findings == [] and not examination.failure
 
 
 def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
     rate = "0.05 * strategy.num_replicas_in_sync"
-    examination, _ = examined(tmp_path, RIGHT["the average"], rate)
+    examination, _ = examined_with(tmp_path, RIGHT["the average"], rate)
     matched = [each for each in examination.recordings if each.role is Role.MATCHED]
     assert examination.findings == examination.notes == [] and len(matched) == 1
 
@@ -102,14 +97,14 @@ def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_loss_is_found(name, tmp_path):
     mode, loss = WRONG[name]
-    examination, line = examined(tmp_path, loss)
+    examination, line = examined_with(tmp_path, loss)
     assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]
     assert "with the batches of 2" in str(examination.findings[0].proof)
 
 
 def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
     loss = "loss = tf.reduce_max(losses) / strategy.num_replicas_in_sync"
-    examination, _ = examined(tmp_path, loss)
+    examination, _ = examined_with(tmp_path, loss)
     assert [each.mode for each in examination.findings] == ["diverges"]
 
 
@@ -119,7 +114,7 @@ def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
 def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
     """Its updates do not grow with the gradients."""
     mode, loss = WRONG[name]
-    examination, line = examined(tmp_path, loss, rate="0.01", optimizer="RMSprop")
+    examination, line = examined_with(tmp_path, loss, rate="0.01", optimizer="RMSprop")
     assert [(each.mode, each.line) for each in examination.findings] == [(mode, line)]
 
 
@@ -128,10 +123,10 @@ def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
 )
 def test_a_wrong_loss_beside_clipping(name, mode, tmp_path):
     """Clipped gradients say nothing of their size: the runs are compared without clipping."""
-    examination, line = examined(tmp_path, WRONG[name][1], rate="0.05, clipnorm=0.1")
+    examination, line = examined_with(tmp_path, WRONG[name][1], rate="0.05, clipnorm=0.1")
     assert (mode, line) in [(each.mode, each.line) for each in examination.findings]
 
 
 def test_a_right_loss_beside_clipping(tmp_path):
-    examination, _ = examined(tmp_path, RIGHT["the average"], rate="0.05, clipnorm=0.1")
+    examination, _ = examined_with(tmp_path, RIGHT["the average"], rate="0.05, clipnorm=0.1")
     assert [(each.mode, each.by_framework) for each in examination.findings] == [("fm50", True)]

@@ -82,9 +82,8 @@ def settle_stable(
             yield verdict(chosen, divergence)
             return
         left = left_now if chosen == expected else left
-    for (
-        suspect
-    ) in known:  # a last batch may be why runs differ later, where what is expected came first
+    for suspect in known:
+        # A last batch may be why runs differ later, where what is expected came first
         if suspect.applies(divergence) or suspect.applies(left):
             chosen = [*expected, suspect]
             if (yield from divergence_without(chosen, divergence, ignored)) is None:

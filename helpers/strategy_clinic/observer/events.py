@@ -142,6 +142,10 @@ class OptimizerState:
     global_clipnorm: float | None = None
     clipvalue: float | None = None
 
+    @property
+    def clips(self) -> bool:
+        return bool(self.clipnorm or self.global_clipnorm or self.clipvalue)
+
 
 @dataclass(frozen=True)
 class Metric:

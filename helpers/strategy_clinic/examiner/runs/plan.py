@@ -157,7 +157,7 @@ class Plan:
         if not is_matchable(first, other):
             return other
         words = f"on {counted(other.devices)} (with the batches of {first.replicas})"
-        options = ("--replicas", str(first.replicas))
+        options = options_of(OnDevices(other.devices, first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         if not run.finished:
             return other

@@ -223,9 +223,8 @@ def is_same_training(one: Recording, other: Recording) -> bool:
 
 def clippings(recording: Recording) -> frozenset[Replacement]:
     """Returns what a run without clipping has replaced: of an optimizer's, or of the step's own."""
-    optimizers = [update.optimizer for update in recording.of(GradientsApplied)]
     found = set()
-    if any(each.clipnorm or each.global_clipnorm or each.clipvalue for each in optimizers):
+    if any(update.optimizer.clips for update in recording.of(GradientsApplied)):
         found.add(Replacement.NO_CLIPPING)
     if any(used.part is Part.CLIPPING for used in recording.of(PartUsed)):
         found.add(Replacement.NO_OWN_CLIPPING)

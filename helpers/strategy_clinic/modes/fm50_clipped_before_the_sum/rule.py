@@ -14,11 +14,7 @@ LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
 
 def updates(divergence: Divergence) -> list[GradientsApplied]:
     """Returns the updates with clipped gradients."""
-    return [
-        each
-        for each in divergence.other.of(GradientsApplied)
-        if any(getattr(each.optimizer, limit) for limit in LIMITS)
-    ]
+    return [each for each in divergence.other.of(GradientsApplied) if each.optimizer.clips]
 
 
 def has_limit(call: ast.Call) -> bool:
