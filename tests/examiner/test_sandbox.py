@@ -281,3 +281,15 @@ def test_a_run_goes_on_in_what_another_has_left(stored, tmp_path):
     assert contents(copy.root) == left
     copy.restore(stored)
     assert contents(copy.root) == contents(stored)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_activations_are_counted_in_runs_that_are_reported(program, role, monkeypatch):
+    given = []
+    plain = Sandbox.start
+    monkeypatch.setattr(Sandbox, "start", lambda self, *a: given.append([*a[1]]) or plain(self, *a))
+    with Sandbox(program) as sandbox:
+        sandbox.copy.restore(sandbox.initial)
+        sandbox.run(role, 1)
+    unreported = role in (Role.REPEATED, Role.CHANGED, Role.STOPPED)
+    assert given == [["--uncounted"] if unreported else []]

@@ -49,13 +49,13 @@ def test_passes_one_after_the_other_keep_what_the_larger_one_keeps():
 
 
 @pytest.fixture
-def counted(started, tmp_path):
+def counted(started, tmp_path, request):
     """Trains a variable with the gradients of a loss in a graph, and returns what is counted."""
     import keras
     import tensorflow as tf
 
     path = tmp_path / "events.jsonl"
-    observer = Observer(Settings(str(path)))
+    observer = Observer(Settings(str(path), uncounted=getattr(request, "param", False)))
     observer.start()
 
     def count(loss, *shapes, wrap=tf.function):
@@ -96,6 +96,12 @@ KEPT = 4 * 16 * FLOAT  # of one example in `two_layers`
 @with_tensorflow
 def test_a_graph_keeps_what_its_gradients_read(counted):
     assert counted(two_layers, (8, 16)) == Activations(8 * KEPT, 0, 0)
+
+
+@with_tensorflow
+@pytest.mark.parametrize("counted", [True], indirect=True)
+def test_nothing_is_counted_where_nobody_reads_it(counted):
+    assert counted(two_layers, (8, 16)) is None
 
 
 @with_tensorflow

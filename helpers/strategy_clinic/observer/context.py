@@ -46,6 +46,7 @@ class Settings:
     die: bool = False  # the process is killed after the first save
     die_at_step: int = 0  # or after this number of steps
     die_in_save: int = 0  # or while this save is written, counted from 1
+    uncounted: bool = False  # activations are not counted, which takes as long as tracing does
     tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
 
     @property

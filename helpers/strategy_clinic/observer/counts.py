@@ -119,7 +119,8 @@ class Counts:
         iterator = tf_internals.iterator_ops.OwnedIterator
         wrap(iterator, "__init__", after=self.iterator_made)
         wrap(iterator, "__next__", before=self.wait_begins, after=self.waited, group="input")
-        self.activations.watch()
+        if not self.context.settings.uncounted:
+            self.activations.watch()
 
     def iterator_made(self, _: Any, call: Call) -> None:
         self.context.count("iterators")

@@ -67,7 +67,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     parser.add_argument("--replace", type=names, default=())
     parser.add_argument("--keras", type=int, default=0)
-    for name in ("--seed", "--die", "--tell", "--stay", "--hold"):
+    for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
 

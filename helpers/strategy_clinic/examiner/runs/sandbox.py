@@ -25,6 +25,8 @@ from .program_spec import ProgramSpec
 
 logger = logging.getLogger(__name__)
 
+UNREPORTED = (Role.REPEATED, Role.CHANGED, Role.STOPPED)  # runs whose counts are in no report
+
 
 class Sandbox:
     """The folder is copied once. Every run begins with it as the reader has it, or as a killed run has left it.
@@ -79,7 +81,8 @@ class Sandbox:
 
     def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
         """Runs the program in the folder as it is. Ctrl-C ends the run, and its outcome says so."""
-        running = self.running = self.start(devices, options)
+        own = ["--uncounted"] if role in UNREPORTED else []
+        running = self.running = self.start(devices, [*own, *options])
         try:
             status = running.wait(self.program.limit)
             if status is None:
