@@ -10,6 +10,7 @@ from strategy_clinic.examiner.divergence import (
     first_divergence,
     first_other_answer,
     is_deterministic,
+    is_mean,
     repeats,
     update_ratio,
 )
@@ -111,3 +112,19 @@ def test_the_first_answer_that_differs():
 def test_answers_on_other_lines_are_not_compared():
     one, other = run(answered(1.0)), run(answered(2.0, stack("train.py", 8)))
     assert first_other_answer(one, other) is None
+
+
+@pytest.mark.parametrize(
+    "slots, expected",
+    [
+        ([(0.1, -0.2) * 4], True),
+        ([tuple(range(1, 9)), tuple(n * n / 10 for n in range(1, 9))], True),
+        ([tuple(n * n / 10 for n in range(1, 9)), tuple(range(1, 9))], False),
+        ([tuple(range(1, 9))], False),
+        ([(2.0,), (4.0,)], False),
+    ],
+    ids=["signs", "squares beside it", "the squares", "alone", "one entry"],
+)
+def test_slots_with_means_of_gradients(slots, expected):
+    """Means of gradients that all have one sign are known by the squares that are kept beside them."""
+    assert is_mean(slots[0], slots) == expected

@@ -102,9 +102,18 @@ def test_a_wrong_loss_is_found(name, tmp_path):
     assert "with the batches of 2" in str(examination.findings[0].proof)
 
 
-def test_another_loss_that_is_no_mean_of_examples_diverges(tmp_path):
+def test_another_loss_that_is_no_mean_of_examples(tmp_path):
+    """The runs agree if all replicas have the same examples."""
     loss = "loss = tf.reduce_max(losses) / strategy.num_replicas_in_sync"
-    examination, _ = examined_with(tmp_path, loss)
+    examination, line = examined_with(tmp_path, loss)
+    assert [(each.mode, each.line) for each in examination.findings] == [("fm55", line)]
+    assert "with the same examples in all replicas the runs agree" in str(
+        examination.findings[0].proof
+    )
+
+
+def test_a_loss_that_is_no_mean_and_is_not_divided_diverges(tmp_path):
+    examination, _ = examined_with(tmp_path, "loss = tf.reduce_max(losses) * tf.reduce_max(y)")
     assert [each.mode for each in examination.findings] == ["diverges"]
 
 

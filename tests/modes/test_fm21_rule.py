@@ -9,6 +9,7 @@ from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
+    DatasetSharded,
     ExceptionRaised,
     Outcome,
     ReplicaCountRead,
@@ -179,3 +180,44 @@ def test_a_method_that_takes_no_context(tmp_path):
     text = f"Traceback (most recent call last):\n{CALLED_WITH}{error}"
     raised = ExceptionRaised(stack(path, 6), "TypeError", text, ())
     assert modes(run(strategy(), raised, outcome=Outcome.RAISED)) == [("fm21", 2)]
+
+
+# Parts of the dataset
+
+
+def sharded(replicas, *parts, **fields):
+    """A run whose function takes these parts of the examples."""
+    shards = [DatasetSharded(OTHER, count, index) for count, index in parts]
+    events = [strategy(replicas), updated(), *([] if "without" in fields else [MADE]), *shards]
+    role = Role.WATCHED if replicas > 1 else Role.COMPARED
+    return run(*events, devices=replicas, role=role, task=fields.get("task", ""))
+
+
+def test_a_part_for_each_replica_of_which_one_is_taken():
+    (finding,) = found(sharded(2, (2, 0)), sharded(1, (1, 0)))
+    assert (finding.mode, finding.line) == ("fm21", 20)
+    assert "1 of 2 parts of its examples are used" in str(finding.message)
+    assert "`context.num_input_pipelines`" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "many, few",
+    [
+        (sharded(2, (1, 0)), sharded(1, (1, 0))),
+        (sharded(2, (2, 0), (2, 1)), sharded(1, (1, 0))),
+        (sharded(2, (2, 0)), sharded(1, (2, 0))),
+        (sharded(2, (2, 0), without=True), sharded(1, (1, 0), without=True)),
+        (sharded(2, (2, 0), task="worker 0"), sharded(1, (1, 0))),
+        (sharded(2, (2, 0)), sharded(2, (2, 0))),
+    ],
+    ids=[
+        "a part for each process",
+        "all parts",
+        "a part for validation",
+        "no function",
+        "one of several processes",
+        "one number of replicas",
+    ],
+)
+def test_parts_of_a_dataset_that_are_right(many, few):
+    assert modes(many, few) == []

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 from recorded import LINE, answering, ended, run, stack, strategy, updated, values, variable
+from strategy_clinic.examiner import blame
 from strategy_clinic.examiner.divergence import (
     first_divergence,
     straight_update_ratio,
@@ -481,11 +482,11 @@ def test_the_step_that_is_given_to_run(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(INSIDE)
     call, gradient = stack(path, 6, function="train"), stack(path, 4, function="step")
-    assert rule.into_step(call, "gradient") == (*gradient, *call)
-    assert rule.into_step((*gradient, *call), "gradient") == (*gradient, *call)
-    assert rule.into_step(call, "apply") == call
+    assert blame.into_step(call, "gradient") == (*gradient, *call)
+    assert blame.into_step((*gradient, *call), "gradient") == (*gradient, *call)
+    assert blame.into_step(call, "apply") == call
 
 
 def test_nothing_comes_from_nothing():
     assert rule.from_mean(()) == ()
-    assert rule.into_step((), "gradient") == ()
+    assert blame.into_step((), "gradient") == ()

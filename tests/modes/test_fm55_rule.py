@@ -32,6 +32,7 @@ DIVIDED = [
     (STEP.replace("/ words", "/ tf.reduce_sum(mask)"), 5),
     (STEP.replace("tf.reduce_sum(errors) / words", "tf.math.divide_no_nan(a, words)"), 4),
     (STEP.replace("tf.reduce_sum(mask)", "tf.math.count_nonzero(mask)"), 4),
+    (STEP.replace("tf.reduce_sum(mask)", "tf.reduce_sum(mask, axis=[0, 1])"), 4),
     (STEP.replace("errors) / words", "errors)\n        loss /= words"), 4),
     (
         "def of(e, m):\n    return sum(e) / tf.reduce_sum(m)\n"
@@ -52,6 +53,7 @@ OTHERS = {
     "a sum for each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=1)"),
     "an axis by position": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, 1)"),
     "a mean": STEP.replace("tf.reduce_sum(errors) / words", "tf.reduce_mean(errors)"),
+    "an axis of each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=[1, 2])"),
     "no step": "for batch in data:\n    train(batch)\n    total = seen / tf.reduce_sum(counts)\n\n\n\n",
 }
 

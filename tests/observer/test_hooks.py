@@ -166,6 +166,20 @@ def strategy_cases():
             {"batch_size": 2, "drop_remainder": True},
             told(events.DatasetBatched, "size"),
         ),
+        "tensorflow.DatasetV2.shard": lambda t: Case(
+            t.tf.data.Dataset.range(4).shard,
+            {"num_shards": 2, "index": 1},
+            told(events.DatasetSharded, "shards", "index"),
+        ),
+        "tensorflow.while_loop": lambda t: Case(
+            in_a_graph(t.tf, t.internals.while_v2.while_loop),
+            {
+                "cond": lambda number: number < 3,
+                "body": lambda number: (one_update(t), number + 1)[1:],
+                "loop_vars": (0,),
+            },
+            told(events.TrainedInLoop),
+        ),
         "tensorflow.DatasetV2.map": lambda t: Case(
             t.tf.data.Dataset.range(2).map,
             {"map_func": lambda _: np.random.uniform()},
@@ -695,6 +709,8 @@ def things(observer, tmp_path_factory):
     module = tf.Module()
     module.plain = plain = tf.Variable(5.5)
     tf.saved_model.save(module, saved_model := new_path("saved"))
+    trained, optimizer = tf.Variable(1.0), keras.optimizers.SGD()
+    optimizer.build([trained])
     models = {package: new_model(package) for package in packages}
     saved_models = {package: new_path("m.keras") for package in packages}
     for package, model in models.items():
@@ -709,6 +725,14 @@ def things(observer, tmp_path_factory):
             if name not in ("tf", "keras", "tf_keras")
         },
     )
+
+
+def in_a_graph(tf, function):
+    return lambda *args, **kwargs: tf.function(lambda: function(*args, **kwargs))()
+
+
+def one_update(t):
+    t.optimizer.apply_gradients([(t.tf.ones([]), t.trained)])
 
 
 # The tests

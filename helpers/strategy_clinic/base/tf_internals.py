@@ -20,8 +20,9 @@ MODULES = {
         "ResourceVariable BaseResourceVariable BaseResourceVariable._read_variable_op",
     ),
     "values": ("tensorflow.python.distribute.values", "DistributedVariable"),
-    # The class of tensors with a value, and that of iterators over datasets: reads and waits are counted.
-    "ops": ("tensorflow.python.framework.ops", "_EagerTensorBase"),
+    # The class of tensors with a value, and that of iterators over datasets: reads and waits are counted. What gives an
+    # operation of a graph another input.
+    "ops": ("tensorflow.python.framework.ops", "_EagerTensorBase Operation._update_input"),
     # Computes sizes that follow from the shapes of a graph.
     "tensor_util": (
         "tensorflow.python.framework.tensor_util",
@@ -50,6 +51,8 @@ MODULES = {
         "tensorflow.python.ops.gen_stateless_random_ops_v2",
         "stateless_random_uniform_v2 stateless_random_normal_v2",
     ),
+    # Makes each loop of a graph.
+    "while_v2": ("tensorflow.python.ops.while_v2", "while_loop"),
     # Draw the classes of a sampled loss.
     "candidate_sampling_ops": (
         "tensorflow.python.ops.gen_candidate_sampling_ops",

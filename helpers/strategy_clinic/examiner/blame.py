@@ -352,6 +352,21 @@ def step_given_at(frame: Frame) -> str:
     return next(filter(None, names), "")
 
 
+def into_step(stack: Stack, method: str) -> Stack:
+    """Returns the line that calls a method in the step that is given to `run` here: a traced step has left no frame."""
+    if not stack or method in called_at(stack[0]):
+        return stack
+    name = step_given_at(stack[0])
+    calls = [each for each in nodes_of_function(stack[0], name) if isinstance(each, ast.Call)]
+    lines = [call.lineno for call in calls if called_name(call) == method]
+    return (Frame(stack[0].path, lines[0], name), *stack) if lines else stack
+
+
+def line_of_loss(stack: Stack) -> Stack:
+    """Returns the line that gave the loss its value of which a line, or the step that it runs, computes the gradient."""
+    return from_argument(into_step(stack, "gradient"), ("gradient",))
+
+
 def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
     """Returns the nodes of functions of this name that are defined in the function of a frame."""
     nodes = nodes_in_scope(frame) if name else []

@@ -234,15 +234,19 @@ def optimizer_ratio(one: Recording, other: Recording, training: int = 1) -> floa
     """Returns the same of the means of gradients that optimizers keep, or else of the means of their squares."""
     mine, theirs = optimizer_vectors(one, training), optimizer_vectors(other, training)
     common = [key for key in mine if key in theirs]
-    signed = [key for key in common if has_signs(mine[key])]
-    kept = signed or common
+    means = [key for key in common if is_mean(mine[key], mine.values())]
+    kept = means or common
     ratio = ratio_of([mine[key] for key in kept], [theirs[key] for key in kept])
-    return ratio if signed or ratio is None else math.sqrt(ratio)
+    return ratio if means or ratio is None else math.sqrt(ratio)
 
 
-def has_signs(vector: Vector) -> bool:
-    """Tells whether an optimizer keeps means of gradients in a slot, and not of their squares."""
-    return min(vector, default=0) < 0
+def is_mean(vector: Vector, slots: Iterable[Vector]) -> bool:
+    """Tells whether an optimizer keeps means of gradients in a slot, and not of their squares: these it may keep in another."""
+    if min(vector, default=0) < 0:
+        return True
+    squares = tuple(entry * entry for entry in vector)
+    alike = (each for each in slots if each is not vector and len(each) == len(vector))
+    return len(vector) >= ENOUGH_ENTRIES and any(cosine(squares, each) >= EXACT for each in alike)
 
 
 def first_steps(recording: Recording) -> list[StepEnded]:
@@ -300,7 +304,7 @@ def first_gradients(recording: Recording, training: int) -> Mapping[Key, Vector]
     An optimizer that keeps the means of their squares only divides by their roots; the update has the signs.
     """
     updates, kept = first_update(recording, training), optimizer_vectors(recording, training)
-    signed = {key: vector for key, vector in kept.items() if has_signs(vector)}
+    signed = {key: vector for key, vector in kept.items() if is_mean(vector, kept.values())}
     if signed or not any(map(any, kept.values())):
         return signed or updates
     pairs = list(zip(updates.items(), kept.values()))

@@ -223,6 +223,10 @@ class Recording:
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
         batched = [self.processes * self.replicas * size for size in self.sizes_in_functions[-1:]]
+        # Batches that a graph takes have no sizes. Those of a dataset that is distributed are for all replicas.
+        sizes = {each.size for each in self.of(DatasetBatched)}
+        if not self.of(DatasetFromFunction) and len(sizes) == 1:
+            batched = [*sizes]
         return max(taken or called, default=0) or max(batched, default=0)
 
     @property

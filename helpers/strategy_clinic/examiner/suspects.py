@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ..observer.events import GradientComputed, Part, PartUsed, Stack
+from ..observer.events import GradientComputed, Part, PartUsed, Stack, TrainedInLoop
 from ..observer.replacements import Replacement
 from .blame import called_at
 from .divergence import Divergence, is_finite
@@ -110,6 +110,14 @@ EXPECTED = (
         "rounding to half precision",
     ),
 )
+
+
+def replaced_as_expected(divergence: Divergence) -> frozenset[Replacement]:
+    """Returns what is replaced before runs are compared: what makes correct programs differ, and several steps at a time."""
+    applied = {each.replacement for each in EXPECTED if each.applies(divergence)}
+    loops = {Replacement.ONE_STEP} if divergence.other.of(TrainedInLoop) else set()
+    return frozenset(each for each in applied | loops if each)
+
 
 # Those that no failure mode explains. A mode declares its own in its rule.py, and they are tried first.
 SUSPECTS = (

@@ -82,18 +82,18 @@ def settle_stable(
             yield verdict(chosen, divergence)
             return
         left = left_now if chosen == expected else left
+    found: Finding | Note = unsettled(left, expected)
     for suspect in known:
         # A last batch may be why runs differ later, where what is expected came first
         if suspect.applies(divergence) or suspect.applies(left):
             chosen = [*expected, suspect]
             if (yield from divergence_without(chosen, divergence, ignored)) is None:
-                yield verdict(chosen, divergence)
-                return
-    plain = divergence.one.plain
-    if plain and not (yield from depends_on_mean(divergence.one)):
-        yield Note(reason_of_other_training(plain, divergence.other))
-        return
-    yield unsettled(left, expected)
+                found = verdict(chosen, divergence)
+                break
+    plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework
+    if plain and is_program and not (yield from depends_on_mean(divergence.one)):
+        found = Note(reason_of_other_training(plain, divergence.other))
+    yield found
 
 
 def divergence_without(

@@ -426,6 +426,19 @@ class PartUsed(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class DatasetSharded(LocatedEvent):
+    """A dataset takes one of several parts of its elements."""
+
+    shards: int
+    index: int
+
+
+@dataclass(frozen=True)
+class TrainedInLoop(LocatedEvent):
+    """A loop of a graph makes steps: one call of a traced function makes several."""
+
+
+@dataclass(frozen=True)
 class StepsCounted(Event):
     """At the end: how the steps were made. Only calls that train are counted, and only reads between two of them."""
 

@@ -17,6 +17,7 @@ from .copies import Copies
 from .counts import Counts
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
 from .frozen_values import FrozenValues
+from .graph_loops import GraphLoops
 from .keras_models import KerasModels
 from .kills import Kills
 from .optimizers import Optimizers
@@ -57,6 +58,7 @@ class Observer:
         self.frozen_values = FrozenValues(self.context)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
+        self.loops = GraphLoops(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
         self.imports = ImportWatch({})
         self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
@@ -107,6 +109,7 @@ class Observer:
         self.copies.watch()
         self.optimizers.watch()
         self.replacements.watch()
+        self.loops.watch()
 
     def watch_keras(self, package: str) -> None:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""

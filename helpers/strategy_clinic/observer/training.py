@@ -18,6 +18,7 @@ from .events import (
     ClusterStrategyRequested,
     DatasetBatched,
     DatasetFromFunction,
+    DatasetSharded,
     InputShared,
     MeanReduced,
     Outcome,
@@ -86,6 +87,7 @@ class Training:
             patches.wrap_property(kind, "num_replicas_in_sync", self.replicas_counted)
         wrap(distribute.InputContext, "get_per_replica_batch_size", after=self.batch_divided)
         wrap(tf.data.Dataset, "batch", after=self.batched)
+        wrap(tf.data.Dataset, "shard", after=self.sharded)
         wrap(type(tf.function(lambda: None)), "__call__", after=self.step_ended, group="step")
 
     # Strategies
@@ -276,6 +278,12 @@ class Training:
         if isinstance(size, int) and self.is_first_here("batched", size):
             self.context.emit(DatasetBatched(self.stack(), size))
 
+    def sharded(self, _: Any, call: Call) -> None:
+        shards, index = call["num_shards"], call["index"]
+        is_known = isinstance(shards, int) and isinstance(index, int)
+        if is_known and self.is_first_here("sharded", int(shards), int(index)):
+            self.context.emit(DatasetSharded(self.stack(), int(shards), int(index)))
+
     def reduced(self, _: Any, call: Call) -> None:
         """Reports a mean over replicas of numbers that they returned in a step, but not Keras's own in `fit`."""
         import tensorflow as tf
@@ -326,8 +334,9 @@ def shared_size(value: Any) -> int | None:
 
     parts = copies_of(value)
     if not all(isinstance(part, (tf.Tensor, np.ndarray, np.generic)) for part in parts):
-        is_plain = value is None or isinstance(value, (bool, int, float, str))
-        return 0 if is_plain or hasattr(value, "assign") else None
+        # A model, an optimizer or a function may be given, too. What gives examples when it is asked may be distributed.
+        is_source = any(hasattr(value, name) for name in ("element_spec", "get_next", "__next__"))
+        return None if is_source or len(parts) > 1 and not hasattr(value, "assign") else 0
     if len(parts) > 1 and not are_equal(parts):
         return None
     if getattr(getattr(value, "op", None), "type", "") in CONSTANTS:

@@ -19,6 +19,7 @@ from ...observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
+    DatasetSharded,
     ExceptionRaised,
     ReplicaCountRead,
     Stack,
@@ -91,6 +92,34 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
             f"a step has {one.examples} examples on {few} devices and {other.examples} on {many}"
         )
         yield compared("fm21", (few, many), batched[-1].location, message)
+
+
+@rule_of_runs("fm21")
+def part_is_left_out(runs: Runs) -> Iterator[Finding]:
+    """Checks whether the examples are divided into a part for each replica, while each process makes one dataset."""
+    by_count = {each.replicas: each for each in runs.whole if not each.task and each.trained}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    if few == many or not by_count[many].of(DatasetFromFunction):
+        return
+    seen = [shards_of(by_count[count]) for count in (few, many)]
+    for location, taken in seen[1].items():
+        one_of_many = {shards for shards, _ in taken} == {many} and len(taken) < many
+        if one_of_many and {shards for shards, _ in seen[0].get(location, ())} == {few}:
+            used = f"{len(taken)} of {many} parts"
+            message = (
+                f"the dataset is divided by the number of replicas, and {used} of its examples are used: "
+                "the function is called once for each process, so divide by `context.num_input_pipelines`"
+            )
+            yield compared("fm21", (few, many), location, message)
+            return
+
+
+def shards_of(recording: Recording) -> dict[Stack, set[tuple[int, int]]]:
+    """Returns into how many parts a line divides a dataset, and which of them it takes."""
+    found: dict[Stack, set[tuple[int, int]]] = {}
+    for each in recording.of(DatasetSharded):
+        found.setdefault(each.location, set()).add((each.shards, each.index))
+    return found
 
 
 def batch_of(recording: Recording) -> int:

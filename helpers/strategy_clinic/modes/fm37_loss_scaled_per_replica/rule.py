@@ -23,11 +23,12 @@ from ...examiner.divergence import (
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...examiner.suspects import EXPECTED
+from ...examiner.suspects import replaced_as_expected
 from ...observer.events import (
     Frame,
     GradientComputed,
     GradientsApplied,
+    InputShared,
     Part,
     PartUsed,
     Stack,
@@ -137,9 +138,7 @@ def differs_with_same_parts(pair: Pair) -> Answers[bool]:
 
 def without_expected(pair: Pair, divergence: Divergence) -> Answers[Pair | None]:
     """Returns the same training without what makes the trainings of correct programs differ, such as random numbers."""
-    suspects = [each for each in EXPECTED if each.applies(divergence)]
-    expected = frozenset(each.replacement for each in suspects if each.replacement)
-    replacements = expected | clippings(pair.other)
+    replacements = replaced_as_expected(divergence) | clippings(pair.other)
     if not replacements:
         return None
     words = "without what makes correct programs differ"
@@ -189,7 +188,7 @@ def line_of_loss(pair: Pair) -> Stack:
         own = recording.of(GradientComputed, after=before[-1])
         computed = [*own, *recording.of(GradientComputed, until=before[-1])[::-1]]
     located = [each.location for each in computed if each.location]
-    return blame.from_argument(into_step(located[0], "gradient"), ("gradient",)) if located else ()
+    return blame.line_of_loss(located[0]) if located else ()
 
 
 def found(pair: Pair, seen: Sequence[Divergence], location: Stack, message: str) -> Finding:
@@ -211,8 +210,8 @@ def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answ
 
 
 def is_same_training(one: Recording, other: Recording) -> bool:
-    """Tells whether both were seen to take in as many examples in a step, with optimizers of the same rate."""
-    if any(used.part in OTHER_REASONS for used in other.of(PartUsed)):
+    """Tells whether both were seen to take in the same number of examples in a step, with optimizers of the same rate."""
+    if any(used.part in OTHER_REASONS for used in other.of(PartUsed)) or other.of(InputShared):
         return False
     rates = [
         {update.optimizer.learning_rate for update in each.of(GradientsApplied)}
@@ -250,16 +249,6 @@ def scaled_by(pair: Pair, factor: float) -> str:
 
 
 # The line to blame
-
-
-def into_step(stack: Stack, method: str) -> Stack:
-    """Returns the line that calls a method in the step that is given to `run` here: a traced step has left no frame."""
-    if not stack or method in blame.called_at(stack[0]):
-        return stack
-    name = blame.step_given_at(stack[0])
-    calls = [each for each in blame.nodes_of_function(stack[0], name) if isinstance(each, ast.Call)]
-    lines = [call.lineno for call in calls if blame.called_name(call) == method]
-    return (Frame(stack[0].path, lines[0], name), *stack) if lines else stack
 
 
 def from_mean(stack: Stack) -> Stack:

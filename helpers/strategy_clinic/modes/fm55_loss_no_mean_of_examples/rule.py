@@ -5,15 +5,31 @@ import itertools
 from collections.abc import Iterator
 
 from ...examiner import blame
-from ...examiner.divergence import depends_on_mean, first_divergence
+from ...examiner.divergence import Divergence, depends_on_mean, first_divergence
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...examiner.suspects import EXPECTED
-from ...observer.events import Frame, GradientComputed, Stack
+from ...examiner.suspects import (
+    Side,
+    Suspect,
+    begins_late,
+    gradient_line,
+    is_fit,
+    replaced_as_expected,
+)
+from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
+from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
 RATIOS = "divide_no_nan", "divide", "truediv"
+# Why a loss of Keras, or a chosen way to add up, makes the runs differ.
+OTHER_REASONS = {
+    Part.MASK,
+    Part.WHOLE_BATCH_LOSS,
+    Part.SCALAR_LOSS,
+    Part.REDUCTION,
+    Part.OWN_REDUCTION,
+}
 COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 
 
@@ -32,6 +48,30 @@ def ratio_of_part(runs: Runs) -> Steps:
             return
 
 
+def has_own_loss(divergence: Divergence) -> bool:
+    """Tells whether the program computes the loss of its step, and the first update of it differs."""
+    others = {used.part for used in divergence.other.of(PartUsed)} & OTHER_REASONS
+    return not (others or is_fit(divergence) or begins_late(divergence))
+
+
+def loss_line(divergence: Divergence) -> Stack:
+    """Returns the line that computes a sum by which the loss is divided, or else the loss."""
+    line = gradient_line(divergence)
+    return ratio_in_loss(divergence.other) or blame.line_of_loss(line)
+
+
+combines_examples = Suspect(
+    Replacement.SAME_PARTS,
+    "with the same examples in all replicas",
+    Side.PROGRAM,
+    has_own_loss,
+    "the loss combines the examples of a batch, and each replica combines those of its part",
+    "gather what is combined from all replicas with `all_gather`, or return a loss for each example",
+    loss_line,
+    mode="fm55",
+)
+
+
 def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
     for one, other in itertools.permutations(runs.matched, 2):
@@ -46,8 +86,7 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
         return False
     if one.plain and not (yield from depends_on_mean(one)):
         return False
-    suspects = [each for each in EXPECTED if each.applies(divergence)]
-    parts = frozenset(each.replacement for each in suspects if each.replacement)
+    parts = replaced_as_expected(divergence)
     if not parts:
         return True
     change = Replace(parts)
@@ -119,6 +158,9 @@ def line_of_sum(value: ast.expr, nodes: list[ast.AST]) -> int:
 
 
 def is_sum_of_all(call: ast.Call) -> bool:
-    """Tells whether a call adds up all that it is given; a sum along an axis has a value for each example."""
-    along = len(call.args) > 1 or any(word.arg == "axis" for word in call.keywords)
-    return blame.called_name(call) in SUMS and not along
+    """Tells whether a call adds up all examples that it is given; a sum along other axes has a value for each."""
+    axes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "axis")]
+    numbers = [
+        node.value for axis in axes for node in ast.walk(axis) if isinstance(node, ast.Constant)
+    ]
+    return blame.called_name(call) in SUMS and (not axes or 0 in numbers)
