@@ -146,3 +146,73 @@ def test_a_loss_of_keras_in_the_second_training(tmp_path):
     text = KERAS.replace("LOSS", "lambda y, p: tf.reduce_mean((y - p) ** 2)")
     examination = seen_whole(tmp_path, text)
     assert [each.mode for each in examination.findings] == ["fm49"]
+
+
+INPUT = """\
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+x = np.linspace(-1, 1, 96, dtype="float32").reshape(32, 3)
+data = tf.data.Dataset.from_tensor_slices((x, x[:, :1] - x[:, 1:2])).batch(8)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+
+
+def step(x, y, net, optimizer):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_sum((net(x) - y) ** 2, axis=-1)
+        loss = tf.nn.compute_average_loss(losses, global_batch_size=8)
+    gradients = tape.gradient(loss, net.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+
+
+def train(batches, rate):
+    with strategy.scope():
+        optimizer = tf.keras.optimizers.SGD(rate)
+        optimizer.build(model.trainable_variables)
+
+    @tf.function
+    def train_step(x, y):
+        strategy.run(step, args=(x, y, model, optimizer))
+
+    for x, y in batches:
+        train_step(x, y)
+
+
+train(strategy.experimental_distribute_dataset(data), 0.05)
+train(LATER, 0.01)
+"""
+
+
+@pytest.mark.parametrize(
+    "later, modes",
+    [("data", ["fm53"]), ("strategy.experimental_distribute_dataset(data)", [])],
+    ids=["not distributed", "distributed"],
+)
+def test_the_input_of_a_later_training(later, modes, tmp_path):
+    """It goes through the same lines as that of the first, with a model and an optimizer beside it."""
+    examination = examined(tmp_path, INPUT.replace("LATER", later))
+    assert [each.mode for each in examination.findings] == modes
+    assert observer_failures(examination.recordings) == () and not examination.failure
+
+
+WARMUP = """\
+class Warmup(tf.keras.optimizers.schedules.LearningRateSchedule):
+    def __call__(self, step):
+        return 0.05 * tf.minimum(tf.cast(step, tf.float32) / 4, 1)
+
+
+"""
+
+
+@pytest.mark.parametrize("name", ["right", "wrong"])
+def test_a_rate_that_begins_at_0(name, tmp_path):
+    """The first step changes nothing, so that the second is the first update."""
+    loss = "average(losses)" if name == "right" else "tf.reduce_mean(losses)"
+    text = LOOP.replace("def average", WARMUP + "def average").replace("LOSS", "average(losses)")
+    text = text.replace("optimizer_of(0.05)", "optimizer_of(Warmup())")
+    before, _, after = text.partition("average(tf.reduce_sum")
+    text = f"{before}{loss.replace('losses', '')[:-1]}tf.reduce_sum{after}"
+    examination = examined(tmp_path, text)
+    assert [each.mode for each in examination.findings] == ([] if name == "right" else ["fm37"])

@@ -121,6 +121,10 @@ for batch in data:
     s.run(step, args=(batch,))
     each(*batch)
     each(weights)
+def epoch(train_step):
+    for n, batch in enumerate(data):
+        x, y = batch[0], batch[1]
+        train_step(x, y)
 """
 
 
@@ -135,8 +139,19 @@ for batch in data:
         ([2, 10], 2),
         ([4, 13], 4),
         ([4, 17], 4),
+        ([2, 21], 19),
     ],
-    ids=["positions", "keyword", "here", "starred", "counted", "no loop", "next", "something else"],
+    ids=[
+        "positions",
+        "keyword",
+        "here",
+        "starred",
+        "counted",
+        "no loop",
+        "next",
+        "something else",
+        "another name",
+    ],
 )
 def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
     path = tmp_path / "train.py"

@@ -52,6 +52,7 @@ class Suspect:
     )  # the line to blame, of the program's faults
     keras: int = 0  # the version of Keras in both runs; 0: as the program has it
     mode: str = ""  # whose page explains it
+    last: bool = False  # tried after all others: runs without it agree for other reasons, too
 
 
 # Whether a divergence has a suspect

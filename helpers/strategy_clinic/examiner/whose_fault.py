@@ -44,7 +44,8 @@ def settle(runs: Runs, found: Sequence[Finding], rules: ModeRules) -> Steps:
     of_other_promises = {each.mode for each in rules.rules if not each.explains_divergence}
     explained = any(finding.mode not in of_other_promises for finding in found)
     for divergence in () if explained else runs.divergences[:1]:
-        yield from settle_divergence(divergence, [*rules.suspects, *SUSPECTS])
+        suspects = sorted([*rules.suspects, *SUSPECTS], key=lambda suspect: suspect.last)
+        yield from settle_divergence(divergence, suspects)
 
 
 def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> Steps:

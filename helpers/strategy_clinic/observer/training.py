@@ -150,7 +150,8 @@ class Training:
 
         self.run_result = tf.nest.flatten(result)
         trained = self.context.counts[("applied",)] > (call.state or 0)
-        if trained and self.is_first_here("input"):
+        # Each training may have input of its own, and is known by its optimizers.
+        if trained and self.is_first_here("input", len(self.optimizers.used)):
             self.report_shared_input(call)
 
     def report_shared_input(self, call: Call) -> None:
@@ -210,6 +211,9 @@ class Training:
         self.variables.hold(trained)
         if not values or values == self.last_values:
             return
+        initial = () if self.steps else self.initial_values(trained)
+        if initial and {*values} <= {*initial}:
+            return  # a learning rate that begins at 0 changes nothing
         self.last_values, self.steps = values, self.steps + 1
         # Some optimizers divide their updates by what they keep of the first gradients, so that no update shows a factor.
         numbers = self.optimizers.variables_of(self.new_optimizers) if self.steps == 1 else ()
@@ -223,16 +227,16 @@ class Training:
             StepEnded(
                 number=self.steps,
                 values=values,
-                initial_values=tuple(
-                    VariableValue(number, value)
-                    for number, value in self.values_before(trained).items()
-                    if value.entries
-                ),
+                initial_values=initial or self.initial_values(trained),
                 optimizer_values=tuple(slots),
                 diverged_copies=self.variables.diverged_copies(),
                 training=self.training,
             )
         )
+
+    def initial_values(self, trained: list[Record]) -> tuple[VariableValue, ...]:
+        values = self.values_before(trained).items()
+        return tuple(VariableValue(number, value) for number, value in values if value.entries)
 
     def values_before(self, trained: list[Record]) -> dict[int, Sample]:
         """Returns the values of trained variables before the first step of this training."""

@@ -77,6 +77,7 @@ def from_loop(stack: Stack) -> Stack:
     """Returns the `for` line that takes what is given to `run` here, maybe in a caller; the same line if none does."""
     names = given_names(stack[0], "run")
     for i, frame in enumerate(stack):
+        names = with_sources(frame, names)
         loops = [
             loop.lineno
             for loop in blame.nodes_in_scope(frame)
@@ -88,8 +89,20 @@ def from_loop(stack: Stack) -> Stack:
         if function is None or i + 1 == len(stack):
             break
         positions = [n for n, name in enumerate(blame.parameters(function)) if name in names]
-        names = given_names(stack[i + 1], function.name, positions)
+        # A function that another one has returned is called by another name.
+        called = blame.called_at(stack[i + 1])
+        name = function.name if function.name in called else next(iter(called), "")
+        names = given_names(stack[i + 1], name, positions)
     return stack
+
+
+def with_sources(frame: Frame, names: set[str]) -> set[str]:
+    """Returns these names and those from which they get their values, in the function of a line."""
+    found = set(names)
+    for each in blame.assignments_before(frame) if blame.function_at(frame) else ():
+        if found & blame.targets_of(each):
+            found |= {*blame.names_in(each.value)}
+    return found
 
 
 def given_names(frame: Frame, function: str, positions: list[int] | None = None) -> set[str]:

@@ -12,12 +12,11 @@ from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import (
     Side,
     Suspect,
-    begins_late,
     gradient_line,
     is_fit,
     replaced_as_expected,
 )
-from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
+from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack, TrainedInLoop
 from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
@@ -49,9 +48,9 @@ def ratio_of_part(runs: Runs) -> Steps:
 
 
 def has_own_loss(divergence: Divergence) -> bool:
-    """Tells whether the program computes the loss of its step, and the first update of it differs."""
+    """Tells whether the program computes the loss of its step, and makes the steps one at a time."""
     others = {used.part for used in divergence.other.of(PartUsed)} & OTHER_REASONS
-    return not (others or is_fit(divergence) or begins_late(divergence))
+    return not (others or is_fit(divergence) or divergence.other.of(TrainedInLoop))
 
 
 def loss_line(divergence: Divergence) -> Stack:
@@ -65,10 +64,11 @@ combines_examples = Suspect(
     "with the same examples in all replicas",
     Side.PROGRAM,
     has_own_loss,
-    "the loss combines the examples of a batch, and each replica combines those of its part",
+    "the loss, or a layer, combines the examples of a batch, and each replica combines those of its part",
     "gather what is combined from all replicas with `all_gather`, or return a loss for each example",
     loss_line,
     mode="fm55",
+    last=True,
 )
 
 
