@@ -18,11 +18,11 @@ def edited(text, edits):
     return text
 
 
-def examined(folder, text) -> Examination:
-    """Examines a program on Keras 3 in a folder, which it is written to."""
+def examined(folder, text, keras=3) -> Examination:
+    """Examines a program on this version of Keras in a folder, which it is written to."""
     (folder / "train.py").write_text(text)
     server = python_process.fork_server()
-    return plan.examine(ProgramSpec(("train.py",), folder, keras=3, fork_server=server))
+    return plan.examine(ProgramSpec(("train.py",), folder, keras=keras, fork_server=server))
 
 
 def repaired(mode, head, text, line):

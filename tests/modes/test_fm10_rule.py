@@ -1,7 +1,14 @@
-"""The line that the examiner blames for fm10."""
+"""The examiner's rule for fm10, and the line that it blames."""
 
-from recorded import LINE, OTHER, modes, run
-from strategy_clinic.observer.events import ExceptionRaised, Outcome, UsedOptimizerCompiled
+import pytest
+from edited_programs import examined
+from recorded import LINE, OTHER, modes, run, stack
+from strategy_clinic.observer.events import (
+    ExceptionRaised,
+    Outcome,
+    TrainableLeftOut,
+    UsedOptimizerCompiled,
+)
 
 TEXT = "ValueError: Unknown variable: <Variable path=dense/kernel>. This optimizer can only be called for the variables"
 RAISED = ExceptionRaised(OTHER, "ValueError", f"{TEXT} it was originally built with.", ())
@@ -13,3 +20,67 @@ def test_an_optimizer_is_blamed_where_it_got_another_model():
     assert modes(run(nowhere, RAISED, outcome=Outcome.RAISED)) == [("fm10", 20)]
     again = UsedOptimizerCompiled(LINE, (1,))
     assert modes(run(again, RAISED, outcome=Outcome.RAISED)) == [("fm10", 7)]
+
+
+def test_what_became_trainable_is_blamed_where_it_did(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "base.trainable = False\nbase.trainable = True\nmodel.fit(x)\nbase.trainable = True\n"
+    )
+    assert modes(run(TrainableLeftOut(stack(path, 3), (1,)))) == [("fm10", 2)]
+    assert modes(run(TrainableLeftOut(LINE, (1,)))) == [("fm10", 7)]
+    assert modes(run(TrainableLeftOut((), (1,)))) == []
+
+
+PROGRAM = """\
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+x = np.linspace(-1, 1, 96, dtype="float32").reshape(32, 3)
+y = x[:, :1] - x[:, 1:2]
+
+
+class Scaled(tf.keras.Model):
+    def __init__(self, base):
+        super().__init__()
+        self.base, self.head = base, tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.head(self.base(inputs))
+
+    STEP
+
+
+with tf.distribute.MirroredStrategy().scope():
+    base = tf.keras.layers.Dense(4)
+    model = Scaled(base)
+    base.trainable = False
+    model.compile("sgd", "mse")
+model.fit(x, y, batch_size=8, verbose=0)
+base.trainable = True
+AGAIN
+model.fit(x, y, batch_size=8, verbose=0)
+"""
+OWN_STEP = """def train_step(self, data):
+        x, y = data
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((self(x) - y) ** 2) / tf.distribute.get_strategy().num_replicas_in_sync
+        weights = self.head.trainable_variables
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+        return {}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keras", [2, 3])
+@pytest.mark.parametrize(
+    "step, again, expected",
+    [("", "", ["fm10"]), ("", "base.trainable = False", []), (OWN_STEP, "", [])],
+    ids=["unfrozen", "frozen again", "a step of its own"],
+)
+def test_a_layer_that_is_unfrozen_without_compile(step, again, expected, keras, tmp_path):
+    text = PROGRAM.replace("STEP", step).replace("AGAIN", again)
+    found = examined(tmp_path, text, keras=keras).findings
+    assert [each.mode for each in found] == expected
+    if expected:
+        assert found[0].line == text.splitlines().index("base.trainable = True") + 1

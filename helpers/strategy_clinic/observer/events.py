@@ -426,6 +426,13 @@ class PartUsed(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class TrainableLeftOut(LocatedEvent):
+    """`fit` has not trained variables that are trainable."""
+
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class DatasetSharded(LocatedEvent):
     """A dataset takes one of several parts of its elements."""
 

@@ -15,13 +15,15 @@ from .events import (
     OptimizerReplaced,
     OptimizerState,
     Sample,
+    TrainableLeftOut,
     UsedOptimizerCompiled,
 )
 from .identity_map import IdentityMap
-from .patching import Call
+from .patching import Call, defining_class
 from .stored_values import attributes_of
 from .variables import Variables, arrays_of, outside_graphs, variable_in
 
+KERAS = "keras", "tf_keras"
 SAME_RATE = 1e-6  # relative
 LONGEST_RATE = 80  # characters of a schedule's text
 Rates = list[tuple[Any, float]]
@@ -171,6 +173,17 @@ class Optimizers:
             attributes = self.variables.numbers_of(attributes_of(call.owner))
             if attributes:
                 self.context.emit(NothingTrained(self.context.provenance.stack(), attributes))
+
+        self.report_left_out(call.owner)
+
+    def report_left_out(self, model: Any) -> None:
+        """Reports what became trainable after `fit` had made its graph; a step of the program's own may leave out others."""
+        step = defining_class(type(model), "train_step")
+        trained = self.trained_by(getattr(model, "optimizer", None))
+        left = {*self.variables.numbers_of(model.trainable_variables)} - {*trained}
+        if trained and left and step.__module__.partition(".")[0] in KERAS:
+            stack = self.context.provenance.stack()
+            self.context.emit(TrainableLeftOut(stack, tuple(sorted(left))))
 
     def compile_begins(self, call: Call) -> None:
         optimizer = getattr(call.owner, "optimizer", None)

@@ -1,9 +1,28 @@
-"""Blames, for fm10, where a used optimizer was given a model with more variables, or else where it was made."""
+"""Checks fm10: what becomes trainable after `compile` is not trained. Blames, for its exception, who gave the optimizer more."""
 
-from ...examiner.blame import from_factory, from_maker
+import ast
+from collections.abc import Iterator
+
+from ...examiner import blame
+from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Owner, Stack, UsedOptimizerCompiled
+from ...examiner.rule import blames, observed, rule
+from ...observer.events import Owner, Stack, TrainableLeftOut, UsedOptimizerCompiled
+
+
+@rule("fm10", explains_divergence=False)
+def left_out(recording: Recording) -> Iterator[Finding]:
+    """Checks for trainable variables that `fit` has not trained: its graph was made before."""
+    for left in recording.of(TrainableLeftOut):
+        if left.location:
+            name, count = recording.name_of(left.numbers[0]), len(left.numbers)
+            others = f" and {count - 1} more" if count > 1 else ""
+            message = (
+                f"`fit` does not train {name}{others}, which became trainable after the model was compiled: "
+                "compile it again"
+            )
+            yield observed("fm10", recording, from_unfreezing(left.location), message)
+            return
 
 
 @blames("fm10")
@@ -11,4 +30,18 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     compiled = recording.last(UsedOptimizerCompiled)
     if compiled and compiled.location:
         return compiled.location
-    return from_maker(stack, from_factory(recording.first_made_by(Owner.OPTIMIZER)))
+    return blame.from_maker(stack, blame.from_factory(recording.first_made_by(Owner.OPTIMIZER)))
+
+
+def from_unfreezing(stack: Stack) -> Stack:
+    """Returns the last line above a line that makes something trainable; the same line if none does."""
+    lines = [
+        node.lineno
+        for node in blame.nodes_of_file(stack[0].path)
+        if isinstance(node, ast.Assign) and node.lineno < stack[0].line
+        if isinstance(node.value, ast.Constant) and node.value.value is True
+        if any(
+            isinstance(each, ast.Attribute) and each.attr == "trainable" for each in node.targets
+        )
+    ]
+    return (stack[0]._replace(line=max(lines)), *stack) if lines else stack
