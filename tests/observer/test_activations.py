@@ -127,7 +127,7 @@ def test_sizes_that_more_than_the_batch_decides_are_not_counted(counted):
         return tf.function(step, input_signature=[tf.TensorSpec([None, None, 16])])
 
     found = counted(loss, (8, 3, 16), wrap=wrap)
-    assert found.per_example == 0 and found.unknown == 3
+    assert found.per_example == 0 and found.unknown == 2  # the inputs, and what is squared
 
 
 @with_tensorflow
@@ -136,6 +136,74 @@ def test_a_function_within_the_step_keeps_its_part(counted):
 
     inner = tf.function(two_layers)
     assert counted(inner, (8, 16)) == Activations(8 * KEPT, 0, 0)
+
+
+@with_tensorflow
+def test_what_a_gradient_computes_later_is_not_kept(counted):
+    """The gradient of a squared difference computes the difference again, and waits with that for the gradient before it."""
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        hidden = inputs @ weights
+        return tf.reduce_mean(tf.math.squared_difference(hidden, tf.reduce_mean(hidden, 0)))
+
+    # The inputs, their product with the weights, and its means
+    assert counted(loss, (8, 16)) == Activations((2 * 8 + 1) * 16 * FLOAT, 0, 0)
+
+
+@with_tensorflow
+@pytest.mark.parametrize(
+    "shape, order, copies",
+    [
+        ((8, 16), [0, 1], 0),
+        ((8, 1, 16), [1, 0, 2], 0),
+        ((4, 2, 16), [1, 0, 2], 1),
+    ],
+    ids=["nothing", "a dimension of one", "two dimensions"],
+)
+def test_a_transposition_keeps_a_copy_if_it_moves_numbers(counted, shape, order, copies):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        hidden = tf.reshape(tf.tanh(inputs @ weights), shape)
+        moved = tf.reshape(tf.transpose(hidden, order), [8, 16])
+        return tf.reduce_mean(tf.square(moved @ weights))
+
+    # The inputs, the result of `tanh`, what is squared, and the copy; and the order in which the gradient is transposed
+    expected = (3 + copies) * 8 * 16 * FLOAT
+    assert counted(loss, (8, 16)).fixed == pytest.approx(expected, abs=20)
+
+
+@with_tensorflow
+def test_a_result_with_a_gradient_of_its_own_is_kept_once(counted):
+    import tensorflow as tf
+
+    @tf.custom_gradient
+    def doubled(hidden):
+        result = 2 * hidden
+        return result, lambda given: given * result
+
+    def loss(weights, inputs):
+        return tf.reduce_mean(tf.square(doubled(inputs @ weights) @ weights))
+
+    # The inputs, what is doubled and read by both gradients, and what is squared
+    assert counted(loss, (8, 16)) == Activations(3 * 8 * 16 * FLOAT, 0, 0)
+
+
+@with_tensorflow
+@pytest.mark.parametrize("kind", ["float64", "float16", "bool"])
+def test_a_number_has_the_bytes_of_its_type(counted, kind):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        hidden = inputs @ weights
+        if kind == "bool":
+            return tf.reduce_mean(tf.where(hidden > 1, hidden, 2 * hidden))
+        return tf.reduce_mean(tf.cast(tf.tanh(tf.cast(hidden, kind)), "float32"))
+
+    # The inputs, and one tensor of the type
+    expected = 8 * 16 * (FLOAT + tf.dtypes.as_dtype(kind).size)
+    assert counted(loss, (8, 16)) == Activations(expected, 0, 0)
 
 
 @with_tensorflow

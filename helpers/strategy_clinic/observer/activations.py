@@ -1,8 +1,8 @@
 """Counts activations: what a traced step computes before its gradients and keeps for them.
 
 The graph of a step is read once, while it is traced. Of the operations that `GradientTape.gradient` adds to it, those that read a
-gradient are the backward pass. What they read of all others is kept until then: also of the added ones that read no gradient,
-since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
+gradient are the backward pass, and those that have to wait for one. What they read of all others is kept until then: also of the
+other added ones, since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ MOST_OPERATIONS = 30_000  # of a graph that is copied
 # Numbers of examples for which sizes are computed: two give what each example adds.
 PROBES = 6, 12
 # Their result is their input's buffer, and another name for it.
-ALIASES = {"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient"}
+ALIASES = {
+    "Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "EnsureShape", "CheckNumerics",
+    "StopGradient", "PreventGradient",
+}  # fmt: skip
 # Their results are held by variables or by the graph, are shapes, or are zeros to which gradients are added.
 NOT_COMPUTED = {
     "Const", "ReadVariableOp", "VarHandleOp", "Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs",
@@ -138,11 +141,12 @@ def kept_for(graph: Any, start: int, given: set[str]) -> Kept:
 
 
 def backward_pass(added: list[Any], given: set[str]) -> list[Any]:
-    """Returns the operations that depend on the gradients of the losses, which are ones or were given."""
+    """Returns the operations that depend on the gradients of the losses, which are ones or were given, or wait for them."""
     depend = {*given, *(each.name for each in added if ONES.search(each.name))}
     found = []
     for operation in added:
-        if any(tensor.op.name in depend for tensor in operation.inputs):
+        before = [tensor.op for tensor in operation.inputs]
+        if any(each.name in depend for each in (*before, *operation.control_inputs)):
             depend.add(operation.name)
             found.append(operation)
     return found
@@ -160,9 +164,26 @@ def read_by(operations: list[Any]) -> Iterator[Any]:
 
 def buffer_of(tensor: Any) -> Any:
     """Returns the tensor whose buffer this one is."""
-    while tensor.op.type in ALIASES:
-        tensor = tensor.op.inputs[0]
+    while tensor.op.type in ALIASES or leaves_order(tensor.op):
+        tensor = tensor.op.inputs[tensor.value_index]
     return tensor
+
+
+def leaves_order(operation: Any) -> bool:
+    """Tells whether an operation transposes a tensor in a way that leaves its numbers in their order, and does not copy it."""
+    if operation.type != "Transpose":
+        return False
+    places, sizes = constant(operation.inputs[1]), operation.inputs[0].shape
+    if places is None or sizes.rank is None:
+        return False
+    moved = [place for place in places if sizes[place] != 1]
+    return moved == sorted(moved)
+
+
+def constant(tensor: Any) -> Any:
+    """Returns the value of a tensor if the graph decides it."""
+    value = tf_internals.tensor_util.constant_value(tensor)
+    return tf_internals.tensor_util.try_evaluate_constant(tensor) if value is None else value
 
 
 def origin_of(tensor: Any) -> tuple[Any, Any]:
@@ -262,14 +283,10 @@ class Shapes:
         for tensor in [loop.inputs[place], *loop.inputs]:
             made = buffer_of(tensor).op
             if made.type in ("EmptyTensorList", "TensorListReserve"):
-                length = self.constant(made.inputs[1])
+                length = constant(made.inputs[1])
                 if length is not None and length >= 0:
                     return int(length)
         return None
-
-    def constant(self, tensor: Any) -> Any:
-        value = tf_internals.tensor_util.constant_value(tensor)
-        return tf_internals.tensor_util.try_evaluate_constant(tensor) if value is None else value
 
 
 def element_of(body: Any, place: int) -> Any:
