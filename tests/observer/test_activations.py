@@ -207,6 +207,19 @@ def test_a_number_has_the_bytes_of_its_type(counted, kind):
 
 
 @with_tensorflow
+def test_nothing_is_kept_for_gradients_that_nobody_asks_for(counted):
+    import tensorflow as tf
+
+    other, constant = tf.Variable(tf.ones((8, 16))), tf.ones((8, 16))
+
+    def loss(weights, inputs):
+        return tf.reduce_mean(inputs @ weights * other * constant)
+
+    # Only the inputs: the products are read by the gradients of the other variable and of the constant
+    assert counted(loss, (8, 16)) == Activations(8 * 16 * FLOAT, 0, 0)
+
+
+@with_tensorflow
 def test_a_loop_keeps_each_round(counted):
     import tensorflow as tf
 

@@ -1,8 +1,8 @@
 """Counts activations: what a traced step computes before its gradients and keeps for them.
 
-The graph of a step is read once, while it is traced. Of the operations that `GradientTape.gradient` adds to it, those that read a
-gradient are the backward pass, and those that have to wait for one. What they read of all others is kept until then: also of the
-other added ones, since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
+The graph of a step is read once, while it is traced. The backward pass are those operations that `GradientTape.gradient` adds to
+it and needs for its result, and that read a gradient or have to wait for one. What they read of all others is kept until then:
+also of other added ones, since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ActivationCounts:
             graph = tf.compat.v1.get_default_graph()
             call.state = graph, len(graph.get_operations())
 
-    def differentiated(self, _: Any, call: Call) -> None:
+    def differentiated(self, gradients: Any, call: Call) -> None:
         import tensorflow as tf
 
         if not call.state:
@@ -99,8 +99,7 @@ class ActivationCounts:
         replica = tf.distribute.get_replica_context().devices if is_in_replica() else ()
         if self.traced and self.traced[0].replica != replica:
             return  # every replica traces the same
-        given = [each for each in tf.nest.flatten(call["output_gradients"]) if each is not None]
-        kept = kept_for(graph, start, {each.op.name for each in given})
+        kept = kept_for(graph, start, makers(call["output_gradients"]), makers(gradients))
         if not self.traced or self.traced[-1].graph() is not graph:
             self.traced.append(Steps(graph, replica))
         self.traced[-1].calls.append(kept)
@@ -116,10 +115,18 @@ def size_of(activations: Activations) -> int:
     return activations.fixed + activations.per_example * PROBES[1]
 
 
-def kept_for(graph: Any, start: int, given: set[str]) -> Kept:
+def makers(tensors: Any) -> set[str]:
+    """Returns the names of the operations whose results some tensors are."""
+    import tensorflow as tf
+
+    flat = tf.nest.flatten(tensors, expand_composites=True)
+    return {each.op.name for each in flat if tf.is_symbolic_tensor(each)}
+
+
+def kept_for(graph: Any, start: int, given: set[str], wanted: set[str]) -> Kept:
     """Returns what is kept for the operations from a number on, which compute gradients, from given ones if there are any."""
     operations = graph.get_operations()
-    backward = backward_pass(operations[start:], given)
+    backward = backward_pass(needed(operations[start:], wanted), given)
     order = {operation.name: i for i, operation in enumerate(operations)}
     captured = {tensor.name for tensor in getattr(graph, "internal_captures", ())}
     shapes = Shapes(graph, len(operations))
@@ -140,13 +147,27 @@ def kept_for(graph: Any, start: int, given: set[str]) -> Kept:
     return Kept(start, tensors, frozenset(unknown))
 
 
+def needed(added: list[Any], wanted: set[str]) -> list[Any]:
+    """Returns the operations on which the wanted ones depend: TensorFlow executes no others."""
+    names, found = set(wanted), []
+    for operation in reversed(added):
+        if operation.name in names:
+            names.update(each.name for each in before(operation))
+            found.append(operation)
+    return found[::-1]
+
+
+def before(operation: Any) -> list[Any]:
+    """Returns the operations for which an operation waits."""
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
 def backward_pass(added: list[Any], given: set[str]) -> list[Any]:
     """Returns the operations that depend on the gradients of the losses, which are ones or were given, or wait for them."""
     depend = {*given, *(each.name for each in added if ONES.search(each.name))}
     found = []
     for operation in added:
-        before = [tensor.op for tensor in operation.inputs]
-        if any(each.name in depend for each in (*before, *operation.control_inputs)):
+        if any(each.name in depend for each in before(operation)):
             depend.add(operation.name)
             found.append(operation)
     return found
