@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from strategy_clinic.examiner.counts import counts_of
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
+from strategy_clinic.observer.events import StepsCounted
 
 # An operation of this name begins the backward pass of each model. It checks numbers, so that no optimizer of graphs removes it.
 BEGINS = "gradients_begin"
@@ -99,7 +99,11 @@ MODELS = {
     model = tf.keras.Model(entry, End()(layers.Dense(1)(layers.GlobalAveragePooling1D()(words))))
 """,
 }
-STEPS = "\nfor _ in range(3):\n    train()\n"
+STEPS = """
+for _ in range(3):
+    train()
+print("EXAMPLES", len(inputs))
+"""
 PROFILED = """
 tf.profiler.experimental.start("PROFILE")
 train()
@@ -114,14 +118,15 @@ def program(name: str, way: str, devices: int) -> str:
 
 
 def counted(text: str, devices: int, keras: int = 3) -> int:
-    """Returns the bytes that a report says are kept."""
+    """Returns the bytes that a report says are kept, also where it does not know the number of examples."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(text)
         with Sandbox(ProgramSpec(("train.py",), Path(folder), keras=keras)) as sandbox:
             sandbox.copy.restore(sandbox.initial)
             recording = sandbox.run(Role.WATCHED, devices)
-    (counts,) = counts_of([recording], lambda location: location)
-    return counts.values["activations"]["bytes"]
+    kept = recording.last(StepsCounted).activations
+    (line,) = (each for each in recording.output.splitlines() if each.startswith("EXAMPLES"))
+    return kept.fixed + kept.per_example * int(line.split()[1]) // devices
 
 
 def measured(text: str, devices: int, keras: int = 3) -> tuple[int, int]:
