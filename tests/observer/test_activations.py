@@ -219,22 +219,54 @@ def test_nothing_is_kept_for_gradients_that_nobody_asks_for(counted):
     assert counted(loss, (8, 16)) == Activations(8 * 16 * FLOAT, 0, 0)
 
 
-@with_tensorflow
-def test_a_loop_keeps_each_round(counted):
+def rounds(weights, inputs):
+    """Keeps what is squared, and the result of each of the five rounds."""
     import tensorflow as tf
 
-    def loss(weights, inputs):
-        (last,) = tf.while_loop(
-            lambda state: True,
-            lambda state: [tf.tanh(state @ weights)],
-            [inputs],
-            maximum_iterations=5,
-        )
-        return tf.reduce_mean(tf.square(last))
+    (last,) = tf.while_loop(
+        lambda state: True,
+        lambda state: [tf.tanh(state @ weights)],
+        [inputs],
+        maximum_iterations=5,
+    )
+    return tf.reduce_mean(tf.square(last))
 
-    # What is squared, and the result of each of the five rounds
-    found = counted(loss, (8, 16))
-    assert found.fixed == pytest.approx(6 * 8 * 16 * FLOAT, abs=10) and found.unknown == 0
+
+def rounds_of_a_sequence(weights, inputs):
+    """Keeps what is squared, and the sum in each of the five rounds, and its result."""
+    import tensorflow as tf
+
+    parts = tf.TensorArray("float32", 5).unstack(tf.stack([inputs] * 5))
+    results = tf.TensorArray("float32", 1)
+    *_, results = tf.while_loop(
+        lambda i, *_: i < 5,
+        lambda i, state, results: (
+            i + 1,
+            after := tf.tanh((state + parts.read(i)) @ weights),
+            results.write(0, after),
+        ),
+        [0, tf.zeros((8, 16)), results],
+    )
+    return tf.reduce_mean(tf.square(results.stack()))
+
+
+# A function hands its gradient all that it might read: the sequence and the last result, too, which count as kept.
+@with_tensorflow
+@pytest.mark.parametrize(
+    "loss, in_function, tensors",
+    [
+        (rounds, False, 6),
+        (rounds, True, 6),
+        (rounds_of_a_sequence, False, 11),
+        (rounds_of_a_sequence, True, 11 + 5 + 1),
+    ],
+)
+def test_a_loop_keeps_each_round(counted, loss, in_function, tensors):
+    import tensorflow as tf
+
+    found = counted(tf.function(loss) if in_function else loss, (8, 16))
+    # And numbers of rounds
+    assert found.fixed == pytest.approx(tensors * 8 * 16 * FLOAT, abs=100) and found.unknown == 0
 
 
 @with_tensorflow

@@ -216,7 +216,7 @@ def origin_of(tensor: Any) -> tuple[Any, Any]:
             tensor = operation.inputs[place]
         elif operation.type in CALLS:
             function = function_of(operation, "f")
-            inner = buffer_of(function.outputs[place])
+            inner, _ = origin_of(function.outputs[place])
             argument = place_of(function, inner)
             if argument is None:
                 return tensor, inner
@@ -255,6 +255,7 @@ class Shapes:
 
     def __init__(self, graph: Any, operations: int) -> None:
         self.graph, self.operations = graph, operations
+        self.within = functools.cache(lambda graph: Shapes(graph, len(graph.get_operations())))
 
     @functools.cached_property
     def copies(self) -> list[Any]:
@@ -279,6 +280,10 @@ class Shapes:
             whole = buffer_of(tensor.op.inputs[0])
             return whole.name, self.sizes(whole)
         loop, place = tensor.op, tensor.value_index
+        if loop.type in CALLS:
+            graph = function_of(loop, "f")
+            key, sizes = self.within(graph).listed(buffer_of(graph.outputs[place]))
+            return (loop.name, key), sizes
         if loop.type not in LOOPS:
             return tensor.name, None
         body = body_of(loop)
@@ -300,14 +305,21 @@ class Shapes:
         return (loop.name, pushed.name), (one[0] * times, one[1] * times)
 
     def most_times(self, loop: Any, place: int) -> int | None:
-        """Returns how often a loop runs, if its lists have a length that the shapes decide."""
-        for tensor in [loop.inputs[place], *loop.inputs]:
-            made = buffer_of(tensor).op
-            if made.type in ("EmptyTensorList", "TensorListReserve"):
-                length = constant(made.inputs[1])
-                if length is not None and length >= 0:
-                    return int(length)
-        return None
+        """Returns how often a loop runs, if the lengths of its lists say it: of the one at a place, or else of the longest."""
+        given = [length_of(buffer_of(tensor).op) for tensor in (loop.inputs[place], *loop.inputs)]
+        known = [length for length in given if length is not None]
+        return given[0] if given[0] is not None else max(known, default=None)
+
+
+def length_of(made: Any) -> int | None:
+    """Returns the length of a list, if the operation that made it says one."""
+    if made.type == "TensorListFromTensor":
+        shape = made.inputs[0].shape
+        return shape[0] if shape.rank else None
+    if made.type in ("EmptyTensorList", "TensorListReserve"):
+        length = constant(made.inputs[1])
+        return int(length) if length is not None and length >= 0 else None
+    return None
 
 
 def element_of(body: Any, place: int) -> Any:
