@@ -180,14 +180,27 @@ def test_a_result_with_a_gradient_of_its_own_is_kept_once(counted):
 
     @tf.custom_gradient
     def doubled(hidden):
-        result = 2 * hidden
-        return result, lambda given: given * result
+        total, result = tf.reduce_sum(hidden), 2 * hidden
+        return (total, result), lambda _, given: given * result
 
     def loss(weights, inputs):
-        return tf.reduce_mean(tf.square(doubled(inputs @ weights) @ weights))
+        _, result = doubled(inputs @ weights)
+        return tf.reduce_mean(tf.square(result @ weights))
 
     # The inputs, what is doubled and read by both gradients, and what is squared
     assert counted(loss, (8, 16)) == Activations(3 * 8 * 16 * FLOAT, 0, 0)
+
+
+@with_tensorflow
+def test_a_tensor_from_outside_of_the_graph_is_not_kept(counted):
+    import tensorflow as tf
+
+    outside = tf.eye(16)
+
+    def loss(weights, inputs):
+        return tf.reduce_mean(inputs @ weights @ outside)
+
+    assert counted(loss, (8, 16)) == Activations(8 * 16 * FLOAT, 0, 0)
 
 
 @with_tensorflow
