@@ -51,7 +51,6 @@ def test_passes_one_after_the_other_keep_what_the_larger_one_keeps():
 @pytest.fixture
 def counted(started, tmp_path, request):
     """Trains a variable with the gradients of a loss in a graph, and returns what is counted."""
-    import keras
     import tensorflow as tf
 
     path = tmp_path / "events.jsonl"
@@ -60,7 +59,7 @@ def counted(started, tmp_path, request):
 
     def count(loss, *shapes, wrap=tf.function):
         weights = tf.Variable(tf.ones((16, 16)))
-        optimizer = keras.optimizers.SGD()
+        optimizer = tf.keras.optimizers.SGD()
         optimizer.build([weights])
 
         def step(*inputs):
