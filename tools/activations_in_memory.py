@@ -4,7 +4,7 @@ Each program runs twice: watched, which counts, and under TensorFlow's profiler,
 allocated and freed, and by which operation. Measured are the bytes that the forward pass of one replica has allocated in a step
 and not freed when its gradients begin; and the batch, which is allocated before. The last column has what operations of the
 backward pass have allocated by then, since they need no gradient, such as zeros. Scratch memory of kernels is in neither.
-LSTM on Keras 2 is a function whose operations do not say their replica: with two devices the memory of both is measured.
+LSTM on Keras 2 is a function, whose operations in a loop do not say their replica: on two devices the memory of both is measured.
 """
 
 import os
