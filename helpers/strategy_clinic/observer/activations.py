@@ -1,8 +1,8 @@
 """Counts activations: what a traced step computes before its gradients and keeps for them.
 
-The graph of a step is read once, while it is traced. Of the operations that `GradientTape.gradient` adds to it, those that read a
-gradient are the backward pass. What they read of all others is kept until then: also of the added ones that read no gradient,
-since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
+The graph of a step is read once, while it is traced. The backward pass are those operations that `GradientTape.gradient` adds to
+it and needs for its result, and that read a gradient or have to wait for one. What they read of all others is kept until then:
+also of other added ones, since TensorFlow executes each operation as soon as its inputs are there. Nothing is added to the graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ MOST_OPERATIONS = 30_000  # of a graph that is copied
 # Numbers of examples for which sizes are computed: two give what each example adds.
 PROBES = 6, 12
 # Their result is their input's buffer, and another name for it.
-ALIASES = {"Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "PreventGradient"}
+ALIASES = {
+    "Identity", "IdentityN", "Reshape", "ExpandDims", "Squeeze", "EnsureShape", "CheckNumerics",
+    "StopGradient", "PreventGradient",
+}  # fmt: skip
 # Their results are held by variables or by the graph, are shapes, or are zeros to which gradients are added.
 NOT_COMPUTED = {
     "Const", "ReadVariableOp", "VarHandleOp", "Shape", "ShapeN", "Size", "Rank", "BroadcastGradientArgs",
@@ -87,7 +90,7 @@ class ActivationCounts:
             graph = tf.compat.v1.get_default_graph()
             call.state = graph, len(graph.get_operations())
 
-    def differentiated(self, _: Any, call: Call) -> None:
+    def differentiated(self, gradients: Any, call: Call) -> None:
         import tensorflow as tf
 
         if not call.state:
@@ -96,8 +99,7 @@ class ActivationCounts:
         replica = tf.distribute.get_replica_context().devices if is_in_replica() else ()
         if self.traced and self.traced[0].replica != replica:
             return  # every replica traces the same
-        given = [each for each in tf.nest.flatten(call["output_gradients"]) if each is not None]
-        kept = kept_for(graph, start, {each.op.name for each in given})
+        kept = kept_for(graph, start, makers(call["output_gradients"]), makers(gradients))
         if not self.traced or self.traced[-1].graph() is not graph:
             self.traced.append(Steps(graph, replica))
         self.traced[-1].calls.append(kept)
@@ -113,10 +115,18 @@ def size_of(activations: Activations) -> int:
     return activations.fixed + activations.per_example * PROBES[1]
 
 
-def kept_for(graph: Any, start: int, given: set[str]) -> Kept:
+def makers(tensors: Any) -> set[str]:
+    """Returns the names of the operations whose results some tensors are."""
+    import tensorflow as tf
+
+    flat = tf.nest.flatten(tensors, expand_composites=True)
+    return {each.op.name for each in flat if tf.is_symbolic_tensor(each)}
+
+
+def kept_for(graph: Any, start: int, given: set[str], wanted: set[str]) -> Kept:
     """Returns what is kept for the operations from a number on, which compute gradients, from given ones if there are any."""
     operations = graph.get_operations()
-    backward = backward_pass(operations[start:], given)
+    backward = backward_pass(needed(operations[start:], wanted), given)
     order = {operation.name: i for i, operation in enumerate(operations)}
     captured = {tensor.name for tensor in getattr(graph, "internal_captures", ())}
     shapes = Shapes(graph, len(operations))
@@ -137,12 +147,27 @@ def kept_for(graph: Any, start: int, given: set[str]) -> Kept:
     return Kept(start, tensors, frozenset(unknown))
 
 
+def needed(added: list[Any], wanted: set[str]) -> list[Any]:
+    """Returns the operations on which the wanted ones depend: TensorFlow executes no others."""
+    names, found = set(wanted), []
+    for operation in reversed(added):
+        if operation.name in names:
+            names.update(each.name for each in before(operation))
+            found.append(operation)
+    return found[::-1]
+
+
+def before(operation: Any) -> list[Any]:
+    """Returns the operations for which an operation waits."""
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
 def backward_pass(added: list[Any], given: set[str]) -> list[Any]:
-    """Returns the operations that depend on the gradients of the losses, which are ones or were given."""
+    """Returns the operations that depend on the gradients of the losses, which are ones or were given, or wait for them."""
     depend = {*given, *(each.name for each in added if ONES.search(each.name))}
     found = []
     for operation in added:
-        if any(tensor.op.name in depend for tensor in operation.inputs):
+        if any(each.name in depend for each in before(operation)):
             depend.add(operation.name)
             found.append(operation)
     return found
@@ -160,9 +185,26 @@ def read_by(operations: list[Any]) -> Iterator[Any]:
 
 def buffer_of(tensor: Any) -> Any:
     """Returns the tensor whose buffer this one is."""
-    while tensor.op.type in ALIASES:
-        tensor = tensor.op.inputs[0]
+    while tensor.op.type in ALIASES or leaves_order(tensor.op):
+        tensor = tensor.op.inputs[tensor.value_index]
     return tensor
+
+
+def leaves_order(operation: Any) -> bool:
+    """Tells whether an operation transposes a tensor in a way that leaves its numbers in their order, and does not copy it."""
+    if operation.type != "Transpose":
+        return False
+    places, sizes = constant(operation.inputs[1]), operation.inputs[0].shape
+    if places is None or sizes.rank is None:
+        return False
+    moved = [place for place in places if sizes[place] != 1]
+    return moved == sorted(moved)
+
+
+def constant(tensor: Any) -> Any:
+    """Returns the value of a tensor if the graph decides it."""
+    value = tf_internals.tensor_util.constant_value(tensor)
+    return tf_internals.tensor_util.try_evaluate_constant(tensor) if value is None else value
 
 
 def origin_of(tensor: Any) -> tuple[Any, Any]:
@@ -174,7 +216,7 @@ def origin_of(tensor: Any) -> tuple[Any, Any]:
             tensor = operation.inputs[place]
         elif operation.type in CALLS:
             function = function_of(operation, "f")
-            inner = buffer_of(function.outputs[place])
+            inner, _ = origin_of(function.outputs[place])
             argument = place_of(function, inner)
             if argument is None:
                 return tensor, inner
@@ -213,6 +255,7 @@ class Shapes:
 
     def __init__(self, graph: Any, operations: int) -> None:
         self.graph, self.operations = graph, operations
+        self.within = functools.cache(lambda graph: Shapes(graph, len(graph.get_operations())))
 
     @functools.cached_property
     def copies(self) -> list[Any]:
@@ -237,6 +280,10 @@ class Shapes:
             whole = buffer_of(tensor.op.inputs[0])
             return whole.name, self.sizes(whole)
         loop, place = tensor.op, tensor.value_index
+        if loop.type in CALLS:
+            graph = function_of(loop, "f")
+            key, sizes = self.within(graph).listed(buffer_of(graph.outputs[place]))
+            return (loop.name, key), sizes
         if loop.type not in LOOPS:
             return tensor.name, None
         body = body_of(loop)
@@ -258,18 +305,21 @@ class Shapes:
         return (loop.name, pushed.name), (one[0] * times, one[1] * times)
 
     def most_times(self, loop: Any, place: int) -> int | None:
-        """Returns how often a loop runs, if its lists have a length that the shapes decide."""
-        for tensor in [loop.inputs[place], *loop.inputs]:
-            made = buffer_of(tensor).op
-            if made.type in ("EmptyTensorList", "TensorListReserve"):
-                length = self.constant(made.inputs[1])
-                if length is not None and length >= 0:
-                    return int(length)
-        return None
+        """Returns how often a loop runs, if the lengths of its lists say it: of the one at a place, or else of the longest."""
+        given = [length_of(buffer_of(tensor).op) for tensor in (loop.inputs[place], *loop.inputs)]
+        known = [length for length in given if length is not None]
+        return given[0] if given[0] is not None else max(known, default=None)
 
-    def constant(self, tensor: Any) -> Any:
-        value = tf_internals.tensor_util.constant_value(tensor)
-        return tf_internals.tensor_util.try_evaluate_constant(tensor) if value is None else value
+
+def length_of(made: Any) -> int | None:
+    """Returns the length of a list, if the operation that made it says one."""
+    if made.type == "TensorListFromTensor":
+        shape = made.inputs[0].shape
+        return shape[0] if shape.rank else None
+    if made.type in ("EmptyTensorList", "TensorListReserve"):
+        length = constant(made.inputs[1])
+        return int(length) if length is not None and length >= 0 else None
+    return None
 
 
 def element_of(body: Any, place: int) -> Any:
