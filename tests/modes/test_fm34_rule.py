@@ -24,6 +24,7 @@ from strategy_clinic.observer.events import (
     Outcome,
     Owner,
     StepEnded,
+    StepsCounted,
     VariableRead,
 )
 
@@ -130,3 +131,33 @@ def test_a_program_that_stops_gradients_means_it(tmp_path):
         again = answering(BeginWith=trained(2.0), same=trained(1.0))
         assert examined(first, again) == [("fm34", 1)] * len(asked)
         assert again.asked[:1] == asked
+
+
+# Updates that change nothing
+
+UPDATES = StepsCounted(8, 0, 8, 1, (), 0, None, (), None)
+WITHOUT = replace(updated(gradients=3), missing=2)
+STEP = StepEnded(1, values({1: [0.9]}), values({1: [1.0]}), (), ())
+
+
+def test_updates_that_change_no_weight():
+    assert modes(run(WITHOUT, UPDATES)) == [("fm34", 20)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [WITHOUT, STEP, UPDATES],
+        [updated(gradients=3), UPDATES],
+        [WITHOUT, replace(UPDATES, updates=1)],
+        [replace(WITHOUT, location=()), UPDATES],
+        [WITHOUT],
+    ],
+    ids=["a weight changes", "all gradients", "one update", "no line", "not counted"],
+)
+def test_updates_that_are_not_reported(events):
+    assert modes(run(*events)) == []
+
+
+def test_a_run_that_did_not_finish_may_have_changed_nothing():
+    assert modes(run(WITHOUT, UPDATES, outcome=Outcome.KILLED)) == []

@@ -1,10 +1,11 @@
 """Checks fm34: no gradient reaches a variable on which the training depends; blames the loss if none reaches any."""
 
 import ast
+from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.divergence import effect_of
-from ...examiner.findings import BeginWith, FollowUp
+from ...examiner.findings import BeginWith, Finding, FollowUp
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
@@ -13,6 +14,8 @@ from ...observer.events import (
     GradientsApplied,
     Owner,
     Stack,
+    StepEnded,
+    StepsCounted,
     VariableRead,
     VariableWritten,
 )
@@ -45,6 +48,20 @@ def not_trained(recording: Recording) -> Steps:
                 f"; with {OTHER_VALUE:g} in {name} the training differs",
             )
             return
+
+
+@rule("fm34", explains_divergence=False)
+def nothing_changes(recording: Recording) -> Iterator[Finding]:
+    """Checks for updates that have changed no weight: what was differentiated is 0, such as a penalty of weight 0."""
+    counted, updates = recording.last(StepsCounted), recording.of(GradientsApplied)
+    made = counted.updates if counted else 0
+    missing = [each for each in updates if each.missing and each.location]
+    if recording.finished and missing and made > 1 and not recording.of(StepEnded):
+        located = recording.last_incomplete_gradient or missing[0].location
+        message = "no gradient of the loss reaches a weight: the optimizer changes nothing"
+        without = f"{missing[0].missing} of {missing[0].gradients} gradients are None"
+        proof = f"{made} updates have changed no weight, and {without}"
+        yield observed("fm34", recording, from_cut(located), message, proof)
 
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
