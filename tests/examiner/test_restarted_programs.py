@@ -284,6 +284,21 @@ def test_a_program_that_cannot_be_started_again():
     assert found(also_fails)[0] == []
 
 
+def test_a_failure_that_no_half_file_explains():
+    """After a whole save, too, the program fails there."""
+    raised = ExceptionRaised(LINE, "OSError", "Traceback\nOSError: no such file", ())
+    failed = restarted(raised, outcome=Outcome.RAISED, status=1)
+    killed_in_save = replace(failed, moment=Moment.DURING, whole=whole(SAVE))
+
+    def messages(*recordings):
+        return [str(each.message)[:20] for each in diagnose(Runs(recordings)).findings]
+
+    assert messages(failed, killed_in_save) == ["started again, it fa"]
+    at = (LINE[0]._replace(line=30),)
+    elsewhere = replace(failed, events=(*failed.events, replace(raised, location=at)))
+    assert len(messages(elsewhere, killed_in_save)) == 2
+
+
 # In real processes
 
 
@@ -374,11 +389,35 @@ COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
     "callbacks=[", "callbacks=[  # wrong"
 )
 
+LOADS_ELSEWHERE = f"""{FITS}
+import json
+os.makedirs("runs/saved", exist_ok=True)
+done = json.load(open("done.json")) if os.path.exists("done.json") else 0
+if done:
+    model.load_weights("runs/last.weights.h5")  # wrong
+for epoch in range(done, 4):
+    model.fit(x, y, batch_size=2, verbose=0)
+    model.save_weights("runs/saved/last.weights.h5")
+    with open("done.json", "w") as file:
+        json.dump(epoch + 1, file)
+"""
+LOADS_IT = LOADS_ELSEWHERE.replace("runs/last.weights.h5", "runs/saved/last.weights.h5").replace(
+    "  # wrong", ""
+)
+MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
+    "    with open",
+    '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
+)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text, keras, mode",
     [
+        (LOADS_ELSEWHERE, 3, "fm08"),
+        (LOADS_ELSEWHERE, 2, "fm08"),
+        (LOADS_IT, 3, "fm08"),
+        (MOVES_IT, 3, "fm08"),
         (NEW_BACKUP, 3, "fm08"),
         (NEW_BACKUP, 2, "fm08"),
         (NEW_LOGS, 3, "fm08"),
@@ -388,6 +427,10 @@ COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
         (GOES_ON, 3, "fm05"),
     ],
     ids=[
+        "loads from another folder",
+        "loads from another folder, Keras 2",
+        "loads what it has saved",
+        "loads what it has moved",
         "new backup",
         "new backup, Keras 2",
         "new logs",

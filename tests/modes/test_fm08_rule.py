@@ -8,6 +8,7 @@ from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
+    ExceptionRaised,
     LoadUnused,
     LookedFor,
     Outcome,
@@ -271,3 +272,79 @@ def test_another_file_that_is_saved_later(program):
     looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
     own = saved(path="checkpoints/model.keras")
     assert from_zero([*looks, own], looks) == []
+
+
+# What is loaded from another folder than the one where it is saved
+
+LOADS = """\
+import os
+path = os.path.join(folder, "model.weights.h5")
+model.load_weights(path)
+model.load_weights("saved/model.weights.h5")
+"""
+NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: '{}'"
+OF_H5PY = (
+    "FileNotFoundError: [Errno 2] Unable to synchronously open file (unable to open file: name = '{}', errno = 2, "
+    "error message = 'No such file or directory', flags = 0, o_flags = 0)"
+)
+OF_KERAS = (
+    "ValueError: File not found: filepath={}. Please ensure the file is an accessible `.keras` file"
+)
+OF_KERAS_2 = "OSError: No file or directory found at {}"
+WEIGHTS = "model.weights.h5"
+
+
+def second_start_fails(
+    folder, text=LOADS, *, line=4, says=OF_H5PY, asks=f"saved/{WEIGHTS}", after=(), own=()
+):
+    """What is found if a program has saved below `runs`, and does not find a file when it is started again."""
+    (folder / "train.py").write_text(text)
+    save = saved(path=f"/program/runs/{WEIGHTS}", kind=SaveKind.MODEL)
+    killed = run(START, save, role=Role.STOPPED, outcome=Outcome.KILLED)
+    at = stack(folder / "train.py", line)
+    message = says.format(asks)
+    raised = ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+    fields = {"before": killed, "whole": run(START, save, *after), "outcome": Outcome.RAISED}
+    second = run(START, *own, raised, role=Role.RESTARTED, moment=Moment.AFTER, **fields)
+    return modes(second)
+
+
+@pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
+def test_a_file_that_is_saved_in_another_folder_than_it_is_loaded_from(tmp_path, says):
+    assert second_start_fails(tmp_path, says=says) == [("fm08", 4)]
+
+
+def test_the_line_that_puts_the_path_together_is_the_only_one(tmp_path):
+    assert second_start_fails(tmp_path, line=3) == [("fm08", 2)]
+
+
+SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"asks": "saved/vocabulary.txt"},
+        {"asks": f"runs/{WEIGHTS}"},
+        {"asks": f"/program/runs/{WEIGHTS}"},
+        {"after": [SAVED_LATER]},
+        {"own": [SAVED_LATER]},
+        {"says": "ValueError: {} has 3 layers and not 4"},
+        {"text": LOADS.replace("import os", "os.replace('runs/new', path)")},
+        {"text": LOADS.replace("import os", "shutil.move('runs/new', path)")},
+        {"text": LOADS.replace("import os", "Path('runs/new').rename(path)")},
+    ],
+    ids=[
+        "another file",
+        "where it was saved",
+        "by its whole path",
+        "saved there at the end",
+        "saved there by itself",
+        "another error",
+        "replaced",
+        "moved",
+        "renamed",
+    ],
+)
+def test_a_second_start_that_fails_for_another_reason(tmp_path, changes):
+    assert [mode for mode, _ in second_start_fails(tmp_path, **changes)] == ["restart"]

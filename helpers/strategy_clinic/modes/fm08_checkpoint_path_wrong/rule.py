@@ -1,6 +1,8 @@
 """Checks fm08: nothing is restored, although the program has saved a checkpoint of the same objects, or near the same place."""
 
+import ast
 import os
+import re
 from collections.abc import Iterator
 
 from ...examiner import blame
@@ -9,10 +11,11 @@ from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import begins_from_zero, finding
-from ...examiner.rule import blames, observed, rule
+from ...examiner.rule import blames, names, observed, rule
 from ...observer.events import (
     CheckpointRestored,
     CheckpointSought,
+    ExceptionRaised,
     Frame,
     Loaded,
     LoadUnused,
@@ -21,12 +24,19 @@ from ...observer.events import (
     SaveKind,
     Stack,
 )
+from ...programs.error_text import useful_line
 
 Sought = CheckpointSought | LookedFor
 LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
 EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
 # Functions whose values are others in each process.
 NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
+
+# What Python, h5py and Keras say of a file that is not there, and a path in it.
+MISSING = re.compile(r"No such file|File not found|No file or directory found")
+PATH = re.compile(r"(?:['\"]|filepath=| at )([^\s'\"]+?)(?=['\"]|\.?(?:\s|$))")
+# Functions that give a file another name or place.
+MOVES = {"rename", "renames", "move", "copy", "copy2", "copyfile", "copytree", "link", "symlink"}
 
 
 @rule("fm08", explains_divergence=False)
@@ -183,6 +193,36 @@ def is_like(one: str, other: str) -> bool:
     one, other = os.path.basename(one), os.path.basename(other)
     kinds = os.path.splitext(one)[1], os.path.splitext(other)[1]
     return one == other or (kinds[0] == kinds[1] != "")
+
+
+# What is loaded from another folder than the one where it is saved
+
+
+@names("fm08")
+def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether a second start asks for a file by the name of one that the program saves, in a folder where it saves none."""
+    stopped, whole = run.before, run.whole
+    if not stopped or not whole or not whole.finished or not MISSING.search(raised.traceback):
+        return False
+    saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
+    known = {os.path.basename(path) for path in saved}
+    asked = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
+    missing = {path for path in asked - saved if os.path.basename(path) in known}
+    return bool(missing) and not any(map(moves_files, raised.location))
+
+
+def moves_files(frame: Frame) -> bool:
+    """Tells whether the file of a line gives files other names, so that they are not where they were saved."""
+    calls = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Call)]
+    return any(blame.called_name(call) in MOVES and call.args for call in calls) or any(
+        blame.called_name(call) == "replace" and (is_of_os(call) or len(call.args) == 1)
+        for call in calls
+    )
+
+
+def is_of_os(call: ast.Call) -> bool:
+    owner = getattr(call.func, "value", None)
+    return isinstance(owner, ast.Name) and owner.id == "os"
 
 
 @blames("fm08")
