@@ -21,6 +21,7 @@ from strategy_clinic.observer.events import (
     Part,
     PartUsed,
     SavedAgain,
+    SaveKind,
     Started,
     StepEnded,
     VariableRead,
@@ -53,6 +54,37 @@ def test_the_moments_are_chosen_by_the_steps_of_saves(steps, total, expected):
     during = chosen.pop(Moment.DURING)
     assert {moment.name: " ".join(options) for moment, options in chosen.items()} == expected
     assert during == ("--die-in-save", "2" if len(steps) > 1 else "1")
+
+
+SEEKS_SECOND = CheckpointSought(LINE, "second", None, ())
+FIRST_SAVE, LATE_SAVE = saved(path="first/ck-1", steps=4), saved(path="second/ck-1", steps=8)
+
+
+@pytest.mark.parametrize(
+    "events, is_late",
+    [
+        ([FIRST_SAVE, SEEKS_SECOND, LATE_SAVE], True),
+        ([FIRST_SAVE, LATE_SAVE], False),
+        ([FIRST_SAVE, LATE_SAVE, SEEKS_SECOND], False),
+        ([FIRST_SAVE, replace(SEEKS_SECOND, folder="other"), LATE_SAVE], False),
+        ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, kind=SaveKind.MODEL)], False),
+        ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, steps=5)], False),
+        ([SEEKS_SECOND, LATE_SAVE], False),
+        ([SEEKS_SECOND], False),
+    ],
+    ids=[
+        "late",
+        "not sought",
+        "sought after it",
+        "sought elsewhere",
+        "a model's file",
+        "saved before a kill",
+        "the first save",
+        "no save",
+    ],
+)
+def test_a_checkpoint_that_no_killed_run_leaves(events, is_late):
+    assert moments.has_late_checkpoint(run(*events, steps=8)) is is_late
 
 
 def test_it_is_killed_before_an_epoch_in_which_a_callback_finds_nothing_better():
@@ -409,11 +441,73 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
     '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
 )
 
+TWO_PHASES = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+x = np.random.default_rng(0).normal(size=(16, 3)).astype("float32")
+data = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(4)
+strategy = tf.distribute.MirroredStrategy()
+data = strategy.experimental_distribute_dataset(data)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+
+
+class Phase:
+    def __init__(self, model, folder):
+        with strategy.scope():
+            self.model, self.optimizer = model, tf.keras.optimizers.Adam(0.01)
+            self.optimizer.build(model.trainable_variables)
+        if folder:
+            parts = {"model": model, "optimizer": self.optimizer}
+            checkpoint = tf.train.Checkpoint(**parts)
+            self.manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1)
+            checkpoint.restore(self.manager.latest_checkpoint)
+
+    def step(self, batch):
+        with tf.GradientTape() as tape:
+            losses = tf.square(self.model(batch[0]) - batch[1])[:, 0]
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=4)
+        gradients = tape.gradient(loss, self.model.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables))
+
+    @tf.function
+    def steps(self, batch):
+        strategy.run(self.step, args=(batch,))
+
+    def train(self):
+        for batch in data:
+            self.steps(batch)
+
+
+first = Phase(model, "first")
+first.train()
+first.manager.save()
+second = Phase(model, "second")
+second.train()
+second.manager.save()
+"""
+CHECKPOINT = "checkpoint = tf.train.Checkpoint("
+WITHOUT_LATE_OPTIMIZER = TWO_PHASES.replace(
+    f"{CHECKPOINT}**parts)",
+    f'{CHECKPOINT}model=model)  # wrong\n            if folder == "first":\n                {CHECKPOINT}**parts)',
+)
+ONE_CHECKPOINT = TWO_PHASES.replace('"second"', '""').replace("second.manager.save()\n", "")
+DELETES_ALL = f"{TWO_PHASES}tf.io.gfile.rmtree('first')\ntf.io.gfile.rmtree('second')\n"
+ENDS_ONCE = f"{TWO_PHASES}open('done', 'x').close()\n"
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text, keras, mode",
     [
+        (WITHOUT_LATE_OPTIMIZER, 3, "fm29"),
+        (WITHOUT_LATE_OPTIMIZER, 2, "fm29"),
+        (TWO_PHASES, 3, "fm29"),
+        (ONE_CHECKPOINT, 3, "fm29"),
+        (DELETES_ALL, 3, "fm29"),
+        (ENDS_ONCE, 3, "fm29"),
         (LOADS_ELSEWHERE, 3, "fm08"),
         (LOADS_ELSEWHERE, 2, "fm08"),
         (LOADS_IT, 3, "fm08"),
@@ -427,6 +521,12 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
         (GOES_ON, 3, "fm05"),
     ],
     ids=[
+        "a late checkpoint without the optimizer",
+        "a late checkpoint without the optimizer, Keras 2",
+        "two phases",
+        "a phase without a checkpoint",
+        "deletes its checkpoints",
+        "fails after its end",
         "loads from another folder",
         "loads from another folder, Keras 2",
         "loads what it has saved",
