@@ -408,39 +408,6 @@ model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
     tf.keras.callbacks.ModelCheckpoint("model.keras"),
 ])
 """
-GOES_ON = f"""{FITS}
-import glob
-done = sorted(glob.glob("w-*.weights.h5"))
-if done:
-    model.load_weights(done[-1])
-model.fit(x, y, epochs=4, initial_epoch=len(done), batch_size=2, verbose=0, callbacks=[
-    tf.keras.callbacks.ModelCheckpoint("w-{{epoch}}.weights.h5", save_weights_only=True),
-])
-"""
-COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
-    "callbacks=[", "callbacks=[  # wrong"
-)
-
-LOADS_ELSEWHERE = f"""{FITS}
-import json
-os.makedirs("runs/saved", exist_ok=True)
-done = json.load(open("done.json")) if os.path.exists("done.json") else 0
-if done:
-    model.load_weights("runs/last.weights.h5")  # wrong
-for epoch in range(done, 4):
-    model.fit(x, y, batch_size=2, verbose=0)
-    model.save_weights("runs/saved/last.weights.h5")
-    with open("done.json", "w") as file:
-        json.dump(epoch + 1, file)
-"""
-LOADS_IT = LOADS_ELSEWHERE.replace("runs/last.weights.h5", "runs/saved/last.weights.h5").replace(
-    "  # wrong", ""
-)
-MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
-    "    with open",
-    '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
-)
-
 TWO_PHASES = """
 import numpy as np
 import tensorflow as tf
@@ -496,6 +463,47 @@ WITHOUT_LATE_OPTIMIZER = TWO_PHASES.replace(
 ONE_CHECKPOINT = TWO_PHASES.replace('"second"', '""').replace("second.manager.save()\n", "")
 DELETES_ALL = f"{TWO_PHASES}tf.io.gfile.rmtree('first')\ntf.io.gfile.rmtree('second')\n"
 ENDS_ONCE = f"{TWO_PHASES}open('done', 'x').close()\n"
+GOES_ON = f"""{FITS}
+import glob
+done = sorted(glob.glob("w-*.weights.h5"))
+if done:
+    model.load_weights(done[-1])
+model.fit(x, y, epochs=4, initial_epoch=len(done), batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint("w-{{epoch}}.weights.h5", save_weights_only=True),
+])
+"""
+LISTS_NEARLY = GOES_ON.replace('glob("w-*.weights.h5"))', 'glob("w_*.h5"))  # wrong')
+LISTS_CONVERTED = LISTS_NEARLY.replace('"w_*.h5"))  # wrong', '"converted/w_*.h5"))')
+SEEKS_NEARLY = TWO_PHASES.replace(
+    "checkpoint.restore(self.manager.latest_checkpoint)",
+    """latest = tf.train.latest_checkpoint("./ckpt/edsr")  # wrong
+            if latest:
+                checkpoint.restore(latest)""",
+).replace('"first"', '".ckpt/edsr-8-x2"')
+SEEKS_PRETRAINED = SEEKS_NEARLY.replace("./ckpt/edsr", "pretrained").replace("  # wrong", "")
+COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
+    "callbacks=[", "callbacks=[  # wrong"
+)
+
+LOADS_ELSEWHERE = f"""{FITS}
+import json
+os.makedirs("runs/saved", exist_ok=True)
+done = json.load(open("done.json")) if os.path.exists("done.json") else 0
+if done:
+    model.load_weights("runs/last.weights.h5")  # wrong
+for epoch in range(done, 4):
+    model.fit(x, y, batch_size=2, verbose=0)
+    model.save_weights("runs/saved/last.weights.h5")
+    with open("done.json", "w") as file:
+        json.dump(epoch + 1, file)
+"""
+LOADS_IT = LOADS_ELSEWHERE.replace("runs/last.weights.h5", "runs/saved/last.weights.h5").replace(
+    "  # wrong", ""
+)
+MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
+    "    with open",
+    '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
+)
 
 
 @pytest.mark.slow
@@ -508,6 +516,10 @@ ENDS_ONCE = f"{TWO_PHASES}open('done', 'x').close()\n"
         (ONE_CHECKPOINT, 3, "fm29"),
         (DELETES_ALL, 3, "fm29"),
         (ENDS_ONCE, 3, "fm29"),
+        (LISTS_NEARLY, 3, "fm08"),
+        (LISTS_CONVERTED, 3, "fm08"),
+        (SEEKS_NEARLY, 3, "fm08"),
+        (SEEKS_PRETRAINED, 3, "fm08"),
         (LOADS_ELSEWHERE, 3, "fm08"),
         (LOADS_ELSEWHERE, 2, "fm08"),
         (LOADS_IT, 3, "fm08"),
@@ -527,6 +539,10 @@ ENDS_ONCE = f"{TWO_PHASES}open('done', 'x').close()\n"
         "a phase without a checkpoint",
         "deletes its checkpoints",
         "fails after its end",
+        "lists by nearly the same name",
+        "lists converted files",
+        "looks in a folder of nearly the same name",
+        "looks for a pretrained model",
         "loads from another folder",
         "loads from another folder, Keras 2",
         "loads what it has saved",

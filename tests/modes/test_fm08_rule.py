@@ -12,6 +12,7 @@ from strategy_clinic.observer.events import (
     LoadUnused,
     LookedFor,
     Outcome,
+    Owner,
     SaveKind,
     Started,
     StepEnded,
@@ -272,6 +273,116 @@ def test_another_file_that_is_saved_later(program):
     looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
     own = saved(path="checkpoints/model.keras")
     assert from_zero([*looks, own], looks) == []
+
+
+# A folder or a pattern that is nearly the right one
+
+NEARLY = """\
+checkpoint = Checkpoint(model=model, optimizer=optimizer)
+manager = CheckpointManager(checkpoint, directory)
+latest = latest_checkpoint(folder)
+if latest:
+    checkpoint.restore(latest)
+found = sorted(glob.glob(pattern))
+if found:
+    model.load_weights(found[-1])
+files = glob.glob(pattern)
+print(len(files))
+if latest_checkpoint(folder):
+    checkpoint.restore(latest_checkpoint(folder))
+"""
+SEEKS, LISTS, COUNTS, ASKS = 3, 6, 9, 11
+OTHER_OBJECT = NEARLY.replace("checkpoint.restore", "pretrained.restore")
+WITH_OPTIONS = f"import argparse\n{NEARLY}"
+STATE = variable(2, maker=Owner.OPTIMIZER)
+
+
+def sought_nearly(
+    at, line=SEEKS, *, folder="./ckpt/edsr", path=".ckpt/edsr-8-x2/ckpt-1", made=STATE, text=NEARLY
+):
+    offset = text.count("import argparse")
+    looks = [CheckpointSought(at(line + offset, text), folder, None, ())]
+    return [each.line for each in from_zero([made, *looks], [made, *looks], path)]
+
+
+@pytest.mark.parametrize(
+    "line, folder, path",
+    [
+        (SEEKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
+        (SEEKS, "checkpoint", "checkpoints/ckpt-1"),
+        (SEEKS, "runs/model-a", "runs/model_a/ckpt-1"),
+        (ASKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
+    ],
+)
+def test_a_folder_with_nearly_the_same_name(program, line, folder, path):
+    assert sought_nearly(program, line, folder=folder, path=path) == [line]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"folder": "pretrained"},
+        {"folder": "ckpt/stage1", "path": "ckpt/stage2/ckpt-1"},
+        {"folder": "ckpt/teacher", "path": "ckpt/student/ckpt-1"},
+        {"folder": "pre_gan", "path": "gan/ckpt-1"},
+        {"text": OTHER_OBJECT},
+        {"text": WITH_OPTIONS},
+        {"made": variable(2)},
+        {"line": COUNTS},
+    ],
+    ids=[
+        "another name",
+        "the stage before",
+        "another model",
+        "the training before",
+        "another object",
+        "an option",
+        "weights alone",
+        "not restored",
+    ],
+)
+def test_a_folder_that_another_program_may_have_filled(program, changes):
+    assert sought_nearly(program, **changes) == []
+
+
+def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
+    looks = [
+        CheckpointSought(program(SEEKS, NEARLY), folder, None, ())
+        for folder in ("ckpt/edsr", "ckpt/edsr-x2")
+    ]
+    assert from_zero([STATE, *looks], [STATE, *looks], "ckpt/edsr-x2/ckpt-1") == []
+
+
+@pytest.mark.parametrize(
+    "line, pattern, path, text, lines",
+    [
+        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, [LISTS]),
+        (LISTS, "model-??.keras", "model_01.keras", NEARLY, []),
+        (LISTS, "m/weights-*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "n/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.keras", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/best_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/*_old.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.h5", "m/weights.h5", NEARLY, []),
+        (COUNTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", f"{NEARLY}os.rename(a, b)\n", []),
+    ],
+    ids=[
+        "nearly",
+        "no star",
+        "found by it",
+        "another folder",
+        "another kind of file",
+        "another name",
+        "no word before the star",
+        "not numbered",
+        "not loaded",
+        "renamed",
+    ],
+)
+def test_a_pattern_that_nearly_fits_what_is_saved(program, line, pattern, path, text, lines):
+    looks = [LookedFor(program(line, text), pattern, True)]
+    assert [each.line for each in from_zero(looks, looks, path)] == lines
 
 
 # What is loaded from another folder than the one where it is saved
