@@ -21,6 +21,7 @@ from strategy_clinic.observer.events import (
     Part,
     PartUsed,
     SavedAgain,
+    SaveKind,
     Started,
     StepEnded,
     VariableRead,
@@ -53,6 +54,37 @@ def test_the_moments_are_chosen_by_the_steps_of_saves(steps, total, expected):
     during = chosen.pop(Moment.DURING)
     assert {moment.name: " ".join(options) for moment, options in chosen.items()} == expected
     assert during == ("--die-in-save", "2" if len(steps) > 1 else "1")
+
+
+SEEKS_SECOND = CheckpointSought(LINE, "second", None, ())
+FIRST_SAVE, LATE_SAVE = saved(path="first/ck-1", steps=4), saved(path="second/ck-1", steps=8)
+
+
+@pytest.mark.parametrize(
+    "events, is_late",
+    [
+        ([FIRST_SAVE, SEEKS_SECOND, LATE_SAVE], True),
+        ([FIRST_SAVE, LATE_SAVE], False),
+        ([FIRST_SAVE, LATE_SAVE, SEEKS_SECOND], False),
+        ([FIRST_SAVE, replace(SEEKS_SECOND, folder="other"), LATE_SAVE], False),
+        ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, kind=SaveKind.MODEL)], False),
+        ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, steps=5)], False),
+        ([SEEKS_SECOND, LATE_SAVE], False),
+        ([SEEKS_SECOND], False),
+    ],
+    ids=[
+        "late",
+        "not sought",
+        "sought after it",
+        "sought elsewhere",
+        "a model's file",
+        "saved before a kill",
+        "the first save",
+        "no save",
+    ],
+)
+def test_a_checkpoint_that_no_killed_run_leaves(events, is_late):
+    assert moments.has_late_checkpoint(run(*events, steps=8)) is is_late
 
 
 def test_it_is_killed_before_an_epoch_in_which_a_callback_finds_nothing_better():
@@ -284,6 +316,21 @@ def test_a_program_that_cannot_be_started_again():
     assert found(also_fails)[0] == []
 
 
+def test_a_failure_that_no_half_file_explains():
+    """After a whole save, too, the program fails there."""
+    raised = ExceptionRaised(LINE, "OSError", "Traceback\nOSError: no such file", ())
+    failed = restarted(raised, outcome=Outcome.RAISED, status=1)
+    killed_in_save = replace(failed, moment=Moment.DURING, whole=whole(SAVE))
+
+    def messages(*recordings):
+        return [str(each.message)[:20] for each in diagnose(Runs(recordings)).findings]
+
+    assert messages(failed, killed_in_save) == ["started again, it fa"]
+    at = (LINE[0]._replace(line=30),)
+    elsewhere = replace(failed, events=(*failed.events, replace(raised, location=at)))
+    assert len(messages(elsewhere, killed_in_save)) == 2
+
+
 # In real processes
 
 
@@ -361,6 +408,61 @@ model.fit(x, y, epochs=4, batch_size=2, verbose=0, callbacks=[
     tf.keras.callbacks.ModelCheckpoint("model.keras"),
 ])
 """
+TWO_PHASES = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+x = np.random.default_rng(0).normal(size=(16, 3)).astype("float32")
+data = tf.data.Dataset.from_tensor_slices((x, x.sum(1, keepdims=True))).batch(4)
+strategy = tf.distribute.MirroredStrategy()
+data = strategy.experimental_distribute_dataset(data)
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+
+
+class Phase:
+    def __init__(self, model, folder):
+        with strategy.scope():
+            self.model, self.optimizer = model, tf.keras.optimizers.Adam(0.01)
+            self.optimizer.build(model.trainable_variables)
+        if folder:
+            parts = {"model": model, "optimizer": self.optimizer}
+            checkpoint = tf.train.Checkpoint(**parts)
+            self.manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=1)
+            checkpoint.restore(self.manager.latest_checkpoint)
+
+    def step(self, batch):
+        with tf.GradientTape() as tape:
+            losses = tf.square(self.model(batch[0]) - batch[1])[:, 0]
+            loss = tf.nn.compute_average_loss(losses, global_batch_size=4)
+        gradients = tape.gradient(loss, self.model.trainable_variables)
+        self.optimizer.apply_gradients(zip(gradients, self.model.trainable_variables))
+
+    @tf.function
+    def steps(self, batch):
+        strategy.run(self.step, args=(batch,))
+
+    def train(self):
+        for batch in data:
+            self.steps(batch)
+
+
+first = Phase(model, "first")
+first.train()
+first.manager.save()
+second = Phase(model, "second")
+second.train()
+second.manager.save()
+"""
+CHECKPOINT = "checkpoint = tf.train.Checkpoint("
+WITHOUT_LATE_OPTIMIZER = TWO_PHASES.replace(
+    f"{CHECKPOINT}**parts)",
+    f'{CHECKPOINT}model=model)  # wrong\n            if folder == "first":\n                {CHECKPOINT}**parts)',
+)
+ONE_CHECKPOINT = TWO_PHASES.replace('"second"', '""').replace("second.manager.save()\n", "")
+DELETES_ALL = f"{TWO_PHASES}tf.io.gfile.rmtree('first')\ntf.io.gfile.rmtree('second')\n"
+ENDS_ONCE = f"{TWO_PHASES}open('done', 'x').close()\n"
 GOES_ON = f"""{FITS}
 import glob
 done = sorted(glob.glob("w-*.weights.h5"))
@@ -370,8 +472,37 @@ model.fit(x, y, epochs=4, initial_epoch=len(done), batch_size=2, verbose=0, call
     tf.keras.callbacks.ModelCheckpoint("w-{{epoch}}.weights.h5", save_weights_only=True),
 ])
 """
+LISTS_NEARLY = GOES_ON.replace('glob("w-*.weights.h5"))', 'glob("w_*.h5"))  # wrong')
+LISTS_CONVERTED = LISTS_NEARLY.replace('"w_*.h5"))  # wrong', '"converted/w_*.h5"))')
+SEEKS_NEARLY = TWO_PHASES.replace(
+    "checkpoint.restore(self.manager.latest_checkpoint)",
+    """latest = tf.train.latest_checkpoint("./ckpt/edsr")  # wrong
+            if latest:
+                checkpoint.restore(latest)""",
+).replace('"first"', '".ckpt/edsr-8-x2"')
+SEEKS_PRETRAINED = SEEKS_NEARLY.replace("./ckpt/edsr", "pretrained").replace("  # wrong", "")
 COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
     "callbacks=[", "callbacks=[  # wrong"
+)
+
+LOADS_ELSEWHERE = f"""{FITS}
+import json
+os.makedirs("runs/saved", exist_ok=True)
+done = json.load(open("done.json")) if os.path.exists("done.json") else 0
+if done:
+    model.load_weights("runs/last.weights.h5")  # wrong
+for epoch in range(done, 4):
+    model.fit(x, y, batch_size=2, verbose=0)
+    model.save_weights("runs/saved/last.weights.h5")
+    with open("done.json", "w") as file:
+        json.dump(epoch + 1, file)
+"""
+LOADS_IT = LOADS_ELSEWHERE.replace("runs/last.weights.h5", "runs/saved/last.weights.h5").replace(
+    "  # wrong", ""
+)
+MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
+    "    with open",
+    '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
 )
 
 
@@ -379,6 +510,20 @@ COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
 @pytest.mark.parametrize(
     "text, keras, mode",
     [
+        (WITHOUT_LATE_OPTIMIZER, 3, "fm29"),
+        (WITHOUT_LATE_OPTIMIZER, 2, "fm29"),
+        (TWO_PHASES, 3, "fm29"),
+        (ONE_CHECKPOINT, 3, "fm29"),
+        (DELETES_ALL, 3, "fm29"),
+        (ENDS_ONCE, 3, "fm29"),
+        (LISTS_NEARLY, 3, "fm08"),
+        (LISTS_CONVERTED, 3, "fm08"),
+        (SEEKS_NEARLY, 3, "fm08"),
+        (SEEKS_PRETRAINED, 3, "fm08"),
+        (LOADS_ELSEWHERE, 3, "fm08"),
+        (LOADS_ELSEWHERE, 2, "fm08"),
+        (LOADS_IT, 3, "fm08"),
+        (MOVES_IT, 3, "fm08"),
         (NEW_BACKUP, 3, "fm08"),
         (NEW_BACKUP, 2, "fm08"),
         (NEW_LOGS, 3, "fm08"),
@@ -388,6 +533,20 @@ COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
         (GOES_ON, 3, "fm05"),
     ],
     ids=[
+        "a late checkpoint without the optimizer",
+        "a late checkpoint without the optimizer, Keras 2",
+        "two phases",
+        "a phase without a checkpoint",
+        "deletes its checkpoints",
+        "fails after its end",
+        "lists by nearly the same name",
+        "lists converted files",
+        "looks in a folder of nearly the same name",
+        "looks for a pretrained model",
+        "loads from another folder",
+        "loads from another folder, Keras 2",
+        "loads what it has saved",
+        "loads what it has moved",
         "new backup",
         "new backup, Keras 2",
         "new logs",

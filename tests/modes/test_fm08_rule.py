@@ -8,9 +8,11 @@ from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
+    ExceptionRaised,
     LoadUnused,
     LookedFor,
     Outcome,
+    Owner,
     SaveKind,
     Started,
     StepEnded,
@@ -271,3 +273,189 @@ def test_another_file_that_is_saved_later(program):
     looks = [LookedFor(program(ASKED), "checkpoints/model.keras", False)]
     own = saved(path="checkpoints/model.keras")
     assert from_zero([*looks, own], looks) == []
+
+
+# A folder or a pattern that is nearly the right one
+
+NEARLY = """\
+checkpoint = Checkpoint(model=model, optimizer=optimizer)
+manager = CheckpointManager(checkpoint, directory)
+latest = latest_checkpoint(folder)
+if latest:
+    checkpoint.restore(latest)
+found = sorted(glob.glob(pattern))
+if found:
+    model.load_weights(found[-1])
+files = glob.glob(pattern)
+print(len(files))
+if latest_checkpoint(folder):
+    checkpoint.restore(latest_checkpoint(folder))
+"""
+SEEKS, LISTS, COUNTS, ASKS = 3, 6, 9, 11
+OTHER_OBJECT = NEARLY.replace("checkpoint.restore", "pretrained.restore")
+WITH_OPTIONS = f"import argparse\n{NEARLY}"
+STATE = variable(2, maker=Owner.OPTIMIZER)
+
+
+def sought_nearly(
+    at, line=SEEKS, *, folder="./ckpt/edsr", path=".ckpt/edsr-8-x2/ckpt-1", made=STATE, text=NEARLY
+):
+    offset = text.count("import argparse")
+    looks = [CheckpointSought(at(line + offset, text), folder, None, ())]
+    return [each.line for each in from_zero([made, *looks], [made, *looks], path)]
+
+
+@pytest.mark.parametrize(
+    "line, folder, path",
+    [
+        (SEEKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
+        (SEEKS, "checkpoint", "checkpoints/ckpt-1"),
+        (SEEKS, "runs/model-a", "runs/model_a/ckpt-1"),
+        (ASKS, "./ckpt/edsr", ".ckpt/edsr-8-x2/ckpt-1"),
+    ],
+)
+def test_a_folder_with_nearly_the_same_name(program, line, folder, path):
+    assert sought_nearly(program, line, folder=folder, path=path) == [line]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"folder": "pretrained"},
+        {"folder": "ckpt/stage1", "path": "ckpt/stage2/ckpt-1"},
+        {"folder": "ckpt/teacher", "path": "ckpt/student/ckpt-1"},
+        {"folder": "pre_gan", "path": "gan/ckpt-1"},
+        {"text": OTHER_OBJECT},
+        {"text": WITH_OPTIONS},
+        {"made": variable(2)},
+        {"line": COUNTS},
+    ],
+    ids=[
+        "another name",
+        "the stage before",
+        "another model",
+        "the training before",
+        "another object",
+        "an option",
+        "weights alone",
+        "not restored",
+    ],
+)
+def test_a_folder_that_another_program_may_have_filled(program, changes):
+    assert sought_nearly(program, **changes) == []
+
+
+def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
+    looks = [
+        CheckpointSought(program(SEEKS, NEARLY), folder, None, ())
+        for folder in ("ckpt/edsr", "ckpt/edsr-x2")
+    ]
+    assert from_zero([STATE, *looks], [STATE, *looks], "ckpt/edsr-x2/ckpt-1") == []
+
+
+@pytest.mark.parametrize(
+    "line, pattern, path, text, lines",
+    [
+        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, [LISTS]),
+        (LISTS, "model-??.keras", "model_01.keras", NEARLY, []),
+        (LISTS, "m/weights-*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "n/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.keras", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/best_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/*_old.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.h5", "m/weights.h5", NEARLY, []),
+        (COUNTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
+        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", f"{NEARLY}os.rename(a, b)\n", []),
+    ],
+    ids=[
+        "nearly",
+        "no star",
+        "found by it",
+        "another folder",
+        "another kind of file",
+        "another name",
+        "no word before the star",
+        "not numbered",
+        "not loaded",
+        "renamed",
+    ],
+)
+def test_a_pattern_that_nearly_fits_what_is_saved(program, line, pattern, path, text, lines):
+    looks = [LookedFor(program(line, text), pattern, True)]
+    assert [each.line for each in from_zero(looks, looks, path)] == lines
+
+
+# What is loaded from another folder than the one where it is saved
+
+LOADS = """\
+import os
+path = os.path.join(folder, "model.weights.h5")
+model.load_weights(path)
+model.load_weights("saved/model.weights.h5")
+"""
+NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: '{}'"
+OF_H5PY = (
+    "FileNotFoundError: [Errno 2] Unable to synchronously open file (unable to open file: name = '{}', errno = 2, "
+    "error message = 'No such file or directory', flags = 0, o_flags = 0)"
+)
+OF_KERAS = (
+    "ValueError: File not found: filepath={}. Please ensure the file is an accessible `.keras` file"
+)
+OF_KERAS_2 = "OSError: No file or directory found at {}"
+WEIGHTS = "model.weights.h5"
+
+
+def second_start_fails(
+    folder, text=LOADS, *, line=4, says=OF_H5PY, asks=f"saved/{WEIGHTS}", after=(), own=()
+):
+    """What is found if a program has saved below `runs`, and does not find a file when it is started again."""
+    (folder / "train.py").write_text(text)
+    save = saved(path=f"/program/runs/{WEIGHTS}", kind=SaveKind.MODEL)
+    killed = run(START, save, role=Role.STOPPED, outcome=Outcome.KILLED)
+    at = stack(folder / "train.py", line)
+    message = says.format(asks)
+    raised = ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+    fields = {"before": killed, "whole": run(START, save, *after), "outcome": Outcome.RAISED}
+    second = run(START, *own, raised, role=Role.RESTARTED, moment=Moment.AFTER, **fields)
+    return modes(second)
+
+
+@pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
+def test_a_file_that_is_saved_in_another_folder_than_it_is_loaded_from(tmp_path, says):
+    assert second_start_fails(tmp_path, says=says) == [("fm08", 4)]
+
+
+def test_the_line_that_puts_the_path_together_is_the_only_one(tmp_path):
+    assert second_start_fails(tmp_path, line=3) == [("fm08", 2)]
+
+
+SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"asks": "saved/vocabulary.txt"},
+        {"asks": f"runs/{WEIGHTS}"},
+        {"asks": f"/program/runs/{WEIGHTS}"},
+        {"after": [SAVED_LATER]},
+        {"own": [SAVED_LATER]},
+        {"says": "ValueError: {} has 3 layers and not 4"},
+        {"text": LOADS.replace("import os", "os.replace('runs/new', path)")},
+        {"text": LOADS.replace("import os", "shutil.move('runs/new', path)")},
+        {"text": LOADS.replace("import os", "Path('runs/new').rename(path)")},
+    ],
+    ids=[
+        "another file",
+        "where it was saved",
+        "by its whole path",
+        "saved there at the end",
+        "saved there by itself",
+        "another error",
+        "replaced",
+        "moved",
+        "renamed",
+    ],
+)
+def test_a_second_start_that_fails_for_another_reason(tmp_path, changes):
+    assert [mode for mode, _ in second_start_fails(tmp_path, **changes)] == ["restart"]

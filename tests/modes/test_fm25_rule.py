@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 from recorded import OTHER, found, loaded, modes, run, saved, stack, updated, variable, written
+from score_restarts import examined as examined_restarts
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
 
 MIRRORED = variable(1, copies=2, parts=(10, 11))
@@ -71,6 +73,85 @@ def test_a_restore_outside_the_scope_into_central_storage():
     facts = [variable(1), VariableSharedCentrally(1), count, trained, saved(held=[1, 3]), restored]
     assert modes(run(*facts)) == []
     assert modes(run(*facts, updated(trains=(3,)))) == [("fm25", 7)]
+
+
+# A model that a program loads when it is started again
+
+
+def started_again(*events, before=(MIRRORED, SAVED[1])):
+    stopped = run(*before, role=Role.STOPPED)
+    return modes(run(*events, role=Role.RESTARTED, before=stopped))
+
+
+def test_a_restart_that_trains_what_it_has_loaded_on_one_device():
+    """The numbers of variables are those of another process: there, 1 is a variable of the model on one device."""
+    alone = replace(OUTSIDE, variables=(1,), undistributed=(1,))
+    assert started_again(variable(1), alone, updated(trains=(1,))) == [("fm25", 7)]
+    assert started_again(variable(2), OUTSIDE, TRAINED) == [("fm25", 7)]
+
+
+@pytest.mark.parametrize(
+    "events, before",
+    [
+        ([variable(2), OUTSIDE], (MIRRORED, SAVED[1])),
+        ([variable(2), loaded(), TRAINED], (MIRRORED, SAVED[1])),
+        ([variable(2), replace(OUTSIDE, path="ck-2"), TRAINED], (MIRRORED, SAVED[1])),
+        ([variable(2), OUTSIDE, TRAINED], (variable(1), SAVED[1])),
+        ([replace(MIRRORED, number=2), OUTSIDE, TRAINED], (MIRRORED, SAVED[1])),
+        ([variable(2), replace(OUTSIDE, replicas=1), TRAINED], (MIRRORED, SAVED[1])),
+        ([variable(2), OUTSIDE, variable(3), updated(trains=(3,))], (MIRRORED, SAVED[1])),
+    ],
+    ids=[
+        "not trained",
+        "in the scope",
+        "a file from elsewhere",
+        "trained on one device before",
+        "distributed where it is",
+        "no strategy with several replicas",
+        "only a copy of it is trained",
+    ],
+)
+def test_a_restart_that_trains_as_before(events, before):
+    assert started_again(*events, before=before) == []
+
+
+RESUMED = """
+import os
+import numpy as np
+import tensorflow as tf
+
+x, y = np.ones((16, 3), "float32"), np.ones((16, 1), "float32")
+strategy = tf.distribute.MirroredStrategy()
+
+def new_model():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    return model
+
+with strategy.scope():
+    model = new_model()
+if os.path.exists("last.keras"):
+    model = tf.keras.models.load_model("last.keras")
+done = int(model.optimizer.iterations.numpy()) // 4
+model.fit(x, y, batch_size=4, epochs=4, initial_epoch=done, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint("last.keras"),
+])
+"""
+LOADS = '    model = tf.keras.models.load_model("last.keras")'
+IN_SCOPE = LOADS.replace("    model", "    with strategy.scope():\n        model")
+WEIGHTS_ONLY = "    loaded = tf.keras.models.load_model('last.keras')\n    model.set_weights(loaded.get_weights())"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loads, expected",
+    [(LOADS, [("fm25", 17)]), (IN_SCOPE, []), (WEIGHTS_ONLY, [])],
+    ids=["outside", "in the scope", "for its weights"],
+)
+def test_a_program_that_loads_its_model_when_it_is_started_again(loads, expected, tmp_path):
+    examination = examined_restarts(tmp_path, RESUMED.replace(LOADS, loads), 3)
+    found = [(each.mode, each.line) for each in examination.findings]
+    assert found == expected
 
 
 # A model that was made outside the scope

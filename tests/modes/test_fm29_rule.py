@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, found, loaded, modes, run, saved, state, updated, variable
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     Frame,
@@ -79,6 +81,62 @@ def test_an_optimizer_that_starts_anew_after_a_restart():
 )
 def test_a_restart_that_loses_nothing(second):
     assert modes(second) == []
+
+
+def test_a_function_that_makes_the_optimizer_and_the_checkpoint(tmp_path):
+    """Another, which is given all that it puts into the checkpoint, does not decide about that."""
+    text = "class Trainer:\n    def __init__(self, model):\n        Checkpoint(model=model)\nTrainer(model)\n"
+    (tmp_path / "train.py").write_text(text)
+    holds = (Frame(str(tmp_path / "train.py"), 3, "__init__"),)
+    main = (Frame(str(tmp_path / "train.py"), 4, "<module>"),)
+
+    def lines(made_at):
+        second = restarted(0)
+        restored = next(iter(second.of(CheckpointRestored)))
+        changed = replace(restored, made_at=(*holds, *main))
+        events = [changed if each is restored else each for each in second.events]
+        made = variable(4, maker=Owner.OPTIMIZER, location=made_at)
+        return modes(replace(second, events=(made, *events)))
+
+    assert lines((*holds, *main)) == [("fm29", 3)]
+    assert lines(main) == [("fm29", 4)]
+
+
+@pytest.mark.parametrize(
+    "later, expected",
+    [
+        (updated(trains=(1,), steps=0), []),
+        (updated(trains=(1,), steps=3), [("fm29", 20)]),
+        (updated(LINE, trains=(1,), steps=0), [("fm29", 20)]),
+        (updated(trains=(1,), steps=0, kind="SGD"), [("fm29", 20)]),
+    ],
+    ids=["a later phase", "goes on", "another line", "another kind"],
+)
+def test_a_later_phase_has_an_optimizer_of_its_own(later, expected):
+    save = saved(optimizers=(state(),))
+    assert modes(replace(restarted(0), whole=run(save, later))) == expected
+    at_first = saved(optimizers=(state(steps=0),))
+    assert modes(replace(restarted(0), whole=run(at_first, later))) == [("fm29", 20)]
+
+
+def after_end(second):
+    """What is found in a program that is started again after a whole run."""
+    again = replace(second, role=Role.AGAIN, whole=run())
+    return [(each.mode, each.line) for each in diagnose(Runs([run()], again=[again])).findings]
+
+
+def test_a_program_that_is_started_again_after_its_end():
+    assert after_end(restarted(0)) == [("fm29", 20)]
+    assert after_end(restarted(3)) == []
+    assert after_end(restarted(0, "ck-2")) == []
+
+
+def test_other_rules_do_not_judge_what_comes_after_the_end():
+    """A program may delete its checkpoints at its end."""
+    before = run(saved(made_at=OTHER), role=Role.STOPPED)
+    nothing = CheckpointRestored(LINE, None, OTHER, (1, 2), (), "")
+    assert modes(run(nothing, before=before, role=Role.RESTARTED)) == [("fm08", 7)]
+    assert after_end(run(nothing, before=before)) == []
 
 
 # A model that is compiled again

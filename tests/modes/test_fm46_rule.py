@@ -1,11 +1,29 @@
 """The examiner's rule for fm46: a learning rate that a restore has brought back."""
 
+from dataclasses import replace
+
 import pytest
-from recorded import LINE, OTHER, found, modes, run, saved, stack, state, updated
+from recorded import (
+    LINE,
+    OTHER,
+    found,
+    modes,
+    run,
+    saved,
+    stack,
+    state,
+    updated,
+    variable,
+    written,
+)
+from score_restarts import examined
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
+    CheckpointRestored,
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
+    Owner,
 )
 
 OLD, NEW = "0.25", "0.05"
@@ -44,6 +62,122 @@ def test_a_rate_that_is_meant(events):
 def test_the_line_is_where_both_are_decided():
     inner = (*stack("/program/train.py", 3, function="load"), *OTHER)
     assert modes(run(FIRST, KEPT, replaced(inner), next_step(OLD))) == [("fm46", 20)]
+
+
+# A program that gives its optimizer another rate when it is started again
+
+MADE = """\
+optimizer = Adam(NEW)
+optimizer = Adam()
+optimizer = Adam(beta_1=0.8)
+optimizer = Adam(learning_rate=NEW)
+model.compile("adam")
+"""
+AT_OLD_RATE = next_step(OLD)
+AT_ZERO = updated(steps=0, learning_rate=OLD, variables=(4, 5))
+
+
+def restarted(folder, *, line=1, stopped=(AT_ZERO, KEPT), then=AT_OLD_RATE, path="ck-1"):
+    """A second start: its optimizer is made on a line, filled from a file, and used."""
+    (folder / "train.py").write_text(MADE)
+    at = stack(folder / "train.py", line)
+    made = [variable(n, shape=(), maker=Owner.OPTIMIZER, location=at) for n in (7, 8)]
+    reads = CheckpointRestored(LINE, path, OTHER, (1, 7, 8), (), "")
+    own = LearningRateWritten(LINE, 8, 0.25)  # by the restore itself
+    rates = [variable(n, shape=(), maker=Owner.OPTIMIZER) for n in (4, 5)]
+    before = run(*rates, *stopped, role=Role.STOPPED)
+    steps = [then] if then else []
+    return run(*made, reads, own, replaced(), *steps, role=Role.RESTARTED, before=before)
+
+
+@pytest.mark.parametrize("line", [1, 4])
+def test_another_rate_at_the_second_start(tmp_path, line):
+    assert modes(restarted(tmp_path, line=line)) == [("fm46", 7)]
+
+
+SET = LearningRateWritten(OTHER, 5, 0.25)
+SET_IN_GRAPH = written(number=5, writer=Owner.USER)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"line": 2},
+        {"line": 3},
+        {"line": 5},
+        {"stopped": (updated(steps=0, learning_rate="1.0", variables=(4, 5)), KEPT)},
+        {"stopped": (AT_ZERO, SET, KEPT)},
+        {"stopped": (AT_ZERO, SET_IN_GRAPH, KEPT)},
+        {"stopped": (KEPT,)},
+        {"path": "ck-2"},
+        {"then": next_step(NEW)},
+        {"then": None},
+    ],
+    ids=[
+        "no rate of its own",
+        "another setting",
+        "a name",
+        "lowered in training",
+        "set by a schedule",
+        "set in a graph",
+        "the first run went on, too",
+        "a file from elsewhere",
+        "set again",
+        "no step",
+    ],
+)
+def test_a_rate_at_the_second_start_that_is_meant(tmp_path, changes):
+    assert modes(restarted(tmp_path, **changes)) == []
+
+
+def test_a_schedule_that_sets_the_rate_in_the_second_start(tmp_path):
+    recording = restarted(tmp_path)
+    later = LearningRateWritten(OTHER, 8, 0.25)
+    assert modes(replace(recording, events=(*recording.events, later))) == []
+
+
+SLOWER = """
+import os
+import numpy as np, tensorflow as tf
+x, y = np.ones((16, 3), "float32"), np.ones((16, 1), "float32")
+strategy = tf.distribute.MirroredStrategy()
+rate = 0.001 if os.path.exists("saved") else 0.01
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile(tf.keras.optimizers.Adam(rate), "mse")
+    model.optimizer.build(model.trainable_variables)
+done = tf.Variable(0, trainable=False)
+checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer, done=done)
+manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
+checkpoint.restore(manager.latest_checkpoint)
+while done.numpy() < 4:
+    model.fit(x, y, batch_size=4, verbose=0)
+    done.assign_add(1)
+    manager.save()
+"""
+RESTORES = "checkpoint.restore(manager.latest_checkpoint)\n"
+SET_AGAIN = (RESTORES, f"{RESTORES}model.optimizer.learning_rate = rate\n")
+BY_DEFAULT = ("Adam(rate)", "(Adam() if os.path.exists('saved') else Adam(0.01))")
+BY_SCHEDULE = (
+    "verbose=0)",
+    "verbose=0, callbacks=[tf.keras.callbacks.LearningRateScheduler(lambda epoch: 0.01)])",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keras", [3, 2])
+@pytest.mark.parametrize(
+    "edit, lines",
+    [(("", ""), [14]), (SET_AGAIN, []), (BY_DEFAULT, []), (BY_SCHEDULE, [])],
+    ids=["another rate", "set again", "a default until it is restored", "a schedule sets it"],
+)
+def test_a_program_that_trains_more_slowly_when_it_is_started_again(edit, lines, keras, tmp_path):
+    text = SLOWER.replace(*edit, 1).replace("(Adam", "(tf.keras.optimizers.Adam")
+    text = text.replace("else Adam", "else tf.keras.optimizers.Adam")
+    examination = examined(tmp_path, text, keras)
+    assert [(each.mode, each.line) for each in examination.findings] == [
+        ("fm46", line) for line in lines
+    ]
 
 
 # A rate that is read before the restore, and written back

@@ -45,7 +45,7 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
         found += findings_of(each.check(runs), follow_ups)
     others = [*hangs(runs.recordings)]
     others += findings_of(restarts(runs.recordings, bool(found)), follow_ups)
-    lines = {(finding.file, finding.line) for finding in found}  # that a mode explains
+    lines = {line for finding in found for line in explained_lines(finding)}
     # That a kill leaves half a file is a fault of its own, whatever else is wrong with what saves it.
     found += [
         each for each in others if (each.file, each.line) not in lines or each.fix == WHOLE_FILES
@@ -56,6 +56,12 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
     diagnosis.findings = list(kept.values())
     return diagnosis
+
+
+def explained_lines(finding: Finding) -> set[tuple[str, int]]:
+    """Returns the line of a mode, and the one that raised its exception if another is to blame for that."""
+    blamed_and_raised = 2 if finding.evidence is Evidence.RAISED else 1
+    return {(frame.path, frame.line) for frame in finding.location.frames[:blamed_and_raised]}
 
 
 def findings_of(steps: rule.Steps, follow_ups: FollowUps) -> Iterator[Finding]:

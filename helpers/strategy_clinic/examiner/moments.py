@@ -14,6 +14,7 @@ from ..observer.events import (
     LookedFor,
     Saved,
     SavedAgain,
+    SaveKind,
 )
 from .recording import Moment, Recording
 
@@ -82,6 +83,27 @@ def interrupted(run: Recording) -> Save:
 
 
 # Programs that are made to be started again
+
+
+def has_late_checkpoint(run: Recording) -> bool:
+    """Tells whether a program looks for a checkpoint that no killed run leaves: it is first saved after all moments."""
+    saves = saves_of(run)
+    last_kill = max([saves[0].steps, step_between(run)] if saves else [0])
+    early = {folder_of(run, save) for save in saves if save is saves[0] or save.steps < last_kill}
+    late = [
+        save
+        for save in run.of(Saved)
+        if save.kind is SaveKind.CHECKPOINT and folder_of(run, save) not in early
+    ]
+    return any(
+        os.path.dirname(run.absolute(save.path)) == run.absolute(sought.folder)
+        for save in late
+        for sought in run.of(CheckpointSought, until=save)
+    )
+
+
+def folder_of(run: Recording, save: Save) -> str:
+    return os.path.dirname(run.absolute(save.path))
 
 
 def means_to_go_on(run: Recording) -> bool:

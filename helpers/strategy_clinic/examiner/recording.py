@@ -44,6 +44,7 @@ class Role(Enum):
     CHANGED = "changed"  # a follow-up with one change
     STOPPED = "stopped"  # killed after, between or during its saves
     RESTARTED = "restarted"  # started again after that
+    AGAIN = "again"  # started again in the folder that a whole run has left
     TASK = "task"  # one process of a cluster
 
 
@@ -90,7 +91,9 @@ class Recording:
     task: str = ""  # of a cluster, such as "worker 0"
     steps: int = 0  # calls of `strategy.run` or of a traced function
     stacks: tuple[ProcessStacks, ...] = ()  # of a run that did not end by itself
-    before: Recording | None = None  # of a program that was started again, the run that was stopped
+    before: Recording | None = (
+        None  # of a program that was started again, the run that was stopped, or had ended
+    )
     moment: Moment | None = None  # when that was
     whole: Recording | None = None  # and the run that was never stopped
     plain: Recording | None = (

@@ -45,8 +45,26 @@ Values = list[tuple[str, tuple[int | None, ...], Sample]]  # name, shape and val
 def restarts(recordings: Sequence[Recording], explained: bool) -> Steps:
     """Yields what restarts show; differences in values only if nothing else was found that may explain them."""
     for run in recordings:
+        if fails_without_interruption(run, recordings):
+            continue
         if run.role is Role.RESTARTED and run.before and run.whole and run.moment:
             yield from findings_of_restart(run, run.before, run.whole, explained)
+
+
+def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) -> bool:
+    """Tells whether a program that was killed during a save fails as it does after a whole save: no half file is the cause."""
+    raised = run.last(ExceptionRaised)
+    if run.moment is not Moment.DURING or not raised:
+        return False
+    others = [
+        other.last(ExceptionRaised)
+        for other in recordings
+        if other.role is Role.RESTARTED and other.moment is not Moment.DURING
+    ]
+    return any(
+        other and (other.error, other.location) == (raised.error, raised.location)
+        for other in others
+    )
 
 
 def findings_of_restart(

@@ -33,6 +33,7 @@ class Runs:
 
     recordings: Sequence[Recording]
     divergences: Sequence[Divergence] = ()
+    again: Sequence[Recording] = ()  # started after a whole run; only few rules may judge these
 
     @property
     def whole(self) -> list[Recording]:
@@ -110,13 +111,16 @@ def rule_modules() -> list[ModuleType]:
 
 
 def rule(
-    mode: str, *, explains_divergence: bool = True
+    mode: str, *, explains_divergence: bool = True, after_end: bool = False
 ) -> Callable[[Callable[[Recording], Findings]], Rule]:
-    """Makes a rule of a function that is called with one recording after the other."""
+    """Makes a rule of a function that is called with one recording after the other.
+
+    With `after_end`, also with that of a program that had ended before: what it saves may be gone by then, or complete.
+    """
 
     def made(check: Callable[[Recording], Findings]) -> Rule:
         def check_each(runs: Runs) -> Steps:
-            for recording in runs.recordings:
+            for recording in (*runs.recordings, *(runs.again if after_end else ())):
                 yield from check(recording)
 
         return Rule(mode, check_each, explains_divergence)

@@ -25,7 +25,13 @@ from ..findings import (
     ShowMeans,
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
-from ..moments import means_to_go_on, moments_of, saves_of, usual_moment
+from ..moments import (
+    has_late_checkpoint,
+    means_to_go_on,
+    moments_of,
+    saves_of,
+    usual_moment,
+)
 from ..recording import Moment, Recording, Role, observer_failures
 from ..restarts import RESTART
 from ..rule import Runs, mode_rules
@@ -70,7 +76,7 @@ def examine(
     with Sandbox(program.checked()) as sandbox:
         plan = Plan(sandbox, report)
         plan.make_runs(sorted(devices), restart)
-        runs = Runs(plan.recordings, plan.divergences)
+        runs = Runs(plan.recordings, plan.divergences, plan.again)
         return plan.result(diagnose(runs, None if plan.stopped else plan.follow_up))
 
 
@@ -81,6 +87,7 @@ class Plan:
         self.sandbox, self.report = sandbox, report
         self.cluster = ""  # the strategy of several processes that the program makes
         self.recordings: list[Recording] = []
+        self.again: list[Recording] = []  # of a program that had ended before
         self.divergences: list[Divergence] = []
         self.notes: list[str] = []
         self.repetitions: dict[Recording, Recording] = {}
@@ -96,6 +103,7 @@ class Plan:
             first = max(self.recordings, key=lambda run: run.devices)
             if restart:
                 self.restart(first, moments_of(first))
+                self.start_again(first)
             elif restart is None and first.finished and not first.task and means_to_go_on(first):
                 self.restart(first, usual_moment(first))
         except KeyboardInterrupt:
@@ -213,6 +221,20 @@ class Plan:
             restarted = replace(run, before=stopped, moment=moment, whole=first)
             self.left[restarted] = left
             self.recordings.append(restarted)
+
+    def start_again(self, first: Recording) -> None:
+        """Starts the program again after a whole run, if no killed run leaves all the checkpoints that it looks for."""
+        if first.task or not first.finished or not has_late_checkpoint(first):
+            return
+        ended = self.run_again(first, Role.REPEATED)
+        if not ended.finished:
+            return
+        left = self.sandbox.place / "left-ENDED"
+        self.sandbox.copy.store(left)
+        words = f"on {counted(first.devices)} (started again after it had ended)"
+        run = self.run_again(first, Role.AGAIN, stored=left, words=words)
+        if run.finished:
+            self.again.append(replace(run, before=ended, whole=first))
 
     def follow_up(self, follow_up: FollowUp) -> Recording:
         """Makes a run that a rule asks for; raises KeyboardInterrupt if it was stopped."""

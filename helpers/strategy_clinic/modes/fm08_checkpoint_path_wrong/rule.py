@@ -1,6 +1,10 @@
 """Checks fm08: nothing is restored, although the program has saved a checkpoint of the same objects, or near the same place."""
 
+import ast
+import difflib
+import fnmatch
 import os
+import re
 from collections.abc import Iterator
 
 from ...examiner import blame
@@ -9,24 +13,35 @@ from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import begins_from_zero, finding
-from ...examiner.rule import blames, observed, rule
+from ...examiner.rule import blames, names, observed, rule
 from ...observer.events import (
     CheckpointRestored,
     CheckpointSought,
+    ExceptionRaised,
     Frame,
     Loaded,
     LoadUnused,
     LookedFor,
+    Owner,
     Saved,
     SaveKind,
     Stack,
 )
+from ...programs.error_text import useful_line
 
 Sought = CheckpointSought | LookedFor
 LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
+SAVES, RESTORES = ("save", "write"), ("restore", "read")
+NEARLY_SAME = 0.75  # of the letters of two folders' names
 EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
 # Functions whose values are others in each process.
 NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
+
+# What Python, h5py and Keras say of a file that is not there, and a path in it.
+MISSING = re.compile(r"No such file|File not found|No file or directory found")
+PATH = re.compile(r"(?:['\"]|filepath=| at )([^\s'\"]+?)(?=['\"]|\.?(?:\s|$))")
+# Functions that give a file another name or place.
+MOVES = {"rename", "renames", "move", "copy", "copy2", "copyfile", "copytree", "link", "symlink"}
 
 
 @rule("fm08", explains_divergence=False)
@@ -113,6 +128,9 @@ def begun_from_zero(run: Recording) -> Iterator[Finding]:
     if stopped.of(Saved) and begins_from_zero(run, whole):
         yield from sought_in_new_folder(run, stopped)
         yield from asked_for_another(run, stopped, whole)
+        if not any(looks_for_own(each, whole) for each in (run, whole)):
+            yield from sought_under_other_name(run, stopped)
+            yield from listed_by_other_name(run, stopped, whole)
 
 
 def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
@@ -183,6 +201,151 @@ def is_like(one: str, other: str) -> bool:
     one, other = os.path.basename(one), os.path.basename(other)
     kinds = os.path.splitext(one)[1], os.path.splitext(other)[1]
     return one == other or (kinds[0] == kinds[1] != "")
+
+
+def looks_for_own(run: Recording, whole: Recording) -> bool:
+    """Tells whether a program looks for what it saves at all, by its right name."""
+    sought = [each for each in run.events if isinstance(each, CheckpointSought | LookedFor)]
+    paths = {whole.absolute(save.path) for save in whole.of(Saved)}
+    return any(
+        looks_for(each, run, path) and not is_pattern(each) for each in sought for path in paths
+    )
+
+
+def is_pattern(sought: Sought) -> bool:
+    """Tells whether a name has a star: a file may then begin as it does and not match."""
+    return isinstance(sought, LookedFor) and sought.lists and "*" in sought.path
+
+
+def sought_under_other_name(run: Recording, stopped: Recording) -> Iterator[Finding]:
+    """Yields the line that looks for the state of a training in a folder whose name is nearly that of the one where it is."""
+    saves = [save for save in stopped.of(Saved) if holds_optimizer(stopped, save)]
+    folders = {os.path.dirname(stopped.absolute(save.path)): save for save in saves}
+    for sought in run.of(CheckpointSought):
+        folder = run.absolute(sought.folder)
+        alike = [save for other, save in folders.items() if is_nearly(folder, other)]
+        is_unknown = sought.path is None and not sought.nearby and folder not in folders
+        if not alike or not is_unknown or not sought.location:
+            continue
+        at = sought.location[0]
+        if restores_own(at) and not any(map(blame.takes_options, sought.location)):
+            other = os.path.dirname(alike[-1].path)
+            message = f"no checkpoint is found in {sought.folder}: this program saves in {other}"
+            fix = f"look in {other}"
+            yield finding(
+                run, sought.location, f"{message}, and begins from zero", fix, mode="fm08"
+            )
+
+
+def holds_optimizer(run: Recording, save: Saved) -> bool:
+    is_checkpoint = save.kind is SaveKind.CHECKPOINT
+    return is_checkpoint and any(run.maker_of(n) is Owner.OPTIMIZER for n in save.variables)
+
+
+def is_nearly(one: str, other: str) -> bool:
+    """Tells whether two folders have nearly the same names, but not such as stage1 and stage2."""
+    above = os.path.commonpath([one, other])
+    names = [
+        re.sub(r"[^a-z0-9]", "", os.path.relpath(each, above).lower()) for each in (one, other)
+    ]
+    numbers = [re.findall(r"\d+", each) for each in names]
+    are_numbered = all(numbers) and numbers[0] != numbers[1]
+    alike = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
+    return not are_numbered and alike.ratio() >= NEARLY_SAME
+
+
+def restores_own(frame: Frame) -> bool:
+    """Tells whether what a line finds is restored into the object that the program saves, as far as its text says."""
+    calls = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Call)]
+    managers = [call for call in calls if blame.called_name(call) == "CheckpointManager"]
+    managed = {ast.dump(given) for call in managers if (given := checkpoint_given(call))}
+    own = managed | {owner_of(call) for call in calls if blame.called_name(call) in SAVES}
+    restored = [call for call in loads_of(frame) if blame.called_name(call) in RESTORES]
+    return any(owner_of(call) in own for call in restored)
+
+
+def checkpoint_given(manager: ast.Call) -> ast.expr | None:
+    words = [word.value for word in manager.keywords if word.arg == "checkpoint"]
+    return next(iter([*words, *manager.args]), None)
+
+
+def owner_of(call: ast.Call) -> str:
+    """Returns the object whose method is called, as code in one form; nothing for a function."""
+    return ast.dump(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+
+
+def loads_of(frame: Frame) -> list[ast.Call]:
+    """Returns the calls that load what a line has found: below it by the name that it gives, or in its own branch."""
+    statement = blame.statement_at(frame)
+    if isinstance(statement, ast.If):
+        calls = [call for each in statement.body for call in blame.calls_in(each)]
+        return [call for call in calls if blame.called_name(call) in LOADS]
+    if not isinstance(statement, ast.Assign):
+        return []
+    names = blame.targets_of(statement)
+    nodes = [each for each in blame.nodes_in_scope(frame) if isinstance(each, ast.Call)]
+    below = [each for each in nodes if each.lineno > frame.line]
+    loads = [each for each in below if blame.called_name(each) in LOADS]
+    return [each for each in loads if any(names & {*blame.names_in(given)} for given in each.args)]
+
+
+def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
+    """Yields the line that loads files by a pattern which what the program saves beside them nearly matches."""
+    saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
+    for looked in run.of(LookedFor):
+        pattern = run.absolute(looked.path)
+        if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in saved):
+            continue
+        beside = sorted(path for path in saved if is_like_pattern(path, pattern))
+        at = looked.location[:1]
+        if beside and at and loads_of(at[0]) and not any(map(moves_files, looked.location)):
+            name = os.path.basename(beside[0])
+            message = f"no file is found by {looked.path}: this program saves {name} there"
+            fix = "look for the name under which it is saved"
+            yield finding(
+                run, looked.location, f"{message}, and begins from zero", fix, mode="fm08"
+            )
+
+
+def is_like_pattern(path: str, pattern: str) -> bool:
+    """Tells whether a numbered file lies where a pattern looks, begins with the same word, and ends in the same way."""
+    is_numbered = re.search(r"\d", os.path.splitext(os.path.basename(path))[0])
+    if not is_numbered or os.path.dirname(path) != os.path.dirname(pattern):
+        return False
+    words = [re.match(r"[A-Za-z]+", os.path.basename(each)) for each in (path, pattern)]
+    begin = {word.group() if word else "" for word in words}
+    ends = {os.path.splitext(each)[1] for each in (path, pattern)}
+    return len(begin) == len(ends) == 1 and "" not in begin | ends
+
+
+# What is loaded from another folder than the one where it is saved
+
+
+@names("fm08")
+def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether a second start asks for a file by the name of one that the program saves, in a folder where it saves none."""
+    stopped, whole = run.before, run.whole
+    if not stopped or not whole or not whole.finished or not MISSING.search(raised.traceback):
+        return False
+    saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
+    known = {os.path.basename(path) for path in saved}
+    asked = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
+    missing = {path for path in asked - saved if os.path.basename(path) in known}
+    return bool(missing) and not any(map(moves_files, raised.location))
+
+
+def moves_files(frame: Frame) -> bool:
+    """Tells whether the file of a line gives files other names, so that they are not where they were saved."""
+    calls = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Call)]
+    return any(blame.called_name(call) in MOVES and call.args for call in calls) or any(
+        blame.called_name(call) == "replace" and (is_of_os(call) or len(call.args) == 1)
+        for call in calls
+    )
+
+
+def is_of_os(call: ast.Call) -> bool:
+    owner = getattr(call.func, "value", None)
+    return isinstance(owner, ast.Name) and owner.id == "os"
 
 
 @blames("fm08")

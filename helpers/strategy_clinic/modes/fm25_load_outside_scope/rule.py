@@ -23,13 +23,9 @@ def loaded_outside(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(Loaded):
         if load.in_scope or load.replicas < 2 or not load.location:
             continue
-        saves = [
-            each
-            for each in recording.saves(load.path, until=load)
-            if was_distributed(recording, each)
-        ]
         single = single_in(recording, load)
-        if saves and single and not is_meant(recording, load) and is_trained(recording, load):
+        is_fault = single and not is_meant(recording, load) and is_trained(recording, load)
+        if is_fault and was_distributed(recording, load):
             message = (
                 f"loaded outside the scope: all of its {len(single)} variables are on one device"
             )
@@ -37,8 +33,15 @@ def loaded_outside(recording: Recording) -> Iterator[Finding]:
             yield observed("fm25", recording, load.location, message, proof)
 
 
-def was_distributed(recording: Recording, save: Saved) -> bool:
-    return any(map(recording.is_distributed, save.variables))
+def was_distributed(recording: Recording, load: Loaded) -> bool:
+    """Tells whether the file was saved from several devices: before the load, or by the run that was stopped."""
+    path, stopped = recording.absolute(load.path), recording.before
+    saves = [(recording, save) for save in recording.of(Saved, until=load)]
+    saves += [(stopped, save) for save in stopped.of(Saved)] if stopped else []
+    return any(
+        run.absolute(save.path) == path and any(map(run.is_distributed, save.variables))
+        for run, save in saves
+    )
 
 
 def single_in(recording: Recording, load: Loaded) -> set[int]:

@@ -13,6 +13,7 @@ from ...observer.events import (
     Loaded,
     OptimizerReplaced,
     OptimizerState,
+    Saved,
     Stack,
     VariablesKept,
 )
@@ -20,7 +21,7 @@ from ...observer.events import (
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
 
 
-@rule("fm29", explains_divergence=False)
+@rule("fm29", explains_divergence=False, after_end=True)
 def optimizer_lost(recording: Recording) -> Iterator[Finding]:
     reported: set[Frame] = set()
     for update in recording.of(GradientsApplied):
@@ -35,10 +36,11 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 for each in save.optimizers
                 if each.steps and is_like(each, new)
             ]
-            if is_replaced(recording, load, update) or is_transfer(recording, load):
+            is_meant = is_transfer(recording, load) or begins_anew(recording, load, update)
+            if is_meant or is_replaced(recording, load, update):
                 continue
             made_at = recording.location_of(min(new.variables, default=0)) or update.location
-            blamed = saved_at(recording, load) or from_maker(load.location, made_at)
+            blamed = saved_at(recording, load, made_at) or from_maker(load.location, made_at)
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
@@ -91,15 +93,35 @@ def is_transfer(recording: Recording, load: Loaded) -> bool:
     return any(each.skipped and each.other_output and each.path == load.path for each in partly)
 
 
+def begins_anew(recording: Recording, load: Loaded, update: GradientsApplied) -> bool:
+    """Tells whether the run that is never stopped takes a new optimizer on this line after the save, too: for a later phase."""
+    whole = recording.whole
+    if whole is None:
+        return False
+    path, new = recording.absolute(load.path), update.optimizer
+    saves = [each for each in whole.of(Saved) if whole.absolute(each.path) == path]
+    trained = [save for save in saves if any(state.steps for state in save.optimizers)]
+    later = [each for save in trained[:1] for each in whole.of(GradientsApplied, after=save)]
+    begun = [each for each in later if not each.optimizer.steps]
+    return any(
+        (each.location, each.optimizer.kind) == (update.location, new.kind) for each in begun
+    )
+
+
 def is_like(old: OptimizerState, new: OptimizerState) -> bool:
     remembers = len(old.variables) > COUNT_AND_RATE
     return remembers and (old.kind, old.learning_rate) == (new.kind, new.learning_rate)
 
 
-def saved_at(recording: Recording, load: Loaded) -> Stack:
-    """Returns where it was said what a checkpoint holds, if it was saved before a restart, which has loaded all there was."""
+def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
+    """Returns where it was said what a checkpoint holds, if it was saved before a restart, which has loaded all there was.
+
+    A function that also makes the optimizer decides about that; one that only gets its arguments does not.
+    """
+    makers = {(frame.path, frame.function) for frame in optimizer_at}
     if any(save.path == load.path for save in recording.saves_before_start):
         for restored in reversed(recording.of(CheckpointRestored)):
             if restored.path == load.path:
-                return from_caller(restored.made_at)
+                holders = {(frame.path, frame.function) for frame in restored.made_at[:1]}
+                return restored.made_at if holders & makers else from_caller(restored.made_at)
     return ()

@@ -3,21 +3,33 @@
 import ast
 from collections.abc import Collection, Iterator
 
-from ...examiner.blame import from_maker, nodes_of_file, statement_at, targets_of
+from ...examiner.blame import (
+    called_name,
+    calls_in,
+    from_maker,
+    nodes_of_file,
+    statement_at,
+    targets_of,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
+    CheckpointRestored,
     Frame,
     GradientsApplied,
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
     OptimizerState,
+    Owner,
     Saved,
+    VariableMade,
+    VariableWritten,
 )
 
 SAME = 1e-6  # relative
+RATE_WORDS = {"learning_rate", "lr"}
 
 
 @rule("fm46", explains_divergence=False)
@@ -28,8 +40,13 @@ def rate_replaced(recording: Recording) -> Iterator[Finding]:
             for update in recording.of(GradientsApplied, after=restored)
             if is_same(update.optimizer, restored.variables)
         ]
-        was_chosen = restored.location and was_constant(recording, restored)
-        if was_chosen and updates and has_rate(updates[0].optimizer, restored.after):
+        was_chosen = was_constant(recording, restored) or is_chosen_anew(recording, restored)
+        if (
+            was_chosen
+            and restored.location
+            and updates
+            and has_rate(updates[0].optimizer, restored.after)
+        ):
             rate = f"{restored.after:.4g}"
             message = f"the optimizer was made with the learning rate {restored.before:.4g}, and the file has set it to {rate}"
             location = from_maker(restored.location, updates[0].location)
@@ -96,6 +113,74 @@ def was_constant(recording: Recording, restored: LearningRateRestored) -> bool:
         )
         for state in first
         if not state.steps and not is_same(state, restored.variables)
+    )
+
+
+def is_chosen_anew(recording: Recording, restored: LearningRateRestored) -> bool:
+    """Tells whether a program that is started again gives its optimizer another rate than the first start did.
+
+    A rate that is set later, as schedules of Keras do, says nothing about the one that an optimizer is made with.
+    """
+    stopped = recording.before
+    if not stopped or is_rate_set(recording) or is_rate_set(stopped):
+        return False
+    before = [
+        state
+        for save in saves_in(recording, stopped, restored)
+        for state in save.optimizers
+        if has_rate(state, restored.after)
+    ]
+    began = any(
+        is_same(update.optimizer, state.variables)
+        and not update.optimizer.steps
+        and has_rate(update.optimizer, restored.after)
+        for state in before
+        for update in stopped.of(GradientsApplied)
+    )
+    return began and is_given_rate(recording, restored)
+
+
+def saves_in(
+    recording: Recording, stopped: Recording, restored: LearningRateRestored
+) -> list[Saved]:
+    """Returns what the stopped run saved to the file that a restore has read."""
+    loads = [
+        each
+        for each in recording.of(CheckpointRestored)
+        if each.path is not None
+        and each.location == restored.location
+        and {*each.variables} & {*restored.variables}
+    ]
+    paths = {recording.absolute(each.path) for each in loads if each.path is not None}
+    return [save for save in stopped.of(Saved) if stopped.absolute(save.path) in paths]
+
+
+def is_rate_set(recording: Recording) -> bool:
+    """Tells whether the program or a callback sets a learning rate; optimizers of Keras 2 do not list theirs."""
+    own = Owner.OPTIMIZER, Owner.CHECKPOINT
+    written = [each.number for each in recording.of(VariableWritten) if each.writer not in own]
+    restores = [each.location for each in recording.of(LearningRateRestored)]  # which write, too
+    sets = [each for each in recording.of(LearningRateWritten) if each.location not in restores]
+    return bool(sets) or any(is_rate(recording.variable(number)) for number in written)
+
+
+def is_rate(made: VariableMade | None) -> bool:
+    """Tells whether a variable is a number of an optimizer with a fraction; the count of steps has none."""
+    if made is None or made.maker is not Owner.OPTIMIZER:
+        return False
+    return made.shape == () and "float" in made.dtype
+
+
+def is_given_rate(recording: Recording, restored: LearningRateRestored) -> bool:
+    """Tells whether the line that makes an optimizer gives it a rate. Without one, it waits for that in the file."""
+    updates = recording.of(GradientsApplied, after=restored)
+    kinds = {each.optimizer.kind for each in updates if is_same(each.optimizer, restored.variables)}
+    made_at = recording.location_of(min(restored.variables))
+    calls = calls_in(statement_at(made_at[0])) if made_at else []
+    return any(
+        called_name(call) in kinds
+        and (call.args or RATE_WORDS & {str(word.arg) for word in call.keywords})
+        for call in calls
     )
 
 
