@@ -29,6 +29,8 @@ ERRORS = [
     ("fm20", "RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use all_gather()"),
     ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'map'"),
     ("fm39", "TypeError: unsupported operand type(s) for +: 'PerReplica' and 'int'"),
+    ("fm39", "TypeError: Inputs to a layer should be tensors. Got 'PerReplica:{\n  0: tf.Tensor(\n[[1. 1.]], shape=(1, 2), "
+     "dtype=float32)\n}' (of type <class 'tensorflow.python.distribute.values.PerReplica'>) as input for layer 'dense'."),
     ("fm26", "ValueError: You are trying to load a weight file containing 1 layers into a model with 19 layers."),
     ("fm27", "OSError: SavedModel file does not exist at: ckpt/{saved_model.pbtxt|saved_model.pb}"),
     ("fm28", "    w = np.array(model.get_weights())\n"

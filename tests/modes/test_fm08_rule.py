@@ -385,6 +385,34 @@ def test_a_pattern_that_nearly_fits_what_is_saved(program, line, pattern, path, 
     assert [each.line for each in from_zero(looks, looks, path)] == lines
 
 
+RETURNED = """\
+def newest(folder):
+    found = glob.glob(folder)
+    return max(found, default=None)
+def count(folder):
+    return len(glob.glob(folder))
+def start():
+    path = newest(pattern)
+    model.load_weights(path)
+    print(newest(pattern))
+    print(count(pattern))
+"""
+
+
+@pytest.mark.parametrize(
+    "lines, expected",
+    [([2, 7], [2]), ([2, 9], []), ([2], []), ([5, 10], [])],
+    ids=["loaded by the caller", "printed", "no caller", "counted"],
+)
+def test_a_pattern_in_a_function_that_returns_what_it_finds(tmp_path, lines, expected):
+    path = tmp_path / "train.py"
+    path.write_text(RETURNED)
+    at = (*stack(path, lines[0], function="newest"), *stack(path, *lines[1:], function="start"))
+    looks = [LookedFor(at, "m/weights_*.h5", True)]
+    found = from_zero(looks, looks, "m/weights-0001.weights.h5")
+    assert [each.line for each in found] == expected
+
+
 # What is loaded from another folder than the one where it is saved
 
 LOADS = """\

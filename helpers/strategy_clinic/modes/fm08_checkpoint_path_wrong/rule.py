@@ -289,6 +289,24 @@ def loads_of(frame: Frame) -> list[ast.Call]:
     return [each for each in loads if any(names & {*blame.names_in(given)} for given in each.args)]
 
 
+def is_loaded(stack: Stack) -> bool:
+    """Tells whether what a line has found is loaded, in its function or, if that returns it, in those that call it."""
+    for frame in stack:
+        if loads_of(frame):
+            return True
+        if not is_returned(frame):
+            return False
+    return False
+
+
+def is_returned(frame: Frame) -> bool:
+    """Tells whether a function returns what a line of it has found."""
+    statement = blame.statement_at(frame)
+    names = blame.targets_of(statement) if isinstance(statement, ast.Assign) else set()
+    returns = [node for node in blame.nodes_in_scope(frame) if isinstance(node, ast.Return)]
+    return any(each is statement or names & {*blame.names_in(each.value)} for each in returns)
+
+
 def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
     """Yields the line that loads files by a pattern which what the program saves beside them nearly matches."""
     saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
@@ -297,8 +315,7 @@ def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -
         if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in saved):
             continue
         beside = sorted(path for path in saved if is_like_pattern(path, pattern))
-        at = looked.location[:1]
-        if beside and at and loads_of(at[0]) and not any(map(moves_files, looked.location)):
+        if beside and is_loaded(looked.location) and not any(map(moves_files, looked.location)):
             name = os.path.basename(beside[0])
             message = f"no file is found by {looked.path}: this program saves {name} there"
             fix = "look for the name under which it is saved"
