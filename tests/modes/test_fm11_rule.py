@@ -22,7 +22,17 @@ def test_no_gradients_for_another_reason():
 
 
 @pytest.mark.parametrize("before, expected", [([EARLY], [("fm11", 7)]), ([], [])])
-def test_a_sum_over_no_variables(before, expected):
-    text = "ValueError: Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype."
-    raised = ExceptionRaised(OTHER, "ValueError", text, ())
+@pytest.mark.parametrize(
+    "error, text",
+    [
+        (
+            "ValueError",
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the same dtype.",
+        ),
+        ("AttributeError", "'NoneType' object has no attribute 'batch_reduce'"),
+    ],
+    ids=["add_n", "all_reduce"],
+)
+def test_a_sum_over_no_variables(error, text, before, expected):
+    raised = ExceptionRaised(OTHER, error, f"{error}: {text}", ())
     assert modes(run(*before, raised, outcome=Outcome.RAISED)) == expected

@@ -8,7 +8,11 @@ from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, names, observed, rule
 from ...observer.events import ExceptionRaised, GradientsApplied, Stack, UnbuiltModelRead
 
-NOTHING_TO_ADD = "Inputs must be an iterable of at least one Tensor"  # in `tf.add_n`
+# What `tf.add_n`, and `all_reduce` of a replica's context, say of an empty list.
+NOTHING_TO_ADD = (
+    "Inputs must be an iterable of at least one Tensor",
+    "'NoneType' object has no attribute 'batch_reduce'",
+)
 
 
 @rule("fm11", explains_divergence=False)
@@ -28,8 +32,9 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
 
 @names("fm11")
 def nothing_to_add(recording: Recording, raised: ExceptionRaised) -> bool:
-    """Tells whether a sum over the variables of a model, such as a penalty, has found none."""
-    return NOTHING_TO_ADD in raised.traceback and recording.last(UnbuiltModelRead) is not None
+    """Tells whether a sum over the variables of a model or their gradients, such as a penalty, has found none."""
+    is_empty = any(text in raised.traceback for text in NOTHING_TO_ADD)
+    return is_empty and recording.last(UnbuiltModelRead) is not None
 
 
 @blames("fm11")
