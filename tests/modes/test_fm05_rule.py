@@ -148,6 +148,13 @@ def test_a_variable_that_another_run_has_missed():
     assert asked == [ResetVariable(1), None]
 
 
+def test_a_variable_beside_a_model_that_is_saved_after_the_checkpoints():
+    model = saved(kind=SaveKind.MODEL, left=[omitted()])
+    again = answering(ResetVariable=trained(2.0, model), same=trained(1.0, model))
+    diagnosis, _ = diagnosed(trained(1.0, model), again)
+    assert [(each.mode, each.line) for each in diagnosis.findings] == [("fm05", 7)]
+
+
 def test_a_variable_that_makes_no_difference():
     diagnosis, asked = diagnosed(trained(1.0), answering(ResetVariable=trained(1.0)))
     assert (diagnosis.findings, diagnosis.notes, asked) == ([], [], [ResetVariable(1)])

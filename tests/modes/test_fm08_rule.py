@@ -487,3 +487,51 @@ SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
 )
 def test_a_second_start_that_fails_for_another_reason(tmp_path, changes):
     assert [mode for mode, _ in second_start_fails(tmp_path, **changes)] == ["restart"]
+
+
+# A file with another number
+
+
+def load_fails(folder, asks, *paths, text=LOADS, says=OF_H5PY):
+    """What is found if a program has saved these files, and then does not find another."""
+    (folder / "train.py").write_text(text)
+    saves = [saved(path=f"/program/{path}", kind=SaveKind.MODEL) for path in paths]
+    message = says.format(asks)
+    at = stack(folder / "train.py", 4)
+    raised = ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+    return modes(run(START, *saves, raised, outcome=Outcome.RAISED))
+
+
+@pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
+def test_a_file_whose_number_was_never_saved(tmp_path, says):
+    paths = ["logs/ep001.weights.h5", "logs/ep003.weights.h5"]
+    assert load_fails(tmp_path, "logs/ep004.weights.h5", *paths, says=says) == [("fm08", 4)]
+
+
+@pytest.mark.parametrize(
+    "asks, paths, changes",
+    [
+        ("logs/ep004.weights.h5", ["logs/ep004.weights.h5"], {}),
+        ("logs/ep004.weights.h5", ["logs/best.weights.h5"], {}),
+        ("other/ep004.weights.h5", ["logs/ep003.weights.h5"], {}),
+        ("logs/best.weights.h5", ["logs/ep003.weights.h5"], {}),
+        ("logs/ep004.weights.h5", [], {}),
+        ("logs/ep004.weights.h5", ["logs/ep003.weights.h5"], {"says": "ValueError: {} is old"}),
+        (
+            "logs/ep004.weights.h5",
+            ["logs/ep003.weights.h5"],
+            {"text": LOADS.replace("import os", "os.replace('new', path)")},
+        ),
+    ],
+    ids=[
+        "deleted",
+        "another name",
+        "another folder",
+        "no number",
+        "nothing saved",
+        "another error",
+        "moved",
+    ],
+)
+def test_a_file_that_is_missing_for_another_reason(tmp_path, asks, paths, changes):
+    assert load_fails(tmp_path, asks, *paths, **changes) == []

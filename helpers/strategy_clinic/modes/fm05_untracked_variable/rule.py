@@ -260,16 +260,21 @@ def kind_of(save: Saved) -> str:
 
 
 def omitted_from_all(recording: Recording) -> list[tuple[OmittedVariable, Saved]]:
-    """Returns the variables that were changed before a save and that no checkpoint holds, each with its last save."""
+    """Returns the variables that were changed before a save and that no checkpoint holds, each with its last save.
+
+    That is a save of a model only for what no checkpoint has left out: a model holds no counters of the program.
+    """
     files = [save for save in recording.of(Saved) if save.kind is not SaveKind.MODEL]
     held = {number for save in files for number in save.variables}
-    omitted = {
-        each.number: (each, save)
+    left_out = [
+        (each, save)
         for save in recording.of(Saved)
         for each in save.omitted
         if save.kind is not SaveKind.ARRAYS
         if not is_beside_model(save, each) or recording.maker_of(each.number) is Owner.USER
-    }
+    ]
+    left_out.sort(key=lambda pair: not is_beside_model(pair[1], pair[0]))
+    omitted = {each.number: (each, save) for each, save in left_out}
     return [
         omitted[number] for number in sorted(omitted.keys() - held) if recording.location_of(number)
     ]

@@ -342,13 +342,33 @@ def is_like_pattern(path: str, pattern: str) -> bool:
 def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
     """Tells whether a second start asks for a file by the name of one that the program saves, in a folder where it saves none."""
     stopped, whole = run.before, run.whole
-    if not stopped or not whole or not whole.finished or not MISSING.search(raised.traceback):
+    if not stopped or not whole or not whole.finished:
         return False
     saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
     known = {os.path.basename(path) for path in saved}
-    asked = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
-    missing = {path for path in asked - saved if os.path.basename(path) in known}
-    return bool(missing) and not any(map(moves_files, raised.location))
+    missing = missing_files(run, raised) - saved
+    return any(os.path.basename(path) in known for path in missing)
+
+
+@names("fm08")
+def missing_number(run: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether a program asks for a file of which it has saved others, whose names have another number."""
+    saved = {run.absolute(save.path) for save in run.of(Saved)}
+    missing = missing_files(run, raised) - saved
+    numbered = {path for path in missing if re.search(r"\d", os.path.basename(path))}
+    return bool({*map(without_number, numbered)} & {*map(without_number, saved)})
+
+
+def without_number(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, re.sub(r"\d+", "#", name))
+
+
+def missing_files(run: Recording, raised: ExceptionRaised) -> set[str]:
+    """Returns the paths that an exception says are not there; none if the program may have moved files."""
+    if not MISSING.search(raised.traceback) or any(map(moves_files, raised.location)):
+        return set()
+    return {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
 
 
 def moves_files(frame: Frame) -> bool:
