@@ -18,6 +18,7 @@ from ..observer.events import (
     PartUsed,
     Sample,
     Saved,
+    SaveKind,
     Stack,
     StepEnded,
     VariableValue,
@@ -99,7 +100,7 @@ def finding(
 def failure(run: Recording, whole: Recording) -> Finding | Note:
     """Returns that a program which ends well fails when it was killed and is started again.
 
-    Where a callback of Keras writes the file, the program has no part in it: that is a note.
+    Where Keras writes the file, the program has no part in it: that is a note.
     """
     raised = run.last(ExceptionRaised)
     location = raised.location if raised else waiting_at(run)
@@ -114,9 +115,11 @@ def failure(run: Recording, whole: Recording) -> Finding | Note:
         return finding(run, location, message)
     path = interrupted(whole).path
     saves = [save for save in whole.of(Saved) if save.path == path]
-    message = f"{path} is written under its final name, so that a kill during the save leaves a part of it: {message}"
     place = saves[0].location if saves else location
-    if place and "fit" in called_at(place[0]):
+    by_keras = any(save.kind is SaveKind.MODEL for save in saves)
+    line = f", saved at line {place[0].line}," if by_keras and place else ""
+    message = f"{path}{line} is written under its final name, so that a kill during the save leaves a part of it: {message}"
+    if by_keras or (place and "fit" in called_at(place[0])):
         return Note(f"{message}. {WHOLE_FILES}")
     return finding(run, place, message, WHOLE_FILES)
 
