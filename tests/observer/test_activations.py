@@ -1,8 +1,8 @@
 """The activations that are counted in the graph of a step, compared with sizes that are known."""
 
 import pytest
-from strategy_clinic.observer.activations import PROBES, Kept, Steps
-from strategy_clinic.observer.context import Settings
+from strategy_clinic.observer.activations import PROBES, ActivationCounts, Kept, Steps
+from strategy_clinic.observer.context import Context, Settings
 from strategy_clinic.observer.events import Activations, ObserverFailed, from_json
 from strategy_clinic.observer.observer import Observer
 
@@ -65,7 +65,9 @@ def counted(started, tmp_path, request):
         def step(*inputs):
             with tf.GradientTape() as tape:
                 result = loss(weights, *inputs)
-            optimizer.apply_gradients([(tape.gradient(result, weights), weights)])
+            result, given = result if isinstance(result, tuple) else (result, None)
+            gradient = tape.gradient(result, weights, output_gradients=given)
+            optimizer.apply_gradients([(gradient, weights)])
 
         wrap(step)(*(tf.ones(shape) for shape in shapes))
         events = map(from_json, path.read_text().splitlines())
@@ -95,6 +97,28 @@ KEPT = 4 * 16 * FLOAT  # of one example in `two_layers`
 @with_tensorflow
 def test_a_graph_keeps_what_its_gradients_read(counted):
     assert counted(two_layers, (8, 16)) == Activations(8 * KEPT, 0, 0)
+
+
+@with_tensorflow
+def test_gradients_that_are_given_begin_the_backward_pass(counted):
+    import tensorflow as tf
+
+    def loss(weights, inputs):
+        hidden = tf.tanh(inputs @ weights)
+        return hidden, tf.cos(inputs)
+
+    # The inputs, the result of `tanh`, and the gradients that are given.
+    assert counted(loss, (8, 16)) == Activations(8 * 3 * 16 * FLOAT, 0, 0)
+
+
+def test_a_call_that_trains_nothing_is_not_counted(tmp_path):
+    counts, graph = ActivationCounts(Context(Settings(str(tmp_path / "events.jsonl")))), Graph()
+    for trains, expected in ((False, None), (True, Activations(100, 0, 0))):
+        steps = Steps(graph, ())
+        steps.calls.append(Kept(9, {"a": (1, (100, 100))}, frozenset()))
+        counts.traced.append(steps)
+        counts.step_ended(trains)
+        assert (counts.most, counts.traced) == (expected, [])
 
 
 @with_tensorflow
