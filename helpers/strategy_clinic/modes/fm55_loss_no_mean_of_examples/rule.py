@@ -50,7 +50,8 @@ def ratio_of_part(runs: Runs) -> Steps:
 def has_own_loss(divergence: Divergence) -> bool:
     """Tells whether the program computes the loss of its step, and makes the steps one at a time."""
     others = {used.part for used in divergence.other.of(PartUsed)} & OTHER_REASONS
-    return not (others or is_fit(divergence) or divergence.other.of(TrainedInLoop))
+    in_loop = divergence.other.of(TrainedInLoop)
+    return bool(gradient_line(divergence) and not (others or is_fit(divergence) or in_loop))
 
 
 def loss_line(divergence: Divergence) -> Stack:
