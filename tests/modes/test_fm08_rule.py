@@ -433,6 +433,10 @@ OF_KERAS_2 = "OSError: No file or directory found at {}"
 WEIGHTS = "model.weights.h5"
 
 
+def not_found(at, message):
+    return ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+
+
 def second_start_fails(
     folder, text=LOADS, *, line=4, says=OF_H5PY, asks=f"saved/{WEIGHTS}", after=(), own=()
 ):
@@ -440,9 +444,7 @@ def second_start_fails(
     (folder / "train.py").write_text(text)
     save = saved(path=f"/program/runs/{WEIGHTS}", kind=SaveKind.MODEL)
     killed = run(START, save, role=Role.STOPPED, outcome=Outcome.KILLED)
-    at = stack(folder / "train.py", line)
-    message = says.format(asks)
-    raised = ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+    raised = not_found(stack(folder / "train.py", line), says.format(asks))
     fields = {"before": killed, "whole": run(START, save, *after), "outcome": Outcome.RAISED}
     second = run(START, *own, raised, role=Role.RESTARTED, moment=Moment.AFTER, **fields)
     return modes(second)
@@ -496,9 +498,7 @@ def load_fails(folder, asks, *paths, text=LOADS, says=OF_H5PY):
     """What is found if a program has saved these files, and then does not find another."""
     (folder / "train.py").write_text(text)
     saves = [saved(path=f"/program/{path}", kind=SaveKind.MODEL) for path in paths]
-    message = says.format(asks)
-    at = stack(folder / "train.py", 4)
-    raised = ExceptionRaised(at, message.partition(":")[0], f"Traceback\n{message}\n", ())
+    raised = not_found(stack(folder / "train.py", 4), says.format(asks))
     return modes(run(START, *saves, raised, outcome=Outcome.RAISED))
 
 

@@ -96,7 +96,7 @@ def has_late_checkpoint(run: Recording) -> bool:
         if save.kind is SaveKind.CHECKPOINT and folder_of(run, save) not in early
     ]
     return any(
-        os.path.dirname(run.absolute(save.path)) == run.absolute(sought.folder)
+        folder_of(run, save) == run.absolute(sought.folder)
         for save in late
         for sought in run.of(CheckpointSought, until=save)
     )

@@ -91,9 +91,7 @@ class Recording:
     task: str = ""  # of a cluster, such as "worker 0"
     steps: int = 0  # calls of `strategy.run` or of a traced function
     stacks: tuple[ProcessStacks, ...] = ()  # of a run that did not end by itself
-    before: Recording | None = (
-        None  # of a program that was started again, the run that was stopped, or had ended
-    )
+    before: Recording | None = None  # of a program that was started again, the run before that
     moment: Moment | None = None  # when that was
     whole: Recording | None = None  # and the run that was never stopped
     plain: Recording | None = (

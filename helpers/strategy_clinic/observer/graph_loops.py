@@ -31,9 +31,9 @@ class GraphLoops:
         )
 
     def loop_begins(self, call: Call) -> None:
-        most = None
         if takes_elements(call["loop_vars"]):
             return  # up to the end of a dataset, where its iterator is deleted: earlier, that can take a minute
+        most = None
         if self.one_step:
             most = own_tensor(call["maximum_iterations"])
             call.replace("maximum_iterations", most)

@@ -25,12 +25,8 @@ from .program_spec import ProgramSpec
 
 logger = logging.getLogger(__name__)
 
-UNREPORTED = (
-    Role.REPEATED,
-    Role.CHANGED,
-    Role.STOPPED,
-    Role.AGAIN,
-)  # runs whose counts are in no report
+# Runs whose counts are in no report.
+UNREPORTED = Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN
 
 
 class Sandbox:

@@ -206,10 +206,14 @@ def is_like(one: str, other: str) -> bool:
 def looks_for_own(run: Recording, whole: Recording) -> bool:
     """Tells whether a program looks for what it saves at all, by its right name."""
     sought = [each for each in run.events if isinstance(each, CheckpointSought | LookedFor)]
-    paths = {whole.absolute(save.path) for save in whole.of(Saved)}
+    paths = saved_paths(whole)
     return any(
         looks_for(each, run, path) and not is_pattern(each) for each in sought for path in paths
     )
+
+
+def saved_paths(*runs: Recording) -> set[str]:
+    return {run.absolute(save.path) for run in runs for save in run.of(Saved)}
 
 
 def is_pattern(sought: Sought) -> bool:
@@ -309,7 +313,7 @@ def is_returned(frame: Frame) -> bool:
 
 def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
     """Yields the line that loads files by a pattern which what the program saves beside them nearly matches."""
-    saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
+    saved = saved_paths(stopped, whole, run)
     for looked in run.of(LookedFor):
         pattern = run.absolute(looked.path)
         if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in saved):
@@ -344,7 +348,7 @@ def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
     stopped, whole = run.before, run.whole
     if not stopped or not whole or not whole.finished:
         return False
-    saved = {each.absolute(save.path) for each in (stopped, whole, run) for save in each.of(Saved)}
+    saved = saved_paths(stopped, whole, run)
     known = {os.path.basename(path) for path in saved}
     missing = missing_files(run, raised) - saved
     return any(os.path.basename(path) in known for path in missing)
@@ -353,7 +357,7 @@ def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
 @names("fm08")
 def missing_number(run: Recording, raised: ExceptionRaised) -> bool:
     """Tells whether a program asks for a file of which it has saved others, whose names have another number."""
-    saved = {run.absolute(save.path) for save in run.of(Saved)}
+    saved = saved_paths(run)
     missing = missing_files(run, raised) - saved
     numbered = {path for path in missing if re.search(r"\d", os.path.basename(path))}
     return bool({*map(without_number, numbered)} & {*map(without_number, saved)})
