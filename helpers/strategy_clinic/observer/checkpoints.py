@@ -28,7 +28,7 @@ from .events import (
 from .identity_map import IdentityMap
 from .kills import SAVES, Kills
 from .optimizers import Optimizers, variables_of
-from .patching import Call
+from .patching import Call, is_of_keras
 from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
 from .variables import (
     Record,
@@ -580,8 +580,7 @@ def named_by(root: Any) -> list[Any]:
 
 
 def is_keras(thing: Any) -> bool:
-    packages = {kind.__module__.partition(".")[0] for kind in type(thing).__mro__}
-    return bool(packages & {"keras", "tf_keras"})
+    return any(map(is_of_keras, type(thing).__mro__))
 
 
 def is_sharded(thing: Any) -> bool:

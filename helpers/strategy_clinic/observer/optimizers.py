@@ -19,11 +19,10 @@ from .events import (
     UsedOptimizerCompiled,
 )
 from .identity_map import IdentityMap
-from .patching import Call, defining_class
+from .patching import Call, defining_class, is_of_keras
 from .stored_values import attributes_of
 from .variables import Variables, arrays_of, outside_graphs, variable_in
 
-KERAS = "keras", "tf_keras"
 SAME_RATE = 1e-6  # relative
 LONGEST_RATE = 80  # characters of a schedule's text
 Rates = list[tuple[Any, float]]
@@ -181,7 +180,7 @@ class Optimizers:
         step = defining_class(type(model), "train_step")
         trained = self.trained_by(getattr(model, "optimizer", None))
         left = {*self.variables.numbers_of(model.trainable_variables)} - {*trained}
-        if trained and left and step.__module__.partition(".")[0] in KERAS:
+        if trained and left and is_of_keras(step):
             stack = self.context.provenance.stack()
             self.context.emit(TrainableLeftOut(stack, tuple(sorted(left))))
 

@@ -217,6 +217,11 @@ def defining_class(owner: Any, name: str) -> Any:
     return next(kind for kind in getattr(owner, "__mro__", [owner]) if name in vars(kind))
 
 
+def is_of_keras(kind: Any) -> bool:
+    """Tells whether a class is defined by Keras 3 or Keras 2."""
+    return kind.__module__.partition(".")[0] in ("keras", "tf_keras")
+
+
 class ImportWatch(importlib.abc.MetaPathFinder):
     """Calls an action once a module has been imported; modules are found and loaded as usual."""
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .events import Frame
+from .patching import is_of_keras
 
 MOST_FUNCTIONS, MOST_READS = 200, 300
 UNKNOWN = object()
@@ -443,10 +444,7 @@ def is_layer(value: Any) -> bool:
     """Tells whether this is a layer or a model of Keras; a class of the program's own is one by its bases."""
     if value is UNKNOWN or isinstance(value, type):
         return False
-    return any(
-        each.__name__ == "Layer" and each.__module__.partition(".")[0] in ("keras", "tf_keras")
-        for each in type(value).__mro__
-    )
+    return any(each.__name__ == "Layer" and is_of_keras(each) for each in type(value).__mro__)
 
 
 def is_generator(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..base import tf_internals
 from .events import Sample
+from .patching import is_of_keras
 from .variables import sample
 
 ENDINGS = ".index", ".weights.h5", ".keras", ".h5"
@@ -69,7 +70,7 @@ def attributes_of(model: Any) -> Iterator[Any]:
 def saves_by_itself(layer: Any) -> bool:
     """Tells whether a class of the program decides what is saved of a layer."""
     kinds = [kind for kind in type(layer).__mro__ if "save_own_variables" in vars(kind)]
-    return bool(kinds) and kinds[0].__module__.partition(".")[0] not in ("keras", "tf_keras")
+    return bool(kinds) and not is_of_keras(kinds[0])
 
 
 def files_near(folder: str) -> tuple[str, ...]:
