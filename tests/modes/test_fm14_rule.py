@@ -3,10 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, written
+from recorded import LINE, OTHER, found, loaded, modes, run, stack, updated, variable, written
 from strategy_clinic.observer.events import (
+    CopiedToItself,
     CopyCalled,
     Frame,
+    ModelCalled,
+    ModelUsed,
     OutdatedCopyUsed,
     Owner,
     WeightsCopied,
@@ -125,3 +128,67 @@ def test_a_clone_with_weights_of_its_own(at, events):
 def test_a_clone_that_is_called_outside_of_training(at, call, update):
     used = CopyCalled(at(call), (3, 4)), updated(at(update), trains=(8,))
     assert modes(run(LEARNT, CLONE, *used)) == []
+
+
+# One model under two names
+
+NAMES = """\
+class Agent:
+    def __init__(self):
+        self.target = self.online
+
+    def synchronise(self):
+        self.target.set_weights(self.online.get_weights())
+        self.other.set_weights(
+            self.online.get_weights()
+        )
+        weights = self.online.get_weights()
+        self.online.set_weights(weights)
+        self.online.set_weights(self.online.get_weights())
+"""
+
+
+@pytest.mark.parametrize("line, blamed", [(6, [3]), (7, [7]), (11, []), (12, [])])
+def test_weights_that_are_copied_to_the_model_that_they_are_of(tmp_path, line, blamed):
+    """A program may also put the weights back that it has taken from a model."""
+    (tmp_path / "agent.py").write_text(NAMES)
+    copied = CopiedToItself(stack(tmp_path / "agent.py", line))
+    assert [finding.line for finding in found(run(copied))] == blamed
+
+
+# A model that keeps random weights
+
+TRAINED = ModelCalled(LINE, 8, 2, (1, 2), (LINE[0], *OTHER))
+RANDOM = ModelUsed(OTHER, (3, 4), (3, 4), (LINE[0], OTHER[0]._replace(line=21)))
+MADE = [variable(1, shape=(3, 2)), variable(2), variable(3, shape=(3, 2)), variable(4)]
+
+
+def test_a_model_that_is_used_with_random_weights_instead_of_the_trained_one():
+    (finding,) = found(run(*MADE, TRAINED, LEARNT, RANDOM))
+    assert (finding.mode, finding.line) == ("fm14", 21)
+    assert "line 20 uses it" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [TRAINED, RANDOM],
+        [TRAINED, LEARNT, RANDOM, ModelUsed(OTHER, (1, 2), (1, 2), ())],
+        [TRAINED, LEARNT, RANDOM, written(number=3, writer=Owner.LAYER, replicas=0)],
+        [TRAINED, LEARNT, loaded(variables=(3, 4)), RANDOM],
+        [replace(TRAINED, variables=(1,)), LEARNT, RANDOM],
+        [replace(TRAINED, variables=(2, 3)), LEARNT, RANDOM],
+        [TRAINED, LEARNT, replace(RANDOM, made_at=TRAINED.made_at)],
+    ],
+    ids=[
+        "before the training",
+        "a baseline beside the trained one",
+        "changed later",
+        "loaded",
+        "of other shapes",
+        "with shared layers",
+        "made on the same line",
+    ],
+)
+def test_a_model_that_may_keep_its_random_weights(events):
+    assert modes(run(*MADE, *events)) == []

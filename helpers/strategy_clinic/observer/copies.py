@@ -9,13 +9,23 @@ from typing import Any
 
 from ..base import tf_internals
 from .context import Context
-from .events import CopyCalled, OutdatedCopyUsed, Sample, Stack, WeightsCopied
+from .events import (
+    CopiedToItself,
+    CopyCalled,
+    ModelUsed,
+    OutdatedCopyUsed,
+    Sample,
+    Stack,
+    WeightsCopied,
+)
 from .identity_map import IdentityMap
 from .patching import Call
+from .training import outside_replicas
 from .variables import Variables
 
 MOST_COPIES = 3  # of one pair that are reported
 MOST_CALLS = 100  # of one copy whose lines are looked at
+MOST_USES = 20  # of one model whose lines are looked at, after something was trained
 
 
 @dataclass
@@ -33,8 +43,9 @@ class Copy:
 
 
 class Copies:
-    def __init__(self, context: Context, variables: Variables) -> None:
+    def __init__(self, context: Context, variables: Variables, made_at: IdentityMap[Stack]) -> None:
         self.context, self.variables = context, variables
+        self.made_at = made_at  # of each model
         self.taken: tuple[weakref.ref[Any], weakref.ref[Any]] | None = (
             None  # an array, and its owner
         )
@@ -58,7 +69,7 @@ class Copies:
         wrap(keras.Model, "fit", before=self.fit_begins, after=self.fitted, group="copies")
         for name in ("predict", "save"):
             wrap(keras.Model, name, after=self.used, group="copies")
-        wrap(keras.Model, "evaluate", after=self.source_used, group="copies")
+        wrap(keras.Model, "evaluate", after=self.evaluated, group="copies")
         wrap(keras.Model, "__call__", after=self.called, here=True)
         self.context.patches.wrap_everywhere(
             package, keras.models.clone_model, self.cloned, group="clone"
@@ -89,8 +100,15 @@ class Copies:
         weights = call["weights"]
         if self.taken and len(weights) and weights[0] is self.taken[0]():
             source = self.taken[1]()
-            if source is not None and source is not call.owner:
+            if source is call.owner:
+                self.copied_to_itself()
+            elif source is not None:
                 self.copied("set_weights", source, call.owner)
+
+    def copied_to_itself(self) -> None:
+        stack = self.context.provenance.stack()
+        if stack and self.context.is_first("copied to itself", stack):
+            self.context.emit(CopiedToItself(stack))
 
     def cloned(self, clone: Any, call: Call) -> None:
         self.copied("clone_model", call["model"], clone)
@@ -143,6 +161,19 @@ class Copies:
             self.report_call(copy)
         if not self.fitting:
             self.source_used(None, call)
+            if self.variables.something_trained and outside_replicas():
+                self.report_use(call.owner)
+
+    def report_use(self, model: Any) -> None:
+        if self.context.count("model used", self.context.serial(model)) > MOST_USES:
+            return
+        stack = self.context.provenance.stack()
+        if stack and self.context.is_first("model used", self.context.serial(model), stack):
+            numbers = self.variables.numbers_of
+            made_at = self.made_at.get(model) or ()
+            self.context.emit(
+                ModelUsed(stack, numbers(model.variables), numbers(weights_of(model)), made_at)
+            )
 
     def report_call(self, copy: Copy) -> None:
         if self.context.count("copy called", copy.target) <= MOST_CALLS:
@@ -154,8 +185,13 @@ class Copies:
         if self.trained.get(call.owner):
             self.trained[call.owner] = False
 
-    def used(self, _: Any, call: Call) -> None:
+    def evaluated(self, _: Any, call: Call) -> None:
         self.source_used(None, call)
+        if self.variables.something_trained and not self.fitting:
+            self.report_use(call.owner)
+
+    def used(self, _: Any, call: Call) -> None:
+        self.evaluated(None, call)
         copy = self.copies.get(call.owner)
         is_old = copy is not None and copy.values and self.trained.get(copy.source())
         if copy is not None and is_old and self.variables.trained_values(call.owner) == copy.values:

@@ -526,6 +526,7 @@ class ModelCalled(LocatedEvent):
     examples: int  # per replica
     replicas: int
     variables: tuple[int, ...]
+    made_at: Stack = ()
 
 
 @dataclass(frozen=True)
@@ -608,6 +609,23 @@ class OutdatedCopyUsed(LocatedEvent):
     function: str
     copied_at: Stack
     target: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class CopiedToItself(LocatedEvent):
+    """A model or layer got the weights that it has: what the program copied from is the same object."""
+
+
+@dataclass(frozen=True)
+class ModelUsed(LocatedEvent):
+    """The program predicted, evaluated or saved a model, or called it outside of graphs, after something was trained.
+
+    Reported once for each line.
+    """
+
+    variables: tuple[int, ...]
+    trainable: tuple[int, ...]
+    made_at: Stack
 
 
 @dataclass(frozen=True)

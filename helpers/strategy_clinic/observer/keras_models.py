@@ -96,7 +96,8 @@ class KerasModels:
         if size is not None and self.context.is_first("called", serial, size, replicas):
             numbers = self.variables.numbers_of(call.owner.variables)
             stack = self.context.provenance.stack()
-            self.context.emit(ModelCalled(stack, int(size), replicas, numbers))
+            made_at = self.made_at.get(call.owner) or ()
+            self.context.emit(ModelCalled(stack, int(size), replicas, numbers, made_at))
 
     def answered(self, result: Any, call: Call) -> None:
         """Reports the first answers to calls from one line; Keras's symbolic inputs have none."""

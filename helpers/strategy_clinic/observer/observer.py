@@ -52,7 +52,7 @@ class Observer:
             self.context, self.variables, self.optimizers, self.kills, self.training.most_replicas
         )
         self.models = KerasModels(self.context, self.variables)
-        self.copies = Copies(self.context, self.variables)
+        self.copies = Copies(self.context, self.variables, self.models.made_at)
         self.tracing = Tracing(self.context)
         self.processes = Processes(self.context, self.end)
         self.frozen_values = FrozenValues(self.context)

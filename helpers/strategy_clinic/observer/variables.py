@@ -62,6 +62,7 @@ class Variables:
         self.count = 0
         self.held: dict[int, Any] = {}  # trained variables, whose last values are read at the end
         self.given: Any = None  # the value for the variable of `--give`
+        self.something_trained = False
 
     def watch(self) -> None:
         ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
@@ -218,7 +219,8 @@ class Variables:
             record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
             record.first = sample_of(record)
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
-        record.trained |= writer is Owner.OPTIMIZER
+        if writer is Owner.OPTIMIZER:
+            record.trained = self.something_trained = True
         if record.is_rate:
             self.rate_written(record, call)
         replicas = replicas_now()

@@ -1,17 +1,31 @@
 """Checks fm14: weights were copied once, or not at all, and the copy is used as if it had those of its source."""
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
-from ...examiner.blame import called_at, loop_around, spans
+from ...examiner.blame import (
+    called_at,
+    called_name,
+    calls_in,
+    loop_around,
+    nodes_of_file,
+    spans,
+    statement_at,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
 from ...observer.events import (
+    CheckpointRestored,
+    CopiedToItself,
     CopyCalled,
     Frame,
     GradientsApplied,
     Loaded,
+    ModelCalled,
+    ModelUsed,
     OutdatedCopyUsed,
     Owner,
     Stack,
@@ -87,6 +101,117 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
                     fix="give the clone the weights, `clone.set_weights(model.get_weights())`",
                 )
                 break
+
+
+@rule("fm14")
+def one_object_under_two_names(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a program copies weights between two names of one model, as from a network to its target network."""
+    for copied in recording.of(CopiedToItself):
+        frame = copied.location[0]
+        names = copied_names(frame)
+        if names:
+            target, source = names
+            finding = observed(
+                "fm14",
+                recording,
+                (line_that_shares(frame, target, source), *copied.location[1:]),
+                f"`{target}` and `{source}` are one model, so the copy never has other weights than its source",
+                line_of(copied.location, "a later line"),
+                " copies the weights of one to the other, and changes nothing",
+            )
+            yield replace(
+                finding,
+                fix=f"make `{target}` a model of its own, as by `tf.keras.models.clone_model`",
+            )
+
+
+def copied_names(frame: Frame) -> tuple[str, str] | None:
+    """Returns the names in `x.set_weights(y.get_weights())` on a line, if they differ."""
+    for call in calls_in(statement_at(frame)):
+        taken = call.args[0] if called_name(call) == "set_weights" and call.args else None
+        if isinstance(taken, ast.Call) and called_name(taken) == "get_weights":
+            pair = [ast.unparse(each.func.value) for each in (call, taken) if is_method(each.func)]
+            if len({*pair}) == 2:
+                return pair[0], pair[1]
+    return None
+
+
+def is_method(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    return isinstance(function, ast.Attribute)
+
+
+def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
+    """Returns the line that gives one of these names to the other; the line that copies if there is none."""
+    for node in nodes_of_file(frame.path):
+        if isinstance(node, ast.Assign):
+            names = {ast.unparse(node.value), *map(ast.unparse, node.targets)}
+            if {one, other} <= names:
+                return frame._replace(line=node.lineno)
+    return frame
+
+
+@rule("fm14")
+def random_model_used(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a model with the random weights of its start is used instead of one like it that was trained.
+
+    As a moving average of weights that nothing updates. A program that uses both compares them.
+    """
+    for used in recording.of(ModelUsed):
+        others = [
+            call
+            for call in recording.of(ModelCalled)
+            if is_alike(recording, call.variables, used.variables)
+            and is_trained(recording, call.variables, used)
+        ]
+        is_random = used.trainable and not is_given_values(recording, used.trainable)
+        location = apart_from(used.made_at, others[0].made_at) if others else ()
+        if location and is_random and not uses_any(recording, others):
+            finding = observed(
+                "fm14",
+                recording,
+                location,
+                "this model keeps the random weights that it was made with: nothing trains, loads or copies them",
+                line_of(used.location, "a later line"),
+                " uses it, while another model of the same shapes was trained and is not used",
+            )
+            yield replace(finding, fix="give it the weights of the model that was trained")
+            return
+
+
+def apart_from(made_at: Stack, other: Stack) -> Stack:
+    """Returns where a model was made, without the function that made the other one, too."""
+    while made_at and other and made_at[0] == other[0]:
+        made_at, other = made_at[1:], other[1:]
+    return made_at
+
+
+def is_alike(recording: Recording, one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Tells whether two models have variables of the same shapes, and none in common."""
+    shapes = [sorted(shape_of(recording, each) for each in numbers) for numbers in (one, other)]
+    return shapes[0] == shapes[1] and not {*one} & {*other}
+
+
+def shape_of(recording: Recording, number: int) -> str:
+    made = recording.variable(number)
+    return str(made.shape if made else None)
+
+
+def is_trained(recording: Recording, numbers: tuple[int, ...], until: ModelUsed) -> bool:
+    writes = recording.of(VariableWritten, until=until)
+    return any(each.number in numbers for each in writes if each.writer is Owner.OPTIMIZER)
+
+
+def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
+    given = {write.number for write in recording.of(VariableWritten)}
+    loads = [each.variables for each in recording.of(Loaded)]
+    loads += [each.variables for each in recording.of(CheckpointRestored)]
+    given |= {number for numbers in loads for number in numbers}
+    return bool(given & {*numbers})
+
+
+def uses_any(recording: Recording, calls: list[ModelCalled]) -> bool:
+    used = {number for each in recording.of(ModelUsed) for number in each.variables}
+    return any(used & {*call.variables} for call in calls)
 
 
 def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
