@@ -75,7 +75,10 @@ def test_a_script_is_run_in_the_copy_however_it_was_named(tmp_path, script):
     assert script_in(tmp_path / "sub", "../train.py") == str(tmp_path / "train.py")
 
 
-def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch):
-    monkeypatch.setattr(folder, "LARGEST_FOLDER", 10)
-    with pytest.raises(UserError, match="examine the program in a folder with only what it needs"):
+@pytest.mark.parametrize(
+    "limit, most, says", [("LARGEST_FOLDER", 10, "0 GiB"), ("MOST_FILES", 0, "0 files")]
+)
+def test_a_folder_that_is_too_large_to_copy(tmp_path, script, monkeypatch, limit, most, says):
+    monkeypatch.setattr(folder, limit, most)
+    with pytest.raises(UserError, match=f"{says}, and is copied: examine the program in a folder"):
         folder.require_size(tmp_path)

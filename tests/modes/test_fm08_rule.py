@@ -357,6 +357,8 @@ def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
     "line, pattern, path, text, lines",
     [
         (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, [LISTS]),
+        (LISTS, "m/weight_*.h5", "m/weights_0001.weights.h5", NEARLY, [LISTS]),
+        (LISTS, "m/weights-*.hdf5", "m/weights-0001.h5", NEARLY, [LISTS]),
         (LISTS, "model-??.keras", "model_01.keras", NEARLY, []),
         (LISTS, "m/weights-*.h5", "m/weights-0001.weights.h5", NEARLY, []),
         (LISTS, "n/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
@@ -369,6 +371,8 @@ def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
     ],
     ids=[
         "nearly",
+        "another number of the same word",
+        "another end of the same kind of file",
         "no star",
         "found by it",
         "another folder",

@@ -15,21 +15,24 @@ NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", "node_modules", ".tox
 ENVIRONMENT = "pyvenv.cfg"  # a file of every virtual environment
 MOST_SIBLINGS = 1000  # files and folders beside the program's folder that get a link
 LARGEST_FOLDER = 2 << 30  # bytes
+MOST_FILES = 100_000  # in it; copying as many takes minutes
 
 Signature = tuple[int, ...]
 
 
 def require_size(folder: Path) -> None:
     """Raises UserError for a folder that is too large to be copied."""
-    size = 0
+    size = files = 0
     for place, folders, names in os.walk(folder):
         ignored = not_copied(place, folders)
         folders[:] = [name for name in folders if name not in ignored]
         found = [status_of(os.path.join(place, name)) for name in names]
         size += sum(status.st_size for status in found if status)
-        if size > LARGEST_FOLDER:
+        files += len(found)
+        if size > LARGEST_FOLDER or files > MOST_FILES:
+            limit = f"{MOST_FILES:,} files" if files > MOST_FILES else f"{LARGEST_FOLDER >> 30} GiB"
             raise UserError(
-                f"{str(folder)!r} holds more than {LARGEST_FOLDER >> 30} GiB, and is copied: "
+                f"{str(folder)!r} holds more than {limit}, and is copied: "
                 "examine the program in a folder with only what it needs."
             )
 

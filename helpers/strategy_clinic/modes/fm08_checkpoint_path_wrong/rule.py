@@ -33,6 +33,7 @@ Sought = CheckpointSought | LookedFor
 LOADS = set(FILE_FUNCTIONS) - {"save", "save_weights"}
 SAVES, RESTORES = ("save", "write"), ("restore", "read")
 NEARLY_SAME = 0.75  # of the letters of two folders' names
+ENDS_OF_HDF5 = {".h5", ".hdf5"}
 EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
 # Functions whose values are others in each process.
 NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
@@ -254,8 +255,11 @@ def is_nearly(one: str, other: str) -> bool:
     ]
     numbers = [re.findall(r"\d+", each) for each in names]
     are_numbered = all(numbers) and numbers[0] != numbers[1]
-    alike = difflib.SequenceMatcher(None, names[0], names[1], autojunk=False)
-    return not are_numbered and alike.ratio() >= NEARLY_SAME
+    return not are_numbered and are_alike(*names)
+
+
+def are_alike(one: str, other: str) -> bool:
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio() >= NEARLY_SAME
 
 
 def restores_own(frame: Frame) -> bool:
@@ -329,14 +333,15 @@ def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -
 
 
 def is_like_pattern(path: str, pattern: str) -> bool:
-    """Tells whether a numbered file lies where a pattern looks, begins with the same word, and ends in the same way."""
+    """Tells whether a numbered file lies where a pattern looks, begins with nearly the same word, and ends in the same way."""
     is_numbered = re.search(r"\d", os.path.splitext(os.path.basename(path))[0])
     if not is_numbered or os.path.dirname(path) != os.path.dirname(pattern):
         return False
     words = [re.match(r"[A-Za-z]+", os.path.basename(each)) for each in (path, pattern)]
-    begin = {word.group() if word else "" for word in words}
+    begin = [word.group().lower() if word else "" for word in words]
     ends = {os.path.splitext(each)[1] for each in (path, pattern)}
-    return len(begin) == len(ends) == 1 and "" not in begin | ends
+    is_one_end = len(ends) == 1 and "" not in ends
+    return "" not in begin and are_alike(*begin) and (is_one_end or ends <= ENDS_OF_HDF5)
 
 
 # What is loaded from another folder than the one where it is saved
