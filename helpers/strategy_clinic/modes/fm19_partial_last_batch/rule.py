@@ -3,8 +3,9 @@
 import re
 
 from ...examiner.findings import FollowUp, ShowMeans
+from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording
-from ...examiner.rule import Steps, observed, reclassify, rule
+from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
 from ...observer.events import BatchTaken, ExceptionRaised, Frame, MeanReduced, Stack
 
 SAME = 1e-6  # relative
@@ -32,6 +33,16 @@ def mean_of_means(recording: Recording) -> Steps:
                 message = f"a mean of means: the replicas had {sizes} examples, and count the same"
                 proof = f"it is {plain:.6g}, and {right:.6g} if every example counts the same"
                 yield observed("fm19", recording, mean.location, message, proof)
+
+
+@rule_of_runs("fm19")
+def printed_mean_of_means(runs: Runs) -> Steps:
+    difference = yield from printed_difference(runs)
+    if difference and not difference.is_by_replicas and (yield from is_through_last_batch(runs)):
+        location = source_of(difference)
+        if location:
+            message = f"{difference}: each replica's mean of a smaller last batch counts the same"
+            yield compared("fm19", difference.counts, location, message)
 
 
 def is_hidden_in_graph(recording: Recording, means: list[MeanReduced]) -> bool:

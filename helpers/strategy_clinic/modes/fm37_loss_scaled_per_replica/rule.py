@@ -21,6 +21,7 @@ from ...examiner.divergence import (
     update_ratio,
 )
 from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
+from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import replaced_as_expected
@@ -88,6 +89,17 @@ def scaled_loss(runs: Runs) -> Steps:
         if shown:
             yield found(pair, divergences, *shown)
             return
+
+
+@rule_of_runs("fm37")
+def printed_loss(runs: Runs) -> Steps:
+    """Checks a loss that is right for the updates, and is printed as the sum of what each replica divides by its own part."""
+    difference = yield from printed_difference(runs)
+    if difference and difference.is_by_replicas and difference.is_loss:
+        location = source_of(difference)
+        if location:
+            way = "the sum of means" if difference.factor > 1 else "a mean of parts of a mean"
+            yield compared("fm37", difference.counts, location, f"{difference}: it is {way}")
 
 
 def scaling(pair: Pair) -> Answers[Shown | None]:

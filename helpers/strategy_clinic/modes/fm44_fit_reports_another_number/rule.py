@@ -1,15 +1,21 @@
 """Checks fm44: the same examples have the same loss on other devices, and a metric that the program chose has another value."""
 
 import ast
+from dataclasses import replace
 
 from ...examiner.blame import argument_name, calls_in, function_at, parameters, statement_at
 from ...examiner.findings import FollowUp, Replace
+from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.repair import keyword
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
 from ...observer.replacements import Replacement
 
+FIX = (
+    "add up what the replicas return, with each part divided by the examples of the whole batch: "
+    '`strategy.reduce("SUM", ..., axis=None)`'
+)
 NEAR = 0.05  # of a factor
 SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
 
@@ -37,6 +43,19 @@ def reported_differently(runs: Runs) -> Steps:
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
             yield compared("fm44", (few, many), from_metrics(other.compiled_at), message)
             return
+
+
+@rule_of_runs("fm44")
+def printed_differently(runs: Runs) -> Steps:
+    """Checks the numbers that the program prints itself. A loss that grows with the devices is fm37, a mean of means fm19."""
+    difference = yield from printed_difference(runs)
+    if difference is None or difference.is_by_replicas and difference.is_loss:
+        return
+    is_mean_of_means = not difference.is_by_replicas and (yield from is_through_last_batch(runs))
+    location = source_of(difference)
+    if location and not is_mean_of_means:
+        finding = compared("fm44", difference.counts, location, str(difference))
+        yield replace(finding, fix=FIX)
 
 
 def is_near(factor: float, wanted: tuple[float, ...]) -> bool:

@@ -1,0 +1,345 @@
+"""Compares what runs print: numbers that depend on the number of devices, although the same weights are trained."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
+from ..observer.replacements import Replacement
+from .blame import called_name, nodes_of_file
+from .divergence import divergent_points, first_divergence
+from .findings import FollowUp, Replace
+from .recording import Recording
+from .rule import Answers, Runs
+from .suspects import replaced_as_expected
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")
+ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")
+REWRITTEN = "\r", "\b"  # in lines of progress bars
+PART_OF_TOLERANCE = 0.02  # up to which the weights of two runs are the same
+SAME, SAME_OF_OTHER_WEIGHTS = 1e-3, 1e-2  # relative
+NEAR = 0.05  # of a factor: a smaller last batch changes it a little
+PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
+GATHERS = {"reduce", "experimental_local_results", "gather", "values", "all_reduce"}
+FILLS = {"update_state", "append", "assign", "assign_add", "add"}
+MOST_LINES = 40  # that are followed from a number back to where it comes from
+WORDS = "with what it prints compared"
+
+Numbers = Mapping[str, list[list[str]]]  # by the text around them, in the order of lines
+
+
+@dataclass(frozen=True)
+class PrintedDifference:
+    """A number that is printed as another one on more devices, for the first time."""
+
+    few: Recording
+    many: Recording
+    text: str  # the line on few devices
+    label: str  # what it has between the number before and this one
+    number: str
+    other: str  # in its place on many devices
+    factor: float  # by which all numbers differ that do; NaN if these factors are several
+
+    @property
+    def is_by_replicas(self) -> bool:
+        """Tells whether the number is multiplied or divided by the number of replicas."""
+        wanted = self.many.replicas / self.few.replicas
+        return any(abs(self.factor - each) <= NEAR * each for each in (wanted, 1 / wanted))
+
+    @property
+    def is_loss(self) -> bool:
+        """Tells whether the words before the number say so."""
+        return "loss" in self.label.lower()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        return self.few.devices, self.many.devices
+
+    def __str__(self) -> str:
+        few, many = self.counts
+        return f"{self.number} is printed on {few} and {self.other} on {many} devices, with the same weights"
+
+
+def printed_difference(runs: Runs) -> Answers[PrintedDifference | None]:
+    """Returns the first number that depends on the number of devices, in runs that train the same weights.
+
+    Numbers that change with the last digits of the weights are not compared. Keras reports its own in `fit`.
+    """
+    pair = yield from comparable(runs, frozenset())
+    if pair is None:
+        return None
+    few, many, replaced = pair
+    if first_other(few, many) is None:
+        return None
+    change = Replace(replaced | {Replacement.NUDGED_WEIGHTS})
+    nudged = []
+    for original, each in ((run_of(runs, few), few), (run_of(runs, many), many)):
+        again = yield FollowUp(original, change, "with other last digits in the weights")
+        if again is None or not again.finished:
+            return None
+        nudged.append((each, again))
+    return first_other(few, many, nudged)
+
+
+def is_through_last_batch(runs: Runs) -> Answers[bool]:
+    """Tells whether such a number is the same on all numbers of devices if there is no smaller last batch."""
+    pair = yield from comparable(runs, frozenset({Replacement.FULL_BATCHES}))
+    return pair is not None and first_other(*pair[:2]) is None
+
+
+def comparable(
+    runs: Runs, also: frozenset[Replacement]
+) -> Answers[tuple[Recording, Recording, frozenset[Replacement]] | None]:
+    """Returns the runs on the least and the largest number of devices, and what is replaced in them so that they agree."""
+    finished = {each.replicas: each for each in runs.matched if each.finished and not each.task}
+    few, many = (finished[pick(finished)] for pick in (min, max)) if finished else (None, None)
+    if few is None or many is None or few is many or not few.output:
+        return None
+    if few.of(MetricsReported) or not few.trained or few.examples != many.examples:
+        return None
+    replaced = also
+    for divergence in runs.divergences[:1]:
+        replaced |= replaced_as_expected(divergence)
+        if not replaced:
+            return None
+    if replaced:
+        changed = []
+        for each in (few, many):
+            again = yield FollowUp(each, Replace(replaced), WORDS)
+            if again is None or not again.finished:
+                return None
+            changed.append(again)
+        few, many = changed
+    return None if first_divergence(few, many) else (few, many, replaced)
+
+
+def run_of(runs: Runs, recording: Recording) -> Recording:
+    """Returns the run of the program as it is that has as many devices."""
+    return next(
+        each
+        for each in reversed(runs.matched)
+        if each.finished and each.devices == recording.devices
+    )
+
+
+def first_other(
+    few: Recording, many: Recording, nudged: list[tuple[Recording, Recording]] | None = None
+) -> PrintedDifference | None:
+    """Returns the first number that differs, without those that differ between the runs of a pair in `nudged`."""
+    tolerance = SAME if is_same_training(few, many) else SAME_OF_OTHER_WEIGHTS
+    unstable = {place for pair in nudged or [] for place, _ in differing(*pair, SAME)}
+    found = [each for each in differing(few, many, tolerance) if each[0] not in unstable]
+    if not found:
+        return None
+    (place, (number, other)), *_ = found
+    factors = [float(b) / float(a) for _, (a, b) in found if float(a)]
+    is_one = factors and all(abs(each - factors[0]) <= NEAR * abs(factors[0]) for each in factors)
+    factor = factors[0] if is_one and len(factors) == len(found) else math.nan
+    text = line_of_place(few, place)
+    label = NUMBER.split(text)[place[2]]
+    return PrintedDifference(few, many, text, label, number, other, factor)
+
+
+def is_same_training(one: Recording, other: Recording) -> bool:
+    return not divergent_points(one, other, PART_OF_TOLERANCE)
+
+
+Place = tuple[
+    str, int, int
+]  # the text around numbers, which line of those with this text, and which number in it
+
+
+def differing(
+    one: Recording, other: Recording, tolerance: float
+) -> Iterator[tuple[Place, tuple[str, str]]]:
+    """Yields the numbers that differ where both runs print the same text as often, in the order in which they are printed."""
+    mine, others = numbers_of(one.output), numbers_of(other.output)
+    order = {text: position for position, text in enumerate(mine)}
+    for text in sorted(mine, key=order.__getitem__):
+        if len(mine[text]) != len(others.get(text, ())):
+            continue
+        for line, (values, other_values) in enumerate(zip(mine[text], others[text])):
+            for i, (value, other_value) in enumerate(zip(values, other_values)):
+                if differs(value, other_value, tolerance):
+                    yield (text, line, i), (value, other_value)
+
+
+def differs(one: str, other: str, tolerance: float) -> bool:
+    """Tells whether two printed numbers differ by more than a part of them, and by more than their last digit."""
+    a, b = float(one), float(other)
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) != math.isnan(b)
+    return abs(a - b) > max(tolerance * max(abs(a), abs(b)), 1.5 * max(unit(one), unit(other)))
+
+
+def unit(number: str) -> float:
+    """Returns what the last digit of a printed number counts."""
+    digits, _, exponent = number.lower().partition("e")
+    decimals = len(digits.partition(".")[2])
+    return float(10 ** (int(exponent or 0) - decimals))
+
+
+def numbers_of(output: str) -> Numbers:
+    found: dict[str, list[list[str]]] = {}
+    for line in output.split("\n"):
+        numbers = NUMBER.findall(line)
+        if numbers and not any(each in line for each in REWRITTEN):
+            found.setdefault(ANY_NUMBER.sub("#", line), []).append(numbers)
+    return found
+
+
+def line_of_place(run: Recording, place: Place) -> str:
+    text, position, _ = place
+    lines = [each for each in run.output.split("\n") if NUMBER.search(each)]
+    return [each for each in lines if ANY_NUMBER.sub("#", each) == text][position]
+
+
+# Where a printed number comes from
+
+
+def source_of(difference: PrintedDifference) -> Stack:
+    """Returns the line that joins the values of replicas to the number that is printed; else the line that prints it."""
+    paths = program_files(difference.many)
+    printed = [
+        (sum(map(len, pieces)), path, call)
+        for path in paths
+        for call in calls_of(path)
+        if called_name(call) in PRINTS
+        if (pieces := constants_in(call)) and are_in_order(pieces, difference.text)
+    ]
+    if not printed:
+        return ()
+    _, path, call = max(printed, key=lambda each: each[0])
+    joined = joining_line(path, printed_value(call, difference.label))
+    return (Frame(path, joined or call.lineno, ""),)
+
+
+def program_files(run: Recording) -> list[str]:
+    stacks = [made.location for made in run.variables.values()]
+    stacks += [each.location for each in run.of(GradientComputed)]
+    return list(dict.fromkeys(frame.path for stack in stacks for frame in stack))
+
+
+def calls_of(path: str) -> list[ast.Call]:
+    return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
+
+
+def constants_in(call: ast.Call) -> list[str]:
+    """Returns the parts of text that a call prints as they are written."""
+    texts = [
+        node.value
+        for node in ast.walk(call)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    parts = [part for text in texts for part in re.split(r"\{[^}]*\}|%[-+.\d]*[a-z]|#", text)]
+    return [part.strip() for part in parts if re.search(r"[A-Za-z]{2}", part)]
+
+
+def are_in_order(pieces: list[str], text: str) -> bool:
+    for piece in pieces:
+        _, found, text = text.partition(piece)
+        if not found:
+            return False
+    return True
+
+
+def printed_value(call: ast.Call, label: str) -> ast.expr:
+    """Returns what a call prints behind these words; the whole call if that is not plain."""
+    parts: list[ast.expr] = []
+    for given in call.args:
+        parts += given.values if isinstance(given, ast.JoinedStr) else [given]
+    for words, value in itertools.pairwise(parts):
+        text = words.value if isinstance(words, ast.Constant) else ""
+        is_value = not isinstance(value, ast.Constant)
+        if (
+            is_value
+            and isinstance(text, str)
+            and text.strip()
+            and label.strip().endswith(text.strip())
+        ):
+            return value
+    return call
+
+
+def joining_line(path: str, value: ast.expr) -> int:
+    """Follows names in a value back through assignments, fills and returned values; 0 if no line joins values of replicas."""
+    nodes = nodes_of_file(path)
+    waiting: list[ast.AST] = [value]
+    seen: set[str] = set()
+    fallback = 0
+    for _ in range(MOST_LINES):
+        if not waiting:
+            break
+        node = waiting.pop(0)
+        joins = [each.lineno for each in ast.walk(node) if is_join(each)]
+        if joins:
+            return joins[0]
+        for name in dict.fromkeys(dotted_names(node)):
+            if name in seen:
+                continue
+            seen.add(name)
+            sources = list(sources_of(nodes, name))
+            calls = [each for each in sources if isinstance(each, ast.Call)]
+            filled = [each.lineno for each in calls if name in filled_by(each)]
+            fallback = fallback or next(iter(filled), 0)
+            waiting += sources
+    return fallback
+
+
+def is_join(node: ast.AST) -> TypeGuard[ast.expr]:
+    """Tells whether an expression makes one value of those of replicas: a call such as `strategy.reduce`, or `x.values[0]`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "values"
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in GATHERS - {"values"}
+        and not (isinstance(node.func.value, ast.Name) and node.func.value.id == "functools")
+    )
+
+
+def dotted_names(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        name = ast.unparse(each) if isinstance(each, ast.Name | ast.Attribute) else ""
+        if name.replace(".", "").isidentifier():
+            yield name
+
+
+def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
+    """Yields what is assigned to a name, added to it, or returned by the function of this name."""
+    if name in dir(builtins):
+        return
+    for node in nodes:
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value and any(name in names_of_target(each) for each in targets):
+                yield node.value
+        elif isinstance(node, ast.For) and name in names_of_target(node.target):
+            yield node.iter
+        elif isinstance(node, ast.FunctionDef) and node.name == name.rpartition(".")[2]:
+            yield from (each for each in ast.walk(node) if isinstance(each, ast.Return))
+        elif isinstance(node, ast.Call) and name in filled_by(node):
+            yield node
+
+
+def names_of_target(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Tuple | ast.List):
+        return [name for each in target.elts for name in names_of_target(each)]
+    target = target.value if isinstance(target, ast.Subscript | ast.Starred) else target
+    return [ast.unparse(target)]
+
+
+def filled_by(call: ast.Call) -> list[str]:
+    """Returns the object to which a call may add a value: `total.append(x)`, or `mean(x)` for a metric."""
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in FILLS:
+        return [ast.unparse(function.value)]
+    is_named = isinstance(function, ast.Name | ast.Attribute)
+    return [ast.unparse(function)] if is_named and call.args else []

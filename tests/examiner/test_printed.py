@@ -1,0 +1,206 @@
+"""Numbers that a program prints, and that depend on the number of devices although the same weights are trained."""
+
+import pytest
+from edited_programs import edited, examined
+from recorded import run, stack, strategy, variable
+from strategy_clinic.examiner import printed
+from strategy_clinic.examiner.recording import observer_failures
+
+PROGRAM = """\
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+x = np.random.default_rng(0).normal(size=(24, 3)).astype("float32")
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+    optimizer = tf.keras.optimizers.SGD(0.1)
+    mean = tf.keras.metrics.Mean()
+
+
+def replica(x):
+    with tf.GradientTape() as tape:
+        errors = tf.reduce_mean(tf.square(model(x, training=True) - 1.0), axis=-1)
+        loss = tf.nn.compute_average_loss(errors, global_batch_size=8)
+    variables = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+    mean.update_state(errors)
+    return loss
+
+
+@tf.function
+def train_step(batch):
+    losses = strategy.run(replica, (batch,))
+    return strategy.reduce("SUM", losses, axis=None)
+
+
+dataset = tf.data.Dataset.from_tensor_slices(x).batch(8)
+for epoch in range(2):
+    total = 0.0
+    for batch in strategy.experimental_distribute_dataset(dataset):
+        total += train_step(batch)
+    print(f"Epoch {epoch}: loss {total:.4f} error {mean.result():.4f}")
+"""
+RETURNS = "    return loss\n"
+REDUCES = 'strategy.reduce("SUM", losses, axis=None)'
+DROPOUT = ("tf.keras.layers.Dense(2)]", "tf.keras.layers.Dense(2), tf.keras.layers.Dropout(0.3)]")
+WRONG = {
+    "the sum of means": ([(RETURNS, "    return tf.reduce_mean(errors)\n")], "fm37", REDUCES),
+    "the mean of parts": ([("SUM", "MEAN")], "fm37", "strategy.reduce"),
+    "the first replica": (
+        [(REDUCES, "strategy.experimental_local_results(losses)[0]")],
+        "fm44",
+        "strategy.experimental_local_results",
+    ),
+    "the first replica, with dropout": (
+        [(REDUCES, "strategy.experimental_local_results(losses)[0]"), DROPOUT],
+        "fm44",
+        "strategy.experimental_local_results",
+    ),
+    "a metric of losses": (
+        [("mean.update_state(errors)", "mean.update_state(loss)")],
+        "fm44",
+        "mean.update_state",
+    ),
+    "a mean of means": (
+        [
+            ("mean.update_state(errors)", "mean.update_state(tf.reduce_mean(errors))"),
+            ("size=(24, 3)", "size=(21, 3)"),
+        ],
+        "fm19",
+        "mean.update_state",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRONG)
+def test_a_number_that_depends_on_the_number_of_devices(name, tmp_path):
+    edits, mode, line = WRONG[name]
+    text = edited(PROGRAM, edits)
+    examination = examined(tmp_path, text)
+    assert observer_failures(examination.recordings) == ()
+    (finding,) = examination.findings
+    assert finding.mode == mode
+    assert line in text.splitlines()[finding.line - 1]
+    assert "is printed on 1 and" in str(finding.message)
+
+
+PRINTS = 'print(f"Epoch {epoch}: '
+RIGHT = {
+    "as it is": [],
+    "with dropout": [DROPOUT],
+    "with a smaller last batch": [("size=(24, 3)", "size=(21, 3)")],
+    "the time": [(PRINTS, 'import time; print("now", time.time() % 1000)\n    ' + PRINTS)],
+    "random numbers": [(PRINTS, "print('noise', np.random.rand())\n    " + PRINTS)],
+    "whole numbers": [(PRINTS, "print('replicas', strategy.num_replicas_in_sync)\n    " + PRINTS)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RIGHT)
+def test_numbers_of_a_right_program(name, tmp_path):
+    examination = examined(tmp_path, edited(PROGRAM, RIGHT[name]))
+    assert observer_failures(examination.recordings) == ()
+    assert examination.findings == []
+
+
+# What is printed
+
+
+def compared(few, many, tolerance=1e-3):
+    recordings = run(strategy(1), output=few), run(strategy(2), output=many)
+    return [values for _, values in printed.differing(*recordings, tolerance)]
+
+
+@pytest.mark.parametrize(
+    "few, many, expected",
+    [
+        ("loss 1.5 after 3 steps", "loss 3.0 after 4 steps", [("1.5", "3.0")]),
+        ("loss 1.5e-3", "loss 2.0e-3", [("1.5e-3", "2.0e-3")]),
+        ("loss 1.5e-3", "loss 2e-3", []),
+        ("loss nan", "loss 0.5", [("nan", "0.5")]),
+        ("loss nan", "loss nan", []),
+        ("loss 0.50", "loss 0.51", []),
+        ("loss 100.001", "loss 100.052", []),
+        ("step 1 loss 1.0\nstep 2 loss 1.0", "step 1 loss 1.0\nstep 2 loss 0.5", [("1.0", "0.5")]),
+        ("loss 1.0\nloss 1.0", "loss 2.0", []),
+        ("loss 1.0", "error 2.0", []),
+        ("\rloss 1.0", "\rloss 2.0", []),
+        ("replicas 1", "replicas 2", []),
+        ("inf 1.0", "inf 1.0", []),
+    ],
+)
+def test_what_is_compared(few, many, expected):
+    assert compared(few, many) == expected
+
+
+def difference(few, many):
+    found = printed.first_other(run(strategy(1), output=few), run(strategy(2), output=many))
+    assert found
+    return found
+
+
+@pytest.mark.parametrize(
+    "few, many, is_so",
+    [
+        ("loss 1.0", "loss 2.0", True),
+        ("loss 1.0 and 3.0", "loss 2.0 and 6.0", True),
+        ("loss 1.0 and 3.0", "loss 0.5 and 1.5", True),
+        ("loss 1.0 and 3.0", "loss 2.0 and 3.0", True),
+        ("loss 1.0 and 3.0", "loss 2.0 and 4.0", False),
+        ("loss 1.0", "loss 1.5", False),
+        ("loss 0.0", "loss 1.5", False),
+        ("loss 1.0", "loss nan", False),
+    ],
+)
+def test_a_factor_of_the_number_of_replicas(few, many, is_so):
+    assert difference(few, many).is_by_replicas == is_so
+
+
+@pytest.mark.parametrize(
+    "many, is_loss", [("Loss 3.0 error 2.0", True), ("Loss 1.0 error 3.0", False)]
+)
+def test_what_a_number_is_called(many, is_loss):
+    assert difference("Loss 1.0 error 2.0", many).is_loss == is_loss
+
+
+SOURCE = """\
+def step(batch):
+    losses = strategy.run(replica, (batch,))
+    return strategy.reduce("SUM", losses, axis=None)
+def replica(x):
+    error.update_state(loss)
+    all_losses = strategy.run(other)
+for batch in batches:
+    value = step(batch)
+    totals[0] += value
+    first = all_losses.values[0]
+print("loss %.4f" % totals[0])
+print("error {:.3f}".format(error.result()), flush=True)
+print(f"first {first:.3f} of {epoch}")
+print(f"alone {7.5 * epoch:.3f}")
+print(f"total {totals[0]:.3f} and mean {error.result():.3f}")
+print("Total:", totals[0].numpy(), "Mean:", error.result())
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        ("total 3.000 and mean 1.000", 5),
+        ("Total: 3.0 Mean: 1.0", 5),
+        ("loss 1.0000", 3),
+        ("error 1.000", 5),
+        ("first 1.000 of 3", 10),
+        ("alone 7.500", 14),
+        ("other 1.0", 0),
+    ],
+)
+def test_where_a_printed_number_comes_from(tmp_path, text, line):
+    (tmp_path / "train.py").write_text(SOURCE)
+    many = run(variable(1, location=stack(tmp_path / "train.py", 2)))
+    label = printed.NUMBER.split(text)[-2]
+    difference = printed.PrintedDifference(many, many, text, label, "1.0", "2.0", 2.0)
+    found = printed.source_of(difference)
+    assert [frame.line for frame in found] == ([line] if line else [])
