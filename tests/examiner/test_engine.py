@@ -139,7 +139,7 @@ def test_an_exception_that_is_of_no_mode():
 def test_a_rule_corrects_what_triage_names():
     mode = diagnosed([raised()]).findings[0].mode
     for corrected in ("another", None):
-        corrects = reclassify(mode)(lambda mode, raised, stack: corrected)  # noqa: B023
+        corrects = reclassify(mode)(lambda run, mode, raised, stack: corrected)  # noqa: B023
         found = engine.diagnose(Runs([raised()]), None, ModeRules((), {}, (corrects,))).findings
         assert [finding.mode for finding in found] == ([corrected] if corrected else [])
 

@@ -116,19 +116,28 @@ def compared(few, many, tolerance=1e-3):
 @pytest.mark.parametrize(
     "few, many, expected",
     [
-        ("loss 1.5 after 3 steps", "loss 3.0 after 4 steps", [("1.5", "3.0")]),
-        ("loss 1.5e-3", "loss 2.0e-3", [("1.5e-3", "2.0e-3")]),
-        ("loss 1.5e-3", "loss 2e-3", []),
-        ("loss nan", "loss 0.5", [("nan", "0.5")]),
+        ("loss 1.500 after 3 steps", "loss 3.000 after 4 steps", [("1.500", "3.000")]),
+        ("loss 1.500e-3", "loss 2.000e-3", [("1.500e-3", "2.000e-3")]),
+        ("loss 1.500e-3", "loss 2e-3", []),
+        ("loss nan", "loss 0.500", [("nan", "0.500")]),
         ("loss nan", "loss nan", []),
         ("loss 0.50", "loss 0.51", []),
         ("loss 100.001", "loss 100.052", []),
-        ("step 1 loss 1.0\nstep 2 loss 1.0", "step 1 loss 1.0\nstep 2 loss 0.5", [("1.0", "0.5")]),
-        ("loss 1.0\nloss 1.0", "loss 2.0", []),
-        ("loss 1.0", "error 2.0", []),
-        ("\rloss 1.0", "\rloss 2.0", []),
+        (
+            "step 1 loss 1.000\nstep 2 loss 1.000",
+            "step 1 loss 1.000\nstep 2 loss 0.500",
+            [("1.000", "0.500")],
+        ),
+        ("loss 1.000\nloss 1.000", "loss 2.000", []),
+        ("loss 1.000", "error 2.000", []),
+        ("\rloss 1.000", "\rloss 2.000", []),
         ("replicas 1", "replicas 2", []),
-        ("inf 1.0", "inf 1.0", []),
+        ("loss 1.7", "loss 2.7", []),
+        ("loss 0.017", "loss 2.713", []),
+        ("Total training time: 1.753", "Total training time: 2.753", []),
+        ("epoch 1 took 1.753 s", "epoch 1 took 2.753 s", []),
+        ("1.753 examples/s", "2.753 examples/s", []),
+        ("inf 1.000", "inf 1.000", []),
     ],
 )
 def test_what_is_compared(few, many, expected):
@@ -136,7 +145,8 @@ def test_what_is_compared(few, many, expected):
 
 
 def difference(few, many):
-    found = printed.first_other(run(strategy(1), output=few), run(strategy(2), output=many))
+    pair = printed.Pair(run(strategy(1), output=few), run(strategy(2), output=many))
+    found = printed.first_other(pair)
     assert found
     return found
 
@@ -144,14 +154,14 @@ def difference(few, many):
 @pytest.mark.parametrize(
     "few, many, is_so",
     [
-        ("loss 1.0", "loss 2.0", True),
-        ("loss 1.0 and 3.0", "loss 2.0 and 6.0", True),
-        ("loss 1.0 and 3.0", "loss 0.5 and 1.5", True),
-        ("loss 1.0 and 3.0", "loss 2.0 and 3.0", True),
-        ("loss 1.0 and 3.0", "loss 2.0 and 4.0", False),
-        ("loss 1.0", "loss 1.5", False),
-        ("loss 0.0", "loss 1.5", False),
-        ("loss 1.0", "loss nan", False),
+        ("loss 1.000", "loss 2.000", True),
+        ("loss 1.000 and 3.000", "loss 2.000 and 6.000", True),
+        ("loss 1.000 and 3.000", "loss 0.500 and 1.500", True),
+        ("loss 1.000 and 3.000", "loss 2.000 and 3.000", True),
+        ("loss 1.000 and 3.000", "loss 2.000 and 4.000", False),
+        ("loss 1.000", "loss 1.500", False),
+        ("loss 0.000", "loss 1.500", False),
+        ("loss 1.000", "loss nan", False),
     ],
 )
 def test_a_factor_of_the_number_of_replicas(few, many, is_so):
@@ -159,10 +169,10 @@ def test_a_factor_of_the_number_of_replicas(few, many, is_so):
 
 
 @pytest.mark.parametrize(
-    "many, is_loss", [("Loss 3.0 error 2.0", True), ("Loss 1.0 error 3.0", False)]
+    "many, is_loss", [("Loss 3.000 error 2.000", True), ("Loss 1.000 error 3.000", False)]
 )
 def test_what_a_number_is_called(many, is_loss):
-    assert difference("Loss 1.0 error 2.0", many).is_loss == is_loss
+    assert difference("Loss 1.000 error 2.000", many).is_loss == is_loss
 
 
 SOURCE = """\

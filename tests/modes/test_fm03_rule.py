@@ -2,7 +2,7 @@
 
 import pytest
 from recorded import LINE, modes, run, stack, strategy, variable
-from strategy_clinic.observer.events import ExceptionRaised, Outcome, Owner
+from strategy_clinic.observer.events import ExceptionRaised, ModelCompiled, Outcome, Owner
 
 TEXT = 'ValueError: Need to be inside "with strategy.scope()" for <MirroredStrategy object at 0x7f>'
 TRAIN = "/program/train.py"
@@ -35,3 +35,11 @@ def test_a_model_whose_variables_are_distributed_is_not_blamed():
     assert modes(run(strategy(location=LINE), *copies, raised, outcome=Outcome.RAISED)) == [
         ("fm03", 14)
     ]
+
+
+def test_the_model_that_was_compiled_is_blamed_and_not_another_one_outside():
+    raised = ExceptionRaised(stack(TRAIN, 14), "ValueError", TEXT, ())
+    models = variable(1, location=stack(TRAIN, 3)), variable(2, location=stack(TRAIN, 9))
+    compiled = ModelCompiled(stack(TRAIN, 12), 1, (2,))
+    events = strategy(location=LINE), *models, compiled, raised
+    assert modes(run(*events, outcome=Outcome.RAISED)) == [("fm03", 9)]

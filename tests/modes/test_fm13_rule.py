@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, found, modes, run, stack, updated, variable
-from strategy_clinic.observer.events import GradientComputed
+from strategy_clinic.observer.events import ExceptionRaised, GradientComputed, Outcome
 
 WEIGHTS = [variable(1), variable(2)]
 COMPUTED = GradientComputed(LINE, missing=1, total=2, disconnected=(1,))
@@ -65,3 +65,23 @@ def test_other_lines_in_between():
     assert modes(run(*WEIGHTS, COMPUTED, variable(3), updated(OTHER, 1, trains=(1, 3)))) == [
         ("fm13", 20)
     ]
+
+
+@pytest.mark.parametrize(
+    "missing, text, expected",
+    [
+        (1, "ValueError: None values not supported.", [("fm13", 7)]),
+        (
+            1,
+            "ValueError: Attempt to convert a value (None) with an unsupported type",
+            [("fm13", 7)],
+        ),
+        (1, "ValueError: a value that is unsupported", []),
+        (0, "ValueError: None values not supported.", []),
+        (2, "ValueError: None values not supported.", []),
+    ],
+)
+def test_an_error_over_a_gradient_that_is_none(missing, text, expected):
+    raised = ExceptionRaised(OTHER, "ValueError", f"Traceback\n{text}", ())
+    events = GradientComputed(LINE, missing=missing, total=2), raised
+    assert modes(run(*events, outcome=Outcome.RAISED)) == expected

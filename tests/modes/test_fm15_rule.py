@@ -27,3 +27,12 @@ def test_one_message_of_two_modes_is_told_apart_by_the_program(tmp_path, program
     path.write_text(program)
     raised = ExceptionRaised(stack(path, line), "RuntimeError", f"Traceback{more}\n{MESSAGE}", ())
     assert [name for name, _ in modes(run(raised, outcome=Outcome.RAISED))] == [mode]
+
+
+def test_an_optimizer_of_keras_that_accumulates_is_blamed_where_it_is_made(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "optimizer = Adam(\n    gradient_accumulation_steps=2)\nif True:\n    model.fit(data)\n"
+    )
+    raised = ExceptionRaised(stack(path, 4), "RuntimeError", f"Traceback\n{MESSAGE}", ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm15", 1)]

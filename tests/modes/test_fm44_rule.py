@@ -76,11 +76,17 @@ def other(rate):
     model.compile(Adam(rate), "mse", metrics=[rmse])
 def calling():
     other(0.1)
+def accuracy(labels, outputs):
+    return mean(labels, outputs)
 """
 
 
-@pytest.mark.parametrize("lines, line", [([3, 6], 6), ([9, 11], 9)], ids=["passed", "written"])
-def test_the_line_is_the_one_that_names_the_metrics(tmp_path, lines, line):
+@pytest.mark.parametrize(
+    "lines, metric, line",
+    [([3, 6], "rmse", 6), ([9, 11], "rmse", 9), ([9, 11], "val_accuracy", 13)],
+    ids=["passed", "written", "returned in this file"],
+)
+def test_the_line_is_the_one_that_returns_or_names_the_metric(tmp_path, lines, metric, line):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    assert rule.from_metrics(stack(path, *lines))[0].line == line
+    assert rule.from_metrics(stack(path, *lines), metric)[0].line == line

@@ -4,7 +4,7 @@ import functools
 
 import edited_programs
 import pytest
-from recorded import LINE, OTHER, found, modes, run
+from recorded import LINE, OTHER, found, modes, run, stack
 from strategy_clinic.observer.events import ExceptionRaised, FitOverran, ModelCompiled
 
 MESSAGE = """\
@@ -23,8 +23,19 @@ def compiled(steps=4, location=LINE):
 
 def test_the_line_that_compiled_is_blamed():
     assert modes(run(compiled(), RAISED)) == [("fm58", 7)]
-    assert modes(run(compiled(1), RAISED)) == [("fm58", 20)]
+    assert modes(run(compiled(0), RAISED)) == [("fm58", 20)]
     assert modes(run(compiled(), compiled(1, OTHER), RAISED)) == [("fm58", 7)]
+
+
+def test_an_optimizer_that_a_replica_builds_raises_the_same_with_one_step():
+    assert modes(run(compiled(1), RAISED)) == [("fm32", 20)]
+
+
+def test_the_argument_of_several_lines_is_blamed(tmp_path):
+    text = "model.compile(\n    'sgd',\n    steps_per_execution=4,\n)\n"
+    (tmp_path / "train.py").write_text(text)
+    at_call = compiled(location=stack(tmp_path / "train.py", 1))
+    assert modes(run(at_call, RAISED)) == [("fm58", 3)]
 
 
 def test_more_steps_than_were_asked_for():

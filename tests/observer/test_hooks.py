@@ -612,6 +612,17 @@ def part_cases():
         loss.fn = fn
         return in_replicas(t, loss, y_true=TARGETS, y_pred=TARGETS)
 
+    def own_loss(t):
+        """A loss of the program's own class, with a `__call__` of its own, is watched from when it is made."""
+        keras_loss = t.packages["keras"].losses.Loss
+
+        class Own(keras_loss):
+            def __call__(self, y_true, y_pred, sample_weight=None):
+                return 1.0
+
+        plain, loss = vars(Own)["__call__"], Own.__new__(Own)
+        return Case(loss.__init__, {"name": "own"}, lambda *_: vars(Own)["__call__"] is not plain)
+
     norms = {"t": NUMBERS, "clip_norm": 1.0}, {"t_list": [NUMBERS], "clip_norm": 1.0}
     ends = {"t": NUMBERS, "clip_value_min": 0.0, "clip_value_max": 0.5}
     return {
@@ -626,6 +637,7 @@ def part_cases():
         "keras.Loss.__call__": lambda t: in_replicas(
             t, t.packages["keras"].losses.Dice(), y_true=TARGETS, y_pred=TARGETS
         ),
+        "keras.Loss.__init__": lambda t: own_loss(t),
         "keras.reduce_weighted_values": lambda t: scalar_loss(t),
         "tf_keras.get_mask": lambda t: in_replicas(t, mask_function(), y_p=masked(t)),
         "keras.DTypePolicy._parse_name": lambda t: policy(t, "keras"),

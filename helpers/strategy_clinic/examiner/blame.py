@@ -143,6 +143,13 @@ def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.
     return None
 
 
+def with_keyword(stack: Stack, name: str) -> Stack:
+    """Returns the line of an argument in the call of a line, if the call gives it by this name."""
+    words = [word for call in calls_in(statement_at(stack[0])) for word in call.keywords]
+    lines = [word.value.lineno for word in words if word.arg == name]
+    return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
+
+
 def targets_of(assignment: Assignment) -> set[str]:
     targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
     return {name for target in targets for name in names_in(target)}

@@ -144,7 +144,7 @@ def mode_of(recording: Recording, raised: ExceptionRaised, rules: ModeRules) -> 
         return next((each.mode for each in rules.namings if each.fits(recording, raised)), None)
     for each in rules.reclassifications:
         if mode in each.modes:
-            return each.mode_of(mode, raised, stack_of(raised))
+            return each.mode_of(recording, mode, raised, stack_of(raised))
     return mode
 
 

@@ -7,21 +7,28 @@ import builtins
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
 from .blame import called_name, nodes_of_file
-from .divergence import divergent_points, first_divergence
+from .divergence import Point, divergent_points, first_divergence
 from .findings import FollowUp, Replace
 from .recording import Recording
 from .rule import Answers, Runs
 from .suspects import replaced_as_expected
+from .whose_fault import SENSITIVE
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")
+FEWEST_DIGITS = 3  # of a number that is compared
+# Words beside a number that is a time or a speed, which depends on the machine.
+TIME = re.compile(
+    r"\b(time|took|takes|elapsed|duration|speed|throughput|seconds?|secs?|ms|s|per)\b|/s",
+    re.IGNORECASE,
+)
 REWRITTEN = "\r", "\b"  # in lines of progress bars
 PART_OF_TOLERANCE = 0.02  # up to which the weights of two runs are the same
 SAME, SAME_OF_OTHER_WEIGHTS = 1e-3, 1e-2  # relative
@@ -67,48 +74,56 @@ class PrintedDifference:
         return f"{self.number} is printed on {few} and {self.other} on {many} devices, with the same weights"
 
 
+@dataclass(frozen=True)
+class Pair:
+    """The runs on the least and the largest number of devices, which train the same weights."""
+
+    few: Recording
+    many: Recording
+    replaced: frozenset[Replacement] = frozenset()  # so that they do
+    ignored: frozenset[Point] = frozenset()  # what changes with the last digits of the weights
+
+
 def printed_difference(runs: Runs) -> Answers[PrintedDifference | None]:
     """Returns the first number that depends on the number of devices, in runs that train the same weights.
 
     Numbers that change with the last digits of the weights are not compared. Keras reports its own in `fit`.
     """
-    pair = yield from comparable(runs, frozenset())
-    if pair is None:
+    pair = yield from comparable(runs)
+    if pair is None or first_other(pair) is None:
         return None
-    few, many, replaced = pair
-    if first_other(few, many) is None:
-        return None
-    change = Replace(replaced | {Replacement.NUDGED_WEIGHTS})
     nudged = []
-    for original, each in ((run_of(runs, few), few), (run_of(runs, many), many)):
-        again = yield FollowUp(original, change, "with other last digits in the weights")
+    for each in (pair.few, pair.many):
+        again = yield nudged_run(run_of(runs, each), pair.replaced)
         if again is None or not again.finished:
             return None
         nudged.append((each, again))
-    return first_other(few, many, nudged)
+    return first_other(pair, nudged)
 
 
 def is_through_last_batch(runs: Runs) -> Answers[bool]:
     """Tells whether such a number is the same on all numbers of devices if there is no smaller last batch."""
-    pair = yield from comparable(runs, frozenset({Replacement.FULL_BATCHES}))
-    return pair is not None and first_other(*pair[:2]) is None
+    pair = yield from comparable(runs, Replacement.FULL_BATCHES)
+    return pair is not None and first_other(pair) is None
 
 
-def comparable(
-    runs: Runs, also: frozenset[Replacement]
-) -> Answers[tuple[Recording, Recording, frozenset[Replacement]] | None]:
-    """Returns the runs on the least and the largest number of devices, and what is replaced in them so that they agree."""
+def nudged_run(original: Recording, replaced: frozenset[Replacement]) -> FollowUp:
+    change = Replace(replaced | {Replacement.NUDGED_WEIGHTS})
+    return FollowUp(original, change, "with other last digits in the weights")
+
+
+def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
+    """Returns the runs on the least and the largest number of devices, None if their trainings differ."""
     finished = {each.replicas: each for each in runs.matched if each.finished and not each.task}
-    few, many = (finished[pick(finished)] for pick in (min, max)) if finished else (None, None)
-    if few is None or many is None or few is many or not few.output:
+    if len(finished) < 2:
         return None
+    few, many = finished[min(finished)], finished[max(finished)]
     if few.of(MetricsReported) or not few.trained or few.examples != many.examples:
         return None
-    replaced = also
+    replaced = frozenset(also)
     for divergence in runs.divergences[:1]:
         replaced |= replaced_as_expected(divergence)
-        if not replaced:
-            return None
+    original = many
     if replaced:
         changed = []
         for each in (few, many):
@@ -117,7 +132,13 @@ def comparable(
                 return None
             changed.append(again)
         few, many = changed
-    return None if first_divergence(few, many) else (few, many, replaced)
+    ignored: frozenset[Point] = frozenset()
+    if first_divergence(few, many):
+        nudged = yield nudged_run(original, replaced)
+        ignored = divergent_points(many, nudged, SENSITIVE) if nudged else ignored
+        if first_divergence(few, many, ignored):
+            return None
+    return Pair(few, many, replaced, ignored)
 
 
 def run_of(runs: Runs, recording: Recording) -> Recording:
@@ -130,11 +151,12 @@ def run_of(runs: Runs, recording: Recording) -> Recording:
 
 
 def first_other(
-    few: Recording, many: Recording, nudged: list[tuple[Recording, Recording]] | None = None
+    pair: Pair, nudged: Sequence[tuple[Recording, Recording]] = ()
 ) -> PrintedDifference | None:
-    """Returns the first number that differs, without those that differ between the runs of a pair in `nudged`."""
-    tolerance = SAME if is_same_training(few, many) else SAME_OF_OTHER_WEIGHTS
-    unstable = {place for pair in nudged or [] for place, _ in differing(*pair, SAME)}
+    """Returns the first number that differs, without those that differ between a run and the same one in `nudged`."""
+    few, many = pair.few, pair.many
+    tolerance = SAME if is_same_training(pair) else SAME_OF_OTHER_WEIGHTS
+    unstable = {place for runs in nudged for place, _ in differing(*runs, SENSITIVE * tolerance)}
     found = [each for each in differing(few, many, tolerance) if each[0] not in unstable]
     if not found:
         return None
@@ -147,8 +169,8 @@ def first_other(
     return PrintedDifference(few, many, text, label, number, other, factor)
 
 
-def is_same_training(one: Recording, other: Recording) -> bool:
-    return not divergent_points(one, other, PART_OF_TOLERANCE)
+def is_same_training(pair: Pair) -> bool:
+    return not divergent_points(pair.few, pair.many, PART_OF_TOLERANCE) - pair.ignored
 
 
 Place = tuple[
@@ -176,7 +198,13 @@ def differs(one: str, other: str, tolerance: float) -> bool:
     a, b = float(one), float(other)
     if math.isnan(a) or math.isnan(b):
         return math.isnan(a) != math.isnan(b)
+    if min(significant_digits(one), significant_digits(other)) < FEWEST_DIGITS:
+        return False
     return abs(a - b) > max(tolerance * max(abs(a), abs(b)), 1.5 * max(unit(one), unit(other)))
+
+
+def significant_digits(number: str) -> int:
+    return len(re.sub(r"\D", "", number.lower().partition("e")[0]).lstrip("0")) or FEWEST_DIGITS
 
 
 def unit(number: str) -> float:
@@ -190,7 +218,7 @@ def numbers_of(output: str) -> Numbers:
     found: dict[str, list[list[str]]] = {}
     for line in output.split("\n"):
         numbers = NUMBER.findall(line)
-        if numbers and not any(each in line for each in REWRITTEN):
+        if numbers and not TIME.search(line) and not any(each in line for each in REWRITTEN):
             found.setdefault(ANY_NUMBER.sub("#", line), []).append(numbers)
     return found
 

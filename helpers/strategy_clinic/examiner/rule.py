@@ -67,7 +67,7 @@ class Reclassification:
     """Corrects what triage has named one of these modes: returns the mode, or None if it is none."""
 
     modes: tuple[str, ...]
-    mode_of: Callable[[str, ExceptionRaised, Stack], str | None]
+    mode_of: Callable[[Recording, str, ExceptionRaised, Stack], str | None]
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def blames(mode: str) -> Callable[[Callable[[Recording, Stack], Stack]], Blame]:
 
 def reclassify(
     *modes: str,
-) -> Callable[[Callable[[str, ExceptionRaised, Stack], str | None]], Reclassification]:
+) -> Callable[[Callable[[Recording, str, ExceptionRaised, Stack], str | None]], Reclassification]:
     """Makes a Reclassification of a function that corrects what triage has named."""
     return lambda mode_of: Reclassification(modes, mode_of)
 

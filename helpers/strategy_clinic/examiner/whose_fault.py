@@ -83,6 +83,9 @@ def settle_stable(
             yield verdict(chosen, divergence)
             return
         left = left_now if chosen == expected else left
+    if expected and (yield from is_sensitive(expected, left, divergence, ignored)):
+        yield verdict(expected, divergence)
+        return
     found: Finding | Note = unsettled(left, expected)
     for suspect in known:
         # A last batch may be why runs differ later, where what is expected came first
@@ -111,6 +114,25 @@ def divergence_without(
     if other is None or not is_whole(other):
         return divergence
     return first_divergence(one, other, ignored)
+
+
+def is_sensitive(
+    expected: Sequence[Suspect],
+    left: Divergence,
+    divergence: Divergence,
+    ignored: Collection[Point],
+) -> Answers[bool]:
+    """Tells whether what is left without these parts is as large if only the last digits of the weights change then."""
+    if left is divergence:
+        return False
+    parts = frozenset(each.replacement for each in expected if each.replacement)
+    change = Replace(parts | {Replacement.NUDGED_WEIGHTS})
+    words = "with other last digits in the weights"
+    nudged = yield FollowUp(divergence.other, change, words)
+    if nudged is None or not nudged.finished:
+        return False
+    sensitive = divergent_points(left.other, nudged, SENSITIVE)
+    return first_divergence(left.one, left.other, {*ignored, *sensitive}) is None
 
 
 def is_whole(recording: Recording) -> bool:

@@ -553,9 +553,10 @@ class NothingTrained(LocatedEvent):
 
 @dataclass(frozen=True)
 class ModelCompiled(LocatedEvent):
-    """The program compiled a model, so that each call of its graph takes this many steps."""
+    """The program compiled a model, or tried to, so that each call of its graph takes this many steps."""
 
-    steps_per_execution: int
+    steps_per_execution: int  # 0 where it is no number, such as "auto"
+    variables: tuple[int, ...] = ()  # that the model had
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class KerasModels:
         patches.wrap_property(model, "trainable_variables", self.weights_asked)
         patches.wrap(model, "predict", after=self.answered)
         patches.wrap_new(keras.layers.Layer, self.layer_made)
-        patches.wrap(model, "compile", after=self.compiled)
+        patches.wrap(model, "compile", before=self.compile_begins, after=self.compiled)
         patches.wrap(model, "fit", before=self.fit_begins, after=self.fitted, group="report")
         patches.wrap(model, "evaluate", after=self.evaluated, group="report")
         if package == "keras" and keras.backend.backend() == "tensorflow":
@@ -138,10 +138,14 @@ class KerasModels:
 
     # Metrics
 
+    def compile_begins(self, call: Call) -> None:
+        """Reports the call before it is made, since it may raise."""
+        steps, stack = call["steps_per_execution"], self.context.provenance.stack()
+        numbers = self.variables.numbers_of(call.owner.variables)
+        self.context.emit(ModelCompiled(stack, steps if isinstance(steps, int) else 0, numbers))
+
     def compiled(self, _: Any, call: Call) -> None:
-        model, stack = call.owner, self.context.provenance.stack()
-        self.compiled_at[model] = stack
-        self.context.emit(ModelCompiled(stack, steps_per_execution(model)))
+        self.compiled_at[call.owner] = self.context.provenance.stack()
 
     def fit_begins(self, call: Call) -> None:
         call.state = steps_taken(call.owner)

@@ -17,7 +17,7 @@ from typing import Any
 from ..base import tf_internals
 from .context import Context
 from .events import Frame, Owner, Part, PartUsed, Stack
-from .patching import Call, as_plain, defining_class
+from .patching import Call, as_plain, defining_class, is_of_keras
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
 
 NUDGE = 1e-6  # relative: about what another order of a sum changes
@@ -56,6 +56,7 @@ class Replacements:
         self.context, self.variables = context, variables
         self.chosen = {Replacement(name) for name in context.settings.replace}
         self.returned_scalar = False  # by the loss of Keras that is being computed
+        self.reductions = 0  # of losses, by Keras
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -221,6 +222,32 @@ class Replacements:
             return value / replicas_now() if is_scalar and divided else value
 
         self.context.patches.replace(keras.losses.Loss, "__call__", as_plain(loss, plain))
+        self.context.patches.wrap(keras.losses.Loss, "__init__", after=self.loss_made)
+
+    def loss_made(self, _: Any, call: Call) -> None:
+        """Watches the `__call__` of a class of the program's own, which does the reduction itself."""
+        kind = defining_class(type(call.owner), "__call__")
+        if is_of_keras(kind) or not self.context.is_first("own loss", kind):
+            return
+        plain = vars(kind)["__call__"]
+        divided = Replacement.DIVIDED_LOSS in self.chosen
+
+        def loss(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            before = self.reductions
+            value = plain(instance, *args, **kwargs)
+            is_scalar = self.context.guard(self.is_own_scalar, plain, value, before)
+            return value / replicas_now() if is_scalar and divided else value
+
+        self.context.patches.replace(kind, "__call__", as_plain(loss, plain))
+
+    def is_own_scalar(self, function: Any, value: Any, reductions_before: int) -> bool:
+        """Tells whether the program's own loss has returned one number in a replica that Keras has not reduced."""
+        is_reduced = self.reductions > reductions_before
+        found = replicas_now() > 0 and tuple(value.shape) == () and not is_reduced
+        line = last_line(function)
+        if found and line:
+            self.used(Part.SCALAR_LOSS, line)
+        return found
 
     def watch_mask_of_keras_2(self) -> None:
         module = tf_internals.losses_of_keras_2
@@ -259,6 +286,7 @@ class Replacements:
         self.context.patches.replace(module, "reduce_weighted_values", as_plain(reduce, plain))
 
     def reduced(self, call: Call) -> None:
+        self.reductions += 1
         weighted = call["sample_weight"] is not None or call["mask"] is not None
         is_mean = call["reduction"] not in (None, "none", "sum")
         self.returned_scalar = is_mean and not weighted and tuple(call["values"].shape) == ()

@@ -43,7 +43,7 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
 
 
 @reclassify("fm07")
-def leaked(mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+def leaked(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """Tells a tensor of a finished trace, which raises where nothing is traced, from one that a traced function converts."""
     is_symbolic = "SymbolicTensor" in raised.traceback
     in_trace = raised.traced or any(path in raised.traceback for path in LIBRARIES)

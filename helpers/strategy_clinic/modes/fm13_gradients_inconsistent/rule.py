@@ -1,13 +1,17 @@
 """Checks fm13: gradients that are None were left out of a list, so that others belong to the wrong variables."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, line_of, observed, rule
-from ...observer.events import GradientComputed, GradientsApplied, Stack
+from ...examiner.rule import blames, line_of, names, observed, rule
+from ...observer.events import ExceptionRaised, GradientComputed, GradientsApplied, Stack
+
+# What TensorFlow says of None where it needs a tensor.
+NONE = re.compile(r"None values not supported|Attempt to convert a value \(None\)")
 
 
 @rule("fm13")
@@ -32,14 +36,22 @@ def shifted(recording: Recording) -> Iterator[Finding]:
             return
 
 
+@names("fm13")
+def none_among_gradients(recording: Recording, raised: ExceptionRaised) -> bool:
+    """Tells whether the program has computed with the gradients, some of which are None."""
+    computed = recording.of(GradientComputed)
+    is_partial = bool(computed) and 0 < computed[-1].missing < computed[-1].total
+    return is_partial and bool(NONE.search(raised.traceback))
+
+
 def from_filter(stack: Stack) -> Stack:
     """Returns the line above, in the same function, that leaves out some items of what is used here."""
-    names = set(blame.names_in(blame.statement_at(stack[0])))
+    used = set(blame.names_in(blame.statement_at(stack[0])))
     for assignment in blame.assignments_before(stack[0]) if blame.function_at(stack[0]) else ():
-        if blame.targets_of(assignment) & names:
+        if blame.targets_of(assignment) & used:
             if leaves_out(assignment.value):
                 return (stack[0]._replace(line=assignment.lineno), *stack)
-            names |= set(blame.names_in(assignment.value))
+            used |= set(blame.names_in(assignment.value))
     return stack
 
 

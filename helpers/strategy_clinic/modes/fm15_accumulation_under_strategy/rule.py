@@ -2,7 +2,7 @@
 
 import ast
 
-from ...examiner.blame import called_at, innermost
+from ...examiner.blame import call_in_files, called_at, innermost
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, reclassify
 from ...observer.events import ExceptionRaised, Frame, Stack
@@ -15,11 +15,18 @@ def from_condition(recording: Recording, stack: Stack) -> Stack:
     for i, frame in enumerate(stack):
         if {"cond", "case", "while_loop"} & set(called_at(frame)):
             return stack[i:]
-    return stack
+    return call_in_files(stack, accumulates)
+
+
+def accumulates(call: ast.Call) -> bool:
+    """Tells whether a call asks an optimizer of Keras to accumulate gradients, which does so in a condition."""
+    return any(word.arg == "gradient_accumulation_steps" for word in call.keywords)
 
 
 @reclassify("fm15", "fm40")
-def condition_or_nested_function(mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+def condition_or_nested_function(
+    run: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str:
     """Both have one message; the program's own lines tell a condition in the step from a function in it."""
     if "`merge_call` called while" not in raised.traceback:
         return mode

@@ -57,7 +57,9 @@ def mean_of_examples(mean: MeanReduced) -> float:
 
 
 @reclassify("fm19")
-def unless_by_optimizer(mode: str, raised: ExceptionRaised, stack: Stack) -> str | None:
+def unless_by_optimizer(
+    run: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str | None:
     """An update of another shape than its variable is no matter of how many examples there are."""
     is_update = ASSIGNMENT.search(raised.traceback) and "/optimizers/" in raised.traceback
     return None if is_update else mode

@@ -18,7 +18,9 @@ def scope_opened(recording: Recording, stack: Stack) -> Stack:
 
 
 @reclassify("fm31")
-def unless_of_another_object(mode: str, raised: ExceptionRaised, stack: Stack) -> str | None:
+def unless_of_another_object(
+    run: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str | None:
     """Many things are None; only a replica context that is None has no such attribute. Triage knows cut-off names, too."""
     named = NO_ATTRIBUTE.findall(raised.traceback)
     return mode if not named or named[-1] in ATTRIBUTES else None

@@ -96,7 +96,9 @@ def is_one_for_all(made: VariableMade) -> bool:
 
 
 @reclassify("fm38")
-def unless_by_optimizer(mode: str, raised: ExceptionRaised, stack: Stack) -> str | None:
+def unless_by_optimizer(
+    run: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str | None:
     """An optimizer of Keras writes there to what it keeps for itself: the program has not chosen that."""
     files = [path for path in RAISED_IN.findall(raised.traceback) if "/tensorflow/" not in path]
     by_optimizer = bool(files) and "keras" in files[-1] and "/optimizers/" in files[-1]

@@ -3,7 +3,15 @@
 import ast
 from dataclasses import replace
 
-from ...examiner.blame import argument_name, calls_in, function_at, parameters, statement_at
+from ...examiner.blame import (
+    Function,
+    argument_name,
+    calls_in,
+    function_at,
+    nodes_of_file,
+    parameters,
+    statement_at,
+)
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording
@@ -41,7 +49,7 @@ def reported_differently(runs: Runs) -> Steps:
             if not (yield from is_stable(by_count[many], other, name)):
                 return
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
-            yield compared("fm44", (few, many), from_metrics(other.compiled_at), message)
+            yield compared("fm44", (few, many), from_metrics(other.compiled_at, name), message)
             return
 
 
@@ -94,8 +102,8 @@ def differs(values: dict[str, float], others: dict[str, float], name: str) -> bo
     return is_metric and not agrees(values, others, name, OTHER_METRIC)
 
 
-def from_metrics(stack: Stack) -> Stack:
-    """Returns the line that names the metrics of a `compile`, maybe in a caller that passes them."""
+def from_metrics(stack: Stack, metric: str) -> Stack:
+    """Returns the line that returns a metric; else the one that gives metrics to `compile`, maybe in a caller."""
     name = metrics_given(stack[0])
     while name and len(stack) > 1:
         function = function_at(stack[0])
@@ -104,8 +112,20 @@ def from_metrics(stack: Stack) -> Stack:
         position = parameters(function).index(name)
         stack = stack[1:]
         name = argument_name(stack[0], (function.name,), position)
-    lines = [given.lineno for given in metrics_in(stack[0])]
+    named = returns_of_metric(stack[0], metric)
+    lines = [*named, *(given.lineno for given in metrics_in(stack[0]))]
     return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
+
+
+def returns_of_metric(frame: Frame, metric: str) -> list[int]:
+    """Returns the lines in which a function of the file returns the metric that has its name."""
+    functions = [node for node in nodes_of_file(frame.path) if isinstance(node, Function)]
+    named = [function for function in functions if function.name == metric.removeprefix("val_")]
+    return (
+        [each.lineno for each in ast.walk(named[0]) if isinstance(each, ast.Return)]
+        if named
+        else []
+    )
 
 
 def metrics_given(frame: Frame) -> str:

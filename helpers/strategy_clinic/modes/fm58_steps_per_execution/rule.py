@@ -2,17 +2,27 @@
 
 from collections.abc import Iterator
 
+from ...examiner.blame import with_keyword
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, observed, rule
-from ...observer.events import FitOverran, ModelCompiled, Stack
+from ...examiner.rule import blames, observed, reclassify, rule
+from ...observer.events import ExceptionRaised, FitOverran, ModelCompiled, Stack
+
+
+@reclassify("fm58")
+def unless_one_step(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+    """An optimizer that a replica builds raises the same, which is fm32."""
+    steps = [each.steps_per_execution for each in run.of(ModelCompiled)]
+    is_of_optimizer = "placeholder" in raised.traceback and {*steps} == {1}
+    return "fm32" if is_of_optimizer else mode
 
 
 @blames("fm58")
 def compiled(recording: Recording, stack: Stack) -> Stack:
     """Returns where the last model was compiled that takes several steps in a call."""
     chosen = [each for each in recording.of(ModelCompiled) if each.steps_per_execution > 1]
-    return chosen[-1].location if chosen else stack
+    stack = chosen[-1].location if chosen else stack
+    return with_keyword(stack, "steps_per_execution") if stack else stack
 
 
 @rule("fm58")

@@ -6,6 +6,7 @@ from ...examiner.blame import from_loop
 from ...examiner.engine import stack_of
 from ...examiner.findings import Evidence, Finding, Location, Text
 from ...examiner.hangs import hangs, has_ended, leaves_early, missing_in_words
+from ...examiner.recording import Recording
 from ...examiner.rule import Runs, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Stack
 
@@ -13,7 +14,7 @@ TIMED_OUT = "Collective has timed out"
 
 
 @reclassify("fm59")
-def of_one_worker(mode: str, raised: ExceptionRaised, stack: Stack) -> None:
+def of_one_worker(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> None:
     """Names no mode: the exception of one worker does not say what the others did. The rules below look at all of them."""
 
 
