@@ -173,6 +173,14 @@ def test_what_each_replica_has_for_itself(part, replacement):
     assert (finding.mode, finding.line) == (DIVERGES, 20)
 
 
+@pytest.mark.parametrize("nudged, found", [(0.92, []), (0.88, [DIVERGES])], ids=["it does", "not"])
+def test_what_is_left_without_random_numbers_may_change_with_the_last_digits(nudged, found):
+    answers = {(CONSTANT,): (0.9, 0.88), (CONSTANT, *NUDGED): (0.9, nudged)}
+    diagnosis, _ = settled(trained(0.9, devices=1), trained(0.8, DRAWN), answers)
+    assert [each.mode for each in diagnosis.findings] == found
+    assert bool(diagnosis.notes) != bool(found)
+
+
 def test_several_of_these_are_replaced_together():
     parts = DRAWN, PartUsed(LINE, Part.BATCH_STATISTICS)
     runs = trained(0.9, devices=1), trained(0.8, *parts)
@@ -226,7 +234,7 @@ def test_runs_that_end_in_no_numbers_settle_nothing(value):
 
 
 def test_clipping_beside_random_numbers():
-    answers = {(NO_CLIPPING,): (0.7, 0.6), (CONSTANT,): (0.7, 0.6)}
+    answers = {(NO_CLIPPING,): (0.7, 0.6), (CONSTANT,): (0.7, 0.6), (CONSTANT, *NUDGED): (0.7, 0.6)}
     both = {(NO_CLIPPING, CONSTANT): (0.7, 0.7)}
     diagnosis, _ = settled(clipping(0.9, 1), clipping(0.8, 2, DRAWN), answers | both)
     assert [each.mode for each in diagnosis.findings] == ["fm50"]
