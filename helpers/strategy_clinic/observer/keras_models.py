@@ -139,9 +139,12 @@ class KerasModels:
     # Metrics
 
     def compile_begins(self, call: Call) -> None:
-        """Reports the call before it is made, since it may raise."""
+        """Reports the call before it is made, since it may raise.
+
+        A model of Keras 2 raises if it is asked for its variables before it is built.
+        """
         steps, stack = call["steps_per_execution"], self.context.provenance.stack()
-        numbers = self.variables.numbers_of(call.owner.variables)
+        numbers = self.variables.numbers_of(call.owner.variables if call.owner.built else ())
         self.context.emit(ModelCompiled(stack, steps if isinstance(steps, int) else 0, numbers))
 
     def compiled(self, _: Any, call: Call) -> None:

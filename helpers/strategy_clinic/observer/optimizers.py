@@ -215,7 +215,8 @@ class Optimizers:
         if call.state:
             self.report_replaced(call.owner, *call.state)
         known = self.trained_by(call.owner.optimizer)
-        new = {*self.variables.numbers_of(call.owner.trainable_variables)} - {*known}
+        trainable = call.owner.trainable_variables if call.owner.built else ()
+        new = {*self.variables.numbers_of(trainable)} - {*known}
         if known and new:
             stack = self.context.provenance.stack()
             self.context.emit(UsedOptimizerCompiled(stack, tuple(sorted(new))))
