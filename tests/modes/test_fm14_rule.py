@@ -160,7 +160,8 @@ def test_weights_that_are_copied_to_the_model_that_they_are_of(tmp_path, line, b
 
 TRAINED = ModelCalled(LINE, 8, 2, (1, 2), (LINE[0], *OTHER))
 RANDOM = ModelUsed(OTHER, (3, 4), (3, 4), (LINE[0], OTHER[0]._replace(line=21)))
-MADE = [variable(1, shape=(3, 2)), variable(2), variable(3, shape=(3, 2)), variable(4)]
+LATER = replace(TRAINED, variables=(5, 6))
+MADE = [variable(n, shape=(3, 2)) if n % 2 else variable(n) for n in range(1, 7)]
 
 
 def test_a_model_that_is_used_with_random_weights_instead_of_the_trained_one():
@@ -174,6 +175,7 @@ def test_a_model_that_is_used_with_random_weights_instead_of_the_trained_one():
     [
         [TRAINED, RANDOM],
         [TRAINED, LEARNT, RANDOM, ModelUsed(OTHER, (1, 2), (1, 2), ())],
+        [TRAINED, LATER, LEARNT, RANDOM, ModelUsed(OTHER, (5, 6), (5, 6), ())],
         [TRAINED, LEARNT, RANDOM, written(number=3, writer=Owner.LAYER, replicas=0)],
         [TRAINED, LEARNT, loaded(variables=(3, 4)), RANDOM],
         [replace(TRAINED, variables=(1,)), LEARNT, RANDOM],
@@ -183,6 +185,7 @@ def test_a_model_that_is_used_with_random_weights_instead_of_the_trained_one():
     ids=[
         "before the training",
         "a baseline beside the trained one",
+        "a baseline beside one that is trained later",
         "changed later",
         "loaded",
         "of other shapes",

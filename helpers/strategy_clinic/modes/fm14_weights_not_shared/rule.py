@@ -154,18 +154,15 @@ def line_that_shares(frame: Frame, one: str, other: str) -> Frame:
 def random_model_used(recording: Recording) -> Iterator[Finding]:
     """Checks whether a model with the random weights of its start is used instead of one like it that was trained.
 
-    As a moving average of weights that nothing updates. A program that uses both compares them.
+    As a moving average of weights that nothing updates. A program that uses another one like it, too, compares them.
     """
     for used in recording.of(ModelUsed):
-        others = [
-            call
-            for call in recording.of(ModelCalled)
-            if is_alike(recording, call.variables, used.variables)
-            and is_trained(recording, call.variables, used)
-        ]
+        calls = recording.of(ModelCalled)
+        alike = [each for each in calls if is_alike(recording, each.variables, used.variables)]
+        others = [each for each in alike if is_trained(recording, each.variables, used)]
         is_random = used.trainable and not is_given_values(recording, used.trainable)
         location = apart_from(used.made_at, others[0].made_at) if others else ()
-        if location and is_random and not uses_any(recording, others):
+        if location and is_random and not uses_any(recording, alike):
             finding = observed(
                 "fm14",
                 recording,
