@@ -104,6 +104,10 @@ def calls_in(node: ast.AST | None) -> list[ast.Call]:
     return [each for each in nodes_under(node) if isinstance(each, ast.Call)]
 
 
+def calls_in_file(path: str) -> list[ast.Call]:
+    return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
+
+
 def called_name(call: ast.Call) -> str:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     return str(name)
@@ -117,7 +121,7 @@ def called_at(frame: Frame) -> list[str]:
 def call_in_files(stack: Stack, is_it: Callable[[ast.Call], bool]) -> Stack:
     """Returns the line of the first call like this in the files of these lines; the lines themselves if there is none."""
     for path in dict.fromkeys(frame.path for frame in stack):
-        calls = [each for each in nodes_of_file(path) if isinstance(each, ast.Call) and is_it(each)]
+        calls = [each for each in calls_in_file(path) if is_it(each)]
         if calls:
             return (Frame(path, min(each.lineno for each in calls), ""), *stack)
     return stack

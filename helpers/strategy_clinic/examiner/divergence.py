@@ -64,6 +64,12 @@ def first_divergence(
     return next((each for each in divergences if each.distance > tolerance(one)), None)
 
 
+def nudged_run(run: Recording, replaced: Collection[Replacement] = ()) -> FollowUp:
+    """Returns the follow-up that shows what changes with the last digits of the weights."""
+    change = Replace(frozenset({Replacement.NUDGED_WEIGHTS, *replaced}))
+    return FollowUp(run, change, "with other last digits in the weights")
+
+
 def divergent_points(one: Recording, other: Recording, part: float) -> frozenset[Point]:
     """Returns where two runs differ by more than a part of what first_divergence tolerates."""
     least = part * tolerance(one)

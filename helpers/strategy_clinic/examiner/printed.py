@@ -7,14 +7,14 @@ import builtins
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
-from .blame import called_name, nodes_of_file
-from .divergence import Point, divergent_points, first_divergence
+from .blame import called_name, calls_in_file, nodes_of_file
+from .divergence import Point, divergent_points, first_divergence, nudged_run
 from .findings import FollowUp, Replace
 from .recording import Recording
 from .rule import Answers, Runs
@@ -34,12 +34,10 @@ PART_OF_TOLERANCE = 0.02  # up to which the weights of two runs are the same
 SAME, SAME_OF_OTHER_WEIGHTS = 1e-3, 1e-2  # relative
 NEAR = 0.05  # of a factor: a smaller last batch changes it a little
 PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
-GATHERS = {"reduce", "experimental_local_results", "gather", "values", "all_reduce"}
+GATHERS = {"reduce", "experimental_local_results", "gather", "all_reduce"}
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}
 MOST_LINES = 40  # that are followed from a number back to where it comes from
 WORDS = "with what it prints compared"
-
-Numbers = Mapping[str, list[list[str]]]  # by the text around them, in the order of lines
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,7 @@ class Pair:
 
     few: Recording
     many: Recording
+    originals: tuple[Recording, ...] = ()  # the same, of the program as it is
     replaced: frozenset[Replacement] = frozenset()  # so that they do
     ignored: frozenset[Point] = frozenset()  # what changes with the last digits of the weights
 
@@ -93,8 +92,8 @@ def printed_difference(runs: Runs) -> Answers[PrintedDifference | None]:
     if pair is None or first_other(pair) is None:
         return None
     nudged = []
-    for each in (pair.few, pair.many):
-        again = yield nudged_run(run_of(runs, each), pair.replaced)
+    for original, each in zip(pair.originals, (pair.few, pair.many)):
+        again = yield nudged_run(original, pair.replaced)
         if again is None or not again.finished:
             return None
         nudged.append((each, again))
@@ -105,11 +104,6 @@ def is_through_last_batch(runs: Runs) -> Answers[bool]:
     """Tells whether such a number is the same on all numbers of devices if there is no smaller last batch."""
     pair = yield from comparable(runs, Replacement.FULL_BATCHES)
     return pair is not None and first_other(pair) is None
-
-
-def nudged_run(original: Recording, replaced: frozenset[Replacement]) -> FollowUp:
-    change = Replace(replaced | {Replacement.NUDGED_WEIGHTS})
-    return FollowUp(original, change, "with other last digits in the weights")
 
 
 def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
@@ -123,10 +117,10 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
     replaced = frozenset(also)
     for divergence in runs.divergences[:1]:
         replaced |= replaced_as_expected(divergence)
-    original = many
+    originals = few, many
     if replaced:
         changed = []
-        for each in (few, many):
+        for each in originals:
             again = yield FollowUp(each, Replace(replaced), WORDS)
             if again is None or not again.finished:
                 return None
@@ -134,20 +128,11 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
         few, many = changed
     ignored: frozenset[Point] = frozenset()
     if first_divergence(few, many):
-        nudged = yield nudged_run(original, replaced)
+        nudged = yield nudged_run(originals[1], replaced)
         ignored = divergent_points(many, nudged, SENSITIVE) if nudged else ignored
         if first_divergence(few, many, ignored):
             return None
-    return Pair(few, many, replaced, ignored)
-
-
-def run_of(runs: Runs, recording: Recording) -> Recording:
-    """Returns the run of the program as it is that has as many devices."""
-    return next(
-        each
-        for each in reversed(runs.matched)
-        if each.finished and each.devices == recording.devices
-    )
+    return Pair(few, many, originals, replaced, ignored)
 
 
 def first_other(
@@ -164,31 +149,31 @@ def first_other(
     factors = [float(b) / float(a) for _, (a, b) in found if float(a)]
     is_one = factors and all(abs(each - factors[0]) <= NEAR * abs(factors[0]) for each in factors)
     factor = factors[0] if is_one and len(factors) == len(found) else math.nan
-    text = line_of_place(few, place)
-    label = NUMBER.split(text)[place[2]]
-    return PrintedDifference(few, many, text, label, number, other, factor)
+    text, line, i = place
+    words = lines_by_text(few.output)[text][line]
+    label = NUMBER.split(words)[i]
+    return PrintedDifference(few, many, words, label, number, other, factor)
 
 
 def is_same_training(pair: Pair) -> bool:
     return not divergent_points(pair.few, pair.many, PART_OF_TOLERANCE) - pair.ignored
 
 
-Place = tuple[
-    str, int, int
-]  # the text around numbers, which line of those with this text, and which number in it
+# The text around numbers, which line of those with this text, and which number in it.
+Place = tuple[str, int, int]
 
 
 def differing(
     one: Recording, other: Recording, tolerance: float
 ) -> Iterator[tuple[Place, tuple[str, str]]]:
     """Yields the numbers that differ where both runs print the same text as often, in the order in which they are printed."""
-    mine, others = numbers_of(one.output), numbers_of(other.output)
-    order = {text: position for position, text in enumerate(mine)}
-    for text in sorted(mine, key=order.__getitem__):
-        if len(mine[text]) != len(others.get(text, ())):
+    others = lines_by_text(other.output)
+    for text, lines in lines_by_text(one.output).items():
+        other_lines = others.get(text, [])
+        if len(lines) != len(other_lines):
             continue
-        for line, (values, other_values) in enumerate(zip(mine[text], others[text])):
-            for i, (value, other_value) in enumerate(zip(values, other_values)):
+        for line, both in enumerate(zip(lines, other_lines)):
+            for i, (value, other_value) in enumerate(zip(*map(NUMBER.findall, both))):
                 if differs(value, other_value, tolerance):
                     yield (text, line, i), (value, other_value)
 
@@ -214,19 +199,14 @@ def unit(number: str) -> float:
     return float(10 ** (int(exponent or 0) - decimals))
 
 
-def numbers_of(output: str) -> Numbers:
-    found: dict[str, list[list[str]]] = {}
+def lines_by_text(output: str) -> dict[str, list[str]]:
+    """Returns the lines with numbers to compare, by the text around these."""
+    found: dict[str, list[str]] = {}
     for line in output.split("\n"):
-        numbers = NUMBER.findall(line)
-        if numbers and not TIME.search(line) and not any(each in line for each in REWRITTEN):
-            found.setdefault(ANY_NUMBER.sub("#", line), []).append(numbers)
+        is_other = TIME.search(line) or any(each in line for each in REWRITTEN)
+        if NUMBER.search(line) and not is_other:
+            found.setdefault(ANY_NUMBER.sub("#", line), []).append(line)
     return found
-
-
-def line_of_place(run: Recording, place: Place) -> str:
-    text, position, _ = place
-    lines = [each for each in run.output.split("\n") if NUMBER.search(each)]
-    return [each for each in lines if ANY_NUMBER.sub("#", each) == text][position]
 
 
 # Where a printed number comes from
@@ -238,7 +218,7 @@ def source_of(difference: PrintedDifference) -> Stack:
     printed = [
         (sum(map(len, pieces)), path, call)
         for path in paths
-        for call in calls_of(path)
+        for call in calls_in_file(path)
         if called_name(call) in PRINTS
         if (pieces := constants_in(call)) and are_in_order(pieces, difference.text)
     ]
@@ -253,10 +233,6 @@ def program_files(run: Recording) -> list[str]:
     stacks = [made.location for made in run.variables.values()]
     stacks += [each.location for each in run.of(GradientComputed)]
     return list(dict.fromkeys(frame.path for stack in stacks for frame in stack))
-
-
-def calls_of(path: str) -> list[ast.Call]:
-    return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
 
 
 def constants_in(call: ast.Call) -> list[str]:
@@ -328,7 +304,7 @@ def is_join(node: ast.AST) -> TypeGuard[ast.expr]:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in GATHERS - {"values"}
+        and node.func.attr in GATHERS
         and not (isinstance(node.func.value, ast.Name) and node.func.value.id == "functools")
     )
 

@@ -19,6 +19,7 @@ from .divergence import (
     divergent_points,
     first_divergence,
     is_finite,
+    nudged_run,
 )
 from .findings import (
     DIVERGES,
@@ -53,11 +54,7 @@ def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> St
     if reason := reason_of_other_training(one, other):
         yield Note(reason)
         return
-    nudged = yield FollowUp(
-        other,
-        Replace(frozenset({Replacement.NUDGED_WEIGHTS})),
-        "with other last digits in the weights",
-    )
+    nudged = yield nudged_run(other)
     if nudged is None or not nudged.finished:
         yield Note(f"{divergence}; that is none of the modes by itself")
         return
@@ -104,8 +101,7 @@ def divergence_without(
     suspects: Sequence[Suspect], divergence: Divergence, ignored: Collection[Point]
 ) -> Answers[Divergence | None]:
     """Returns what is left of a divergence in runs with these parts replaced; all of it if they cannot be compared."""
-    parts = frozenset(each.replacement for each in suspects if each.replacement)
-    change = Replace(parts, max(suspect.keras for suspect in suspects))
+    change = Replace(parts_of(suspects), max(suspect.keras for suspect in suspects))
     words = suspects[-1].words
     one = yield FollowUp(divergence.one, change, words)
     if one is None or not is_whole(one):
@@ -125,14 +121,15 @@ def is_sensitive(
     """Tells whether what is left without these parts is as large if only the last digits of the weights change then."""
     if left is divergence:
         return False
-    parts = frozenset(each.replacement for each in expected if each.replacement)
-    change = Replace(parts | {Replacement.NUDGED_WEIGHTS})
-    words = "with other last digits in the weights"
-    nudged = yield FollowUp(divergence.other, change, words)
+    nudged = yield nudged_run(divergence.other, parts_of(expected))
     if nudged is None or not nudged.finished:
         return False
     sensitive = divergent_points(left.other, nudged, SENSITIVE)
     return first_divergence(left.one, left.other, {*ignored, *sensitive}) is None
+
+
+def parts_of(suspects: Sequence[Suspect]) -> frozenset[Replacement]:
+    return frozenset(each.replacement for each in suspects if each.replacement)
 
 
 def is_whole(recording: Recording) -> bool:

@@ -161,14 +161,15 @@ class Copies:
             self.report_call(copy)
         if not self.fitting:
             self.source_used(None, call)
-            if self.variables.something_trained and outside_replicas():
+            if outside_replicas():
                 self.report_use(call.owner)
 
     def report_use(self, model: Any) -> None:
-        if self.context.count("model used", self.context.serial(model)) > MOST_USES:
+        serial = self.context.serial(model)
+        if not self.variables.something_trained or self.context.count("used", serial) > MOST_USES:
             return
         stack = self.context.provenance.stack()
-        if stack and self.context.is_first("model used", self.context.serial(model), stack):
+        if stack and self.context.is_first("used", serial, stack):
             numbers = self.variables.numbers_of
             made_at = self.made_at.get(model) or ()
             self.context.emit(
@@ -187,7 +188,7 @@ class Copies:
 
     def evaluated(self, _: Any, call: Call) -> None:
         self.source_used(None, call)
-        if self.variables.something_trained and not self.fitting:
+        if not self.fitting:
             self.report_use(call.owner)
 
     def used(self, _: Any, call: Call) -> None:

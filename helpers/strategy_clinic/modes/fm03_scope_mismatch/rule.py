@@ -20,6 +20,7 @@ def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
         if made.maker is Owner.LAYER and made.location
         if not made.copies and made.number not in recording.copies
     ]
-    for made in sorted(outside, key=lambda made: made.number not in compiled):
-        return from_maker(made.location, (*strategy_made_at, *stack))
-    return stack
+    if not outside:
+        return stack
+    first = min(outside, key=lambda made: made.number not in compiled)
+    return from_maker(first.location, (*strategy_made_at, *stack))

@@ -264,7 +264,7 @@ def are_alike(one: str, other: str) -> bool:
 
 def restores_own(frame: Frame) -> bool:
     """Tells whether what a line finds is restored into the object that the program saves, as far as its text says."""
-    calls = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Call)]
+    calls = blame.calls_in_file(frame.path)
     managers = [call for call in calls if blame.called_name(call) == "CheckpointManager"]
     managed = {ast.dump(given) for call in managers if (given := checkpoint_given(call))}
     own = managed | {owner_of(call) for call in calls if blame.called_name(call) in SAVES}
@@ -382,7 +382,7 @@ def missing_files(run: Recording, raised: ExceptionRaised) -> set[str]:
 
 def moves_files(frame: Frame) -> bool:
     """Tells whether the file of a line gives files other names, so that they are not where they were saved."""
-    calls = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.Call)]
+    calls = blame.calls_in_file(frame.path)
     return any(blame.called_name(call) in MOVES and call.args for call in calls) or any(
         blame.called_name(call) == "replace" and (is_of_os(call) or len(call.args) == 1)
         for call in calls

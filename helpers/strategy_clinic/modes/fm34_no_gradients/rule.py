@@ -100,7 +100,7 @@ def stops_gradients(frame: Frame) -> bool:
 
 def from_cut(stack: Stack) -> Stack:
     """Returns the only line of the file with an operation that has no derivative, or else the one of the gradient."""
-    nodes = [each for each in blame.nodes_of_file(stack[0].path) if isinstance(each, ast.Call)]
+    nodes = blame.calls_in_file(stack[0].path)
     cuts = [each for each in nodes if blame.called_name(each) in ENDS]
     sure = [each for each in cuts if blame.called_name(each) != "cast"]  # most casts are to floats
     lines = {each.lineno for each in sure or cuts}

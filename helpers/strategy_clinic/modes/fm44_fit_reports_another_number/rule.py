@@ -11,14 +11,14 @@ from ...examiner.blame import (
     nodes_of_file,
     parameters,
     statement_at,
+    with_keyword,
 )
-from ...examiner.findings import FollowUp, Replace
+from ...examiner.divergence import nudged_run
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.repair import keyword
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
-from ...observer.replacements import Replacement
 
 FIX = (
     "add up what the replicas return, with each part divided by the examples of the whole batch: "
@@ -72,9 +72,7 @@ def is_near(factor: float, wanted: tuple[float, ...]) -> bool:
 
 def is_stable(recording: Recording, report: MetricsReported, name: str) -> Answers[bool]:
     """Tells whether a metric stays as it is if the last digits of the weights change: an accuracy jumps by whole examples."""
-    words = "with other last digits in the weights"
-    change = Replace(frozenset({Replacement.NUDGED_WEIGHTS}))
-    nudged = yield FollowUp(recording, change, words)
+    nudged = yield nudged_run(recording)
     for each, same in reports(recording, nudged) if nudged else []:
         if each is report:
             values, others = (
@@ -112,9 +110,10 @@ def from_metrics(stack: Stack, metric: str) -> Stack:
         position = parameters(function).index(name)
         stack = stack[1:]
         name = argument_name(stack[0], (function.name,), position)
-    named = returns_of_metric(stack[0], metric)
-    lines = [*named, *(given.lineno for given in metrics_in(stack[0]))]
-    return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
+    lines = returns_of_metric(stack[0], metric)
+    if lines:
+        return (stack[0]._replace(line=lines[0]), *stack[1:])
+    return with_keyword(stack, "metrics")
 
 
 def returns_of_metric(frame: Frame, metric: str) -> list[int]:
