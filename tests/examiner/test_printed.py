@@ -2,9 +2,11 @@
 
 import pytest
 from edited_programs import edited, examined
-from recorded import run, stack, strategy, variable
+from recorded import run, stack, strategy, trained, variable
 from strategy_clinic.examiner import printed
+from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.recording import observer_failures
+from strategy_clinic.examiner.rule import Runs
 
 PROGRAM = """\
 import numpy as np
@@ -142,6 +144,13 @@ def compared(few, many, tolerance=1e-3):
 )
 def test_what_is_compared(few, many, expected):
     assert compared(few, many) == expected
+
+
+@pytest.mark.parametrize("output, asks", [("loss 2.000", True), ("loss 1.000", False), ("", False)])
+def test_no_run_is_made_for_programs_that_print_the_same(output, asks):
+    few, many = trained(0.9, devices=1, output="loss 1.000"), trained(0.8, output=output)
+    steps = printed.printed_difference(Runs([many, few], [first_divergence(few, many)]))
+    assert bool(next(steps, None)) == asks
 
 
 def difference(few, many):

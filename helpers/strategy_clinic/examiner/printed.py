@@ -114,6 +114,8 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
     few, many = finished[min(finished)], finished[max(finished)]
     if few.of(MetricsReported) or not few.trained or few.examples != many.examples:
         return None
+    if not any(differing(few, many, SAME)):
+        return None  # without a further run
     replaced = frozenset(also)
     for divergence in runs.divergences[:1]:
         replaced |= replaced_as_expected(divergence)
