@@ -35,4 +35,11 @@ def test_an_optimizer_of_keras_that_accumulates_is_blamed_where_it_is_made(tmp_p
         "optimizer = Adam(\n    gradient_accumulation_steps=2)\nif True:\n    model.fit(data)\n"
     )
     raised = ExceptionRaised(stack(path, 4), "RuntimeError", f"Traceback\n{MESSAGE}", ())
-    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm15", 1)]
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm40", 2)]
+
+
+def test_the_question_whether_a_file_is_the_program_is_no_condition_in_a_step(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("if __name__ == '__main__':\n    learn()\n")
+    raised = ExceptionRaised(stack(path, 2), "RuntimeError", f"Traceback\n{MESSAGE}", ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm40", 2)]

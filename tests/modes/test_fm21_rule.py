@@ -28,11 +28,12 @@ def batches(replicas, size, *more):
 
 
 def test_a_whole_batch_for_each_replica():
-    assert modes(batches(1, 8), batches(2, 8, DatasetBatched(OTHER, 8))) == [("fm21", 20)]
+    inside = DatasetBatched((*OTHER, *LINE), 8)
+    assert modes(batches(1, 8), batches(2, 8, inside)) == [("fm21", 20)]
 
 
-def test_a_batch_of_another_size_is_not_blamed():
-    others = DatasetBatched(OTHER, 3), DatasetBatched((), 8)
+def test_a_batch_of_another_size_or_another_dataset_is_not_blamed():
+    others = DatasetBatched((*OTHER, *LINE), 3), DatasetBatched((), 8), DatasetBatched(OTHER, 8)
     assert modes(batches(1, 8), batches(2, 8, *others)) == [("fm21", 7)]
 
 

@@ -223,7 +223,8 @@ class Recording:
         calls = calls or self.of(ModelCalled)
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
-        batched = [self.processes * self.replicas * size for size in self.sizes_in_functions[-1:]]
+        all_replicas = self.processes * self.replicas
+        batched = [all_replicas * each.size for each in self.batched_in_functions[-1:]]
         # Batches that a graph takes have no sizes. Those of a dataset that is distributed are for all replicas.
         sizes = {each.size for each in self.of(DatasetBatched)}
         if not self.of(DatasetFromFunction) and len(sizes) == 1:
@@ -231,10 +232,10 @@ class Recording:
         return max(taken or called, default=0) or max(batched, default=0)
 
     @property
-    def sizes_in_functions(self) -> list[int]:
-        """Returns the sizes of batches in functions that make a dataset for a replica."""
+    def batched_in_functions(self) -> list[DatasetBatched]:
+        """Returns the batches that functions make which return a dataset for a replica."""
         made_at = {made.location[0] for made in self.of(DatasetFromFunction) if made.location}
-        return [each.size for each in self.of(DatasetBatched) if made_at & set(each.location)]
+        return [each for each in self.of(DatasetBatched) if made_at & set(each.location)]
 
     # Files
 

@@ -225,7 +225,9 @@ def counted_anew(run: Recording) -> Iterator[Finding]:
     done = steps_saved(stopped, loads[-1].path)
     for save in run.of(Saved):
         usual, steps = steps_saved(whole, save.path), steps_in(save)
-        if done and usual and steps == usual + done and save.location and is_numbered(whole, save):
+        names = numbered_like(whole, save)
+        is_anew = len(names) > 1 and numbered_like(run, save)[0] == names[0]
+        if done and usual and steps == usual + done and save.location and is_anew:
             message = (
                 f"it goes on after {done} steps and counts from the beginning again: {save.path}"
             )
@@ -248,11 +250,11 @@ def steps_in(save: Saved) -> int:
     return save.optimizers[0].steps if len(save.optimizers) == 1 else 0
 
 
-def is_numbered(recording: Recording, save: Saved) -> bool:
-    """Tells whether a program saves other files whose names differ in a number only."""
+def numbered_like(recording: Recording, save: Saved) -> list[str]:
+    """Returns the paths of what a program saves under names that differ from that of this save in a number at most."""
     pattern = re.sub(r"\d+", "#", save.path)
-    others = {other.path for other in recording.of(Saved)} - {save.path}
-    return any(re.sub(r"\d+", "#", other) == pattern for other in others)
+    paths = [other.path for other in recording.of(Saved)]
+    return [path for path in dict.fromkeys(paths) if re.sub(r"\d+", "#", path) == pattern]
 
 
 def kind_of(save: Saved) -> str:

@@ -45,8 +45,8 @@ def batch_grows(runs: Runs) -> Iterator[Finding]:
         return
     one, other = batch_of(by_count[few]), batch_of(by_count[many])
     if one != other:
-        batched = by_count[many].of(DatasetBatched)
-        inside = [each.location for each in batched if each.size * many == other and each.location]
+        batched = [each for each in by_count[many].batched_in_functions if each.location]
+        inside = [each.location for each in batched if each.size * many == other]
         message = f"each replica takes a whole batch: a step has {one} examples on {few} devices and {other} on {many}"
         yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
 
@@ -125,7 +125,7 @@ def shards_of(recording: Recording) -> dict[Stack, set[tuple[int, int]]]:
 def batch_of(recording: Recording) -> int:
     """Returns the examples in a step, as batches were taken or else as replicas' datasets were batched; 0 if neither was seen."""
     taken = [sum(batch.sizes) for batch in recording.of(BatchTaken)]
-    given = [recording.replicas * size for size in recording.sizes_in_functions[-1:]]
+    given = [recording.replicas * each.size for each in recording.batched_in_functions[-1:]]
     return recording.processes * max(taken or given, default=0)
 
 

@@ -1,11 +1,43 @@
-"""Blames, for fm40, the line that made a graph of a function which the step calls."""
+"""Blames, for fm40, what makes a graph inside the step: a function that it calls, or an optimizer that accumulates gradients.
+
+Tells fm40 from fm15, a condition in the step, by the program.
+"""
 
 import ast
 
-from ...examiner.blame import called_at, names_in, nodes_of_file
+from ...examiner.blame import (
+    call_in_files,
+    called_at,
+    innermost,
+    names_in,
+    nodes_of_file,
+    with_keyword,
+)
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Stack
+from ...examiner.rule import blames, reclassify
+from ...observer.events import ExceptionRaised, Frame, Stack
+
+CONDITIONS = {"cond", "case", "switch_case"}
+ACCUMULATE = "gradient_accumulation_steps"
+
+
+@reclassify("fm15", "fm40")
+def condition_or_nested_graph(
+    run: Recording, mode: str, raised: ExceptionRaised, stack: Stack
+) -> str:
+    """Both have one message."""
+    if "`merge_call` called while" not in raised.traceback:
+        return mode
+    if any(CONDITIONS & set(called_at(frame)) for frame in stack):
+        return "fm15"
+    is_in_step = call_in_files(stack, accumulates) == stack
+    return "fm15" if is_in_step and any(map(is_in_branch, stack)) else "fm40"
+
+
+def is_in_branch(frame: Frame) -> bool:
+    """Tells whether a line is under an `if`, other than the one that asks whether the file is the program."""
+    branch = innermost(frame, ast.If)
+    return branch is not None and "__name__" not in names_in(branch.test)
 
 
 @blames("fm40")
@@ -17,7 +49,12 @@ def nested_function(recording: Recording, stack: Stack) -> Stack:
         lines = [line for name in called for line in traced_at(frame.path, name)]
         if lines:
             return (frame._replace(line=lines[0]), *stack[i:])
-    return stack
+    return with_keyword(call_in_files(stack, accumulates), ACCUMULATE)
+
+
+def accumulates(call: ast.Call) -> bool:
+    """Tells whether a call asks an optimizer of Keras to accumulate gradients, which it does in a graph of its own."""
+    return any(word.arg == ACCUMULATE for word in call.keywords)
 
 
 def traced_at(path: str, name: str) -> list[int]:
