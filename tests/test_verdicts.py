@@ -282,6 +282,15 @@ def test_the_useful_line_has_words(end):
     assert last_line(ValueError(end)) == ""
 
 
+def test_the_useful_line_is_not_the_values_of_an_array():
+    values = "[[ 0.1, 2.],\n       [-3e-05, 1.]]"
+    text = f"wrong shape of <tf.Variable shape=(2, 2), numpy=\narray({values}, dtype=float32)>"
+    short = "wrong shape of <tf.Variable shape=(2, 2), numpy=array([...], dtype=float32)>"
+    assert last_line(ValueError(text)) == short
+    assert last_line(ValueError(f"wrong value={values}>")) == "wrong value=[...]>"
+    assert last_line(ValueError("wrong shapes [2, 3] and [4]")) == "wrong shapes [2, 3] and [4]"
+
+
 def test_the_lines_of_a_key_error_are_lines():
     text = "in user code:\n\n    File \"a.py\", line 1\n\n    KeyError: 'no such variable'\n"
     assert last_line(KeyError(text)) == "'no such variable'"

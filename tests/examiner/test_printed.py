@@ -201,6 +201,10 @@ print(f"first {first:.3f} of {epoch}")
 print(f"alone {7.5 * epoch:.3f}")
 print(f"total {totals[0]:.3f} and mean {error.result():.3f}")
 print("Total:", totals[0].numpy(), "Mean:", error.result())
+def replica_tune(x):
+    tune[0].update_state(x)
+    tune[1].update_state(tf.reduce_mean(loss))
+print(f"epoch {epoch} " + " ".join(f"tune/{each.name}={each.result():.3f}" for each in tune))
 """
 
 
@@ -213,6 +217,7 @@ print("Total:", totals[0].numpy(), "Mean:", error.result())
         ("error 1.000", 5),
         ("first 1.000 of 3", 10),
         ("alone 7.500", 14),
+        ("epoch 3 tune/acc=1.000 tune/loss=2.000", 19),
         ("other 1.0", 0),
     ],
 )

@@ -76,6 +76,38 @@ def test_a_condition_or_a_loop(tmp_path):
     assert blamed("fm15", stack(path, 1, 4)) == [1, 4]
 
 
+@pytest.mark.parametrize(
+    "line, blamed_lines",
+    [
+        ("self.last = logits", [4, 2, 9]),
+        ("self.loss[0] = f(logits)", [4, 2, 9]),
+        ("kept.append(logits)", [4, 2, 9]),
+        ("global logits", [2, 9]),
+        ("loss = f(logits)", [2, 9]),
+        ("self.last = other", [2, 9]),
+    ],
+)
+def test_where_the_tensor_of_a_graph_is_stored(tmp_path, line, blamed_lines):
+    path = tmp_path / "train.py"
+    path.write_text(f"def step(self, x):\n    logits = self.net(x)\n\n    {line}\n")
+    assert blamed("fm33", stack(path, 2, 9)) == blamed_lines
+
+
+def test_a_tensor_is_stored_where_it_is_made(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("def step(self, x):\n    self.last = self.net(x)\n    self.last = x\n")
+    assert blamed("fm33", stack(path, 2)) == [2]
+    path.write_text("self.last = self.net(x)\n")
+    assert blamed("fm33", stack(path, 1)) == [1]
+
+
+def test_the_line_of_a_statement_that_reads_a_value(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("average.set_weights(\n    mixed(average.get_weights())\n)\nlog(x)\n")
+    assert blamed("fm01", stack(path, 1, 9)) == [2, 9]
+    assert blamed("fm01", stack(path, 4, 9)) == [4, 9]
+
+
 def test_who_gave_the_name_of_the_tpu(at):
     assert blamed("fm17", at(6, 16)) == [16]
 

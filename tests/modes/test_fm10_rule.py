@@ -2,10 +2,11 @@
 
 import pytest
 from edited_programs import examined
-from recorded import LINE, OTHER, modes, run, stack
+from recorded import LINE, OTHER, modes, run, stack, variable
 from strategy_clinic.observer.events import (
     ExceptionRaised,
     Outcome,
+    Owner,
     TrainableLeftOut,
     UsedOptimizerCompiled,
 )
@@ -20,6 +21,17 @@ def test_an_optimizer_is_blamed_where_it_got_another_model():
     assert modes(run(nowhere, RAISED, outcome=Outcome.RAISED)) == [("fm10", 20)]
     again = UsedOptimizerCompiled(LINE, (1,))
     assert modes(run(again, RAISED, outcome=Outcome.RAISED)) == [("fm10", 7)]
+
+
+def test_an_optimizer_is_blamed_where_it_was_built_for_other_variables(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("adam = Adam()\nadam.build(model.trainable_variables)\nmodel.build((8, 3))\n")
+    count = variable(3, maker=Owner.OPTIMIZER, location=stack(path, 2), shape=())
+    weight = variable(1, maker=Owner.LAYER, location=stack(path, 3))
+    for line, blamed in ((2, 2), (1, 20)):
+        slot = variable(4, maker=Owner.OPTIMIZER, location=stack(path, line))
+        recording = run(count, weight, slot, RAISED, outcome=Outcome.RAISED)
+        assert modes(recording) == [("fm10", blamed)]
 
 
 def test_what_became_trainable_is_blamed_where_it_did(tmp_path):

@@ -11,6 +11,7 @@ from recorded import (
     found,
     modes,
     run,
+    stack,
     strategy,
     updated,
     variable,
@@ -23,6 +24,51 @@ def test_replicas_that_write_to_a_variable_outside_the_scope():
     (finding,) = found(run(MINE, written(), written()))
     assert (finding.mode, finding.line) == ("fm23", 7)
     assert str(finding.proof) == "observed on 2 devices: 2 replicas wrote to it at line 20"
+
+
+@pytest.mark.parametrize(
+    "lines, line",
+    [((4, 8), 8), ((4, 12, 15), 12), ((4, 17, 20), 20), ((23, 26), 23), ((29,), 29)],
+    ids=["in a method", "given a strategy", "in a file", "in a method that has a scope", "itself"],
+)
+def test_a_variable_is_blamed_where_a_scope_could_have_been_entered(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(CLASSES)
+    made = replace(MINE, location=stack(path, *lines))
+    assert modes(run(made, written())) == [("fm23", line)]
+
+
+CLASSES = """\
+class Sums:
+    def __init__(self, weights):
+        zeros = tf.zeros_like
+        self.sums = [tf.Variable(zeros(each)) for each in weights]
+
+class Trainer:
+    def prepare(self):
+        self.sums = Sums(self.model.weights); self.strategy.run(f)
+
+
+def train(model, strategy):
+    sums = Sums(model.weights)
+
+
+train(model, chosen)
+def sums_of(model):
+    return Sums(model.weights)
+
+
+sums = sums_of(model)
+class Loop:
+    def __init__(self):
+        self.count = tf.Variable(0)
+        with strategy.scope():
+            self.model = built()
+loop = Loop()
+
+
+count = tf.Variable(0)
+"""
 
 
 def test_writes_on_several_lines_are_one_finding():

@@ -62,6 +62,8 @@ from strategy_clinic.observer.events import (
 # Exceptions
 
 MESSAGES = [
+    ("fm01", "NotImplementedError: Sampler.numpy() is only available when the table is loaded"),
+    ("fm01", "AttributeError: 'list' object has no attribute 'numpy'"),
     ("fm03", "ValueError: Layer dense expects 1 input, and the strategy of this agent has 2"),
     ("fm03", "RuntimeError: Need to be inside a transaction scope"),
     ("fm04", "ValueError: The filename must end in `.csv`. Received: filepath=weights"),
@@ -93,6 +95,8 @@ MESSAGES = [
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'extended'"),
     ("fm32", "ValueError: You must feed a value for the field 'name'"),
     ("fm32", "ValueError: Slots of this calendar were created in another month"),
+    ("fm33", "NameError: name 'loss' is out of scope and cannot be used in this template"),
+    ("fm33", "RuntimeError: the tensor of inertia cannot be accessed from here"),
     ("fm34", "ValueError: No labels provided for any example"),
     ("fm34", "ValueError: No gradient colours were given for the axis"),
     ("fm36", "InternalError: Device GPU:1 is joining nothing: out of memory"),

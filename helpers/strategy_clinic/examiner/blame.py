@@ -342,6 +342,27 @@ def is_factory(function: Function | None) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Return)
 
 
+def from_strategy(stack: Stack) -> Stack:
+    """Returns the frames from the first function on that knows a strategy: there, a scope could have been entered.
+
+    If none does, and for a line of the file itself, that is where a function that only makes something was called.
+    """
+    for i, frame in enumerate(stack):
+        function = function_at(frame)
+        if function is None or knows_strategy(function):
+            return stack[i:]
+    return from_factory(stack)
+
+
+def knows_strategy(function: Function) -> bool:
+    """Tells whether a function names a strategy or a scope."""
+    nodes = list(ast.walk(function))
+    words = [each.id for each in nodes if isinstance(each, ast.Name)]
+    words += [each.attr for each in nodes if isinstance(each, ast.Attribute)]
+    words += parameters(function)
+    return any("strategy" in word.lower() or word == "scope" for word in words)
+
+
 def from_return(stack: Stack) -> Stack:
     """Returns the last `return` of the step that is given to `run`, in whichever frame that function is defined."""
     name = next(filter(None, map(step_given_at, stack)), "")

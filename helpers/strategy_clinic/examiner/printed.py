@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
-from .blame import called_name, calls_in_file, nodes_of_file
+from .blame import called_name, calls_in, calls_in_file, nodes_of_file
 from .divergence import Point, divergent_points, first_divergence, nudged_run
 from .findings import FollowUp, Replace
 from .recording import Recording
@@ -35,6 +35,7 @@ SAME, SAME_OF_OTHER_WEIGHTS = 1e-3, 1e-2  # relative
 NEAR = 0.05  # of a factor: a smaller last batch changes it a little
 PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
 GATHERS = {"reduce", "experimental_local_results", "gather", "all_reduce"}
+MEANS = {"reduce_mean", "mean"}
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}
 MOST_LINES = 40  # that are followed from a number back to where it comes from
 WORDS = "with what it prints compared"
@@ -259,8 +260,11 @@ def are_in_order(pieces: list[str], text: str) -> bool:
 def printed_value(call: ast.Call, label: str) -> ast.expr:
     """Returns what a call prints behind these words; the whole call if that is not plain."""
     parts: list[ast.expr] = []
+    loops = [each for each in ast.walk(call) if isinstance(each, ast.GeneratorExp | ast.ListComp)]
     for given in call.args:
-        parts += given.values if isinstance(given, ast.JoinedStr) else [given]
+        texts = [each for each in ast.walk(given) if isinstance(each, ast.JoinedStr)]
+        texts.sort(key=lambda each: (each.lineno, each.col_offset))
+        parts += [value for each in texts for value in each.values] if texts else [given]
     for words, value in itertools.pairwise(parts):
         text = words.value if isinstance(words, ast.Constant) else ""
         is_value = not isinstance(value, ast.Constant)
@@ -270,7 +274,8 @@ def printed_value(call: ast.Call, label: str) -> ast.expr:
             and text.strip()
             and label.strip().endswith(text.strip())
         ):
-            return value
+            around = [loop for loop in loops if any(each is value for each in ast.walk(loop))]
+            return around[-1] if around else value
     return call
 
 
@@ -287,14 +292,16 @@ def joining_line(path: str, value: ast.expr) -> int:
         joins = [each.lineno for each in ast.walk(node) if is_join(each)]
         if joins:
             return joins[0]
+        bound = names_bound_in(node)
         for name in dict.fromkeys(dotted_names(node)):
-            if name in seen:
+            if name in seen | bound:
                 continue
             seen.add(name)
             sources = list(sources_of(nodes, name))
             calls = [each for each in sources if isinstance(each, ast.Call)]
-            filled = [each.lineno for each in calls if name in filled_by(each)]
-            fallback = fallback or next(iter(filled), 0)
+            filled = [each for each in calls if name in filled_by(each)]
+            filled.sort(key=lambda each: not set(map(called_name, calls_in(each))) & MEANS)
+            fallback = fallback or next((each.lineno for each in filled), 0)
             waiting += sources
     return fallback
 
@@ -316,6 +323,12 @@ def dotted_names(node: ast.AST) -> Iterator[str]:
         name = ast.unparse(each) if isinstance(each, ast.Name | ast.Attribute) else ""
         if name.replace(".", "").isidentifier():
             yield name
+
+
+def names_bound_in(node: ast.AST) -> set[str]:
+    """Returns the names that comprehensions in an expression bind."""
+    loops = [each for each in ast.walk(node) if isinstance(each, ast.comprehension)]
+    return {name for loop in loops for name in names_of_target(loop.target)}
 
 
 def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
@@ -346,6 +359,7 @@ def filled_by(call: ast.Call) -> list[str]:
     """Returns the object to which a call may add a value: `total.append(x)`, or `mean(x)` for a metric."""
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr in FILLS:
-        return [ast.unparse(function.value)]
+        filled = function.value
+        return [ast.unparse(filled.value if isinstance(filled, ast.Subscript) else filled)]
     is_named = isinstance(function, ast.Name | ast.Attribute)
     return [ast.unparse(function)] if is_named and call.args else []

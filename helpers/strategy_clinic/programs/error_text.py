@@ -10,6 +10,9 @@ RUN_NAMES = (
 )
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
+# The values of an array that a message quotes on several lines.
+NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\n[\[\]\s\d.,e+-]*\]")
+ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
 # Reasons after which a message goes on to say where, for each replica, or what to look at.
 REASON = re.compile(
     r"Detected unsupported operations .+|Input \d+ to node .+|Trying to access resource"
@@ -32,6 +35,7 @@ def useful_line(text: str) -> str:
     Errors of traced code begin with 'in user code:' and end with what happened.
     """
     text = COLOURS.sub("", text).partition("\n\nArguments received by")[0]
+    text = ON_NEXT_LINE.sub("", NUMBERS.sub("[...]", text))
     lines = [line.strip() for line in text.splitlines()]
     for line in lines:
         if reason := REASON.search(line):

@@ -7,7 +7,7 @@ from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, observed, rule
-from ...observer.events import Owner, Stack, TrainableLeftOut, UsedOptimizerCompiled
+from ...observer.events import Owner, Stack, TrainableLeftOut, UsedOptimizerCompiled, VariableMade
 
 
 @rule("fm10", explains_divergence=False)
@@ -30,6 +30,10 @@ def compiled_again(recording: Recording, stack: Stack) -> Stack:
     compiled = recording.last(UsedOptimizerCompiled)
     if compiled and compiled.location:
         return compiled.location
+    for made in recording.of(VariableMade):
+        is_slot = made.maker is Owner.OPTIMIZER and made.shape and made.location
+        if is_slot and "build" in blame.called_at(made.location[0]):
+            return made.location
     return blame.from_maker(stack, blame.from_factory(recording.first_made_by(Owner.OPTIMIZER)))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_factory
+from ...examiner.blame import from_strategy
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
@@ -23,7 +23,7 @@ def written_by_replicas(recording: Recording) -> Iterator[Finding]:
             yield observed(
                 "fm23",
                 recording,
-                from_factory(made.location),
+                from_strategy(made.location),
                 f"{made.name} was made outside the scope, and every replica writes to it",
                 f"{write.replicas} replicas wrote to it at ",
                 line_of(write.location, "a step"),
@@ -38,7 +38,7 @@ def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
         yield observed(
             "fm23",
             recording,
-            from_factory(recording.location_of(first)) or update.location,
+            from_strategy(recording.location_of(first)) or update.location,
             f"this {kind} was made outside the scope: {name} exists once, and every replica updates it",
             f"each of {recording.replicas} replicas has its own copy of the weights that it trains at ",
             line_of(update.location, "a step"),

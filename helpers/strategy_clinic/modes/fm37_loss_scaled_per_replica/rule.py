@@ -44,6 +44,7 @@ VERY_NEAR = 0.01  # of what changes in one way only
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
+PENALTIES = {"losses", "l2_loss", "global_norm"}
 
 
 # What a part of the gradients does, and its size on a number of replicas.
@@ -117,7 +118,8 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
             return from_division(loss), f"{what} {on_many}: {why}"
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
-        return from_sum(loss), f"the first update differs by a multiple of the weights: {why}"
+        message = f"the first update differs by a multiple of the weights: {why}"
+        return from_penalty(loss), message
     return None
 
 
@@ -281,6 +283,17 @@ def from_division(stack: Stack) -> Stack:
         if found := [each for each in others if is_it(each)]:
             return (found[0], *stack)
     return stack
+
+
+def from_penalty(stack: Stack) -> Stack:
+    """Returns the line that computes a penalty on the weights, or else the one that adds it."""
+    found = from_source(stack, makes_penalty)
+    return found if found != stack or makes_penalty(stack[0]) else from_sum(stack)
+
+
+def makes_penalty(frame: Frame) -> bool:
+    """Tells whether a line computes a penalty on weights, or takes those that a model of Keras has computed."""
+    return bool({*blame.called_at(frame), *attributes_in(blame.statement_at(frame))} & PENALTIES)
 
 
 def from_sum(stack: Stack) -> Stack:

@@ -1,0 +1,56 @@
+"""Blames, for fm33, the line that stores the tensor of a graph where other code finds it."""
+
+import ast
+
+from ...examiner.blame import (
+    Assignment,
+    called_name,
+    function_at,
+    names_in,
+    spans,
+    statement_at,
+    targets_of,
+)
+from ...examiner.recording import Recording
+from ...examiner.rule import blames
+from ...observer.events import Frame, Stack
+
+FILLS = {"append", "extend", "add", "insert", "update", "setdefault"}
+
+
+@blames("fm33")
+def storing_line(recording: Recording, stack: Stack) -> Stack:
+    for i, frame in enumerate(stack):
+        line = stored_at(frame)
+        if line:
+            rest = stack[i + 1 :] if line == frame.line else stack[i:]
+            return (frame._replace(line=line), *rest)
+    return stack
+
+
+def stored_at(frame: Frame) -> int:
+    """Returns the first line from this one on, in its function, that stores what this line computes; 0 if none does."""
+    function, made = function_at(frame), statement_at(frame)
+    if function is None or made is None:
+        return 0
+    names = targets_of(made) if isinstance(made, Assignment) else set[str]()
+    outer = [each for each in ast.walk(function) if isinstance(each, ast.Global | ast.Nonlocal)]
+    shared = {name for each in outer for name in each.names}
+    statements = [each for each in ast.walk(function) if isinstance(each, Assignment | ast.Expr)]
+    for each in sorted(statements, key=lambda each: each.lineno):
+        is_result = each is made or bool(names & {*names_in(each.value)})
+        is_later = each.lineno >= made.lineno and is_result
+        if is_later and stores(each, shared):
+            return frame.line if spans(each, frame.line) else each.lineno
+    return 0
+
+
+def stores(statement: Assignment | ast.Expr, shared: set[str]) -> bool:
+    """Tells whether a statement puts a value into an attribute, an item, a list, or a variable of an outer function."""
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        return isinstance(call, ast.Call) and called_name(call) in FILLS
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    parts = [part for each in targets for part in ast.walk(each)]
+    is_outer = any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
+    return is_outer or bool(targets_of(statement) & shared)
