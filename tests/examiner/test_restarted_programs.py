@@ -490,6 +490,23 @@ SEEKS_PRETRAINED = SEEKS_NEARLY.replace("./ckpt/edsr", "pretrained").replace("  
 COUNTS_ANEW = GOES_ON.replace("initial_epoch=len(done), ", "").replace(
     "callbacks=[", "callbacks=[  # wrong"
 )
+PRINTS_ANEW = f"""{FITS}
+epoch = tf.Variable(0)
+batches = tf.Variable(0)
+checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)  # wrong
+manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
+if manager.latest_checkpoint:
+    checkpoint.restore(manager.latest_checkpoint)
+while model.optimizer.iterations.numpy() < 16:
+    batches.assign(0)
+    for begin in range(0, 8, 2):
+        model.train_on_batch(x[begin:begin + 2], y[begin:begin + 2])
+        batches.assign_add(1)
+    epoch.assign_add(1)
+    print("epoch", epoch.numpy(), "ends with batch", batches.numpy())
+    manager.save()
+"""
+PRINTS_ON = PRINTS_ANEW.replace("model.optimizer)  # wrong", "model.optimizer, epoch=epoch)")
 
 LOADS_ELSEWHERE = f"""{FITS}
 import json
@@ -537,6 +554,8 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
         (OPTIONAL, 3, "fm08"),
         (COUNTS_ANEW, 3, "fm05"),
         (GOES_ON, 3, "fm05"),
+        (PRINTS_ANEW, 3, "fm05"),
+        (PRINTS_ON, 3, "fm05"),
     ],
     ids=[
         "a late checkpoint without the optimizer",
@@ -560,6 +579,8 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
         "optional files",
         "counts anew",
         "goes on with the count",
+        "prints the count anew",
+        "prints the count as it goes on",
     ],
 )
 def test_what_a_program_does_with_its_saves_when_it_is_started_again(tmp_path, text, keras, mode):

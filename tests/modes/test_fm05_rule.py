@@ -45,6 +45,9 @@ TOGETHER = updated(trains=(1, 2), steps=1)
 
 def test_a_trained_variable_that_no_checkpoint_holds():
     assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]))) == [("fm05", 7)]
+    with_line = saved(left=[omitted(trained=True)], made_at=OTHER)
+    (finding,) = found(run(MINE, TOGETHER, with_line))
+    assert finding.line == 20 and "v1 of line 7 is in no checkpoint" in str(finding.message)
 
 
 def test_a_variable_that_is_trained_by_hand():

@@ -205,11 +205,15 @@ def unit(number: str) -> float:
 def lines_by_text(output: str) -> dict[str, list[str]]:
     """Returns the lines with numbers to compare, by the text around these."""
     found: dict[str, list[str]] = {}
-    for line in output.split("\n"):
-        is_other = TIME.search(line) or any(each in line for each in REWRITTEN)
-        if NUMBER.search(line) and not is_other:
+    for line in filter(is_comparable, output.split("\n")):
+        if NUMBER.search(line):
             found.setdefault(ANY_NUMBER.sub("#", line), []).append(line)
     return found
+
+
+def is_comparable(line: str) -> bool:
+    """Tells whether a line has no times, which depend on the machine, and is no progress bar."""
+    return not TIME.search(line) and not any(each in line for each in REWRITTEN)
 
 
 # Where a printed number comes from

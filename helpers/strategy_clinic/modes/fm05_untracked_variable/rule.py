@@ -16,6 +16,7 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
+from ...examiner.printed import NUMBER, is_comparable
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start, makes_all_steps_again
@@ -63,13 +64,14 @@ def untracked_variable(recording: Recording) -> Steps:
                 effect = yield from effect_on_successor(recording, omitted.number)
                 reason = reason_after_loading(effect) if isinstance(effect, ModelAnswered) else None
         if reason:
+            made = recording.location_of(omitted.number)
+            name = recording.name_of(omitted.number)
+            of_line = Text(" of ", Location(made)) if save.made_at else Text()
             yield observed(
                 "fm05",
                 recording,
-                recording.location_of(omitted.number),
-                Text(
-                    f"{recording.name_of(omitted.number)} is in no {kind_of(save)}, and ", *reason
-                ),
+                save.made_at or made,
+                Text(name, *of_line, f" is in no {kind_of(save)}, and ", *reason),
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
@@ -329,6 +331,8 @@ def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | 
             recording, BeginWith(number, value), f"again with {name} as it was, {value:g}"
         )
         effect = yield from effect_of(again, on_answers=False)
+        if effect is None and (yield from counts_on(again, number)):
+            return Text("started again, the program prints it from its first value on")
         return reason("started again with the value that it had", effect)
     reset = FollowUp(
         recording, ResetVariable(number), f"with {name} as it was at first, from the first save on"
@@ -338,6 +342,23 @@ def reason_from_follow_ups(recording: Recording, number: int) -> Answers[Text | 
         return reason("with its first value from there on", effect)
     effect = yield from effect_on_successor(recording, number)
     return reason_after_loading(effect)
+
+
+def counts_on(again: FollowUp, number: int) -> Answers[bool]:
+    """Tells whether a program prints with the value that a count had what the whole run prints, and without it does not."""
+    run, made = again.recording, again.recording.variable(number)
+    if made is None or not is_count(made) or run.whole is None:
+        return False
+    other = yield again
+    if other is None:
+        return False
+    lines, whole = lines_of_counts(run.output), lines_of_counts(run.whole.output)
+    return bool((lines_of_counts(other.output) - lines) & whole)
+
+
+def lines_of_counts(output: str) -> set[str]:
+    """Returns the lines that can be compared, without numbers that are not whole."""
+    return {NUMBER.sub("#", line) for line in filter(is_comparable, output.split("\n"))}
 
 
 def effect_on_successor(
