@@ -122,6 +122,7 @@ POSITIVE = change(
 )
 SIGMOID = layers('L.Dense(8, activation="relu"), L.Dense(1, activation="sigmoid")')
 NAMED = "\n\ndef my_loss(labels, outputs):\n    return tf.reduce_mean(tf.square(labels - outputs))\n\n\nstrategy ="
+IN_FIT = "\n\ndef my_loss(labels, outputs):\n    errors = labels - outputs\n    return {}\n\n\nstrategy ="
 OWN_MODEL = """
 
 class Own(tf.keras.Model):
@@ -339,6 +340,34 @@ PROGRAMS = (
         ),
     ),
     Program("a loss that is one number", FRAMEWORK, FIT, (defined(NAMED), compiled("my_loss"))),
+    Program(
+        "divided by a sum over a part, in fit",
+        PROGRAM,
+        FIT,
+        (
+            defined(IN_FIT.format("tf.square(errors) / tf.reduce_sum(tf.abs(labels))")),
+            compiled("my_loss"),
+        ),
+    ),
+    Program(
+        "centred by the mean of a part, in fit",
+        PROGRAM,
+        FIT,
+        (
+            defined(IN_FIT.format("tf.square(errors - tf.reduce_mean(errors))")),
+            compiled("my_loss"),
+        ),
+    ),
+    Program(
+        "own loss of each example, beside dropout",
+        NOBODY,
+        FIT,
+        (
+            defined(IN_FIT.format("tf.abs(errors) / tf.reduce_sum(tf.abs(labels) + 1, axis=1)")),
+            compiled("my_loss"),
+            layers('L.Dense(8, activation="relu"), L.Dropout(0.3), L.Dense(1)'),
+        ),
+    ),
     Program(
         "own train_step",
         PROGRAM,

@@ -181,6 +181,27 @@ def test_what_is_left_without_random_numbers_may_change_with_the_last_digits(nud
     assert bool(diagnosis.notes) != bool(found)
 
 
+@pytest.mark.parametrize(
+    "end, found", [(0.89, []), (0.8, [DIVERGES])], ids=["small", "too large for rounding"]
+)
+def test_what_is_left_without_random_numbers_after_the_first_steps(end, found):
+    def again(follow_up):
+        parts = follow_up.change.replacements
+        value = 0.9 if follow_up.recording.devices == 1 else 0.8
+        if CONSTANT not in parts:
+            return trained(value)
+        last = end if follow_up.recording.devices == 2 else 0.9
+        run_again = trained(0.9)
+        return replace(run_again, events=(*run_again.events[:-1], ended({1: [last]})))
+
+    gradient = GradientComputed(LINE, 0, 1)  # so that the loss is a suspect
+    one, other = trained(0.9, gradient, devices=1), trained(0.8, DRAWN, gradient)
+    rules = replace(mode_rules(), rules=[])
+    diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]), again, rules)
+    assert [each.mode for each in diagnosis.findings] == found
+    assert bool(found) != any("may be rounding" in note for note in diagnosis.notes)
+
+
 def test_several_of_these_are_replaced_together():
     parts = DRAWN, PartUsed(LINE, Part.BATCH_STATISTICS)
     runs = trained(0.9, devices=1), trained(0.8, *parts)
@@ -344,6 +365,9 @@ def test_every_program_is_another():
     "name, keras",
     [
         ("divided twice", 3),
+        ("divided by a sum over a part, in fit", 3),
+        ("centred by the mean of a part, in fit", 3),
+        ("own loss of each example, beside dropout", 3),
         ("centred by the mean of a part", 3),
         ("clipnorm in AdamW", 3),
         ("Dice", 3),

@@ -58,6 +58,13 @@ OTHERS = {
 }
 
 
+IN_FIT = """\
+def masked(y_true, y_pred):
+    words = tf.reduce_sum(mask)
+    return errors / words
+"""
+
+
 @pytest.fixture
 def program(tmp_path):
     def made(text=STEP):
@@ -93,6 +100,16 @@ def judged(one, other, answer=None):
 def test_a_division_by_a_sum_of_the_part(program, text, line):
     at = program(text)
     assert judged(steps(ONE, at, 1), steps(OTHER, at)) == [("fm55", line)]
+
+
+def test_a_loss_that_was_given_to_compile(program):
+    at = program("model.fit(data)\n\n\n" + IN_FIT)
+    own = PartUsed((at[0]._replace(line=6),), Part.OWN_LOSS)
+    one, other = (replace(each, events=(*each.events, own)) for each in (
+        steps(ONE, at, 1), steps(OTHER, at)
+    ))  # fmt: skip
+    assert judged(one, other) == [("fm55", 5)]
+    assert judged(steps(ONE, at, 1), steps(OTHER, at)) == []
 
 
 def test_what_is_said_of_it(program):

@@ -188,6 +188,20 @@ class Recording:
             if self.is_single_slot(number) and (self.variables[number].shape or number in written)
         }
 
+    @cached_property
+    def written_outside(self) -> dict[int, VariableWritten]:
+        """Returns the program's variables that no strategy distributes and several replicas write to, with the first write."""
+        found: dict[int, VariableWritten] = {}
+        for write in self.of(VariableWritten):
+            made = self.variable(write.number)
+            by_replicas = write.writer in (Owner.USER, Owner.LAYER) and write.replicas > 1
+            if made is None or not by_replicas or self.is_distributed(write.number):
+                continue
+            is_own = made.maker in (Owner.USER, Owner.LAYER)
+            if is_own and made.location and not made.copies:
+                found.setdefault(write.number, write)
+        return found
+
     def is_single_slot(self, number: int) -> bool:
         """Whether this is an optimizer's variable that exists once."""
         made = self.variable(number)

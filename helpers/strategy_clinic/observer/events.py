@@ -62,6 +62,7 @@ class Part(enum.Enum):
     CLIPPING = "clipping by the program"
     WHOLE_BATCH_LOSS = "a loss of Keras that is no mean over examples"
     SCALAR_LOSS = "a loss of the program's own that returns one number"
+    OWN_LOSS = "a loss of the program's own that returns several numbers"
     MASK = "a loss that leaves out masked values"
     REDUCTION = "a way of TensorFlow to add up replicas, chosen by the program"
     OWN_REDUCTION = "a way of the program's own to add up replicas"
@@ -557,6 +558,7 @@ class ModelCompiled(LocatedEvent):
 
     steps_per_execution: int  # 0 where it is no number, such as "auto"
     variables: tuple[int, ...] = ()  # that the model had
+    made_outside: Stack = ()  # where it was made, if that was outside every scope
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class KerasModels:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
         self.made_at: IdentityMap[Stack] = IdentityMap()
+        self.made_outside: IdentityMap[bool] = IdentityMap()  # every scope
         self.compiled_at: IdentityMap[Stack] = IdentityMap()
         self.layers: IdentityMap[Stack] = IdentityMap()  # where each was made
 
@@ -60,7 +61,10 @@ class KerasModels:
             patches.wrap(logging.Logger, "handle", after=self.logged)
 
     def model_made(self, _: Any, call: Call) -> None:
+        import tensorflow as tf
+
         self.made_at[call.owner] = self.context.provenance.stack()
+        self.made_outside[call.owner] = not tf.distribute.has_strategy()
 
     def distribution_set(self, _: Any, call: Call) -> None:
         distribution = call["value"]
@@ -145,7 +149,9 @@ class KerasModels:
         """
         steps, stack = call["steps_per_execution"], self.context.provenance.stack()
         numbers = self.variables.numbers_of(call.owner.variables if call.owner.built else ())
-        self.context.emit(ModelCompiled(stack, steps if isinstance(steps, int) else 0, numbers))
+        outside = self.made_at.get(call.owner) if self.made_outside.get(call.owner) else None
+        known = steps if isinstance(steps, int) else 0
+        self.context.emit(ModelCompiled(stack, known, numbers, outside or ()))
 
     def compiled(self, _: Any, call: Call) -> None:
         self.compiled_at[call.owner] = self.context.provenance.stack()

@@ -295,10 +295,10 @@ class Replacements:
         """Tells whether the program's own loss has returned one number, in a replica."""
         line = last_line(getattr(loss, "fn", None) or type(loss).call)
         is_own = line is not None and self.context.provenance.is_own(line.path)
-        found = self.returned_scalar and is_own and replicas_now() > 0
-        if found and line:
-            self.used(Part.SCALAR_LOSS, line)
-        return found
+        if not is_own or not line or replicas_now() == 0:
+            return False
+        self.used(Part.SCALAR_LOSS if self.returned_scalar else Part.OWN_LOSS, line)
+        return self.returned_scalar
 
     # The sum over replicas
 

@@ -13,7 +13,8 @@ from ...observer.events import ModelCompiled, Owner, Stack, StrategyMade, Variab
 def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
     strategies = recording.of(StrategyMade)
     strategy_made_at = strategies[0].location if strategies else ()
-    compiled = [each for model in recording.of(ModelCompiled)[-1:] for each in model.variables]
+    model = recording.last(ModelCompiled)
+    compiled = model.variables if model else ()
     outside = [
         made
         for made in recording.of(VariableMade)
@@ -23,4 +24,7 @@ def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
     if not outside:
         return stack
     first = min(outside, key=lambda made: made.number not in compiled)
-    return from_maker(first.location, (*strategy_made_at, *stack))
+    # A model that is built by its first call has no variables before that
+    is_its_own = model is not None and first.number in compiled
+    made = model.made_outside if model and is_its_own else ()
+    return from_maker(made or first.location, (*strategy_made_at, *stack))

@@ -186,8 +186,9 @@ def growth_in_words(pair: Pair, third: Recording) -> str:
 def same_trainings(runs: Runs) -> Iterator[Pair]:
     """Returns the trainings of each pair of runs that differ in nothing but the number of replicas."""
     for one, other in itertools.permutations(runs.matched, 2):
-        # An optimizer outside the scope takes the update of every replica: that is fm23.
-        more = other.replicas > one.replicas and not other.shared_slots
+        # An optimizer, or a sum of gradients, outside the scope takes that of every replica: that is fm23.
+        sums = [number for number in other.written_outside if other.variables[number].shape]
+        more = other.replicas > one.replicas and not (other.shared_slots or sums)
         if more and is_same_training(one, other):
             for training in trainings_of(one, other):
                 yield Pair(one, other, training, (one, other))

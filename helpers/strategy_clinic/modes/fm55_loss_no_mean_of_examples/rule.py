@@ -3,6 +3,7 @@
 import ast
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner import blame
 from ...examiner.divergence import Divergence, depends_on_mean, first_divergence
@@ -14,7 +15,9 @@ from ...examiner.suspects import (
     Suspect,
     gradient_line,
     is_fit,
+    place_of,
     replaced_as_expected,
+    uses,
 )
 from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack, TrainedInLoop
 from ...observer.replacements import Replacement
@@ -73,6 +76,19 @@ combines_examples = Suspect(
 )
 
 
+def line_of_own_loss(divergence: Divergence) -> Stack:
+    """Returns the line of a loss, given to `compile`, that computes a sum by which it divides, or else its last line."""
+    return ratio_in_loss(divergence.other) or place_of(Part.OWN_LOSS)(divergence)
+
+
+combines_in_fit = replace(
+    combines_examples,
+    applies=lambda divergence: is_fit(divergence) and uses(Part.OWN_LOSS)(divergence),
+    fix="return a loss for each example that depends on this example alone",
+    located=line_of_own_loss,
+)
+
+
 def same_batches(runs: Runs) -> Iterator[tuple[Recording, Recording]]:
     """Returns the pairs of runs whose steps have the same examples, the run on fewer replicas first."""
     for one, other in itertools.permutations(runs.matched, 2):
@@ -102,10 +118,15 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 
 
 def ratio_in_loss(recording: Recording) -> Stack:
-    """Returns the line that computes, in the step or in a function that it calls, the sum by which the loss is divided."""
+    """Returns the line that computes the sum by which the loss is divided.
+
+    That is in the step, in a function that it calls, or in one that `compile` was given.
+    """
     located = [each.location for each in recording.of(GradientComputed) if each.location]
-    for stack in located[:1]:
-        for function in functions_of_step(stack[0]):
+    given = [each.location for each in recording.of(PartUsed) if each.part is Part.OWN_LOSS]
+    for stack in [*located[:1], *filter(None, given)]:
+        own = blame.function_at(stack[0]) if stack in given else None
+        for function in [own] if own else functions_of_step(stack[0]):
             nodes = list(ast.walk(function))
             divisors = [] if combines(nodes) else [*divisors_in(nodes)]
             lines = [line for each in divisors if (line := line_of_sum(each, nodes))]
