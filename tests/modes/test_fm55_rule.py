@@ -58,6 +58,38 @@ OTHERS = {
 }
 
 
+JOINED = """\
+def loss_of(a, b):
+    center = tf.reduce_mean(
+        a, axis=0)
+    return tf.reduce_mean(tf.square(a - center - b), axis=1)
+
+
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(loss_of(a, b)) / 2
+    return tape.gradient(loss, weights)
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, line",
+    [
+        ("", "", 2),
+        ("a, axis=0)", "a, 0, True)", 2),
+        ("a - center", "tf.matmul(a, center, transpose_b=True)", 9),
+        ("tf.reduce_mean(\n        a, axis=0)", "tf.matmul(a, b, transpose_b=True)", 2),
+        ("axis=0", "axis=1", 9),
+    ],
+    ids=["axis", "second argument", "two lines", "product", "of each example"],
+)
+def test_the_line_that_joins_examples(program, old, new, line):
+    stack = program(JOINED.replace(old, new))
+    functions = rule.functions_of_step(stack[0])
+    found = rule.joining_line(functions, stack) or rule.blame.line_of_loss(stack)
+    assert found[0].line == line
+
+
 IN_FIT = """\
 def masked(y_true, y_pred):
     words = tf.reduce_sum(mask)

@@ -23,6 +23,7 @@ from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack, T
 from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
+REDUCTIONS = {*SUMS, "reduce_mean", "mean", "reduce_max", "max", "reduce_std", "std", "moments"}
 RATIOS = "divide_no_nan", "divide", "truediv"
 # Why a loss of Keras, or a chosen way to add up, makes the runs differ.
 OTHER_REASONS = {
@@ -58,9 +59,13 @@ def has_own_loss(divergence: Divergence) -> bool:
 
 
 def loss_line(divergence: Divergence) -> Stack:
-    """Returns the line that computes a sum by which the loss is divided, or else the loss."""
+    """Returns the line that computes a sum by which the loss is divided, or joins examples, or else the loss."""
     line = gradient_line(divergence)
-    return ratio_in_loss(divergence.other) or blame.line_of_loss(line)
+    return (
+        ratio_in_loss(divergence.other)
+        or joining_line(functions_of_step(line[0]), line)
+        or blame.line_of_loss(line)
+    )
 
 
 combines_examples = Suspect(
@@ -78,7 +83,10 @@ combines_examples = Suspect(
 
 def line_of_own_loss(divergence: Divergence) -> Stack:
     """Returns the line of a loss, given to `compile`, that computes a sum by which it divides, or else its last line."""
-    return ratio_in_loss(divergence.other) or place_of(Part.OWN_LOSS)(divergence)
+    given = place_of(Part.OWN_LOSS)(divergence)
+    function = blame.function_at(given[0])
+    functions = [function] if isinstance(function, ast.FunctionDef) else []
+    return ratio_in_loss(divergence.other) or joining_line(functions, given) or given
 
 
 combines_in_fit = replace(
@@ -135,6 +143,25 @@ def ratio_in_loss(recording: Recording) -> Stack:
     return ()
 
 
+def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
+    """Returns the only line of these functions that computes one value from all examples; nothing if there are several."""
+    lines = [
+        Frame(stack[0].path, call.lineno, function.name)
+        for function in functions
+        for call in blame.calls_in(function)
+        if joins_examples(call)
+    ]
+    return (lines[0], *stack) if len(set(lines)) == 1 else ()
+
+
+def joins_examples(call: ast.Call) -> bool:
+    """Tells whether a call reduces the first axis by name, or multiplies all examples by all."""
+    is_product = blame.called_name(call) == "matmul" and any(
+        word.arg == "transpose_b" for word in call.keywords
+    )
+    return is_product or blame.called_name(call) in REDUCTIONS and 0 in (axes_of(call) or ())
+
+
 def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     """Returns the function that computes the gradient, and those of the same file that it calls."""
     nodes = [each for each in blame.nodes_of_file(frame.path) if isinstance(each, ast.FunctionDef)]
@@ -181,8 +208,12 @@ def line_of_sum(value: ast.expr, nodes: list[ast.AST]) -> int:
 
 def is_sum_of_all(call: ast.Call) -> bool:
     """Tells whether a call adds up all examples that it is given; a sum along other axes has a value for each."""
+    axes = axes_of(call)
+    return blame.called_name(call) in SUMS and (axes is None or 0 in axes)
+
+
+def axes_of(call: ast.Call) -> list[object] | None:
+    """Returns the axes that a call of a reduction names as numbers; None if it is given no axes."""
     axes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "axis")]
-    numbers = [
-        node.value for axis in axes for node in ast.walk(axis) if isinstance(node, ast.Constant)
-    ]
-    return blame.called_name(call) in SUMS and (not axes or 0 in numbers)
+    nodes = [node for axis in axes for node in ast.walk(axis)]
+    return [node.value for node in nodes if isinstance(node, ast.Constant)] if axes else None
