@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import functools
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -83,6 +83,10 @@ def function_at(frame: Frame) -> Function | None:
     return next(reversed(functions_around(frame)), None)
 
 
+def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionDef]:
+    return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names]
+
+
 def nodes_in_scope(frame: Frame) -> list[ast.AST]:
     """Returns the nodes of the function that the frame is in, or of the whole file."""
     function = function_at(frame)
@@ -147,10 +151,14 @@ def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.
     return None
 
 
+def keyword(call: ast.Call, name: str) -> ast.expr | None:
+    return next((word.value for word in call.keywords if word.arg == name), None)
+
+
 def with_keyword(stack: Stack, name: str) -> Stack:
     """Returns the line of an argument in the call of a line, if the call gives it by this name."""
-    words = [word for call in calls_in(statement_at(stack[0])) for word in call.keywords]
-    lines = [word.value.lineno for word in words if word.arg == name]
+    values = [keyword(call, name) for call in calls_in(statement_at(stack[0]))]
+    lines = [value.lineno for value in values if value]
     return (stack[0]._replace(line=lines[0]), *stack[1:]) if lines else stack
 
 
@@ -401,8 +409,7 @@ def line_of_loss(stack: Stack) -> Stack:
 
 def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
     """Returns the nodes of functions of this name that are defined in the function of a frame."""
-    nodes = nodes_in_scope(frame) if name else []
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == name]
+    functions = functions_named(nodes_in_scope(frame), name)
     return [node for function in functions for node in ast.walk(function)]
 
 
@@ -472,9 +479,8 @@ def passed_to_maker(stack: Stack, name: str) -> tuple[Stack, str]:
 def into_called(stack: Stack) -> Stack:
     """Puts the line that calls `run` first, if it is in a function that is called here: a traced one has left no frame."""
     for name in called_at(stack[0]) if stack else []:
-        for node in nodes_of_file(stack[0].path):
-            if isinstance(node, ast.FunctionDef) and node.name == name:
-                runs = [each for each in calls_in(node) if called_name(each) == "run"]
-                if runs:
-                    return (Frame(stack[0].path, runs[0].lineno, name), *stack)
+        for function in functions_named(nodes_of_file(stack[0].path), name):
+            runs = [each for each in calls_in(function) if called_name(each) == "run"]
+            if runs:
+                return (Frame(stack[0].path, runs[0].lineno, name), *stack)
     return stack

@@ -13,7 +13,7 @@ from typing import TypeGuard
 
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
-from .blame import called_name, calls_in, calls_in_file, nodes_of_file
+from .blame import called_name, calls_in, calls_in_file, functions_named, nodes_of_file
 from .divergence import Point, divergent_points, first_divergence, nudged_run
 from .findings import FollowUp, Replace
 from .recording import Recording
@@ -346,10 +346,10 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
                 yield node.value
         elif isinstance(node, ast.For) and name in names_of_target(node.target):
             yield node.iter
-        elif isinstance(node, ast.FunctionDef) and node.name == name.rpartition(".")[2]:
-            yield from (each for each in ast.walk(node) if isinstance(each, ast.Return))
         elif isinstance(node, ast.Call) and name in filled_by(node):
             yield node
+    for function in functions_named(nodes, name.rpartition(".")[2]):
+        yield from (each for each in ast.walk(function) if isinstance(each, ast.Return))
 
 
 def names_of_target(target: ast.expr) -> list[str]:

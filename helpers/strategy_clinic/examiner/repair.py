@@ -257,9 +257,5 @@ def decorators(statement: ast.stmt) -> list[ast.expr]:
     return list(getattr(statement, "decorator_list", ()))
 
 
-def keyword(call: ast.Call, name: str) -> ast.expr | None:
-    return next((word.value for word in call.keywords if word.arg == name), None)
-
-
 def names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}

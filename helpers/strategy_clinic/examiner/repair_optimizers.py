@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from .blame import keyword
 from .edits import Edit
-from .repair import Source, keyword, names
+from .repair import Source, names
 
 
 def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:

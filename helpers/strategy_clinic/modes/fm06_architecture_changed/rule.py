@@ -7,6 +7,7 @@ from ...examiner.blame import (
     assigned_value,
     called_at,
     code_at,
+    functions_named,
     last_assignment,
     names_in,
     nodes_of_file,
@@ -114,9 +115,7 @@ def from_default(made: Frame | None) -> Frame | None:
     call = assigned_value(made) if made else None
     if made is None or not isinstance(call, ast.Call) or call.args or call.keywords:
         return None
-    for node in nodes_of_file(made.path):
-        if not isinstance(node, ast.FunctionDef) or node.name != ast.unparse(call.func):
-            continue
-        if any(isinstance(default, LITERALS) for default in node.args.defaults):
-            return made._replace(line=node.lineno)
+    for function in functions_named(nodes_of_file(made.path), ast.unparse(call.func)):
+        if any(isinstance(default, LITERALS) for default in function.args.defaults):
+            return made._replace(line=function.lineno)
     return None

@@ -4,8 +4,9 @@ import ast
 import posixpath
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, last_name, repairs
+from ...examiner.repair import Source, last_name, repairs
 
 RESTORES = "restore", "read"
 

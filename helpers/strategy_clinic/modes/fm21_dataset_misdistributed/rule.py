@@ -143,12 +143,11 @@ def dataset_function(recording: Recording, stack: Stack) -> Stack:
     raised = recording.last(ExceptionRaised)
     text = raised.traceback if raised else ""
     name = blame.function_given(stack[0], (IN_FUNCTION,)) if stack else ""
-    for node in blame.nodes_of_file(stack[0].path) if name else ():
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            ends = [each.lineno for each in ast.walk(node) if isinstance(each, ast.Return)]
-            if NO_DATASET.search(text):
-                line = ends[-1] if ends else node.body[-1].lineno
-                return (stack[0]._replace(line=line), *stack)
-            if f"{name}{OTHER_ARGUMENTS}" in text:
-                return (stack[0]._replace(line=node.lineno), *stack)
+    for function in blame.functions_named(blame.nodes_of_file(stack[0].path), name) if name else ():
+        ends = [each.lineno for each in ast.walk(function) if isinstance(each, ast.Return)]
+        if NO_DATASET.search(text):
+            line = ends[-1] if ends else function.body[-1].lineno
+            return (stack[0]._replace(line=line), *stack)
+        if f"{name}{OTHER_ARGUMENTS}" in text:
+            return (stack[0]._replace(line=function.lineno), *stack)
     return stack

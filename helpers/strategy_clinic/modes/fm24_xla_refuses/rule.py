@@ -2,9 +2,8 @@
 
 import ast
 
-from ...examiner.blame import call_in_files
+from ...examiner.blame import call_in_files, keyword
 from ...examiner.recording import Recording
-from ...examiner.repair import keyword
 from ...examiner.rule import blames
 from ...observer.events import Stack
 

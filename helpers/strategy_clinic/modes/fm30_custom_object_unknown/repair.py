@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, decorators, keyword, repairs
+from ...examiner.repair import Source, decorators, repairs
 
 REGISTERED = "@tf.keras.utils.register_keras_serializable()"
 KINDS = ".layers.", ".Layer", ".Model", ".losses.", ".metrics.", ".initializers."

@@ -125,7 +125,7 @@ def line_of_loss(stack: Stack) -> Stack:
         for keyword in call.keywords
         if keyword.arg == "loss" and isinstance(keyword.value, ast.Name)
     ]
-    losses = [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in given]
+    losses = blame.functions_named(nodes, *given)
     return tuple(
         stack[0]._replace(line=call.lineno, function=loss.name)
         for loss in losses

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, last_name, repairs
+from ...examiner.repair import Source, last_name, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 PENALTIES = "l2_loss", "add_n"

@@ -407,11 +407,7 @@ def sources_of(frame: Frame) -> list[Frame]:
 
 def returns_of(frame: Frame, name: str) -> list[Frame]:
     """Returns the `return` lines of functions of this name in the same file."""
-    functions = [
-        node
-        for node in blame.nodes_of_file(frame.path)
-        if isinstance(node, ast.FunctionDef) and node.name == name
-    ]
+    functions = blame.functions_named(blame.nodes_of_file(frame.path), name)
     returns = [
         node for each in functions for node in ast.walk(each) if isinstance(node, ast.Return)
     ]

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, repairs
+from ...examiner.repair import Source, repairs
 
 
 @repairs("fm38")

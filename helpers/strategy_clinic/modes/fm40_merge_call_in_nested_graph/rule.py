@@ -8,6 +8,7 @@ import ast
 from ...examiner.blame import (
     call_in_files,
     called_at,
+    functions_named,
     innermost,
     names_in,
     nodes_of_file,
@@ -63,8 +64,8 @@ def traced_at(path: str, name: str) -> list[int]:
     for node in nodes_of_file(path):
         if isinstance(node, ast.Assign) and is_tf_function(node.value):
             lines += [node.lineno] if name in names_in(node.targets[0]) else []
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            lines += [each.lineno for each in node.decorator_list if is_tf_function(each)]
+    for function in functions_named(nodes_of_file(path), name):
+        lines += [each.lineno for each in function.decorator_list if is_tf_function(each)]
     return lines
 
 

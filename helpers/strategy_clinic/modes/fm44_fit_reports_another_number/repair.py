@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import spans
+from ...examiner.blame import keyword, spans
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, repairs
+from ...examiner.repair import Source, repairs
 
 ROOT_MEAN_SQUARED = "sqrt(reduce_mean(square(Sub)))"
 METRIC = "tf.keras.metrics.RootMeanSquaredError()"

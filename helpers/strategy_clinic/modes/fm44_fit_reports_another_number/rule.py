@@ -8,6 +8,7 @@ from ...examiner.blame import (
     argument_name,
     calls_in,
     function_at,
+    keyword,
     nodes_of_file,
     parameters,
     statement_at,
@@ -16,7 +17,6 @@ from ...examiner.blame import (
 from ...examiner.divergence import nudged_run
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
 from ...examiner.recording import Recording
-from ...examiner.repair import keyword
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
 

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, repairs
+from ...examiner.repair import Source, repairs
 
 NAME = "ClipsTheSum"
 # How the sum is clipped, by the argument of the optimizer, which is an attribute of it, too.

@@ -2,9 +2,8 @@
 
 import ast
 
-from ...examiner.blame import call_in_files
+from ...examiner.blame import call_in_files, keyword
 from ...examiner.divergence import Divergence
-from ...examiner.repair import keyword
 from ...examiner.suspects import RIGHT, Side, Suspect, place_of, uses
 from ...observer.events import GradientsApplied, Part, Stack
 from ...observer.replacements import Replacement

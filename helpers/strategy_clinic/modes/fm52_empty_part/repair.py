@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import spans
+from ...examiner.blame import keyword, spans
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, keyword, repairs
+from ...examiner.repair import Source, repairs
 
 
 @repairs("fm52")
