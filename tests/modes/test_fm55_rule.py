@@ -92,6 +92,7 @@ def test_the_line_that_joins_examples(program, old, new, line):
 
 IN_FIT = """\
 def masked(y_true, y_pred):
+    mask = tf.cast(y_true > 0, tf.float32)
     words = tf.reduce_sum(mask)
     return errors / words
 """
@@ -136,11 +137,13 @@ def test_a_division_by_a_sum_of_the_part(program, text, line):
 
 def test_a_loss_that_was_given_to_compile(program):
     at = program("model.fit(data)\n\n\n" + IN_FIT)
-    own = PartUsed((at[0]._replace(line=6),), Part.OWN_LOSS)
+    own = PartUsed((at[0]._replace(line=7),), Part.OWN_LOSS)
     one, other = (replace(each, events=(*each.events, own)) for each in (
         steps(ONE, at, 1), steps(OTHER, at)
     ))  # fmt: skip
-    assert judged(one, other) == [("fm55", 5)]
+    assert judged(one, other) == [("fm55", 6)]
+    program("model.fit(data)\n\n\n" + IN_FIT.replace("(mask)", "(class_weights)"))
+    assert judged(one, other) == []
     assert judged(steps(ONE, at, 1), steps(OTHER, at)) == []
 
 
@@ -173,12 +176,18 @@ def test_runs_that_do_not_differ_at_first(program, update, fields):
     assert judged(steps(ONE, at, 1, number=number), steps(update, at, **fields)) == []
 
 
+@pytest.mark.parametrize(
+    "part, replacement",
+    [(Part.RANDOM_NUMBERS, "constant_numbers"), (Part.CLIPPING, "no_own_clipping")],
+)
 @pytest.mark.parametrize("update, expected", [(OTHER, [("fm55", 4)]), (ONE, [])])
-def test_random_numbers_are_not_taken_for_it(program, update, expected):
+def test_what_makes_runs_differ_too_is_not_taken_for_it(
+    program, update, expected, part, replacement
+):
     at = program()
     one, other = steps(ONE, at, 1), steps(OTHER, at)
-    drawn = PartUsed(LINE, Part.RANDOM_NUMBERS)
-    one, other = (replace(each, events=(*each.events, drawn)) for each in (one, other))
+    used = PartUsed(LINE, part)
+    one, other = (replace(each, events=(*each.events, used)) for each in (one, other))
     answers = {id(one): one, id(other): steps(update, at)}
     asked = []
 
@@ -188,4 +197,4 @@ def test_random_numbers_are_not_taken_for_it(program, update, expected):
 
     assert judged(one, other, answer)[:1] == expected
     assert judged(one, other) == []
-    assert "constant_numbers" in str(asked[0].change)
+    assert replacement in str(asked[0].change)

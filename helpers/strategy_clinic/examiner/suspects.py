@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from ..observer.events import GradientComputed, Part, PartUsed, Stack, TrainedInLoop
+from ..observer.events import (
+    GradientComputed,
+    GradientsApplied,
+    Part,
+    PartUsed,
+    Stack,
+    TrainedInLoop,
+)
 from ..observer.replacements import Replacement
 from .blame import called_at
 from .divergence import Divergence, is_finite
+from .recording import Recording
 
 RIGHT = "; your program is right"
 OF_PARTS = (
@@ -118,6 +126,16 @@ def replaced_as_expected(divergence: Divergence) -> frozenset[Replacement]:
     applied = {each.replacement for each in EXPECTED if each.applies(divergence)}
     loops = {Replacement.ONE_STEP} if divergence.other.of(TrainedInLoop) else set()
     return frozenset(each for each in applied | loops if each)
+
+
+def clippings(recording: Recording) -> frozenset[Replacement]:
+    """Returns what a run without clipping has replaced: of an optimizer's, or of the step's own."""
+    found = set()
+    if any(update.optimizer.clips for update in recording.of(GradientsApplied)):
+        found.add(Replacement.NO_CLIPPING)
+    if any(used.part is Part.CLIPPING for used in recording.of(PartUsed)):
+        found.add(Replacement.NO_OWN_CLIPPING)
+    return frozenset(found)
 
 
 # Those that no failure mode explains. A mode declares its own in its rule.py, and they are tried first.

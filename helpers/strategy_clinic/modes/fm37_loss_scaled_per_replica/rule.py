@@ -24,7 +24,7 @@ from ...examiner.findings import Finding, FollowUp, OnDevices, Replace
 from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...examiner.suspects import replaced_as_expected
+from ...examiner.suspects import clippings, replaced_as_expected
 from ...observer.events import (
     Frame,
     GradientComputed,
@@ -233,16 +233,6 @@ def is_same_training(one: Recording, other: Recording) -> bool:
         for each in (one, other)
     ]
     return rates[0] == rates[1] and one.examples == other.examples > 0
-
-
-def clippings(recording: Recording) -> frozenset[Replacement]:
-    """Returns what a run without clipping has replaced: of an optimizer's, or of the step's own."""
-    found = set()
-    if any(update.optimizer.clips for update in recording.of(GradientsApplied)):
-        found.add(Replacement.NO_CLIPPING)
-    if any(used.part is Part.CLIPPING for used in recording.of(PartUsed)):
-        found.add(Replacement.NO_OWN_CLIPPING)
-    return frozenset(found)
 
 
 def has_penalty(pair: Pair) -> bool:

@@ -13,6 +13,7 @@ from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import (
     Side,
     Suspect,
+    clippings,
     gradient_line,
     is_fit,
     place_of,
@@ -111,7 +112,7 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
         return False
     if one.plain and not (yield from depends_on_mean(one)):
         return False
-    parts = replaced_as_expected(divergence)
+    parts = replaced_as_expected(divergence) | clippings(other)
     if not parts:
         return True
     change = Replace(parts)
@@ -137,10 +138,23 @@ def ratio_in_loss(recording: Recording) -> Stack:
         for function in [own] if own else functions_of_step(stack[0]):
             nodes = list(ast.walk(function))
             divisors = [] if combines(nodes) else [*divisors_in(nodes)]
+            if own:
+                divisors = [each for each in divisors if is_of_batch(each, function)]
             lines = [line for each in divisors if (line := line_of_sum(each, nodes))]
             if lines:
                 return (Frame(stack[0].path, lines[0], function.name), *stack)
     return ()
+
+
+def is_of_batch(value: ast.expr, function: blame.Function) -> bool:
+    """Tells whether a value is computed from what a loss is called with, and not from what it has, such as weights of classes."""
+    assigned = [each for each in ast.walk(function) if isinstance(each, ast.Assign)]
+    names, seen = {*blame.names_in(value)}, set[str]()
+    while names - seen:
+        seen |= names
+        for each in assigned:
+            names |= {*blame.names_in(each.value)} if blame.targets_of(each) & seen else set()
+    return bool(seen & {*blame.parameters(function)} - {"self"})
 
 
 def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
