@@ -363,7 +363,7 @@ PROGRAMS = (
         NOBODY,
         FIT,
         (
-            defined(IN_FIT.format("tf.abs(errors) / tf.reduce_sum(tf.abs(labels) + 1, axis=1)")),
+            defined(IN_FIT.format("tf.abs(errors) / tf.reduce_sum(tf.abs(labels) + 1, 1, True)")),
             compiled("my_loss"),
             layers('L.Dense(8, activation="relu"), L.Dropout(0.3), L.Dense(1)'),
         ),
