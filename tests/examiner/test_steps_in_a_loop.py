@@ -43,6 +43,10 @@ LOOPS = {
         "number = 0\n    while tf.less(number, 5):\n        number += 1\n"
         "        strategy.run(step, args=next(iterator))"
     ),
+    "a step, and a range": (
+        "strategy.run(step, args=next(iterator))\n"
+        "    for _ in tf.range(4):\n        strategy.run(step, args=next(iterator))"
+    ),
     "batches": "for x, y in batches.take(5):\n        strategy.run(step, args=(x, y))",
 }
 AVERAGE = "loss = tf.nn.compute_average_loss(losses, global_batch_size=8)"
@@ -71,7 +75,7 @@ def test_a_right_program_is_not_accused(loop, tmp_path):
         assert bool(recording.of(TrainedInLoop)) == (loop != "batches")
 
 
-@pytest.mark.parametrize("loop", ["a range", "while"])
+@pytest.mark.parametrize("loop", ["a range", "while", "a step, and a range"])
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_loss_is_found(name, loop, tmp_path):
     examination, line = examined_with(tmp_path, WRONG[name], loop)

@@ -69,6 +69,7 @@ class Context:
         self.thread, self.stopped = ThreadState(), False
         self.seen: set[object] = set()
         self.counts: Counter[object] = Counter()
+        self.trained_graphs: IdentityMap[bool] = IdentityMap()  # in which an update was traced
         self.serials: IdentityMap[int] = IdentityMap()
         self.next_serial = itertools.count(1)
 

@@ -17,6 +17,7 @@ UNLIMITED = 2**31 - 1  # int32, as TensorFlow has it
 @dataclass(frozen=True)
 class Loop:
     updates: int  # that were traced before
+    follows_step: bool  # in the same graph
     most: Any = None  # a tensor: how often the loop is repeated at most
 
 
@@ -31,21 +32,24 @@ class GraphLoops:
         )
 
     def loop_begins(self, call: Call) -> None:
+        import tensorflow as tf
+
         if takes_elements(call["loop_vars"]):
             return  # up to the end of a dataset, where its iterator is deleted: earlier, that can take a minute
         most = None
         if self.one_step:
             most = own_tensor(call["maximum_iterations"])
             call.replace("maximum_iterations", most)
-        call.state = Loop(self.updates(), most)
+        follows_step = bool(self.context.trained_graphs.get(tf.compat.v1.get_default_graph()))
+        call.state = Loop(self.updates(), follows_step, most)
 
     def loop_traced(self, _: Any, call: Call) -> None:
-        """Reports a loop that trains, and limits it to one step; whether it trains is known only now."""
+        """Reports a loop that trains, and limits its graph to one step; whether it trains is known only now."""
         loop: Loop | None = call.state
         if loop is None or self.updates() == loop.updates:
             return
         if loop.most is not None:
-            limit_to_one(loop.most)
+            limit(loop.most, 0 if loop.follows_step else 1)
         stack = self.context.provenance.stack()
         if self.context.is_first("loop", stack):
             self.context.emit(TrainedInLoop(stack))
@@ -68,11 +72,11 @@ def own_tensor(most: Any) -> Any:
     return tf.identity(tf.cast(UNLIMITED if most is None else most, tf.int32))
 
 
-def limit_to_one(most: Any) -> None:
-    """Gives the loop that takes this tensor another one."""
+def limit(most: Any, times: int) -> None:
+    """Repeats the loop that takes this tensor so many times."""
     import tensorflow as tf
 
     for operation in most.consumers():
         for position, taken in enumerate(operation.inputs):
             if taken is most:
-                tf_internals.read(operation, "_update_input")(position, tf.constant(1))
+                tf_internals.read(operation, "_update_input")(position, tf.constant(times))

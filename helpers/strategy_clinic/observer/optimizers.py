@@ -153,6 +153,8 @@ class Optimizers:
         self.context.thread.has_gradients = False
         self.context.count("applied")
         self.context.count("applied", "eagerly" if tf.executing_eagerly() else "in a graph")
+        if not tf.executing_eagerly():
+            self.context.trained_graphs[tf.compat.v1.get_default_graph()] = True
         serial, known = self.context.serial(optimizer), self.trained_by(optimizer)
         numbers = self.variables.numbers_of(trained)
         if serial not in self.used:
