@@ -48,6 +48,11 @@ class Divergence:
     number: int = 0  # of the variable in the other run
     training: int = 1  # to which the step belongs
 
+    @property
+    def stage(self) -> tuple[float, int]:
+        """When it shows; the end comes after all recorded steps."""
+        return (self.training, self.step) if self.step else (math.inf, 0)
+
     def __str__(self) -> str:
         when = f"in {step_name(self.training, self.step)}" if self.step else "later"
         counts = f"{self.one.devices} and {self.other.devices} devices"

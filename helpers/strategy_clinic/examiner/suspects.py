@@ -121,11 +121,19 @@ EXPECTED = (
 )
 
 
+IN_LOOPS = Suspect(
+    Replacement.ONE_STEP,
+    "with one step in each loop of a graph",
+    Side.EXPECTED,
+    lambda divergence: bool(divergence.other.of(TrainedInLoop)),
+    "",
+)
+
+
 def replaced_as_expected(divergence: Divergence) -> frozenset[Replacement]:
     """Returns what is replaced before runs are compared: what makes correct programs differ, and several steps at a time."""
-    applied = {each.replacement for each in EXPECTED if each.applies(divergence)}
-    loops = {Replacement.ONE_STEP} if divergence.other.of(TrainedInLoop) else set()
-    return frozenset(each for each in applied | loops if each)
+    applied = {each.replacement for each in (*EXPECTED, IN_LOOPS) if each.applies(divergence)}
+    return frozenset(each for each in applied if each)
 
 
 def clippings(recording: Recording) -> frozenset[Replacement]:

@@ -35,7 +35,7 @@ from .findings import (
 )
 from .recording import Recording
 from .rule import Answers, ModeRules, Runs, Steps
-from .suspects import EXPECTED, SUSPECTS, Side, Suspect
+from .suspects import EXPECTED, IN_LOOPS, SUSPECTS, Side, Suspect
 
 SMALL = 10  # times the tolerance
 SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
@@ -75,14 +75,20 @@ def settle_stable(
     expected = [suspect for suspect in EXPECTED if suspect.applies(divergence)]
     framework = [each for each in known if each.side is Side.FRAMEWORK]
     alone = [[each] for each in framework if expected and each.applies(divergence)]
+    loops = [IN_LOOPS] if IN_LOOPS.applies(divergence) else []
+    # What shows only after several steps in a graph cannot be compared one step at a time
+    is_only_in_loops = bool(loops) and not (
+        yield from divergence_without(loops, divergence, ignored)
+    )
+    one_step = [] if is_only_in_loops else loops
     left = divergence
     for chosen in [*alone, *([expected] if expected else [])]:
-        left_now = yield from divergence_without(chosen, divergence, ignored)
+        left_now = yield from divergence_without([*one_step, *chosen], divergence, ignored)
         if left_now is None:
             yield verdict(chosen, divergence)
             return
         left = left_now if chosen == expected else left
-    if expected and (yield from is_sensitive(expected, left, divergence, ignored)):
+    if expected and (yield from is_sensitive([*one_step, *expected], left, divergence, ignored)):
         yield verdict(expected, divergence)
         return
     is_small = is_late_and_small(left) and bool(expected)
@@ -90,9 +96,9 @@ def settle_stable(
     for suspect in known:
         # A last batch may be why runs differ later, where what is expected came first
         is_possible = suspect.applies(divergence) or suspect.applies(left)
-        if is_possible and not (suspect.last and is_small):
+        if is_possible and not (suspect.last and (is_small or is_only_in_loops)):
             chosen = [*expected, suspect]
-            if (yield from divergence_without(chosen, divergence, ignored)) is None:
+            if (yield from agrees_without([*one_step, *chosen], divergence, ignored)):
                 found = verdict(chosen, divergence)
                 break
     plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework
@@ -114,6 +120,17 @@ def divergence_without(
     if other is None or not is_whole(other):
         return divergence
     return first_divergence(one, other, ignored)
+
+
+def agrees_without(
+    suspects: Sequence[Suspect], divergence: Divergence, ignored: Collection[Point]
+) -> Answers[bool]:
+    """Tells whether runs without these parts agree, but for what differs later and changes with the last digits."""
+    left = yield from divergence_without(suspects, divergence, ignored)
+    if left is None:
+        return True
+    is_nearly = left.stage > divergence.stage and not any(each.keras for each in suspects)
+    return is_nearly and (yield from is_sensitive(suspects, left, divergence, ignored))
 
 
 def is_sensitive(

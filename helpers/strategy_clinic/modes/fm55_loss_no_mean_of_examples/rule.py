@@ -20,7 +20,7 @@ from ...examiner.suspects import (
     replaced_as_expected,
     uses,
 )
-from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack, TrainedInLoop
+from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
 from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
@@ -53,10 +53,9 @@ def ratio_of_part(runs: Runs) -> Steps:
 
 
 def has_own_loss(divergence: Divergence) -> bool:
-    """Tells whether the program computes the loss of its step, and makes the steps one at a time."""
+    """Tells whether the program computes the loss of its step."""
     others = {used.part for used in divergence.other.of(PartUsed)} & OTHER_REASONS
-    in_loop = divergence.other.of(TrainedInLoop)
-    return bool(gradient_line(divergence) and not (others or is_fit(divergence) or in_loop))
+    return bool(gradient_line(divergence) and not (others or is_fit(divergence)))
 
 
 def loss_line(divergence: Divergence) -> Stack:
