@@ -20,6 +20,7 @@ Assignment = ast.Assign | ast.AugAssign
 Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
+MOST_NAMES = 4  # that a function is followed through
 OPTION_PACKAGES = {"argparse", "optparse", "absl", "click", "fire", "typer", "docopt", "hydra"}
 
 
@@ -85,6 +86,57 @@ def function_at(frame: Frame) -> Function | None:
 
 def functions_named(nodes: Iterable[ast.AST], *names: str) -> list[ast.FunctionDef]:
     return [each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names]
+
+
+def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.FunctionDef]:
+    """Returns the functions of a file that a name stands for: its own, or those that are assigned or given to it."""
+    nodes = nodes_of_file(path)
+    found = functions_named(nodes, name)
+    if found or not depth:
+        return found
+    for value in values_given(nodes, name):
+        if isinstance(value, ast.Call) and called_name(value) == "partial" and value.args:
+            value = value.args[0]
+        if isinstance(value, ast.Call):
+            makers = functions_behind(path, called_name(value), depth - 1)
+            found += [each for maker in makers for each in returned_functions(maker)]
+        elif isinstance(value, ast.Name | ast.Attribute):
+            other = str(getattr(value, "attr", getattr(value, "id", "")))
+            found += functions_behind(path, other, depth - 1) if other != name else []
+    return list(dict.fromkeys(found))
+
+
+def values_given(nodes: Iterable[ast.AST], name: str) -> list[ast.expr]:
+    """Returns what is assigned to a name, or given to a parameter of this name."""
+    found: list[ast.expr] = []
+    nodes = list(nodes)
+    functions = [each for each in nodes if isinstance(each, ast.FunctionDef)]
+    places = {
+        (function.name, parameters(function).index(name) - is_method(function))
+        for function in functions
+        if name in parameters(function)
+    }
+    for node in nodes:
+        if isinstance(node, ast.Assign) and name in targets_of(node):
+            found.append(node.value)
+        if isinstance(node, ast.Call):
+            found += [word.value for word in node.keywords if word.arg == name]
+            called = called_name(node)
+            found += [
+                node.args[at] for other, at in places if other == called and at < len(node.args)
+            ]
+    return found
+
+
+def is_method(function: Function) -> bool:
+    return parameters(function)[:1] == ["self"]
+
+
+def returned_functions(function: ast.FunctionDef) -> list[ast.FunctionDef]:
+    """Returns the functions that are defined in a function which returns them."""
+    inner = list(ast.walk(function))[1:]
+    returns = [each.value for each in inner if isinstance(each, ast.Return)]
+    return functions_named(inner, *(name for each in returns for name in names_in(each)))
 
 
 def nodes_in_scope(frame: Frame) -> list[ast.AST]:
@@ -334,6 +386,17 @@ def has_literals(statement: ast.stmt | None) -> bool:
     return any(
         isinstance(each, ast.Constant | ast.Tuple | ast.List | ast.Dict) for each in arguments
     )
+
+
+def from_one_of(stack: Stack) -> Stack:
+    """Returns the frames from the caller on of functions that several lines of their file call: these are right in themselves."""
+    while len(stack) > 1:
+        function = function_at(stack[0])
+        calls = calls_in_file(stack[0].path) if function else []
+        if function is None or sum(called_name(each) == function.name for each in calls) < 2:
+            break
+        stack = stack[1:]
+    return stack
 
 
 def from_factory(stack: Stack) -> Stack:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -149,6 +150,10 @@ class Recording:
     def location_of(self, number: int) -> Stack:
         made = self.variable(number)
         return made.location if made else ()
+
+    def shapes_of(self, numbers: Iterable[int]) -> list[tuple[int | None, ...]]:
+        """Returns the shapes of variables in the order in which they were made."""
+        return [made.shape for number in sorted(numbers) if (made := self.variable(number))]
 
     @cached_property
     def copies(self) -> frozenset[int]:

@@ -403,12 +403,12 @@ class Checkpoints:
         self.sought(call["checkpoint_dir"], path)
 
     def manager_asked(self, path: Any, manager: Any) -> None:
-        self.sought(manager.directory, path)
+        self.sought(manager.directory, path, manager.checkpoint)
 
     def manager_restored(self, path: Any, call: Call) -> None:
-        self.sought(call.owner.directory, path)
+        self.sought(call.owner.directory, path, call.owner.checkpoint)
 
-    def sought(self, folder: Any, path: Any) -> None:
+    def sought(self, folder: Any, path: Any, root: Any = None) -> None:
         """Reports where the program itself looks for its latest checkpoint."""
         if self.context.provenance.called_by_program():
             nearby = files_near(str(folder)) if path is None else ()
@@ -416,7 +416,8 @@ class Checkpoints:
             if self.context.is_first("sought", site, str(folder), path, nearby):
                 found = None if path is None else str(path)
                 stack = self.context.provenance.stack()
-                self.context.emit(CheckpointSought(stack, str(folder), found, nearby))
+                numbers = self.reachable(root) if root is not None and path is None else ()
+                self.context.emit(CheckpointSought(stack, str(folder), found, nearby, numbers))
 
     # Loading
 

@@ -725,6 +725,7 @@ class CheckpointSought(LocatedEvent):
     nearby: tuple[
         str, ...
     ]  # files of weights in the folder or below it, or that begin with its path, if path is None
+    variables: tuple[int, ...] = ()  # of the checkpoint of the manager that was asked
 
 
 @dataclass(frozen=True)

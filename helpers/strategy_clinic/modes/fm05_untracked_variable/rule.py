@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
@@ -186,8 +186,8 @@ def model_left_out(recording: Recording) -> Iterator[Finding]:
         saves = [save for save in recording.of(Saved, until=kept) if save.path == kept.path]
         is_empty = kept.function == "restore" and not (kept.filled or kept.fitting)
         trained = [state.trains for state in saves[-1].optimizers] if saves else []
-        is_like_trained = shapes_of(recording, kept.kept) in [
-            shapes_of(recording, numbers) for numbers in trained
+        is_like_trained = recording.shapes_of(kept.kept) in [
+            recording.shapes_of(numbers) for numbers in trained
         ]
         if is_empty and is_like_trained and saves[-1].made_at and is_used_as_made(recording, kept):
             yield observed(
@@ -201,11 +201,6 @@ def model_left_out(recording: Recording) -> Iterator[Finding]:
                 ),
                 f"{kept.path} has no values in their places",
             )
-
-
-def shapes_of(recording: Recording, numbers: Iterable[int]) -> list[tuple[int | None, ...]]:
-    """Returns the shapes of variables in the order in which they were made."""
-    return [made.shape for number in sorted(numbers) if (made := recording.variable(number))]
 
 
 def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:

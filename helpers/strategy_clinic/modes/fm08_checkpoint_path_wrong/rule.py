@@ -5,7 +5,7 @@ import difflib
 import fnmatch
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...examiner import blame
 from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
@@ -26,6 +26,7 @@ from ...observer.events import (
     Saved,
     SaveKind,
     Stack,
+    VariableWritten,
 )
 from ...programs.error_text import useful_line
 
@@ -84,6 +85,32 @@ def sought_elsewhere(recording: Recording) -> Iterator[Finding]:
             yield observed("fm08", recording, sought.location, message, proof)
 
 
+@rule("fm08", explains_divergence=False)
+def sought_for_other_objects(recording: Recording) -> Iterator[Finding]:
+    """Checks whether objects that should be filled, and are never trained, are asked for where nothing is saved."""
+    for sought in recording.of(CheckpointSought):
+        if sought.path is not None or not sought.location or is_first_start(recording, sought):
+            continue
+        weights = weights_in(recording, sought.variables)
+        saves = [
+            save
+            for save in recording.of(Saved, until=sought)
+            if save.kind is SaveKind.CHECKPOINT and recording.trained & {*save.variables}
+            if recording.shapes_of(weights_in(recording, save.variables))
+            == recording.shapes_of(weights)
+        ]
+        written = {write.number for write in recording.of(VariableWritten, after=sought)}
+        if saves and weights and not weights & (recording.trained | written):
+            message = f"no checkpoint is found in {sought.folder}: the model keeps the values with which it was made"
+            proof = f"this program has saved {saves[-1].path}, with variables of the same shapes"
+            yield observed("fm08", recording, sought.location, message, proof)
+            return
+
+
+def weights_in(recording: Recording, numbers: Iterable[int]) -> set[int]:
+    return {number for number in numbers if recording.maker_of(number) is Owner.LAYER}
+
+
 @rule("fm08")
 def loaded_in_vain(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(LoadUnused):
@@ -103,13 +130,22 @@ def overlooked_by(recording: Recording, sought: CheckpointSought) -> Saved | Non
 
 
 def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
-    """Tells whether the program then finds another file, or is the first to save in this folder, as in a second phase."""
+    """Tells whether the program then finds another file, or is the first to save in this folder, as in a second phase.
+
+    What it saves afterwards and loads again is no such file.
+    """
     folder = os.path.normpath(sought.folder)
     later = recording.of(Saved, after=sought)
+    saved = {recording.absolute(save.path) for save in later}
+    loads = [
+        load
+        for load in recording.of(Loaded, after=sought)
+        if recording.absolute(load.path) not in saved
+    ]
     found = [each for each in recording.of(CheckpointSought, after=sought) if each.path]
     restored = [each for each in recording.of(CheckpointRestored, after=sought) if each.path]
     own = [save for save in later if os.path.dirname(os.path.normpath(save.path)) == folder]
-    return bool(found or restored or recording.of(Loaded, after=sought) or own)
+    return bool(found or restored or loads or own)
 
 
 def is_same(one: str, other: str) -> bool:

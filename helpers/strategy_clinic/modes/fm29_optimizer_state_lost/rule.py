@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_maker
+from ...examiner.blame import from_caller, from_maker, from_one_of
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
@@ -64,7 +64,7 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
             if updates:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
-                yield observed("fm29", recording, replaced.location, message, proof)
+                yield observed("fm29", recording, from_one_of(replaced.location), message, proof)
 
 
 def rates_of(recording: Recording, replaced: OptimizerReplaced) -> set[str]:

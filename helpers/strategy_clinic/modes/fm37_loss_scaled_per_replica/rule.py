@@ -396,8 +396,8 @@ def sources_of(frame: Frame) -> list[Frame]:
 
 
 def returns_of(frame: Frame, name: str) -> list[Frame]:
-    """Returns the `return` lines of functions of this name in the same file."""
-    functions = blame.functions_named(blame.nodes_of_file(frame.path), name)
+    """Returns the `return` lines of the functions that this name stands for in the same file."""
+    functions = blame.functions_behind(frame.path, name)
     returns = [
         node for each in functions for node in ast.walk(each) if isinstance(node, ast.Return)
     ]

@@ -1,13 +1,15 @@
 """Checks fm53: each replica takes in the same examples, since nobody has distributed them."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, compared, observed, rule, rule_of_runs
-from ...observer.events import BatchTaken, Frame, InputShared, ModelCalled, Stack
+from ...examiner.rule import Runs, blames, compared, names, observed, rule, rule_of_runs
+from ...observer.events import BatchTaken, ExceptionRaised, Frame, InputShared, ModelCalled, Stack
+from ...programs.error_text import useful_line
 
 # Methods of a Keras model that give one batch to all replicas, and what distributes one.
 ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_batch": "predict"}
@@ -57,6 +59,26 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
             proof = f"compared {few} and {many} devices: each replica takes {call.examples} examples on both"
             yield compared("fm53", (few, many), call.location, message, proof)
             return
+
+
+@names("fm53")
+def raised_by_repeated_result(recording: Recording, raised: ExceptionRaised) -> bool:
+    return bool(repeated_result(recording, raised))
+
+
+@blames("fm53")
+def method_with_repeated_result(recording: Recording, stack: Stack) -> Stack:
+    raised = recording.last(ExceptionRaised)
+    return (repeated_result(recording, raised) if raised else ()) or stack
+
+
+def repeated_result(recording: Recording, raised: ExceptionRaised) -> Stack:
+    """Returns the last call of such a method if the exception names its examples, and as many for each replica."""
+    sizes = {*map(int, re.findall(r"\d+", useful_line(raised.traceback)))}
+    for call in reversed(on_batch(recording)):
+        if call.replicas > 1 and {call.examples, call.examples * call.replicas} <= sizes:
+            return call.location
+    return ()
 
 
 def on_batch(recording: Recording) -> list[ModelCalled]:

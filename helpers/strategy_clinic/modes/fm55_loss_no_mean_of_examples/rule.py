@@ -183,15 +183,23 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     given = blame.step_given_at(frame)
     steps = [each for each in nodes if each.name == given] + around
     taped = [step for step in steps if "gradient" in map(blame.called_name, blame.calls_in(step))]
-    called = {blame.called_name(call) for step in taped for call in blame.calls_in(step)}
-    return list(
-        dict.fromkeys(taped + [each for each in nodes if each.name in called - {"gradient"}])
-    )
+    called = [blame.called_name(call) for step in taped for call in blame.calls_in(step)]
+    found = [
+        function
+        for name in dict.fromkeys(called)
+        for function in blame.functions_behind(frame.path, name)
+        if name != "gradient"
+    ]
+    return list(dict.fromkeys(taped + found))
 
 
 def combines(nodes: list[ast.AST]) -> bool:
+    """Tells whether a function combines values of replicas; `tf.gather` takes entries of a tensor."""
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    return any(blame.called_name(call) in COMBINED for call in calls)
+    return any(
+        blame.called_name(call) in COMBINED and ast.unparse(call.func) != "tf.gather"
+        for call in calls
+    )
 
 
 def divisors_in(nodes: list[ast.AST]) -> Iterator[ast.expr]:
