@@ -3,7 +3,7 @@
 import pytest
 from recorded import LINE, OTHER, run, stack, strategy, variable
 from strategy_clinic.examiner.rule import mode_rules
-from strategy_clinic.observer.events import GradientComputed, Owner
+from strategy_clinic.observer.events import ExceptionRaised, GradientComputed, Owner
 
 PROGRAM = """\
 def make():
@@ -64,6 +64,30 @@ def test_a_gradient_of_which_a_part_is_none():
     gradients = GradientComputed(OTHER, 1, 2), GradientComputed(LINE, 0, 2)
     assert blamed("fm13", IN_MAIN, *gradients) == [20]
     assert blamed("fm13", IN_MAIN) == [9, 30]
+
+
+def test_a_gradient_that_a_traced_step_uses(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("grads = tape.gradient(loss, weights)\nstrategy.run(step)\n")
+    traced = stack(path, 7, function="step")
+    raised = ExceptionRaised(stack(path, 2), "ValueError", "None values", traced)
+    frames = (*traced, *raised.location)
+    for line, blamed_lines in ((1, [1]), (2, [7, 2])):
+        gradient = GradientComputed(stack(path, line), 1, 2)
+        assert blamed("fm13", frames, gradient, raised) == blamed_lines
+    assert blamed("fm13", stack(path, 2), GradientComputed(stack(path, 2), 1, 2)) == [2]
+
+
+def test_who_gave_a_value_of_all_replicas_to_a_function(at):
+    assert blamed("fm39", at(6, 16, 19)) == [16, 19]
+    assert blamed("fm39", at(10, 19)) == [10, 19]
+
+
+def test_a_call_that_the_message_of_an_error_leaves_out(at):
+    """Line 6 is in `use`, which line 16 calls, and a traced function has left no frame of that line."""
+    left_out = (*at(6), *stack(at(19)[0].path, 19))
+    inside = (left_out[0]._replace(function="use"), left_out[1])
+    assert blamed("fm39", inside) == [16, 19]
 
 
 def test_a_condition_or_a_loop(tmp_path):

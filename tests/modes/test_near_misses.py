@@ -101,6 +101,8 @@ MESSAGES = [
     ("fm34", "ValueError: No gradient colours were given for the axis"),
     ("fm36", "InternalError: Device GPU:1 is joining nothing: out of memory"),
     ("fm36", "InternalError: the group of this user has another size"),
+    ("fm39", "AttributeError: 'Replica' object has no attribute 'numpy'"),
+    ("fm39", "TypeError: float() argument must be a string or a real number, not 'PerUser'"),
     ("fm40", "RuntimeError: a nested function was called while defining a new class"),
     ("fm40", "RuntimeError: merge_sorted called while the list was being changed"),
     ("fm42", "RuntimeError: Your input queue ran out of space; interrupting the reader"),

@@ -64,4 +64,7 @@ def leaves_out(value: ast.expr) -> bool:
 
 @blames("fm13")
 def gradient_with_none(recording: Recording, stack: Stack) -> Stack:
-    return recording.last_incomplete_gradient or stack
+    """Returns the line that computes it, or else the one in a traced function that uses it."""
+    computed, raised = recording.last_incomplete_gradient, recording.last(ExceptionRaised)
+    is_step = bool(computed) and "gradient" not in blame.called_at(computed[0])
+    return stack if is_step and raised and raised.traced else computed or stack

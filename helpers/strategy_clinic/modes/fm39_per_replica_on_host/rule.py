@@ -1,0 +1,22 @@
+"""Blames, for fm39, the line that gives a value of all replicas to functions which take one value."""
+
+from ...examiner.blame import called_at, called_name, calls_in_file, from_caller, function_at
+from ...examiner.recording import Recording
+from ...examiner.rule import blames
+from ...observer.events import Frame, Stack
+
+
+@blames("fm39")
+def giving_line(recording: Recording, stack: Stack) -> Stack:
+    return from_caller(with_caller(stack))
+
+
+def with_caller(stack: Stack) -> Stack:
+    """Adds the only call of a traced function where the message of an error leaves its line out."""
+    for i, (frame, caller) in enumerate(zip(stack, stack[1:])):
+        function = function_at(frame)
+        if function and function.name == frame.function and function.name not in called_at(caller):
+            calls = [c for c in calls_in_file(frame.path) if called_name(c) == function.name]
+            around = [Frame(frame.path, call.lineno, "") for call in calls][:1]
+            return (*stack[: i + 1], *around, *stack[i + 1 :]) if len(calls) == 1 else stack
+    return stack
