@@ -3,7 +3,21 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, ended, found, modes, run, saved, stack, updated, values, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    updated,
+    values,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
@@ -107,6 +121,53 @@ def test_a_checkpoint_near_the_place_where_it_is_sought(recording):
     ],
 )
 def test_a_checkpoint_that_is_rightly_not_found(events):
+    assert modes(run(*events)) == []
+
+
+def test_what_is_saved_and_loaded_after_it_is_no_other_file():
+    later = loaded(path="export"), saved(path="export", kind=SaveKind.MODEL)
+    assert modes(run(SAVED, sought(), later[0])) == []
+    assert modes(run(SAVED, sought(), later[1], later[0])) == [("fm08", 7)]
+
+
+TRAINED = variable(1), variable(2), updated(trains=(1, 2)), saved((1, 2), path="runs/ck-1")
+OTHERS = variable(8), variable(9)
+LOST = sought(folder="export", nearby=(), variables=(8, 9))
+
+
+def test_other_objects_for_which_no_checkpoint_is_found():
+    (finding,) = found(run(*TRAINED, *OTHERS, LOST))
+    assert (finding.mode, finding.line) == ("fm08", 7)
+    assert "no checkpoint is found in export" in str(finding.message)
+    assert "has saved runs/ck-1" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*TRAINED[:3], *OTHERS, LOST],
+        [*TRAINED, variable(8, shape=(7,)), variable(9), LOST],
+        [*TRAINED, *OTHERS, replace(LOST, variables=())],
+        [*TRAINED, *OTHERS, replace(LOST, path="export/ck-1")],
+        [*TRAINED, *OTHERS, LOST, loaded(path="runs/ck-1")],
+        [*TRAINED, *OTHERS, LOST, updated(trains=(8, 9))],
+        [*TRAINED, *OTHERS, LOST, written(number=8, replicas=0)],
+        [*TRAINED, *OTHERS, LOST, saved((8, 9), path="export/ck-1")],
+        [variable(1), variable(2), TRAINED[3], *OTHERS, LOST],
+    ],
+    ids=[
+        "nothing was saved",
+        "other shapes",
+        "no manager",
+        "found",
+        "another file is loaded",
+        "trained next",
+        "written next",
+        "the first to save there",
+        "what was saved is not trained",
+    ],
+)
+def test_other_objects_that_need_no_checkpoint(events):
     assert modes(run(*events)) == []
 
 

@@ -4,7 +4,18 @@ from dataclasses import replace
 from importlib import import_module
 
 import pytest
-from recorded import LINE, answering, ended, run, stack, strategy, updated, values, variable
+from recorded import (
+    LINE,
+    answering,
+    ended,
+    run,
+    stack,
+    strategy,
+    updated,
+    values,
+    variable,
+    written,
+)
 from strategy_clinic.examiner import blame
 from strategy_clinic.examiner.divergence import (
     first_divergence,
@@ -71,6 +82,15 @@ def test_an_update_that_is_as_large_again(update, expected):
     again = answering(same=steps(update, 2))
     assert [each.mode for each in diagnose(Runs([other, one]), again).findings] == expected
     assert again.asked == [None]
+
+
+@pytest.mark.parametrize("shape, expected", [((3,), []), ((), ["fm37"])])
+def test_a_sum_of_gradients_outside_the_scope_is_not_taken_for_it(shape, expected):
+    outside = variable(8, shape=shape, maker=Owner.USER), written(number=8)
+    other = steps(0.2, 2)
+    other = replace(other, events=(*outside, *other.events))
+    found = judged(steps(0.1, 1), other)
+    assert [mode for mode in found if mode == "fm37"] == expected
 
 
 def test_what_is_said_of_it():

@@ -6,7 +6,13 @@ from importlib import import_module
 import pytest
 from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import BatchTaken, InputShared, ModelCalled, Outcome
+from strategy_clinic.observer.events import (
+    BatchTaken,
+    ExceptionRaised,
+    InputShared,
+    ModelCalled,
+    Outcome,
+)
 
 rule = import_module("strategy_clinic.modes.fm53_same_work_on_every_replica.rule")
 VALUES = "experimental_distribute_values_from_function"
@@ -64,6 +70,22 @@ def called(script, line, replicas, examples=8, **fields):
     call = ModelCalled(stack(script, line), examples, replicas, (1,))
     role = Role.WATCHED if replicas > 1 else Role.COMPARED
     return run(strategy(replicas), call, **{"devices": replicas, "role": role} | fields)
+
+
+@pytest.mark.parametrize(
+    "message, line, expected",
+    [
+        ("operands could not be broadcast with shapes (16,4) (8,4)", 2, [("fm53", 2)]),
+        ("operands could not be broadcast with shapes (24,4) (8,4)", 2, []),
+        ("operands could not be broadcast with shapes (16,4) (8,4)", 3, []),
+    ],
+    ids=["of two replicas", "of three", "another method"],
+)
+def test_a_result_that_every_replica_returns(script, message, line, expected):
+    error = ExceptionRaised(stack(script, 9), "ValueError", f"Traceback\nValueError: {message}", ())
+    call = called(script, line, 2)
+    failed = replace(call, events=(*call.events, error), outcome=Outcome.RAISED)
+    assert modes(failed) == expected
 
 
 @pytest.mark.parametrize("replicas", [2, 4])
