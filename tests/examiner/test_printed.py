@@ -204,6 +204,12 @@ print("Total:", totals[0].numpy(), "Mean:", error.result())
 def replica_tune(x):
     tune[0].update_state(x)
     tune[1].update_state(tf.reduce_mean(loss))
+print("step %d / second %.4f" % (epoch, value_of(kept)))
+print("step {} / third {:.4f}".format(epoch, value_of(kept)))
+def value_of(metric):
+    return metric.result() + tf.gather(x, 0)
+def replica_keep(x):
+    kept.update_state(x)
 print(f"epoch {epoch} " + " ".join(f"tune/{each.name}={each.result():.3f}" for each in tune))
 """
 
@@ -218,6 +224,8 @@ print(f"epoch {epoch} " + " ".join(f"tune/{each.name}={each.result():.3f}" for e
         ("first 1.000 of 3", 10),
         ("alone 7.500", 14),
         ("epoch 3 tune/acc=1.000 tune/loss=2.000", 19),
+        ("step 3 / second 1.0000", 25),
+        ("step 3 / third 1.0000", 25),
         ("other 1.0", 0),
     ],
 )

@@ -36,6 +36,9 @@ NEAR = 0.05  # of a factor: a smaller last batch changes it a little
 PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
 GATHERS = {"reduce", "experimental_local_results", "gather", "all_reduce"}
 MEANS = {"reduce_mean", "mean"}
+OTHER_CALLS = {"functools.reduce", "tf.gather"}  # which have nothing to do with replicas
+PERCENT, BRACES = re.compile(r"%[-+.\d]*[a-zA-Z]"), re.compile(r"\{[^}]*\}")
+BETWEEN = re.compile(rf"{BRACES.pattern}|{PERCENT.pattern}|#")
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}
 MOST_LINES = 40  # that are followed from a number back to where it comes from
 WORDS = "with what it prints compared"
@@ -249,7 +252,7 @@ def constants_in(call: ast.Call) -> list[str]:
         for node in ast.walk(call)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    parts = [part for text in texts for part in re.split(r"\{[^}]*\}|%[-+.\d]*[a-z]|#", text)]
+    parts = [part for text in texts for part in BETWEEN.split(text)]
     return [part.strip() for part in parts if re.search(r"[A-Za-z]{2}", part)]
 
 
@@ -263,24 +266,37 @@ def are_in_order(pieces: list[str], text: str) -> bool:
 
 def printed_value(call: ast.Call, label: str) -> ast.expr:
     """Returns what a call prints behind these words; the whole call if that is not plain."""
-    parts: list[ast.expr] = []
     loops = [each for each in ast.walk(call) if isinstance(each, ast.GeneratorExp | ast.ListComp)]
-    for given in call.args:
-        texts = [each for each in ast.walk(given) if isinstance(each, ast.JoinedStr)]
-        texts.sort(key=lambda each: (each.lineno, each.col_offset))
-        parts += [value for each in texts for value in each.values] if texts else [given]
+    parts = [part for given in call.args for part in parts_of(given)]
     for words, value in itertools.pairwise(parts):
-        text = words.value if isinstance(words, ast.Constant) else ""
-        is_value = not isinstance(value, ast.Constant)
-        if (
-            is_value
-            and isinstance(text, str)
-            and text.strip()
-            and label.strip().endswith(text.strip())
-        ):
+        text = words.strip() if isinstance(words, str) else ""
+        if text and isinstance(value, ast.expr) and label.strip().endswith(text):
             around = [loop for loop in loops if any(each is value for each in ast.walk(loop))]
             return around[-1] if around else value
     return call
+
+
+def parts_of(given: ast.expr) -> list[str | ast.expr]:
+    """Returns the texts and the values that an argument of a call prints, in their order."""
+    match given:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=right):
+            values = right.elts if isinstance(right, ast.Tuple) else [right]
+            return alternating(PERCENT.split(text), values)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+            return alternating(BRACES.split(text), given.args)
+    texts = [each for each in ast.walk(given) if isinstance(each, ast.JoinedStr)]
+    texts.sort(key=lambda each: (each.lineno, each.col_offset))
+    pieces = [piece for each in texts for piece in each.values]
+    return [
+        str(each.value) if isinstance(each, ast.Constant) else each for each in pieces or [given]
+    ]
+
+
+def alternating(texts: Sequence[str], values: Sequence[ast.expr]) -> list[str | ast.expr]:
+    pairs = itertools.zip_longest(texts, values)
+    return [each for pair in pairs for each in pair if each is not None]
 
 
 def joining_line(path: str, value: ast.expr) -> int:
@@ -318,7 +334,7 @@ def is_join(node: ast.AST) -> TypeGuard[ast.expr]:
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in GATHERS
-        and not (isinstance(node.func.value, ast.Name) and node.func.value.id == "functools")
+        and ast.unparse(node.func) not in OTHER_CALLS
     )
 
 
@@ -339,6 +355,7 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
     """Yields what is assigned to a name, added to it, or returned by the function of this name."""
     if name in dir(builtins):
         return
+    functions = functions_named(nodes, name.rpartition(".")[2])
     for node in nodes:
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -346,9 +363,9 @@ def sources_of(nodes: tuple[ast.AST, ...], name: str) -> Iterator[ast.AST]:
                 yield node.value
         elif isinstance(node, ast.For) and name in names_of_target(node.target):
             yield node.iter
-        elif isinstance(node, ast.Call) and name in filled_by(node):
+        elif isinstance(node, ast.Call) and name in filled_by(node) and not functions:
             yield node
-    for function in functions_named(nodes, name.rpartition(".")[2]):
+    for function in functions:
         yield from (each for each in ast.walk(function) if isinstance(each, ast.Return))
 
 
