@@ -5,7 +5,19 @@ from dataclasses import replace
 import pytest
 from divergent_programs import FRAMEWORK as BY_FRAMEWORK
 from divergent_programs import NOBODY, PROGRAM, PROGRAMS
-from recorded import LINE, NUDGED, OTHER, WRITTEN, ended, settled, stack, trained, updated, written
+from recorded import (
+    LINE,
+    NUDGED,
+    OTHER,
+    WRITTEN,
+    ended,
+    settled,
+    stack,
+    trained,
+    updated,
+    values,
+    written,
+)
 from score_divergences import blamed, examined
 from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
@@ -19,6 +31,7 @@ from strategy_clinic.observer.events import (
     Part,
     PartUsed,
     ReplicaCountRead,
+    StepEnded,
 )
 from strategy_clinic.observer.replacements import Replacement
 from strategy_clinic.processes import python_process
@@ -181,25 +194,29 @@ def test_what_is_left_without_random_numbers_may_change_with_the_last_digits(nud
     assert bool(diagnosis.notes) != bool(found)
 
 
+@pytest.mark.parametrize("step", [1, 2, 0], ids=["first step", "second step", "end"])
 @pytest.mark.parametrize(
     "end, found", [(0.89, []), (0.8, [DIVERGES])], ids=["small", "too large for rounding"]
 )
-def test_what_is_left_without_random_numbers_after_the_first_steps(end, found):
+def test_what_is_left_without_random_numbers_after_the_first_step(end, found, step):
     def again(follow_up):
         parts = follow_up.change.replacements
         value = 0.9 if follow_up.recording.devices == 1 else 0.8
         if CONSTANT not in parts:
             return trained(value)
         last = end if follow_up.recording.devices == 2 else 0.9
-        run_again = trained(0.9)
-        return replace(run_again, events=(*run_again.events[:-1], ended({1: [last]})))
+        run_again = trained(last if step == 1 else 0.9)
+        second = StepEnded(2, values({1: [last]}), values({1: [0.9]}), (), ())
+        more = [second] if step == 2 else []
+        return replace(run_again, events=(*run_again.events[:-1], *more, ended({1: [last]})))
 
     gradient = GradientComputed(LINE, 0, 1)  # so that the loss is a suspect
     one, other = trained(0.9, gradient, devices=1), trained(0.8, DRAWN, gradient)
     rules = replace(mode_rules(), rules=[])
     diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]), again, rules)
-    assert [each.mode for each in diagnosis.findings] == found
-    assert bool(found) != any("may be rounding" in note for note in diagnosis.notes)
+    is_known = found or [DIVERGES] if step == 1 else found
+    assert [each.mode for each in diagnosis.findings] == is_known
+    assert bool(is_known) != any("may be rounding" in note for note in diagnosis.notes)
 
 
 def test_several_of_these_are_replaced_together():

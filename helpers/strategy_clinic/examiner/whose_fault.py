@@ -150,8 +150,8 @@ def is_sensitive(
 
 
 def is_late_and_small(left: Divergence) -> bool:
-    """Tells whether runs agree in the recorded steps, and later differ by so little that rounding may be the cause."""
-    return not left.step and left.distance < SMALL * tolerance(left.one)
+    """Tells whether the first step agrees, and later ones differ by so little that rounding may be the cause."""
+    return left.step != 1 and left.distance < SMALL * tolerance(left.one)
 
 
 def parts_of(suspects: Sequence[Suspect]) -> frozenset[Replacement]:
@@ -230,7 +230,7 @@ def verdict(chosen: Sequence[Suspect], divergence: Divergence) -> Finding | Note
 
 def small(left: Divergence, expected: Sequence[Suspect]) -> Note:
     parts = " and ".join(each.words for each in expected)
-    return Note(f"{left}; but {parts} the first steps agree, and the rest may be rounding")
+    return Note(f"{left}; but {parts} the first step agrees, and the rest may be rounding")
 
 
 def unsettled(divergence: Divergence, expected: Sequence[Suspect]) -> Finding:
