@@ -146,6 +146,7 @@ def start(chosen):
 
 Trainer(plain, loss_of(2))
 start(loss_of(0.5))
+__init__()
 loop = loop2
 loop2 = loop
 """
@@ -161,6 +162,7 @@ loop2 = loop
         ("metric", [6]),
         ("step_loss", [2]),
         ("loop", []),
+        ("self", []),
         ("unknown", []),
     ],
 )

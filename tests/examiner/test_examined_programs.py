@@ -106,7 +106,7 @@ def test_a_mean_over_each_replicas_part(forked):
 
 def test_a_variable_that_the_checkpoint_lacks(forked):
     status, told = forked(TRAINING.replace(", mean=mean)", ")"), "--devices", "2")
-    line = "mean = tf.Variable(tf.zeros(3), aggregation=tf.VariableAggregation.MEAN)"
+    line = "checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)"
     assert (status, found(told)) == (1, [("fm05", line)])
 
 

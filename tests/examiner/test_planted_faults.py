@@ -118,7 +118,7 @@ IN_LOOP = {
     ),
     "a count that is not saved, and a teacher outside the scope": (
         "fm05",
-        "count = tf.Variable(0, dtype=tf.int64, aggregation=first_only)",
+        "checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer)",
         [(", count=count", ""), *OUTSIDE],
     ),
     "a list of gradients that is too short": (

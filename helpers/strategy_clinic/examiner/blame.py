@@ -100,9 +100,8 @@ def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.
         if isinstance(value, ast.Call):
             makers = functions_behind(path, called_name(value), depth - 1)
             found += [each for maker in makers for each in returned_functions(maker)]
-        elif isinstance(value, ast.Name | ast.Attribute):
-            other = str(getattr(value, "attr", getattr(value, "id", "")))
-            found += functions_behind(path, other, depth - 1) if other != name else []
+        elif name_of(value) not in ("", name):
+            found += functions_behind(path, name_of(value), depth - 1)
     return list(dict.fromkeys(found))
 
 
@@ -117,13 +116,15 @@ def values_given(nodes: Iterable[ast.AST], name: str) -> list[ast.expr]:
         if name in parameters(function)
     }
     for node in nodes:
-        if isinstance(node, ast.Assign) and name in targets_of(node):
+        if isinstance(node, ast.Assign) and name in map(name_of, node.targets):
             found.append(node.value)
         if isinstance(node, ast.Call):
             found += [word.value for word in node.keywords if word.arg == name]
             called = called_name(node)
             found += [
-                node.args[at] for other, at in places if other == called and at < len(node.args)
+                node.args[at]
+                for other, at in places
+                if other == called and 0 <= at < len(node.args)
             ]
     return found
 
@@ -164,9 +165,13 @@ def calls_in_file(path: str) -> list[ast.Call]:
     return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
 
 
+def name_of(node: ast.expr) -> str:
+    """Returns a name, or that of an attribute; nothing for another expression."""
+    return str(getattr(node, "attr", getattr(node, "id", "")))
+
+
 def called_name(call: ast.Call) -> str:
-    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return str(name)
+    return name_of(call.func)
 
 
 def called_at(frame: Frame) -> list[str]:
@@ -193,7 +198,7 @@ def argument_name(frame: Frame, functions: Collection[str], position: int = 0) -
 def function_given(frame: Frame, functions: Collection[str]) -> str:
     """Returns the name of the function or method that a line gives to one of these functions first."""
     argument = argument_at(frame, functions, 0)
-    return str(getattr(argument, "attr", getattr(argument, "id", "")))
+    return name_of(argument) if argument else ""
 
 
 def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.expr | None:

@@ -16,6 +16,7 @@ from .divergence import (
     Divergence,
     Point,
     depends_on_mean,
+    divergences_of,
     divergent_points,
     first_divergence,
     is_finite,
@@ -91,14 +92,16 @@ def settle_stable(
     if expected and (yield from is_sensitive([*one_step, *expected], left, divergence, ignored)):
         yield verdict(expected, divergence)
         return
-    is_small = is_late_and_small(left) and bool(expected)
+    is_small = bool(expected) and is_late_and_small(left, ignored)
     found: Finding | Note = small(left, expected) if is_small else unsettled(left, expected)
     for suspect in known:
         # A last batch may be why runs differ later, where what is expected came first
         is_possible = suspect.applies(divergence) or suspect.applies(left)
         if is_possible and not (suspect.last and (is_small or is_only_in_loops)):
             chosen = [*expected, suspect]
-            if (yield from agrees_without([*one_step, *chosen], divergence, ignored)):
+            without = [*one_step, *chosen]
+            allowed = bool(expected) and not is_small
+            if (yield from agrees_without(without, divergence, ignored, allowed)):
                 found = verdict(chosen, divergence)
                 break
     plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework
@@ -123,14 +126,17 @@ def divergence_without(
 
 
 def agrees_without(
-    suspects: Sequence[Suspect], divergence: Divergence, ignored: Collection[Point]
+    suspects: Sequence[Suspect],
+    divergence: Divergence,
+    ignored: Collection[Point],
+    small_is_allowed: bool,
 ) -> Answers[bool]:
-    """Tells whether runs without these parts agree, but for what differs later and changes with the last digits."""
+    """Tells whether runs without these parts agree, but for what differs later and may be rounding."""
     left = yield from divergence_without(suspects, divergence, ignored)
-    if left is None:
+    if left is None or small_is_allowed and is_late_and_small(left, ignored):
         return True
-    is_nearly = left.stage > divergence.stage and not any(each.keras for each in suspects)
-    return is_nearly and (yield from is_sensitive(suspects, left, divergence, ignored))
+    is_later = left.stage > divergence.stage and not any(each.keras for each in suspects)
+    return is_later and (yield from is_sensitive(suspects, left, divergence, ignored))
 
 
 def is_sensitive(
@@ -149,9 +155,14 @@ def is_sensitive(
     return first_divergence(left.one, left.other, {*ignored, *sensitive}) is None
 
 
-def is_late_and_small(left: Divergence) -> bool:
-    """Tells whether the first step agrees, and later ones differ by so little that rounding may be the cause."""
-    return left.step != 1 and left.distance < SMALL * tolerance(left.one)
+def is_late_and_small(left: Divergence, ignored: Collection[Point]) -> bool:
+    """Tells whether first steps agree, and all that differs later does so by so little that rounding may be the cause."""
+    least = tolerance(left.one)
+    return all(
+        each.step != 1 and each.distance < SMALL * least
+        for point, each in divergences_of(left.one, left.other)
+        if each.distance > least and point not in ignored
+    )
 
 
 def parts_of(suspects: Sequence[Suspect]) -> frozenset[Replacement]:

@@ -66,11 +66,14 @@ def untracked_variable(recording: Recording) -> Steps:
         if reason:
             made = recording.location_of(omitted.number)
             name = recording.name_of(omitted.number)
-            of_line = Text(" of ", Location(made)) if save.made_at else Text()
+            # A checkpoint is given the program's variables, and finds those of layers by itself.
+            is_given = recording.maker_of(omitted.number) is Owner.USER
+            holder = save.made_at if is_given else ()
+            of_line = Text(" of ", Location(made)) if holder else Text()
             yield observed(
                 "fm05",
                 recording,
-                save.made_at or made,
+                holder or made,
                 Text(name, *of_line, f" is in no {kind_of(save)}, and ", *reason),
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
