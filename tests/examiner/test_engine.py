@@ -2,6 +2,7 @@
 
 import pytest
 from recorded import LINE, OTHER, answering, ended, run, updated, variable
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner import engine
 from strategy_clinic.examiner.divergence import effect_of
 from strategy_clinic.examiner.findings import Evidence, FollowUp, ResetVariable, ShowMeans
@@ -74,6 +75,30 @@ def test_which_recordings_can_be_made_again(fields, asked):
     again = answering(ResetVariable=trained(1.0))
     diagnosed([trained(1.0, **fields)], again, asks(ResetVariable(1)))
     assert len(again.asked) == asked
+
+
+def test_an_error_of_a_rule_loses_nothing_that_others_find():
+    @rule("second")
+    def finds(recording):
+        yield observed("second", recording, OTHER, "it is found, too")
+
+    @rule("third")
+    def refuses(recording):
+        raise UserError("the disk is full")
+        yield
+
+    @rule("first")
+    def fails(recording):
+        yield observed("first", recording, LINE, "it is found")
+        raise IndexError("list index out of range")
+
+    found = diagnosed([run()], None, fails, finds)
+    assert [finding.mode for finding in found.findings] == ["first", "second"]
+    assert found.notes == [
+        "not everything was looked for (first: IndexError: list index out of range)"
+    ]
+    with pytest.raises(UserError, match="disk"):
+        diagnosed([run()], None, refuses)
 
 
 def test_ctrl_c_ends_the_runs_and_not_the_rules():

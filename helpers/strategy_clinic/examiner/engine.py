@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from ..base.errors import UserError
 from ..observer.events import ExceptionRaised, Stack
 from ..programs.error_text import useful_line
 from ..triage import classify
@@ -42,20 +43,34 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     follow_ups = FollowUps(run, diagnosis)
     found = [*errors(runs, rules)]
     for each in rules.rules:
-        found += findings_of(each.check(runs), follow_ups)
+        found += guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis)
     others = [*hangs(runs.recordings)]
-    others += findings_of(restarts(runs.recordings, bool(found)), follow_ups)
+    steps = findings_of(restarts(runs.recordings, bool(found)), follow_ups)
+    others += guarded("restarts", steps, diagnosis)
     lines = {line for finding in found for line in explained_lines(finding)}
     # That a kill leaves half a file is a fault of its own, whatever else is wrong with what saves it.
     found += [
         each for each in others if (each.file, each.line) not in lines or each.fix == WHOLE_FILES
     ]
-    found += findings_of(settle(runs, found, rules), follow_ups)
+    steps = findings_of(settle(runs, found, rules), follow_ups)
+    found += guarded("divergences", steps, diagnosis)
     kept: dict[tuple[str, str, int], Finding] = {}
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
     diagnosis.findings = list(kept.values())
     return diagnosis
+
+
+def guarded(what: str, findings: Iterator[Finding], diagnosis: Diagnosis) -> Iterator[Finding]:
+    """Yields findings; an error of the rule becomes a note, so that what others find is not lost."""
+    try:
+        yield from findings
+    except UserError:
+        raise
+    except Exception as error:
+        diagnosis.notes.append(
+            f"not everything was looked for ({what}: {type(error).__name__}: {error})"
+        )
 
 
 def explained_lines(finding: Finding) -> set[tuple[str, int]]:
