@@ -38,7 +38,11 @@ from .recording import Recording
 from .rule import Answers, ModeRules, Runs, Steps
 from .suspects import EXPECTED, IN_LOOPS, SUSPECTS, Side, Suspect
 
-SMALL = 10  # times the tolerance
+SMALL = 20  # times the tolerance
+FIRST_STEP = (
+    1,
+    1,
+)  # of the first training; a later one begins with other weights if that has differed
 SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
 MOST_LINES = 3  # that are said to have written a variable
 
@@ -156,10 +160,10 @@ def is_sensitive(
 
 
 def is_late_and_small(left: Divergence, ignored: Collection[Point]) -> bool:
-    """Tells whether first steps agree, and all that differs later does so by so little that rounding may be the cause."""
+    """Tells whether the first step agrees, and all that differs later does so by so little that rounding may be the cause."""
     least = tolerance(left.one)
     return all(
-        each.step != 1 and each.distance < SMALL * least
+        each.stage > FIRST_STEP and each.distance < SMALL * least
         for point, each in divergences_of(left.one, left.other)
         if each.distance > least and point not in ignored
     )
