@@ -94,7 +94,7 @@ def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.
     found = functions_named(nodes, name)
     if found or not depth:
         return found
-    for value in values_given(nodes, name):
+    for value in values_given(path, Path(path).stat().st_mtime).get(name, []) if nodes else []:
         if isinstance(value, ast.Call) and called_name(value) == "partial" and value.args:
             value = value.args[0]
         if isinstance(value, ast.Call):
@@ -105,32 +105,27 @@ def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.
     return list(dict.fromkeys(found))
 
 
-def values_given(nodes: Iterable[ast.AST], name: str) -> list[ast.expr]:
-    """Returns what is assigned to a name, or given to a parameter of this name."""
-    found: list[ast.expr] = []
-    nodes = list(nodes)
-    functions = [each for each in nodes if isinstance(each, ast.FunctionDef)]
-    places = {
-        (function.name, parameters(function).index(name) - is_method(function))
-        for function in functions
-        if name in parameters(function)
-    }
+@functools.lru_cache(maxsize=64)
+def values_given(path: str, changed: float) -> dict[str, list[ast.expr]]:
+    """Returns by name what is assigned to names of a file, and given to parameters."""
+    found: dict[str, list[ast.expr]] = {}
+    nodes = parsed(path, changed)
+    functions: dict[str, list[Function]] = {}
     for node in nodes:
-        if isinstance(node, ast.Assign) and name in map(name_of, node.targets):
-            found.append(node.value)
-        if isinstance(node, ast.Call):
-            found += [word.value for word in node.keywords if word.arg == name]
-            called = called_name(node)
-            found += [
-                node.args[at]
-                for other, at in places
-                if other == called and 0 <= at < len(node.args)
-            ]
+        if isinstance(node, Function):
+            functions.setdefault(node.name, []).append(node)
+    for node in nodes:
+        pairs: list[tuple[str, ast.expr]] = []
+        if isinstance(node, ast.Assign):
+            pairs = [(name_of(target), node.value) for target in node.targets]
+        elif isinstance(node, ast.Call):
+            pairs = [(word.arg or "", word.value) for word in node.keywords]
+            for function in functions.get(called_name(node), []):
+                names = parameters(function)
+                pairs += zip(names[1:] if names[:1] == ["self"] else names, node.args)
+        for name, value in pairs:
+            found.setdefault(name, []).append(value)
     return found
-
-
-def is_method(function: Function) -> bool:
-    return parameters(function)[:1] == ["self"]
 
 
 def returned_functions(function: ast.FunctionDef) -> list[ast.FunctionDef]:
