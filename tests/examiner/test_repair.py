@@ -134,6 +134,11 @@ OTHERS = {
         "ema = tf.Variable(0.0)  # here\nckpt = tf.train.Checkpoint()\n",
         "ema = tf.Variable(0.0)\nckpt = tf.train.Checkpoint(ema=ema)\n",
     ),
+    "a checkpoint that lacks a variable": (
+        "fm05",
+        "ema = tf.Variable(0.0)\nckpt = tf.train.Checkpoint(  # here\n    model=m,\n)\n",
+        "ema = tf.Variable(0.0)\nckpt = tf.train.Checkpoint(\n    model=m, ema=ema\n)\n",
+    ),
     "a path by keyword, and a manager": (
         "fm08",
         'm = tf.train.CheckpointManager(c, directory=FOLDER)\nc.restore(save_path="x/ckpt")  # here\n',
@@ -309,6 +314,14 @@ ALONE = {
     "a variable without a name": (
         "fm05",
         "self.v = tf.Variable(0.0)  # here\nc = tf.train.Checkpoint(m=m)",
+    ),
+    "a variable below the checkpoint": (
+        "fm05",
+        "c = tf.train.Checkpoint(m=m)  # here\nv = tf.Variable(0.0)",
+    ),
+    "a variable that the checkpoint has": (
+        "fm05",
+        "v = tf.Variable(0.0)\nc = tf.train.Checkpoint(v=v)  # here",
     ),
     "a path from elsewhere": ("fm08", 'c.save("a/b")\nc.restore(path_of(run))  # here'),
     "a function that nobody distributes": (

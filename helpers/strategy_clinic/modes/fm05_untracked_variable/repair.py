@@ -3,23 +3,41 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 
 @repairs("fm05")
 def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields one repair for each variable that may be meant, where the line is that of a checkpoint."""
     statement = source.simple_statement(line)
-    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return
-    target = statement.targets[0]
     checkpoints = source.calls("Checkpoint")
-    if not isinstance(target, ast.Name) or not checkpoints:
+    if statement is None or not checkpoints:
         return
-    function = source.function(statement)
-    visible = all(
-        source.function(call) is function and call.lineno > statement.lineno for call in checkpoints
-    )
-    if visible and not any(keyword(call, target.id) for call in checkpoints):
-        yield [source.add_argument(call, f"{target.id}={target.id}") for call in checkpoints]
+    is_checkpoint = any(call in ast.walk(statement) for call in checkpoints)
+    for made in variables_above(source, statement) if is_checkpoint else [statement]:
+        name = name_assigned(made)
+        visible = all(
+            source.function(call) is source.function(made) and call.lineno > made.lineno
+            for call in checkpoints
+        )
+        if name and visible and not any(keyword(call, name) for call in checkpoints):
+            yield [source.add_argument(call, f"{name}={name}") for call in checkpoints]
+
+
+def name_assigned(statement: ast.stmt) -> str:
+    is_one = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+    target = statement.targets[0] if isinstance(statement, ast.Assign) and is_one else None
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def variables_above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
+    """Returns the statements above, in the same function, that make a variable, the last one first."""
+    made = [
+        each
+        for each in source.of(ast.Assign)
+        if isinstance(each.value, ast.Call) and name_of(each.value.func) == "Variable"
+        if each.lineno < statement.lineno and source.function(each) is source.function(statement)
+    ]
+    return [*reversed(made)]
