@@ -78,7 +78,7 @@ def test_what_a_second_start_of_two_workers_misses(sandbox_of):
     restarted = examination.recordings[-1]
     assert (restarted.role, restarted.finished) == (Role.RESTARTED, True)
     assert examination.notes == []
-    assert found == [("fm05", "rate = tf.Variable(1.0, trainable=False)")]
+    assert found == [("fm05", "checkpoint = tf.train.Checkpoint(weight=weight)")]
 
 
 WITH_SERVERS = f"""
@@ -110,7 +110,10 @@ WITH_SERVERS = f"""
     "forgotten, expected",
     [
         ("", []),
-        (", epoch=epoch", [("fm05", "epoch = tf.Variable(0, dtype=tf.int64, trainable=False)")]),
+        (
+            ", epoch=epoch",
+            [("fm05", "checkpoint = tf.train.Checkpoint(weight=weight, optimizer=optimizer)")],
+        ),
         (
             " optimizer=optimizer,",
             [("fm29", "checkpoint = tf.train.Checkpoint(weight=weight, epoch=epoch)")],
