@@ -189,10 +189,16 @@ def test_a_run_beside_ends_when_memory_runs_out_and_is_made_alone(examined, monk
     monkeypatch.setattr(side_by_side, "BETWEEN_LOOKS", 0.01)
     examination, outcomes = examined(
         """
+        if devices == 1:
+            (outside / "pid").write_text(str(os.getpid()))
         with open(outside / f"began-{devices}", "a") as file:
             file.write("x")
         if devices == 1 and (outside / "began-1").read_text() == "x":
             time.sleep(60)
+        if devices == 2:  # memory is looked at while this run goes on
+            wait_for("began-1")
+            while os.path.exists("/proc/" + (outside / "pid").read_text()):
+                time.sleep(0.01)
         """
     )
     assert ended(examination) == BOTH
