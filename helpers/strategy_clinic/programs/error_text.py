@@ -10,8 +10,7 @@ RUN_NAMES = (
 )
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
-# The values of an array that a message quotes on several lines.
-NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\n[\[\]\s\d.,e+-]*\]")
+NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\]")  # the values of an array that a message quotes
 ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
 # Reasons after which a message goes on to say where, for each replica, or what to look at.
 REASON = re.compile(
@@ -35,7 +34,7 @@ def useful_line(text: str) -> str:
     Errors of traced code begin with 'in user code:' and end with what happened.
     """
     text = COLOURS.sub("", text).partition("\n\nArguments received by")[0]
-    text = ON_NEXT_LINE.sub("", NUMBERS.sub("[...]", text))
+    text = ON_NEXT_LINE.sub("", NUMBERS.sub(without_lines, text))
     lines = [line.strip() for line in text.splitlines()]
     for line in lines:
         if reason := REASON.search(line):
@@ -45,6 +44,11 @@ def useful_line(text: str) -> str:
     # A line that begins with [[ only names the node of a graph.
     plain = [line for line in map(without_names, lines) if re.search(r"\w", line)]
     return next((line for line in reversed(plain) if not line.startswith("[[")), "")
+
+
+def without_lines(numbers: re.Match[str]) -> str:
+    """Returns an array that takes one line as it is, and another as three dots."""
+    return "[...]" if "\n" in numbers.group() else numbers.group()
 
 
 def root_error(line: str) -> str:
