@@ -20,6 +20,7 @@ Assignment = ast.Assign | ast.AugAssign
 Loop = ast.For | ast.While
 # Functions whose first argument is the path of a file.
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
+OTHER_CALLS = {"functools.reduce", "tf.gather"}
 MOST_NAMES = 4  # that a function is followed through
 OPTION_PACKAGES = {"argparse", "optparse", "absl", "click", "fire", "typer", "docopt", "hydra"}
 
@@ -167,6 +168,11 @@ def name_of(node: ast.expr) -> str:
 
 def called_name(call: ast.Call) -> str:
     return name_of(call.func)
+
+
+def is_over_replicas(call: ast.Call, names: Collection[str]) -> bool:
+    """Tells whether a call of one of these names is about replicas: TensorFlow and Python have others of the same names."""
+    return called_name(call) in names and ast.unparse(call.func) not in OTHER_CALLS
 
 
 def called_at(frame: Frame) -> list[str]:

@@ -13,7 +13,14 @@ from typing import TypeGuard
 
 from ..observer.events import Frame, GradientComputed, MetricsReported, Stack
 from ..observer.replacements import Replacement
-from .blame import called_name, calls_in, calls_in_file, functions_named, nodes_of_file
+from .blame import (
+    called_name,
+    calls_in,
+    calls_in_file,
+    functions_named,
+    is_over_replicas,
+    nodes_of_file,
+)
 from .divergence import Point, divergent_points, first_divergence, nudged_run
 from .findings import FollowUp, Replace
 from .recording import Recording
@@ -36,7 +43,6 @@ NEAR = 0.05  # of a factor: a smaller last batch changes it a little
 PRINTS = {"print", "info", "warning", "error", "debug", "write", "log", "append"}
 GATHERS = {"reduce", "experimental_local_results", "gather", "all_reduce"}
 MEANS = {"reduce_mean", "mean"}
-OTHER_CALLS = {"functools.reduce", "tf.gather"}  # which have nothing to do with replicas
 PERCENT, BRACES = re.compile(r"%[-+.\d]*[a-zA-Z]"), re.compile(r"\{[^}]*\}")
 BETWEEN = re.compile(rf"{BRACES.pattern}|{PERCENT.pattern}|#")
 FILLS = {"update_state", "append", "assign", "assign_add", "add"}
@@ -333,8 +339,7 @@ def is_join(node: ast.AST) -> TypeGuard[ast.expr]:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in GATHERS
-        and ast.unparse(node.func) not in OTHER_CALLS
+        and is_over_replicas(node, GATHERS)
     )
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TypeVar, cast
 
 from ..base.files import PACKAGE
+from .blame import name_of
 from .edits import Edit, Position, Repair, offset
 from .findings import Finding
 
@@ -117,7 +118,7 @@ class Source:
 
     def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
         """Returns the calls of functions and methods with this last name."""
-        return [call for call in self.of(ast.Call, within) if last_name(call.func) == name]
+        return [call for call in self.of(ast.Call, within) if name_of(call.func) == name]
 
     def function(self, node: ast.AST) -> ast.AST:
         """Returns the function that a node is in, or the module."""
@@ -207,7 +208,7 @@ class Source:
         made = [
             each
             for each in self.of(ast.Assign)
-            if isinstance(each.value, ast.Call) and last_name(each.value.func).endswith("Strategy")
+            if isinstance(each.value, ast.Call) and name_of(each.value.func).endswith("Strategy")
         ]
         sure = [
             each
@@ -246,11 +247,6 @@ class Source:
         strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
         joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
-
-
-def last_name(function: ast.expr) -> str:
-    """Returns `c` of `a.b.c`, the name itself of a name."""
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def decorators(statement: ast.stmt) -> list[ast.expr]:

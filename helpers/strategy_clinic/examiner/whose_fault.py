@@ -39,10 +39,8 @@ from .rule import Answers, ModeRules, Runs, Steps
 from .suspects import EXPECTED, IN_LOOPS, SUSPECTS, Side, Suspect
 
 SMALL = 20  # times the tolerance
-FIRST_STEP = (
-    1,
-    1,
-)  # of the first training; a later one begins with other weights if that has differed
+# Of the first training: a later one begins with other weights if that has differed.
+FIRST_STEP = 1, 1
 SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
 MOST_LINES = 3  # that are said to have written a variable
 
@@ -97,6 +95,7 @@ def settle_stable(
         yield verdict(expected, divergence)
         return
     is_small = bool(expected) and is_late_and_small(left, ignored)
+    small_is_allowed = bool(expected) and not is_small
     found: Finding | Note = small(left, expected) if is_small else unsettled(left, expected)
     for suspect in known:
         # A last batch may be why runs differ later, where what is expected came first
@@ -104,8 +103,7 @@ def settle_stable(
         if is_possible and not (suspect.last and (is_small or is_only_in_loops)):
             chosen = [*expected, suspect]
             without = [*one_step, *chosen]
-            allowed = bool(expected) and not is_small
-            if (yield from agrees_without(without, divergence, ignored, allowed)):
+            if (yield from agrees_without(without, divergence, ignored, small_is_allowed)):
                 found = verdict(chosen, divergence)
                 break
     plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework

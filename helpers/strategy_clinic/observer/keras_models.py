@@ -38,7 +38,7 @@ class KerasModels:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
         self.made_at: IdentityMap[Stack] = IdentityMap()
-        self.made_outside: IdentityMap[bool] = IdentityMap()  # every scope
+        self.made_outside: IdentityMap[Stack] = IdentityMap()  # of every scope
         self.compiled_at: IdentityMap[Stack] = IdentityMap()
         self.layers: IdentityMap[Stack] = IdentityMap()  # where each was made
 
@@ -63,8 +63,10 @@ class KerasModels:
     def model_made(self, _: Any, call: Call) -> None:
         import tensorflow as tf
 
-        self.made_at[call.owner] = self.context.provenance.stack()
-        self.made_outside[call.owner] = not tf.distribute.has_strategy()
+        stack = self.context.provenance.stack()
+        self.made_at[call.owner] = stack
+        if not tf.distribute.has_strategy():
+            self.made_outside[call.owner] = stack
 
     def distribution_set(self, _: Any, call: Call) -> None:
         distribution = call["value"]
@@ -149,8 +151,7 @@ class KerasModels:
         """
         steps, stack = call["steps_per_execution"], self.context.provenance.stack()
         numbers = self.variables.numbers_of(call.owner.variables if call.owner.built else ())
-        outside = self.made_at.get(call.owner) if self.made_outside.get(call.owner) else None
-        known = steps if isinstance(steps, int) else 0
+        known, outside = steps if isinstance(steps, int) else 0, self.made_outside.get(call.owner)
         self.context.emit(ModelCompiled(stack, known, numbers, outside or ()))
 
     def compiled(self, _: Any, call: Call) -> None:

@@ -25,6 +25,5 @@ def variable_made_outside(recording: Recording, stack: Stack) -> Stack:
         return stack
     first = min(outside, key=lambda made: made.number not in compiled)
     # A model that is built by its first call has no variables before that
-    is_its_own = model is not None and first.number in compiled
-    made = model.made_outside if model and is_its_own else ()
+    made = model.made_outside if model and first.number in compiled else ()
     return from_maker(made or first.location, (*strategy_made_at, *stack))

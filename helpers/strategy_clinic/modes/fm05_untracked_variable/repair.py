@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, name_of
+from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from .rule import name_assigned
 
 
 @repairs("fm05")
@@ -17,7 +18,7 @@ def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         return
     is_checkpoint = any(call in ast.walk(statement) for call in checkpoints)
     for made in variables_above(source, statement) if is_checkpoint else [statement]:
-        name = name_assigned(made)
+        name = name_assigned(made) if isinstance(made, ast.Assign) else ""
         visible = all(
             source.function(call) is source.function(made) and call.lineno > made.lineno
             for call in checkpoints
@@ -26,18 +27,12 @@ def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             yield [source.add_argument(call, f"{name}={name}") for call in checkpoints]
 
 
-def name_assigned(statement: ast.stmt) -> str:
-    is_one = isinstance(statement, ast.Assign) and len(statement.targets) == 1
-    target = statement.targets[0] if isinstance(statement, ast.Assign) and is_one else None
-    return target.id if isinstance(target, ast.Name) else ""
-
-
 def variables_above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
     """Returns the statements above, in the same function, that make a variable, the last one first."""
     made = [
         each
         for each in source.of(ast.Assign)
-        if isinstance(each.value, ast.Call) and name_of(each.value.func) == "Variable"
+        if each.value in source.calls("Variable")
         if each.lineno < statement.lineno and source.function(each) is source.function(statement)
     ]
     return [*reversed(made)]

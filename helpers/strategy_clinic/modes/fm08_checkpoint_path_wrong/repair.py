@@ -4,9 +4,9 @@ import ast
 import posixpath
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 RESTORES = "restore", "read"
 
@@ -24,7 +24,7 @@ def ask_for_latest(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 
 def is_latest(path: ast.expr) -> bool:
-    return isinstance(path, ast.Call) and last_name(path.func) == "latest_checkpoint"
+    return isinstance(path, ast.Call) and name_of(path.func) == "latest_checkpoint"
 
 
 def folders(source: Source) -> list[str]:

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
 PENALTIES = "l2_loss", "add_n"
@@ -63,7 +63,7 @@ def penalties(source: Source, statement: ast.stmt) -> list[ast.Call]:
     return [
         call
         for call, parent in zip(found, outer)
-        if not (isinstance(parent, ast.Call) and last_name(parent.func) == scaled)
+        if not (isinstance(parent, ast.Call) and name_of(parent.func) == scaled)
     ]
 
 

@@ -17,6 +17,7 @@ def with_caller(stack: Stack) -> Stack:
         function = function_at(frame)
         if function and function.name == frame.function and function.name not in called_at(caller):
             calls = [c for c in calls_in_file(frame.path) if called_name(c) == function.name]
-            around = [Frame(frame.path, call.lineno, "") for call in calls][:1]
-            return (*stack[: i + 1], *around, *stack[i + 1 :]) if len(calls) == 1 else stack
+            if len(calls) == 1:
+                return (*stack[: i + 1], Frame(frame.path, calls[0].lineno, ""), *stack[i + 1 :])
+            break
     return stack

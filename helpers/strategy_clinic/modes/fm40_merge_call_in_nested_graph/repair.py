@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 
 @repairs("fm40")
@@ -21,4 +22,4 @@ def without_own_graph(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def is_tf_function(node: ast.expr) -> bool:
     node = node.func if isinstance(node, ast.Call) else node
-    return isinstance(node, ast.Attribute) and last_name(node) == "function"
+    return isinstance(node, ast.Attribute) and name_of(node) == "function"

@@ -10,6 +10,7 @@ from ...examiner.blame import (
     called_at,
     functions_named,
     innermost,
+    keyword,
     names_in,
     nodes_of_file,
     with_keyword,
@@ -55,7 +56,7 @@ def nested_function(recording: Recording, stack: Stack) -> Stack:
 
 def accumulates(call: ast.Call) -> bool:
     """Tells whether a call asks an optimizer of Keras to accumulate gradients, which it does in a graph of its own."""
-    return any(word.arg == ACCUMULATE for word in call.keywords)
+    return keyword(call, ACCUMULATE) is not None
 
 
 def traced_at(path: str, name: str) -> list[int]:

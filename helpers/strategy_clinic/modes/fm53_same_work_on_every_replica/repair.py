@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 SCOPE = ".scope()"
 
@@ -23,5 +24,5 @@ def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def taken_from(iterated: ast.expr) -> ast.expr:
     """Returns what a loop goes over, within an `enumerate`."""
-    counted = isinstance(iterated, ast.Call) and last_name(iterated.func) == "enumerate"
+    counted = isinstance(iterated, ast.Call) and name_of(iterated.func) == "enumerate"
     return iterated.args[0] if isinstance(iterated, ast.Call) and counted else iterated

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 # By callback, the attributes that it forgets.
 FORGOTTEN = {
@@ -38,7 +39,7 @@ FORGETTING = """
 @repairs("fm54")
 def keep_in_file(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
-        kind = last_name(call.func)
+        kind = name_of(call.func)
         if call.lineno == line and kind in FORGOTTEN:
             name = f"Remembering{kind}"
             outer = source.outermost(call)

@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
 COUNT = "num_replicas_in_sync"
@@ -40,8 +41,8 @@ def without_count(source: Source, statement: ast.stmt) -> list[Edit]:
     edits = []
     for product in source.of(ast.BinOp, statement):
         is_product = isinstance(product.op, ast.Mult)
-        if is_product and last_name(product.left) == COUNT:
+        if is_product and name_of(product.left) == COUNT:
             edits.append(Edit(source.start(product.left), source.start(product.right), ""))
-        elif is_product and last_name(product.right) == COUNT:
+        elif is_product and name_of(product.right) == COUNT:
             edits.append(Edit(source.end(product.left), source.end(product.right), ""))
     return edits

@@ -169,10 +169,8 @@ def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
 
 def joins_examples(call: ast.Call) -> bool:
     """Tells whether a call reduces the first axis by name, or multiplies all examples by all."""
-    is_product = blame.called_name(call) == "matmul" and any(
-        word.arg == "transpose_b" for word in call.keywords
-    )
-    return is_product or blame.called_name(call) in REDUCTIONS and 0 in (axes_of(call) or ())
+    is_product = blame.called_name(call) == "matmul" and blame.keyword(call, "transpose_b")
+    return bool(is_product) or blame.called_name(call) in REDUCTIONS and 0 in (axes_of(call) or ())
 
 
 def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
@@ -187,19 +185,15 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     found = [
         function
         for name in dict.fromkeys(called)
-        for function in blame.functions_behind(frame.path, name)
         if name != "gradient"
+        for function in blame.functions_behind(frame.path, name)
     ]
     return list(dict.fromkeys(taped + found))
 
 
 def combines(nodes: list[ast.AST]) -> bool:
-    """Tells whether a function combines values of replicas; `tf.gather` takes entries of a tensor."""
     calls = [each for each in nodes if isinstance(each, ast.Call)]
-    return any(
-        blame.called_name(call) in COMBINED and ast.unparse(call.func) != "tf.gather"
-        for call in calls
-    )
+    return any(blame.is_over_replicas(call, COMBINED) for call in calls)
 
 
 def divisors_in(nodes: list[ast.AST]) -> Iterator[ast.expr]:

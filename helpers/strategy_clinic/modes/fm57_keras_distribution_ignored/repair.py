@@ -3,8 +3,9 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from ...examiner.blame import name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, last_name, repairs
+from ...examiner.repair import Source, repairs
 
 MIRRORED = "tf.distribute.MirroredStrategy()"
 
@@ -12,10 +13,10 @@ MIRRORED = "tf.distribute.MirroredStrategy()"
 @repairs("fm57")
 def strategy_of_tensorflow(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
-        if call.lineno == line and last_name(call.func) == "set_distribution":
+        if call.lineno == line and name_of(call.func) == "set_distribution":
             set_strategy = f"tf.distribute.experimental_set_strategy({strategy_in(source)})"
             yield [source.replace(call, set_strategy)]
-        if call.lineno == line and last_name(call.func) == "scope":
+        if call.lineno == line and name_of(call.func) == "scope":
             yield [source.replace(call, f"{strategy_in(source)}.scope()")]
 
 
@@ -25,6 +26,6 @@ def strategy_in(source: Source) -> str:
         source.code(assigned.targets[0])
         for assigned in source.of(ast.Assign)
         if isinstance(assigned.value, ast.Call)
-        and last_name(assigned.value.func).endswith("Strategy")
+        and name_of(assigned.value.func).endswith("Strategy")
     ]
     return made[0] if len(made) == 1 else MIRRORED
