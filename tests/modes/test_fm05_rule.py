@@ -451,3 +451,59 @@ def test_a_counter_whose_name_is_given_to_the_sum(lines, line, tmp_path):
     save = saved((1,))
     assert modes(run(counter, save)) == ([("fm05", line)] if line else [])
     assert modes(run(counter, written(number=1, replicas=0), save)) == []
+
+
+# Networks of the program that no checkpoint has
+
+FOLLOWER = variable(1)  # of a layer
+FOLLOWS = updated(trains=(2,)), written(replicas=0)
+LEFT = saved(left=[omitted()], made_at=OTHER)
+
+
+def trained_on(*events, made=FOLLOWER, left=LEFT, first=(), steps=FOLLOWS, whole=(), **fields):
+    """A restart that loads what was saved and trains on, and in which all else is as before."""
+    before = run(made, *first, *steps, left)
+    whole = run(made, *first, *whole, *steps, left)
+    roles = {"role": Role.RESTARTED, "moment": Moment.AFTER, "before": before, "whole": whole}
+    return run(FOLLOWER, *first, loaded(), *events, *FOLLOWS, **roles | fields)
+
+
+INITIAL = written(location=LINE, replicas=0)
+
+
+@pytest.mark.parametrize("first", [(), (INITIAL,)], ids=["as made", "as set at first"])
+def test_a_network_that_a_restart_makes_anew(first):
+    (finding,) = found(trained_on(first=first))
+    assert (finding.mode, finding.line) == ("fm05", 20)
+    assert "v1 of line 7 is in no checkpoint, and after a restart" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        trained_on(replace(INITIAL), first=(INITIAL,)),
+        trained_on(written(location=stack("other.py", 3), replicas=0)),
+        trained_on(loaded(path="other", variables=(1,))),
+        trained_on(left=saved(left=[omitted(changed=False)])),
+        trained_on(left=saved(held=(1, 2))),
+        trained_on(steps=FOLLOWS[:1]),
+        trained_on(steps=(INITIAL, FOLLOWS[0])),
+        trained_on(made=variable(1, location=OTHER)),
+        trained_on(made=variable(1, shape=(4,))),
+        trained_on(role=Role.WATCHED),
+    ],
+    ids=[
+        "set again",
+        "set by another line",
+        "loaded",
+        "unchanged",
+        "in the checkpoint",
+        "never written to",
+        "written to before training only",
+        "made elsewhere",
+        "of another shape",
+        "no restart",
+    ],
+)
+def test_a_network_that_a_restart_does_not_miss(recording):
+    assert found(recording) == []

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import OTHER, found, loaded, run, saved, stack
+from recorded import OTHER, found, loaded, run, saved, stack, updated
 from strategy_clinic.examiner.recording import Moment, Role
-from strategy_clinic.observer.events import CallbackState, Outcome
+from strategy_clinic.observer.events import CallbackState, Outcome, Saved, SaveKind
 
 FIT = "model.fit(data, callbacks=[backup, best])\n"
 
@@ -114,6 +114,79 @@ def test_a_fit_that_does_not_continue(tmp_path):
     assert messages(resumed(tmp_path, epoch=0)) == []
     assert messages(resumed(tmp_path, second=(BEGINS, WORSE, SAVED))) == []
     assert messages(resumed(tmp_path, first=())) == []
+
+
+# A best value in a name of the program
+
+KEEPS = """\
+best = float("inf")
+for epoch in range(start, 4):
+    value = train()
+    if value < best:
+        best = value
+        model.save_weights("best.weights.h5")
+"""
+OF_OBJECT = """\
+class Trainer:
+    def __init__(self):
+        self.step, self.best = 0, -np.inf
+
+    def evaluate(self, value):
+        is_best = value > self.best
+        self.best = max(value, self.best)
+        if is_best and self.step:
+            self.save()
+"""
+READS = ("best = float", "best = json.load(file)['best'] if found else float")
+WORKED_OUT = ("for epoch", "best = evaluate(model)\nfor epoch")
+READS_TWO = ("for epoch", "epoch, best = restore()\nfor epoch")
+SETS_ALL = ("for epoch", "vars(state).update(saved)\nfor epoch")
+
+
+def saved_as_best(tmp_path, text, *edits, path="best.weights.h5", **changes):
+    """A restart that goes on from what was saved, trains, and saves on the last line of the program."""
+    program = tmp_path / "train.py"
+    program.write_text(edited_programs.edited(text, edits))
+    last = len(program.read_text().splitlines())
+    best = saved(path=path, kind=SaveKind.MODEL, location=stack(program, last))
+    before = (best, saved(path="ck-1"))
+    events = changes.pop("events", (loaded(path="ck-1"), updated(), best))
+    return restarted(*events, **{"before": before} | changes)
+
+
+@pytest.mark.parametrize("text, line, name", [(KEEPS, 1, "best"), (OF_OBJECT, 3, "best")])
+def test_a_best_value_that_the_program_keeps(tmp_path, text, line, name):
+    (finding,) = found(saved_as_best(tmp_path, text))
+    assert (finding.mode, finding.line) == ("fm54", line)
+    assert str(finding.message).startswith(
+        f"{name} begins with its first value after a restart: best.weights.h5 is saved there"
+    )
+
+
+@pytest.mark.parametrize(
+    "text, edits",
+    [
+        (KEEPS, [READS]),
+        (KEEPS, [WORKED_OUT]),
+        (KEEPS, [READS_TWO]),
+        (KEEPS, [SETS_ALL]),
+        (KEEPS, [("        best = value\n", "")]),
+        (KEEPS, [("value < best", "value is not best")]),
+        (OF_OBJECT, [("self.step, self.best = 0, -np.inf", "self.best = variable")]),
+    ],
+    ids=["read", "worked out", "read with another", "set", "a threshold", "no size", "a variable"],
+)
+def test_a_best_value_that_a_restart_may_know(tmp_path, text, edits):
+    assert found(saved_as_best(tmp_path, text, *edits)) == []
+
+
+def test_a_program_that_does_not_go_on_or_replaces_no_file(tmp_path):
+    recording = saved_as_best(tmp_path, KEEPS)
+    saves = recording.of(Saved)
+    assert found(saved_as_best(tmp_path, KEEPS, events=(updated(), *saves))) == []
+    assert found(saved_as_best(tmp_path, KEEPS, events=(loaded(path="ck-1"), *saves))) == []
+    assert found(saved_as_best(tmp_path, KEEPS, before=[saved(path="ck-1")])) == []
+    assert found(replace(recording, role=Role.WATCHED)) == []
 
 
 # In real processes

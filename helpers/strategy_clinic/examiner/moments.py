@@ -49,7 +49,7 @@ def saves_of(run: Recording) -> list[Save]:
 
 
 def step_between(run: Recording) -> int:
-    """Returns a step in the middle between two saves, 0 if there is none.
+    """Returns a step between two saves in the middle of the run, 0 if there is none: something has changed by then.
 
     What callbacks forget shows where the next epoch is no better than those before, so such a place is preferred.
     """
@@ -57,7 +57,7 @@ def step_between(run: Recording) -> int:
     gaps = [(one, other) for one, other in itertools.pairwise(ends) if other - one > 2]
     worse = steps_without_improvement(run)
     telling = [gap for gap in gaps if any(gap[0] < step <= gap[1] for step in worse)]
-    start, end = next(iter([*telling, *gaps]), (0, 0))
+    start, end = next(iter([*telling, *gaps[len(gaps) // 2 :]]), (0, 0))
     return (start + end + 1) // 2
 
 

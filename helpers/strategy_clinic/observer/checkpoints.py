@@ -482,6 +482,7 @@ class Checkpoints:
         records = self.variables.numbered(numbers)
         for record in records:
             record.read_since_load = False
+        self.variables.something_loaded = True
         single = (record.number for record in records if not hasattr(record.variable, "values"))
         self.context.emit(
             Loaded(

@@ -62,7 +62,7 @@ class Variables:
         self.count = 0
         self.held: dict[int, Any] = {}  # trained variables, whose last values are read at the end
         self.given: Any = None  # the value for the variable of `--give`
-        self.something_trained = False
+        self.something_trained = self.something_loaded = False
 
     def watch(self) -> None:
         ps_values, tpu_values = tf_internals.ps_values, tf_internals.tpu_values
@@ -224,7 +224,8 @@ class Variables:
         if record.is_rate:
             self.rate_written(record, call)
         replicas = replicas_now()
-        if self.context.is_first("written", record.number, site, writer, replicas):
+        since = self.something_trained, self.something_loaded
+        if self.context.is_first("written", record.number, site, writer, replicas, since):
             stack = self.context.provenance.stack()
             self.context.emit(VariableWritten(stack, record.number, writer, replicas))
 

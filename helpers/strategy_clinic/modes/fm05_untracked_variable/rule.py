@@ -257,6 +257,65 @@ def numbered_like(recording: Recording, save: Saved) -> list[str]:
     return [path for path in dict.fromkeys(paths) if re.sub(r"\d+", "#", path) == pattern]
 
 
+@rule("fm05", explains_divergence=False)
+def network_left_out(run: Recording) -> Iterator[Finding]:
+    """Checks whether training goes on after a restart with the first values of a layer that the program itself had changed.
+
+    So do the networks that follow the trained one, and averages of weights, if no checkpoint has them.
+    """
+    stopped, loads = run.before, loads_at_start(run)
+    updates = run.of(GradientsApplied, after=loads[-1]) if loads else []
+    if run.role is not Role.RESTARTED or not run.finished or stopped is None or not updates:
+        return
+    for omitted, save in omitted_from_all(stopped):
+        number = omitted.number
+        is_layers = stopped.maker_of(number) is Owner.LAYER and not omitted.trained
+        if not is_layers or not omitted.changed or not is_made_alike(run, stopped, number):
+            continue
+        if is_written_by_program(stopped, number) and begins_anew(run, number, updates[0]):
+            holder = save.made_at or save.location
+            of_layer = Location(run.location_of(number))
+            message = Text(
+                run.name_of(number),
+                " of ",
+                of_layer,
+                f" is in no {kind_of(save)}, and after a restart training goes on with its first value",
+            )
+            yield replace(finding_of_restart(run, holder, "", mode="fm05"), message=message)
+            return
+
+
+def is_made_alike(run: Recording, stopped: Recording, number: int) -> bool:
+    """Tells whether the same line has made the same variable in both runs."""
+    one, other = run.variable(number), stopped.variable(number)
+    if one is None or other is None or not one.location:
+        return False
+    return (one.shape, one.name, one.location) == (other.shape, other.name, other.location)
+
+
+def is_written_by_program(run: Recording, number: int) -> bool:
+    """Tells whether the program itself writes to a variable after it has begun to train."""
+    updates = run.of(GradientsApplied)
+    writes = run.of(VariableWritten, after=updates[0]) if updates else []
+    return any(write.number == number and write.writer is Owner.USER for write in writes)
+
+
+def begins_anew(run: Recording, number: int, update: GradientsApplied) -> bool:
+    """Tells whether nothing gives a variable another value than in a run from the beginning, before this update."""
+    whole = run.whole
+    usual = whole.of(GradientsApplied) if whole else []
+    if whole is None or not usual or any(number in load.variables for load in run.of(Loaded)):
+        return False
+    load = loads_at_start(run)[0]
+    known = {
+        write.location
+        for write in whole.of(VariableWritten, until=usual[0])
+        if write.number == number
+    }
+    writes = [write for write in run.of(VariableWritten, until=update) if write.number == number]
+    return not any(run.is_before(load, write) or write.location not in known for write in writes)
+
+
 def kind_of(save: Saved) -> str:
     return "checkpoint" if save.kind is SaveKind.CHECKPOINT else "file that Keras saved"
 
