@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from edited_programs import edited, examined
 from recorded import (
     LINE,
     MINE,
@@ -507,3 +508,65 @@ def test_a_network_that_a_restart_makes_anew(first):
 )
 def test_a_network_that_a_restart_does_not_miss(recording):
     assert found(recording) == []
+
+
+# In real processes
+
+FOLLOWED = """
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+
+
+def make_net():
+    net = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    return net
+
+
+def follow(share):
+    for followed, variable in zip(net.variables, follower.variables):
+        variable.assign(share * followed + (1 - share) * variable)
+
+
+with strategy.scope():
+    net, follower = make_net(), make_net()
+    optimizer = tf.keras.optimizers.SGD(0.1)
+checkpoint = tf.train.Checkpoint(net=net, optimizer=optimizer)
+manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
+follow(1.0)
+checkpoint.restore(manager.latest_checkpoint)
+
+
+@tf.function
+def step():
+    def replica_step():
+        x = tf.ones((2, 3))
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((net(x) - follower(x) - 1.0) ** 2) / strategy.num_replicas_in_sync
+        gradients = tape.gradient(loss, net.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, net.trainable_variables))
+
+    strategy.run(replica_step)
+
+
+done = 4 * int((manager.latest_checkpoint or "-0").split("-")[-1])
+for number in range(done + 1, 13):
+    step()
+    follow(0.1)
+    if number % 4 == 0:
+        manager.save()
+"""
+HELD = ("Checkpoint(net=net", "Checkpoint(net=net, follower=follower")
+SET_AGAIN = ("\n\n\n@tf.function", "\nfollow(1.0)\n\n\n@tf.function")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "edits, expected",
+    [([], ["fm05"]), ([HELD], []), ([SET_AGAIN], ["restart"])],
+    ids=["left out", "held", "set again"],
+)
+def test_a_network_that_follows_another_one(tmp_path, edits, expected):
+    """What is set again goes on otherwise, too; but the program has chosen that."""
+    findings = examined(tmp_path, edited(FOLLOWED, edits)).findings
+    assert [each.mode for each in findings] == expected
