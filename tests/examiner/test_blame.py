@@ -115,6 +115,26 @@ def test_a_choice_in_the_function_that_made_this_one(at):
     assert lines(blame.from_choice(at(20, 25))) == [24, 20, 25]
 
 
+MODEL = """\
+def block(x, width):
+    x = norm()(x)
+    return layers.Dense(width)(x)
+
+def build(inputs):
+    x = inputs
+    width = 4
+    return block(x, width)
+"""
+
+
+@pytest.mark.parametrize("line, expected", [(2, [2, 8]), (3, [7, 3, 8])], ids=["data", "a number"])
+def test_what_a_layer_is_called_with_is_no_choice(line, expected, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(MODEL)
+    stacks = *stack(path, line, function="block"), *stack(path, 8, function="build")
+    assert lines(blame.from_choice(stacks)) == expected
+
+
 def test_the_same_statement(at, tmp_path):
     (one,), (other,) = at(9), at(10)
     assert blame.same_statement(one, one)

@@ -58,6 +58,9 @@ def test_the_moments_are_chosen_by_the_steps_of_saves(steps, total, expected):
 
 SEEKS_SECOND = CheckpointSought(LINE, "second", None, ())
 FIRST_SAVE, LATE_SAVE = saved(path="first/ck-1", steps=4), saved(path="second/ck-1", steps=8)
+FIRST_MODEL = saved(path="best.keras", kind=SaveKind.MODEL, steps=4)
+LATE_MODEL = replace(FIRST_MODEL, path="last.keras", steps=8)
+SEEKS_MODEL = LookedFor(LINE, "last.keras", False)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,9 @@ FIRST_SAVE, LATE_SAVE = saved(path="first/ck-1", steps=4), saved(path="second/ck
         ([FIRST_SAVE, LATE_SAVE, SEEKS_SECOND], False),
         ([FIRST_SAVE, replace(SEEKS_SECOND, folder="other"), LATE_SAVE], False),
         ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, kind=SaveKind.MODEL)], False),
+        ([FIRST_MODEL, SEEKS_MODEL, LATE_MODEL], True),
+        ([FIRST_MODEL, LATE_MODEL], False),
+        ([FIRST_MODEL, SEEKS_MODEL, replace(LATE_MODEL, path="best.keras")], False),
         ([FIRST_SAVE, SEEKS_SECOND, replace(LATE_SAVE, steps=5)], False),
         ([SEEKS_SECOND, LATE_SAVE], False),
         ([SEEKS_SECOND], False),
@@ -77,14 +83,17 @@ FIRST_SAVE, LATE_SAVE = saved(path="first/ck-1", steps=4), saved(path="second/ck
         "not sought",
         "sought after it",
         "sought elsewhere",
-        "a model's file",
+        "a model's file beside it",
+        "a late model",
+        "a late model that is not sought",
+        "a model that is saved early, too",
         "saved before a kill",
         "the first save",
         "no save",
     ],
 )
-def test_a_checkpoint_that_no_killed_run_leaves(events, is_late):
-    assert moments.has_late_checkpoint(run(*events, steps=8)) is is_late
+def test_a_file_that_no_killed_run_leaves(events, is_late):
+    assert moments.has_late_file(run(*events, steps=8)) is is_late
 
 
 def test_it_is_killed_before_an_epoch_in_which_a_callback_finds_nothing_better():

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
+from recorded import LINE, OTHER, found, modes, run, stack, strategy, trained, updated
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     BatchTaken,
@@ -67,6 +67,22 @@ def test_a_batch_that_is_multiplied_by_the_number_and_taken_by_each(plain, match
     one, other = batches(1, plain, asked), batches(2, 8, asked)
     run_with_batches_of_two = replace(batches(1, matched, asked), role=Role.MATCHED, plain=one)
     assert modes(other, one, run_with_batches_of_two) == expected
+
+
+@pytest.mark.parametrize(
+    "value, in_step, expected",
+    [(0.9, False, [("fm21", 7)]), (0.8, False, []), (0.9, True, [])],
+    ids=["for its words only", "for its training", "in the step"],
+)
+def test_a_program_that_reads_the_number(value, in_step, expected, tmp_path):
+    """Each replica takes a whole batch, though nothing on one device changes with the number that the program reads."""
+    path = tmp_path / "train.py"
+    path.write_text("strategy.run(step)\n")
+    asked, made = ReplicaCountRead(stack(path, 1) if in_step else LINE), DatasetFromFunction(LINE)
+    one, other = (trained(0.9, asked, made, BatchTaken(LINE, (4,) * n), devices=n) for n in (1, 2))
+    again = trained(value, asked, made, BatchTaken(LINE, (4,)), devices=1)
+    matched = replace(again, role=Role.MATCHED, plain=one)
+    assert modes(other, one, matched) == expected
 
 
 @pytest.mark.parametrize(

@@ -35,13 +35,13 @@ def test_it_is_no_fault_of_the_program():
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_the_line_that_makes_the_optimizer(tmp_path, limit):
+def test_the_line_that_gives_an_optimizer_its_limit(tmp_path, limit):
     path = tmp_path / "train.py"
     path.write_text(f"x = Adam(0.1)\noptimizer = SGD(\n    0.1, {limit}=0.5\n)\nmodel.fit(x)\n")
     runs = clipping(0.9, 1), clipping(0.8, 2, stack(path, 5))
     other = runs[1]
     # The first update is the one of `trained`, which clips nothing.
-    assert reported(runs[0], other, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 2)]
+    assert reported(runs[0], other, {NO_CLIPPING: (0.7, 0.7)})[0] == [("fm50", 3)]
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -166,6 +166,11 @@ def strategy_cases():
             {"batch_size": 2, "drop_remainder": True},
             told(events.DatasetBatched, "size"),
         ),
+        "tensorflow.DatasetV2.padded_batch": lambda t: Case(
+            t.tf.data.Dataset.range(4).padded_batch,
+            {"batch_size": 2, "padded_shapes": []},
+            told(events.DatasetBatched, "size"),
+        ),
         "tensorflow.DatasetV2.shard": lambda t: Case(
             t.tf.data.Dataset.range(4).shard,
             {"num_shards": 2, "index": 1},

@@ -221,7 +221,31 @@ def test_a_program_that_calls_by_keyword(keras, run):
     assert watched.status == 0, watched.error
     assert watched.of(events.ObserverFailed) == []
     assert {event.gradients for event in watched.of(events.GradientsApplied)} == {2}
+    # The step is defined in a traced function, and its lines are known in the threads of replicas, too.
+    lines = [event.location[0].line for event in watched.of(events.GradientsApplied)]
+    numbered = enumerate(f"{legacy}{textwrap.dedent(KEYWORDS)}".splitlines(), 1)
+    assert lines == [number for number, line in numbered if "apply_gradients" in line]
     assert [event.number for event in watched.of(events.StepEnded)] == [1, 2]
     assert [event.size for event in watched.of(events.DatasetBatched)] == [16]
     files_seen = [*watched.of(events.Saved), *watched.of(events.Loaded)]
     assert [event.path for event in files_seen] == ["model.keras"] * 2
+
+
+BATCHED = """
+    import tensorflow as tf
+
+    numbers = tf.data.Dataset.range(8)
+    batches = [numbers.batch(4)]
+    batches += [numbers.padded_batch(batch_size=4, padded_shapes=[])]
+    for each in batches:
+        print([batch.numpy().tolist() for batch in each.take(1)])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options, expected", [((), [0, 1, 2, 3]), (["same_parts"], [0, 0, 0, 0])])
+def test_batches_of_equal_parts(run, options, expected):
+    replaced = ["--replace", *options] if options else []
+    watched = run(BATCHED, *replaced)
+    assert watched.output.splitlines() == [str([expected])] * 2, watched.error
+    assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]

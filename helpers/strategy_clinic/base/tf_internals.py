@@ -12,8 +12,8 @@ from typing import Any
 MODULES = {
     # Reads values eagerly while a graph is being made.
     "context": ("tensorflow.python.eager.context", "eager_mode"),
-    # Maps the lines of a traced copy of a function to the lines of its source.
-    "tf_stack": ("tensorflow.python.util.tf_stack", "extract_stack"),
+    # Maps the lines of a traced copy of a function to the lines of its source, by the maps of each thread.
+    "tf_stack": ("tensorflow.python.util.tf_stack", "extract_stack _source_mapper_stacks"),
     # The classes whose creation, reads and writes the observer reports.
     "resource_variables": (
         "tensorflow.python.ops.resource_variable_ops",

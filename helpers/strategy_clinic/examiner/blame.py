@@ -487,12 +487,24 @@ def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
 
 def from_choice(stack: Stack) -> Stack:
     """Returns the line that chose what callers passed on to here, under whatever names."""
-    names = names_in(statement_at(stack[0])) if stack else []
+    names = names_chosen_at(stack[0]) if stack else []
     for name in [*names, *(source for each in names for source in sources(stack[0], each))]:
         chosen = choice_of(stack, name)
         if chosen:
             return (chosen, *stack)
     return stack
+
+
+def names_chosen_at(frame: Frame) -> list[str]:
+    """Returns the names that a line reads, without those of the data for a layer that it makes and calls."""
+    statement = statement_at(frame)
+    layers_called = [call for call in calls_in(statement) if isinstance(call.func, ast.Call)]
+    data = {node for call in layers_called for each in call.args for node in ast.walk(each)}
+    return [
+        node.id
+        for node in nodes_under(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in data
+    ]
 
 
 def sources(frame: Frame, name: str) -> list[str]:

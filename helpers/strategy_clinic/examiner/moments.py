@@ -85,21 +85,22 @@ def interrupted(run: Recording) -> Save:
 # Programs that are made to be started again
 
 
-def has_late_checkpoint(run: Recording) -> bool:
-    """Tells whether a program looks for a checkpoint that no killed run leaves: it is first saved after all moments."""
+def has_late_file(run: Recording) -> bool:
+    """Tells whether a program looks for a file that no killed run leaves: it is first saved after all moments."""
     saves = saves_of(run)
     last_kill = max([saves[0].steps, step_between(run)] if saves else [0])
-    early = {folder_of(run, save) for save in saves if save is saves[0] or save.steps < last_kill}
-    late = [
-        save
-        for save in run.of(Saved)
-        if save.kind is SaveKind.CHECKPOINT and folder_of(run, save) not in early
-    ]
-    return any(
-        folder_of(run, save) == run.absolute(sought.folder)
-        for save in late
-        for sought in run.of(CheckpointSought, until=save)
-    )
+    early = [save for save in saves if save is saves[0] or save.steps < last_kill]
+    folders = {folder_of(run, save) for save in early}
+    paths = {run.absolute(save.path) for save in early}
+    for save in run.of(Saved):
+        path = run.absolute(save.path)
+        is_checkpoint = save.kind is SaveKind.CHECKPOINT
+        is_late = folder_of(run, save) not in folders if is_checkpoint else path not in paths
+        kind = CheckpointSought if is_checkpoint else LookedFor
+        sought = [each for each in run.of(Event, until=save) if isinstance(each, kind)]
+        if is_late and any(looks_for(each, run, path) for each in sought):
+            return True
+    return False
 
 
 def folder_of(run: Recording, save: Save) -> str:

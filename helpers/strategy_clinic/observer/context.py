@@ -20,6 +20,7 @@ from .provenance import Provenance
 from .stacks import StepCounter
 
 MOST_MESSAGE = 300
+BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches of examples
 
 
 @dataclass(frozen=True)

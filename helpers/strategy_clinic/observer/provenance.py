@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Iterable
 from types import CodeType, FrameType
+from typing import Any
 
 from ..base import tf_internals
 from .events import Frame, Owner, Stack
@@ -45,6 +46,7 @@ class Provenance:
         )
         self.origins: dict[str, tuple[bool, Owner | None]] = {}
         self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
+        self.caller_map: Any = None  # of the thread that called it
 
     # Files
 
@@ -84,13 +86,30 @@ class Provenance:
 
     def stack(self) -> Stack:
         """Returns the program's lines that led here; lines of AutoGraph's copies are those of their source."""
-        frames = [
-            Frame(os.path.abspath(frame.filename), frame.lineno, frame.name)
-            for frame in list(tf_internals.tf_stack.extract_stack())[::-1]
-            if self.is_own(frame.filename)
-        ]
         in_replica = threading.current_thread() is not threading.main_thread()
+        frames = [
+            Frame(os.path.abspath(filename), line, function)
+            for frame in list(tf_internals.tf_stack.extract_stack())[::-1]
+            for filename, line, function in [self.source_of(frame) if in_replica else frame[:3]]
+            if self.is_own(filename)
+        ]
         return (*frames, *(self.replica_caller if in_replica else ()))[:MOST_FRAMES]
+
+    def replicas_run(self, stack: Stack) -> None:
+        """Keeps what the threads of replicas do not know: the lines that have called them, and the map of these lines."""
+        self.replica_caller = stack
+        maps = tf_internals.read(tf_internals.tf_stack, "_source_mapper_stacks")
+        self.caller_map = maps[threading.get_ident()][-1]
+
+    def source_of(self, frame: Any) -> tuple[str, int, str]:
+        """Returns the line that a frame stands for if it is of a copy of a step that was defined in a traced function.
+
+        TensorFlow maps such lines in the thread that has called the replicas, and not in theirs.
+        """
+        place = frame.filename, frame.lineno
+        known = self.caller_map and AUTOGRAPH_COPY in frame.filename
+        found = self.caller_map.get_effective_source_map().get(place) if known else None
+        return found or (*place, frame.name)
 
     def plain_stack(self) -> Stack:
         """Returns the program's lines that led here, as Python alone knows them: TensorFlow need not be imported."""

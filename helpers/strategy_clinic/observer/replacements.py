@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import tf_internals
-from .context import Context
+from .context import BATCHES, Context
 from .events import Frame, Owner, Part, PartUsed, Stack
 from .patching import Call, as_plain, defining_class, is_of_keras
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
@@ -77,7 +77,8 @@ class Replacements:
         for name in ("clip_by_norm", "clip_by_global_norm", "clip_by_value"):
             self.watch_own_clipping(tf, name)
         if Replacement.FULL_BATCHES in self.chosen:
-            wrap(tf.data.Dataset, "batch", before=drop_remainder)
+            for name in BATCHES:
+                wrap(tf.data.Dataset, name, before=drop_remainder)
         wrap(tf.distribute.MirroredStrategy, "__init__", before=self.reduction_chosen)
         if Replacement.NUDGED_WEIGHTS in self.chosen:
             wrap(tf_internals.resource_variables.BaseResourceVariable, "__init__", after=self.nudge)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .context import Context
+from .context import BATCHES, Context
 from .patching import Patches, as_plain, defining_class
 from .replacements import Replacement
 from .variables import is_in_replica
@@ -66,7 +66,15 @@ def repeat_examples(context: Context) -> None:
         parts = MOST_PARTS
     else:
         return
-    plain = tf.data.Dataset.batch
+    for name in BATCHES:
+        plain = vars(tf.data.Dataset)[name]
+        context.patches.replace(
+            tf.data.Dataset, name, as_plain(batch_of_parts(plain, parts), plain)
+        )
+
+
+def batch_of_parts(plain: Callable[..., Any], parts: Sequence[int]) -> Callable[..., Any]:
+    """Returns the method of a dataset that makes batches, for batches of equal parts."""
 
     def batch(dataset: Any, batch_size: Any, *args: Any, **kwargs: Any) -> Any:
         size = int(batch_size)
@@ -74,7 +82,7 @@ def repeat_examples(context: Context) -> None:
         smaller = plain(dataset, size // times, *args, **kwargs)
         return smaller if times == 1 else smaller.map(functools.partial(repeated, times))
 
-    context.patches.replace(tf.data.Dataset, "batch", as_plain(batch, plain))
+    return batch
 
 
 def repeated(times: int, *examples: Any) -> Any:

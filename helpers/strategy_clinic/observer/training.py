@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
-from .context import Context, flush_output
+from .context import BATCHES, Context, flush_output
 from .counts import Counts
 from .events import (
     BatchTaken,
@@ -86,7 +86,8 @@ class Training:
         for kind in (distribute.Strategy, distribute.ReplicaContext, distribute.InputContext):
             patches.wrap_property(kind, "num_replicas_in_sync", self.replicas_counted)
         wrap(distribute.InputContext, "get_per_replica_batch_size", after=self.batch_divided)
-        wrap(tf.data.Dataset, "batch", after=self.batched)
+        for name in BATCHES:
+            wrap(tf.data.Dataset, name, after=self.batched)
         wrap(tf.data.Dataset, "shard", after=self.sharded)
         wrap(type(tf.function(lambda: None)), "__call__", after=self.step_ended, group="step")
 
@@ -140,7 +141,7 @@ class Training:
         path = self.context.provenance.call_path()
         if path not in self.run_stacks:
             self.run_stacks[path] = self.stack()
-        self.context.provenance.replica_caller = self.run_stacks[path]
+        self.context.provenance.replicas_run(self.run_stacks[path])
 
     def input_given(self, call: Call) -> None:
         call.state = self.context.counts[("applied",)]

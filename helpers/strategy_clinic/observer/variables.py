@@ -215,6 +215,9 @@ class Variables:
         if record is None:
             return
         site, writer = self.context.provenance.call_site()
+        if writer is Owner.TRAINER and record.maker is Owner.USER:
+            # All replicas write together, in the thread of `fit`; the lines that do so are in threads of their own.
+            writer = Owner.USER
         if writer in (Owner.USER, Owner.OPTIMIZER) and record.first is None:
             record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
             record.first = sample_of(record)

@@ -26,14 +26,14 @@ from ..findings import (
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
 from ..moments import (
-    has_late_checkpoint,
+    has_late_file,
     means_to_go_on,
     moments_of,
     saves_of,
     usual_moment,
 )
 from ..recording import Moment, Recording, Role, observer_failures
-from ..restarts import RESTART
+from ..restarts import RESTART, begins_from_zero
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
 from .cluster import requested_cluster, run_tasks
@@ -106,6 +106,8 @@ class Plan:
                 self.start_again(first)
             elif restart is None and first.finished and not first.task and means_to_go_on(first):
                 self.restart(first, usual_moment(first))
+                if any(begins_from_zero(run, first) for run in self.left):
+                    self.start_again(first)
         except KeyboardInterrupt:
             self.stopped = True
 
@@ -223,8 +225,8 @@ class Plan:
             self.recordings.append(restarted)
 
     def start_again(self, first: Recording) -> None:
-        """Starts the program again after a whole run, if no killed run leaves all the checkpoints that it looks for."""
-        if first.task or not first.finished or not has_late_checkpoint(first):
+        """Starts the program again after a whole run, if no killed run leaves all the files that it looks for."""
+        if first.task or not first.finished or not has_late_file(first):
             return
         ended = self.run_again(first, Role.REPEATED)
         if not ended.finished:

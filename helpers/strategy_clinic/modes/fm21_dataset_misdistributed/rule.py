@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ...examiner import blame
+from ...examiner.divergence import first_divergence
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import (
@@ -40,15 +41,42 @@ def batch_grows(runs: Runs) -> Iterator[Finding]:
         each.replicas: each for each in runs.recordings if batch_of(each) and each not in asked
     }
     few, many = min(by_count, default=1), max(by_count, default=1)
-    made = by_count[many].last(DatasetFromFunction) if few < many else None
-    if made is None:
+    if few < many:
+        yield from growth(by_count[few], by_count[many])
+
+
+@rule_of_runs("fm21")
+def batch_grows_unchosen(runs: Runs) -> Iterator[Finding]:
+    """Checks the same for a program that reads the number of replicas, if its training is the same whatever it reads.
+
+    A step that reads it itself may divide by it: then the batch of each replica is chosen, and nothing is said.
+    """
+    for matched, other in itertools.product(runs.matched, runs.whole[:1]):
+        plain = matched.plain
+        if plain is None or not plain.trained or matched.examples != plain.examples:
+            continue
+        if first_divergence(plain, matched) is None and not is_read_in_step(other):
+            yield from growth(plain, other)
+            return
+
+
+def is_read_in_step(recording: Recording) -> bool:
+    """Tells whether what the program gives to `run` reads the number of replicas."""
+    reads = recording.of(ReplicaCountRead)
+    return any("run" in blame.called_at(frame) for read in reads for frame in read.location)
+
+
+def growth(one: Recording, other: Recording) -> Iterator[Finding]:
+    """Returns that a step takes in more examples on more replicas, if a function makes their datasets."""
+    few, many = one.replicas, other.replicas
+    examples, more = batch_of(one), batch_of(other)
+    made = other.last(DatasetFromFunction)
+    if made is None or not examples or not more or examples == more:
         return
-    one, other = batch_of(by_count[few]), batch_of(by_count[many])
-    if one != other:
-        batched = [each for each in by_count[many].batched_in_functions if each.location]
-        inside = [each.location for each in batched if each.size * many == other]
-        message = f"each replica takes a whole batch: a step has {one} examples on {few} devices and {other} on {many}"
-        yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
+    batched = [each for each in other.batched_in_functions if each.location]
+    inside = [each.location for each in batched if each.size * many == more]
+    message = f"each replica takes a whole batch: a step has {examples} examples on {few} devices and {more} on {many}"
+    yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
 
 
 @rule_of_runs("fm21")

@@ -18,7 +18,7 @@ from ...observer.events import (
 )
 
 
-@rule("fm25", explains_divergence=False)
+@rule("fm25", explains_divergence=False, after_end=True)
 def loaded_outside(recording: Recording) -> Iterator[Finding]:
     for load in recording.of(Loaded):
         if load.in_scope or load.replicas < 2 or not load.location:

@@ -48,7 +48,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 yield observed("fm29", recording, blamed, message, proof)
 
 
-@rule("fm29")
+@rule("fm29", after_end=True)
 def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
     for replaced in recording.of(OptimizerReplaced):
         old = replaced.before

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -31,7 +31,7 @@ class {name}({optimizer}):
 def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
         limits = [name for name in CLIPPED if keyword(call, name) is not None]
-        if call.lineno == line and len(limits) == 1 and ".optimizers." in source.code(call.func):
+        if spans(call, line) and len(limits) == 1 and ".optimizers." in source.code(call.func):
             clipped, optimizer = CLIPPED[limits[0]], source.code(call.func)
             text = CLASS.format(name=NAME, optimizer=optimizer, clipped=clipped)
             made = source.insert_before(source.outermost(call), *text.splitlines())

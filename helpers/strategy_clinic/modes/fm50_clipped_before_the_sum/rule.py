@@ -2,7 +2,7 @@
 
 import ast
 
-from ...examiner.blame import call_in_files, keyword
+from ...examiner.blame import call_in_files, keyword, with_keyword
 from ...examiner.divergence import Divergence
 from ...examiner.suspects import RIGHT, Side, Suspect, place_of, uses
 from ...observer.events import GradientsApplied, Part, Stack
@@ -21,8 +21,11 @@ def has_limit(call: ast.Call) -> bool:
 
 
 def optimizer_line(divergence: Divergence) -> Stack:
-    """Returns the line that makes the optimizer, or else the one that applies the gradients."""
-    return call_in_files(updates(divergence)[0].location, has_limit)
+    """Returns the line that gives an optimizer its limit, or else the one that applies the gradients."""
+    stack = call_in_files(updates(divergence)[0].location, has_limit)
+    for limit in LIMITS:
+        stack = with_keyword(stack, limit)
+    return stack
 
 
 clipped_before_the_sum = Suspect(

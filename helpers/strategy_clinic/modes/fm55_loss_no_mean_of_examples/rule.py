@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ...examiner import blame
@@ -59,10 +59,10 @@ def has_own_loss(divergence: Divergence) -> bool:
 
 
 def loss_line(divergence: Divergence) -> Stack:
-    """Returns the line that computes a sum by which the loss is divided, or joins examples, or else the loss."""
+    """Returns the line that computes what the loss is divided by, of all examples, or joins examples, or else the loss."""
     line = gradient_line(divergence)
     return (
-        ratio_in_loss(divergence.other)
+        ratio_in_loss(divergence.other, REDUCTIONS)
         or joining_line(functions_of_step(line[0]), line)
         or blame.line_of_loss(line)
     )
@@ -86,7 +86,8 @@ def line_of_own_loss(divergence: Divergence) -> Stack:
     given = place_of(Part.OWN_LOSS)(divergence)
     function = blame.function_at(given[0])
     functions = [function] if isinstance(function, ast.FunctionDef) else []
-    return ratio_in_loss(divergence.other) or joining_line(functions, given) or given
+    ratio = ratio_in_loss(divergence.other, REDUCTIONS)
+    return ratio or joining_line(functions, given) or given
 
 
 combines_in_fit = replace(
@@ -125,8 +126,8 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 # The line to blame
 
 
-def ratio_in_loss(recording: Recording) -> Stack:
-    """Returns the line that computes the sum by which the loss is divided.
+def ratio_in_loss(recording: Recording, reductions: Collection[str] = SUMS) -> Stack:
+    """Returns the line that computes the sum, or the result of another reduction, by which the loss is divided.
 
     That is in the step, in a function that it calls, or in one that `compile` was given.
     """
@@ -139,7 +140,9 @@ def ratio_in_loss(recording: Recording) -> Stack:
             divisors = [] if combines(nodes) else [*divisors_in(nodes)]
             if own:
                 divisors = [each for each in divisors if is_of_batch(each, function)]
-            lines = [line for each in divisors if (line := line_of_sum(each, nodes))]
+            lines = [
+                line for each in divisors if (line := line_of_reduction(each, nodes, reductions))
+            ]
             if lines:
                 return (Frame(stack[0].path, lines[0], function.name), *stack)
     return ()
@@ -206,25 +209,25 @@ def divisors_in(nodes: list[ast.AST]) -> Iterator[ast.expr]:
             yield node.args[1]
 
 
-def line_of_sum(value: ast.expr, nodes: list[ast.AST]) -> int:
-    """Returns the line of a sum over all examples in a value, or in what is assigned to a name in it; 0 if there is none."""
+def line_of_reduction(value: ast.expr, nodes: list[ast.AST], names: Collection[str]) -> int:
+    """Returns the line of a reduction of all examples in a value, or in what is assigned to a name in it; 0 if there is none."""
     values, seen = [value], set[str]()
     while values:
         current = values.pop(0)
-        sums = [call for call in blame.calls_in(current) if is_sum_of_all(call)]
-        if sums:
-            return sums[0].lineno
-        names = {*blame.names_in(current)} - seen
-        seen |= names
+        found = [call for call in blame.calls_in(current) if reduces_all(call, names)]
+        if found:
+            return found[0].lineno
+        new = {*blame.names_in(current)} - seen
+        seen |= new
         assigned = [each for each in nodes if isinstance(each, ast.Assign)]
-        values += [each.value for each in assigned if blame.targets_of(each) & names]
+        values += [each.value for each in assigned if blame.targets_of(each) & new]
     return 0
 
 
-def is_sum_of_all(call: ast.Call) -> bool:
-    """Tells whether a call adds up all examples that it is given; a sum along other axes has a value for each."""
+def reduces_all(call: ast.Call, names: Collection[str]) -> bool:
+    """Tells whether a call reduces all examples that it is given; along other axes there is a value for each."""
     axes = axes_of(call)
-    return blame.called_name(call) in SUMS and (axes is None or 0 in axes)
+    return blame.called_name(call) in names and (axes is None or 0 in axes)
 
 
 def axes_of(call: ast.Call) -> list[object] | None:
