@@ -42,6 +42,27 @@ def test_a_metric_that_does_not_differ(other):
     assert modes(*on_two(reported(), other)) == []
 
 
+@pytest.mark.parametrize(
+    "name, value, loss, expected",
+    [
+        ("error", 2.002, 1.0, [("fm44", 2)]),
+        ("other", 2.002, 1.0, []),
+        ("error", 2.0001, 1.0, []),
+        ("error", 2.001, 1.00009, []),
+    ],
+    ids=["a function of the program", "another metric", "rounded", "as the loss"],
+)
+def test_a_small_difference_of_what_the_program_computes(tmp_path, name, value, loss, expected):
+    path = tmp_path / "train.py"
+    path.write_text("def error(y, p):\n    return mean(y - p)\nmodel.compile(metrics=[error])\n")
+    compiled_at = {"compiled_at": stack(path, 3)}
+    one = replace(reported(**{name: 2.0}), **compiled_at)
+    assert (
+        modes(*on_two(one, replace(reported(**{name: value}, loss=loss), **compiled_at)))
+        == expected
+    )
+
+
 def test_a_metric_without_a_loss_says_nothing():
     one, other = (MetricsReported(OTHER, (Metric("error", value),), LINE) for value in (2.0, 4.0))
     assert modes(*on_two(one, other)) == []

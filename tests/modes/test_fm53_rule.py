@@ -8,6 +8,7 @@ from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     BatchTaken,
+    DatasetBatched,
     ExceptionRaised,
     InputShared,
     ModelCalled,
@@ -25,8 +26,12 @@ SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,)
 
 @pytest.mark.parametrize(
     "events",
-    [[SHARED, TRAINS, CALLED], [replace(SHARED, function=VALUES), TRAINS, CALLED]],
-    ids=["run", "values"],
+    [
+        [SHARED, TRAINS, CALLED],
+        [replace(SHARED, function=VALUES), TRAINS, CALLED],
+        [DatasetBatched(OTHER, 16), SHARED, TRAINS],
+    ],
+    ids=["run", "values", "without a model of Keras"],
 )
 def test_the_same_batch_on_every_replica(events):
     (finding,) = found(run(strategy(), *events))
@@ -44,8 +49,17 @@ def test_the_same_batch_on_every_replica(events):
         [replace(SHARED, location=()), TRAINS, CALLED],
         [replace(SHARED, function=VALUES), TRAINS, CALLED, BatchTaken(LINE, (8, 8))],
         [TRAINS, CALLED],
+        [DatasetBatched(OTHER, 8), SHARED, TRAINS],
     ],
-    ids=["parts", "one replica", "another model", "no line", "beside batches", "distributed"],
+    ids=[
+        "parts",
+        "one replica",
+        "another model",
+        "no line",
+        "beside batches",
+        "distributed",
+        "no batch, without a model of Keras",
+    ],
 )
 def test_what_all_replicas_may_share(events):
     assert modes(run(strategy(), *events)) == []

@@ -1,6 +1,7 @@
 """Checks fm44: the same examples have the same loss on other devices, and a metric that the program chose has another value."""
 
 import ast
+import math
 from dataclasses import replace
 
 from ...examiner.blame import (
@@ -26,6 +27,10 @@ FIX = (
 )
 NEAR = 0.05  # of a factor
 SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
+OTHER_VALUE = 1e-4  # of a function of the program, which returns one number for a batch
+CLEARLY = (
+    10  # times as far apart as the loss is, or as the metric with other last digits of the weights
+)
 
 
 @rule_of_runs("fm44")
@@ -38,15 +43,16 @@ def reported_differently(runs: Runs) -> Steps:
         values, others = (
             {each.name: each.value for each in report.metrics} for report in (one, other)
         )
-        differing = [name for name in values if differs(values, others, name)]
-        if differing and other.compiled_at and agrees(values, others, "loss"):
+        differing = [name for name in values if differs(values, others, name, other.compiled_at)]
+        if differing and other.compiled_at and distance(values, others, "loss") <= SAME_LOSS:
             name = differing[0]
             # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
             apart = any(each.one is by_count[few] for each in runs.divergences)
             factor = abs(others[name] / values[name]) if values[name] else 0.0
             if apart and not is_near(factor, (many / few, few / many)):
                 return
-            if not (yield from is_stable(by_count[many], other, name)):
+            least = distance(values, others, name) / CLEARLY
+            if not (yield from is_stable(by_count[many], other, name, least)):
                 return
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
             yield compared("fm44", (few, many), from_metrics(other.compiled_at, name), message)
@@ -70,7 +76,9 @@ def is_near(factor: float, wanted: tuple[float, ...]) -> bool:
     return any(abs(factor - each) <= NEAR * each for each in wanted)
 
 
-def is_stable(recording: Recording, report: MetricsReported, name: str) -> Answers[bool]:
+def is_stable(
+    recording: Recording, report: MetricsReported, name: str, least: float
+) -> Answers[bool]:
     """Tells whether a metric stays as it is if the last digits of the weights change: an accuracy jumps by whole examples."""
     nudged = yield nudged_run(recording)
     for each, same in reports(recording, nudged) if nudged else []:
@@ -78,7 +86,7 @@ def is_stable(recording: Recording, report: MetricsReported, name: str) -> Answe
             values, others = (
                 {metric.name: metric.value for metric in of.metrics} for of in (each, same)
             )
-            return not differs(values, others, name)
+            return distance(values, others, name) <= least
     return nudged is None
 
 
@@ -88,16 +96,22 @@ def reports(one: Recording, other: Recording) -> list[tuple[MetricsReported, Met
     return [(mine, theirs) for mine, theirs in pairs if mine.location == theirs.location]
 
 
-def agrees(
-    values: dict[str, float], others: dict[str, float], name: str, tolerance: float = SAME_LOSS
+def distance(values: dict[str, float], others: dict[str, float], name: str) -> float:
+    """Returns how far two values of a metric are apart, relative to the first; infinity if there are not two."""
+    if name not in values or name not in others:
+        return math.inf
+    return abs(values[name] - others[name]) / (1e-6 + abs(values[name]))
+
+
+def differs(
+    values: dict[str, float], others: dict[str, float], name: str, compiled_at: Stack
 ) -> bool:
-    both = name in values and name in others
-    return both and abs(values[name] - others[name]) <= tolerance * (1e-6 + abs(values[name]))
-
-
-def differs(values: dict[str, float], others: dict[str, float], name: str) -> bool:
-    is_metric = name in others and not name.endswith("loss")
-    return is_metric and not agrees(values, others, name, OTHER_METRIC)
+    if name not in others or name.endswith("loss"):
+        return False
+    is_own = compiled_at and returns_of_metric(compiled_at[0], name)
+    limit = OTHER_VALUE if is_own else OTHER_METRIC
+    limit = max(limit, CLEARLY * distance(values, others, "loss"))
+    return not distance(values, others, name) <= limit  # also if one is NaN
 
 
 def from_metrics(stack: Stack, metric: str) -> Stack:

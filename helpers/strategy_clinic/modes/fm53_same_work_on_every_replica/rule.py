@@ -8,7 +8,15 @@ from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, blames, compared, names, observed, rule, rule_of_runs
-from ...observer.events import BatchTaken, ExceptionRaised, Frame, InputShared, ModelCalled, Stack
+from ...observer.events import (
+    BatchTaken,
+    DatasetBatched,
+    ExceptionRaised,
+    Frame,
+    InputShared,
+    ModelCalled,
+    Stack,
+)
 from ...programs.error_text import useful_line
 
 # Methods of a Keras model that give one batch to all replicas, and what distributes one.
@@ -19,24 +27,33 @@ ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_ba
 def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
     """Checks for tensors that a training step gives to all replicas."""
     for shared in recording.of(InputShared):
-        calls = [
-            each
-            for each in recording.of(ModelCalled)
-            if each.replicas > 1
-            and each.examples in shared.sizes
-            and recording.trained & {*each.variables}
-        ]
+        examples = examples_given(recording, shared)
         is_input = shared.function == "run" or not recording.of(BatchTaken)
-        if calls and is_input and shared.location:
+        if examples and is_input and shared.location:
             instead = instead_of(shared.location[0])
             better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"
             message = (
-                f"the input is not distributed: each of {calls[0].replicas} replicas takes the same "
-                f"{calls[0].examples} examples; use {better}"
+                f"the input is not distributed: each of {recording.replicas} replicas takes the same "
+                f"{examples} examples; use {better}"
             )
-            proof = f"`{shared.function}` gave {calls[0].replicas} replicas the same tensors"
+            proof = f"`{shared.function}` gave {recording.replicas} replicas the same tensors"
             yield observed("fm53", recording, from_loop(shared.location), message, proof)
             return
+
+
+def examples_given(recording: Recording, shared: InputShared) -> int:
+    """Returns the examples of shared tensors, which are as many as a trained model is called with; 0 if they are no batch.
+
+    Where no model of Keras is called, they are as many as the batches of a dataset have.
+    """
+    calls = recording.of(ModelCalled)
+    called = [
+        each.examples
+        for each in calls
+        if each.replicas > 1 and recording.trained & {*each.variables}
+    ]
+    batched = [] if calls else [each.size for each in recording.of(DatasetBatched)]
+    return next((size for size in (*called, *batched) if size in shared.sizes), 0)
 
 
 @rule_of_runs("fm53")
