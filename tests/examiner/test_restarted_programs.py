@@ -537,6 +537,19 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
     '    os.replace("runs/saved/last.weights.h5", "runs/last.weights.h5")\n    with open',
 )
 
+SAVES_LAST = f"""{FITS.replace('"sgd"', '"adam"')}
+done = 0
+if os.path.exists("last.keras"):
+    model = tf.keras.models.load_model("last.keras")
+    done = int(model.optimizer.iterations) // 4
+    model.compile("adam", "mse")  # wrong
+model.fit(x, y, epochs=done + 3, initial_epoch=done, batch_size=2, verbose=0, callbacks=[
+    tf.keras.callbacks.ModelCheckpoint("best.weights.h5", save_weights_only=True),
+])
+model.save("last.keras")
+"""
+GOES_ON_FROM_LAST = SAVES_LAST.replace('    model.compile("adam", "mse")  # wrong\n', "")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -565,6 +578,8 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
         (GOES_ON, 3, "fm05"),
         (PRINTS_ANEW, 3, "fm05"),
         (PRINTS_ON, 3, "fm05"),
+        (SAVES_LAST, 3, "fm29"),
+        (GOES_ON_FROM_LAST, 3, "fm29"),
     ],
     ids=[
         "a late checkpoint without the optimizer",
@@ -590,6 +605,8 @@ MOVES_IT = LOADS_ELSEWHERE.replace("  # wrong", "").replace(
         "goes on with the count",
         "prints the count anew",
         "prints the count as it goes on",
+        "saves at its end, and compiles again",
+        "saves at its end",
     ],
 )
 def test_what_a_program_does_with_its_saves_when_it_is_started_again(tmp_path, text, keras, mode):
@@ -597,3 +614,10 @@ def test_what_a_program_does_with_its_saves_when_it_is_started_again(tmp_path, t
     wrong = [line for line, code in enumerate(text.splitlines(), 1) if code.endswith("# wrong")]
     found = [each for each in examination.findings if "during a save" not in str(each.proof)]
     assert [(each.mode, each.line) for each in found] == [(mode, line) for line in wrong]
+
+
+@pytest.mark.slow
+def test_a_program_that_saves_at_its_end_is_started_again_after_that_without_being_asked(tmp_path):
+    examination = examined(tmp_path, SAVES_LAST, 3, restart=None)
+    assert [each.mode for each in examination.findings] == ["fm29"]
+    assert outcomes(examination) == {Moment.BETWEEN: "starts over"}
