@@ -172,9 +172,19 @@ def test_a_best_value_that_the_program_keeps(tmp_path, text, line, name):
         (KEEPS, [SETS_ALL]),
         (KEEPS, [("        best = value\n", "")]),
         (KEEPS, [("value < best", "value is not best")]),
+        (KEEPS, [("best = value\n", "best = value + 600\n")]),
         (OF_OBJECT, [("self.step, self.best = 0, -np.inf", "self.best = variable")]),
     ],
-    ids=["read", "worked out", "read with another", "set", "a threshold", "no size", "a variable"],
+    ids=[
+        "read",
+        "worked out",
+        "read with another",
+        "set",
+        "a threshold",
+        "no size",
+        "a time",
+        "a variable",
+    ],
 )
 def test_a_best_value_that_a_restart_may_know(tmp_path, text, edits):
     assert found(saved_as_best(tmp_path, text, *edits)) == []

@@ -172,7 +172,12 @@ def is_first_value(value: ast.expr) -> bool:
 
 
 def is_better_value(value: ast.expr, name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Tells whether a value is given only where it is better than the last one, by a condition or by `max` and `min`."""
+    """Tells whether a value is given only where it is better than the last one, by a condition or by `max` and `min`.
+
+    A sum is none: a program that saves at times keeps the next one so.
+    """
+    if isinstance(value, ast.BinOp):
+        return False
     chooses = [call for call in calls_in(value) if called_name(call) in ("max", "min")]
     if any(name in map(name_of, call.args) for call in chooses):
         return True
