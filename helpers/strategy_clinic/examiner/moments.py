@@ -96,9 +96,8 @@ def has_late_file(run: Recording) -> bool:
         path = run.absolute(save.path)
         is_checkpoint = save.kind is SaveKind.CHECKPOINT
         is_late = folder_of(run, save) not in folders if is_checkpoint else path not in paths
-        kind = CheckpointSought if is_checkpoint else LookedFor
-        sought = [each for each in run.of(Event, until=save) if isinstance(each, kind)]
-        if is_late and any(looks_for(each, run, path) for each in sought):
+        kind: type[Event] = CheckpointSought if is_checkpoint else LookedFor
+        if is_late and any(looks_for(each, run, path) for each in run.of(kind, until=save)):
             return True
     return False
 

@@ -46,7 +46,7 @@ class Provenance:
         )
         self.origins: dict[str, tuple[bool, Owner | None]] = {}
         self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
-        self.caller_map: Any = None  # of the thread that called it
+        self.caller_thread = 0  # that called it
 
     # Files
 
@@ -96,10 +96,8 @@ class Provenance:
         return (*frames, *(self.replica_caller if in_replica else ()))[:MOST_FRAMES]
 
     def replicas_run(self, stack: Stack) -> None:
-        """Keeps what the threads of replicas do not know: the lines that have called them, and the map of these lines."""
-        self.replica_caller = stack
-        maps = tf_internals.read(tf_internals.tf_stack, "_source_mapper_stacks")
-        self.caller_map = maps[threading.get_ident()][-1]
+        """Keeps what the threads of replicas do not know: the lines that have called them, and the thread that waits for them."""
+        self.replica_caller, self.caller_thread = stack, threading.get_ident()
 
     def source_of(self, frame: Any) -> tuple[str, int, str]:
         """Returns the line that a frame stands for if it is of a copy of a step that was defined in a traced function.
@@ -107,9 +105,11 @@ class Provenance:
         TensorFlow maps such lines in the thread that has called the replicas, and not in theirs.
         """
         place = frame.filename, frame.lineno
-        known = self.caller_map and AUTOGRAPH_COPY in frame.filename
-        found = self.caller_map.get_effective_source_map().get(place) if known else None
-        return found or (*place, frame.name)
+        if AUTOGRAPH_COPY not in frame.filename:
+            return (*place, frame.name)
+        maps = tf_internals.read(tf_internals.tf_stack, "_source_mapper_stacks")
+        known = maps[self.caller_thread][-1].get_effective_source_map()
+        return known.get(place) or (*place, frame.name)
 
     def plain_stack(self) -> Stack:
         """Returns the program's lines that led here, as Python alone knows them: TensorFlow need not be imported."""

@@ -65,9 +65,11 @@ def forgotten_by_program(run: Recording) -> Iterator[Finding]:
         return
     replaced = {stopped.absolute(save.path) for save in stopped.of(Saved)}
     for save in run.of(Saved, after=loads[-1]):
-        best = next(filter(None, map(best_value, save.location)), None)
         is_again = run.absolute(save.path) in replaced or save.kind is SaveKind.CHECKPOINT
-        if best and is_again and run.of(GradientsApplied, until=save):
+        if not is_again or not run.of(GradientsApplied, until=save):
+            continue
+        best = next(filter(None, map(best_value, save.location)), None)
+        if best:
             name, made = best
             message = (
                 f"{name} begins with its first value after a restart: {save.path} is saved there as the best model, "
@@ -183,8 +185,8 @@ def is_better_value(value: ast.expr, name: str, nodes: Sequence[ast.AST]) -> boo
         return True
     return any(
         isinstance(node, ast.If)
+        and is_within(value.lineno, node.body)
         and name in compared_names(node.test, nodes)
-        and any(value in nodes_under(each) for each in node.body)
         for node in nodes
     )
 
