@@ -7,7 +7,6 @@ import contextlib
 import os
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -181,11 +180,9 @@ def test_what_is_run_right_after_opening_runs(chromium, short_runtime, tmp_path)
     with started("lab", tmp_path, tmp_path, **warm) as address, chromium.new_page() as page:
         page.goto(address)
         page.locator(".jp-Notebook .jp-Cell").first.wait_for()
-        opened = time.monotonic()
         with contextlib.suppress(Late):
             page.wait_for_function(SESSION_STARTED, polling=POLLING, timeout=1800)
         page.evaluate(RUN_ALL)
-        assert time.monotonic() - opened < 2
         page.locator(".jp-OutputArea-output", has_text="it ran").wait_for()
         assert len(servers(short_runtime)) == 1
 

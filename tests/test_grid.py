@@ -194,12 +194,9 @@ def test_ctrl_c_keeps_finished_runs_and_ends_the_rest(tmp_path):
         tmp_path / "out",
     )
     with started(path, out, 1) as process:
-        began = time.monotonic()
         process.send_signal(signal.SIGINT)
+        # The run with four devices alone would sleep for four minutes.
         said = process.communicate(timeout=60)[1]
-        assert (
-            time.monotonic() - began < 30
-        )  # the run with four devices alone would sleep for minutes
     assert process.returncode == 130 and "Traceback" not in said
     assert "finished results are stored" in said and lines(out)
     assert {path.suffix for path in out.iterdir()} == {".ipynb", ".jsonl"}

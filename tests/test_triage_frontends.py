@@ -4,7 +4,6 @@ import html
 import io
 import json
 import os
-import resource
 import subprocess
 import sys
 import traceback
@@ -78,11 +77,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys):
     assert capsys.readouterr().err.count("\n") == 3
 
 
-def test_it_is_quick_and_needs_no_tensorflow():
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert run(text=ERRORS[0][1].encode()).returncode == 0
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+def test_it_needs_no_tensorflow():
     loaded = "import sys; from strategy_clinic import cli; cli.main(['triage', '/dev/null']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True)
     assert not {"tensorflow", "keras", "nbformat", "ipywidgets"} & set(done.stdout.split())
