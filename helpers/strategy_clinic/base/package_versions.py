@@ -15,12 +15,16 @@ def version_of(package: str) -> str | None:
     """Returns the version of what `import` finds, from any distribution: tf-nightly is TensorFlow, too."""
     from packaging.version import Version
 
-    imported: str | None = getattr(sys.modules.get(package), "__version__", None)
-    providers = metadata.packages_distributions().get(package, ())
-    version = imported or distribution_version(package)
-    version = version or next(map(distribution_version, providers), None)
+    version = getattr(sys.modules.get(package), "__version__", None)
+    version = version or distribution_version(package) or provided_version(package)
     # One spelling, since 2.23.0-dev20261026 and 2.23.0.dev20261026 are one version.
     return version and str(Version(version))
+
+
+def provided_version(package: str) -> str | None:
+    """Returns the version of the distribution that has a package of another name; this reads all that is installed."""
+    providers = metadata.packages_distributions().get(package, ())
+    return next(map(distribution_version, providers), None)
 
 
 def version_name(tensorflow: str) -> str:
