@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,18 @@ def test_a_virtual_environment_is_not_copied(program, name):
     (program.folder / name / "pyvenv.cfg").touch()
     with Sandbox(program) as sandbox:
         assert names_in(sandbox) == ["train.py"]
+
+
+def test_a_program_in_the_folder_for_temporary_files_is_copied_without_its_copies(
+    program, monkeypatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(program.folder))
+    with Sandbox(program) as first, Sandbox(program) as second:
+        assert first.place.parent == second.place.parent == program.folder
+        assert names_in(first) == names_in(second) == ["train.py"]
+    (program.folder / "data").mkdir()
+    (program.folder / "data" / "clinic-1").touch()
+    assert folder.not_copied(str(program.folder / "data"), ["clinic-1"]) == set()
 
 
 def test_a_folder_that_only_has_the_name_of_an_environment_is_copied(program):

@@ -14,6 +14,7 @@ from ..findings import Examination, Finding
 from ..recording import Recording, Role, read_events
 from ..report import text
 from ..rule import Runs
+from ..runs.folder import PREFIX
 
 
 class Findings(list[Finding]):
@@ -42,7 +43,7 @@ def watching() -> Iterator[Findings]:
     make the model in it.
     """
     findings = Findings()
-    with tempfile.TemporaryDirectory(prefix="clinic-") as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         events = Path(folder, "events.jsonl")
         observer = Observer(Settings(str(events)))
         outcome, status = Outcome.FINISHED, 0

@@ -10,6 +10,7 @@ from textwrap import dedent
 from ...base.errors import UserError
 from ...processes import python_process
 from ..cells import Cell, Line, Listing, lines_of, listing_of, read_cells
+from ..runs.folder import PREFIX
 from ..runs.program_spec import ProgramSpec
 
 
@@ -39,7 +40,7 @@ def program_here(
 
 @contextmanager
 def empty_folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="clinic-") as place:
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as place:
         yield Path(place).resolve()
 
 

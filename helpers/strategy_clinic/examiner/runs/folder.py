@@ -12,6 +12,7 @@ from pathlib import Path
 from ...base.errors import UserError
 
 NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", "node_modules", ".tox")
+PREFIX = "clinic-"  # of the temporary folders in which programs run
 ENVIRONMENT = "pyvenv.cfg"  # a file of every virtual environment
 MOST_SIBLINGS = 1000  # files and folders beside the program's folder that get a link
 LARGEST_FOLDER = 2 << 30  # bytes
@@ -38,12 +39,18 @@ def require_size(folder: Path) -> None:
 
 
 def not_copied(place: str, names: list[str]) -> set[str]:
-    """Returns which of the names in a folder are caches, virtual environments, pipes, sockets or devices."""
+    """Returns which of the names in a folder are caches, virtual environments, pipes, sockets, devices or copies of this kind.
+
+    The program may lie in the folder for temporary files itself, where the copy is made.
+    """
     paths = {name: os.path.join(place, name) for name in names}
+    is_temporary = os.path.realpath(place) == os.path.realpath(tempfile.gettempdir())
     return set(NOT_COPIED(place, names)) | {
         name
         for name, path in paths.items()
-        if not is_copied(status_of(path)) or os.path.isfile(os.path.join(path, ENVIRONMENT))
+        if not is_copied(status_of(path))
+        or os.path.isfile(os.path.join(path, ENVIRONMENT))
+        or (is_temporary and name.startswith(PREFIX))
     }
 
 

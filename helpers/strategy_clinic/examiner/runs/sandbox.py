@@ -18,7 +18,7 @@ from ...observer.stacks import read_steps
 from ...processes import python_process
 from ..findings import Location
 from ..recording import ProcessStacks, Recording, Role, ThreadStack, read_events
-from .folder import WorkingCopy, copy_folder
+from .folder import PREFIX, WorkingCopy, copy_folder
 from .process import RunningProcess
 from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
 from .program_spec import ProgramSpec
@@ -36,7 +36,7 @@ class Sandbox:
     """
 
     def __init__(self, program: ProgramSpec):
-        self.temporary = tempfile.TemporaryDirectory(prefix="clinic-", ignore_cleanup_errors=True)
+        self.temporary = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
         self.running: RunningProcess | None = None  # the last one
