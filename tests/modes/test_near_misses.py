@@ -46,6 +46,7 @@ from strategy_clinic.observer.events import (
     MetricsReported,
     ModelCalled,
     ModelCompiled,
+    NumbersRepeated,
     Outcome,
     Owner,
     Part,
@@ -133,6 +134,8 @@ COPIED = WeightsCopied(LINE, "set_weights", (1,), (2,), True)
 TIMED_OUT = ExceptionRaised(
     LINE, "DeadlineExceededError", "Collective has timed out during execution.", ()
 )
+DRAWN_ONCE = NumbersRepeated(LINE, Owner.USER, (), 2)
+CALLED_BY_PARTS = ModelCalled(OTHER, 8, 2, (1,))
 SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER)]
 
 
@@ -221,6 +224,9 @@ RECORDINGS = [
     near("fm37", "a rate that grows with the replicas",
          trained(0.9, BatchTaken(LINE, (8,)), updated(learning_rate="0.1"), devices=1),
          trained(0.9, BatchTaken(LINE, (4, 4)), updated(learning_rate="0.2"))),
+    near("fm56", "one number for a step", run(strategy(), DRAWN_ONCE, CALLED_BY_PARTS)),
+    near("fm56", "what a layer of Keras draws",
+         run(strategy(), replace(DRAWN_ONCE, shape=(8, 3), drawer=Owner.LAYER), CALLED_BY_PARTS)),
     near("fm38", "what an optimizer keeps for itself",
          run(replace(MIRRORED, maker=Owner.OPTIMIZER), ended(diverged_copies=(DivergedCopies(1, 0.2, ()),)))),
     near("fm38", "rounding", run(MIRRORED, ended(diverged_copies=(DivergedCopies(1, 1e-7, ()),)))),

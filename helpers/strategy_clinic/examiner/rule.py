@@ -52,6 +52,8 @@ class Rule:
     check: Callable[[Runs], Steps]
     # Whether runs on other numbers of devices differ through the mode. Not through lost files and lost time: all have these.
     explains_divergence: bool = True
+    # Whether the mode's own program has a finding. It has a note if only Keras does what the mode is about.
+    finds_own_program: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,11 @@ def rule_modules() -> list[ModuleType]:
 
 
 def rule(
-    mode: str, *, explains_divergence: bool = True, after_end: bool = False
+    mode: str,
+    *,
+    explains_divergence: bool = True,
+    after_end: bool = False,
+    finds_own_program: bool = True,
 ) -> Callable[[Callable[[Recording], Findings]], Rule]:
     """Makes a rule of a function that is called with one recording after the other.
 
@@ -123,7 +129,7 @@ def rule(
             for recording in (*runs.recordings, *(runs.again if after_end else ())):
                 yield from check(recording)
 
-        return Rule(mode, check_each, explains_divergence)
+        return Rule(mode, check_each, explains_divergence, finds_own_program)
 
     return made
 

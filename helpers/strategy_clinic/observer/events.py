@@ -403,6 +403,15 @@ class PythonValueFrozen(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class NumbersRepeated(LocatedEvent):
+    """All replicas draw the same random numbers here, other ones in each step."""
+
+    drawer: Owner  # a layer of Keras, or else the program
+    shape: tuple[int | None, ...]
+    replicas: int
+
+
+@dataclass(frozen=True)
 class CounterFrozen(LocatedEvent):
     """A traced function counts a number up and reads it, on this line; its graph was used again and counted nothing."""
 

@@ -18,6 +18,7 @@ from ..base import tf_internals
 from .context import BATCHES, Context
 from .events import Frame, Owner, Part, PartUsed, Stack
 from .patching import Call, as_plain, defining_class, is_of_keras
+from .repeated_numbers import RepeatedNumbers
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
 
 NUDGE = 1e-6  # relative: about what another order of a sum changes
@@ -57,6 +58,7 @@ class Replacements:
         self.chosen = {Replacement(name) for name in context.settings.replace}
         self.returned_scalar = False  # by the loss of Keras that is being computed
         self.reductions = 0  # of losses, by Keras
+        self.repeated = RepeatedNumbers(context, variables)
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -116,7 +118,10 @@ class Replacements:
             drawn = plain(*args, **kwargs)
             if not (drawn.dtype.is_floating or "shuffle" in name or name.endswith(INTEGERS)):
                 return drawn
-            if not (guard(self.drawn) and constant):
+            in_replica = guard(self.drawn)
+            if in_replica and not constant and "shuffle" not in name:
+                guard(self.repeated.drawn, drawn)
+            if not (in_replica and constant):
                 return drawn
             return constant_for(drawn, name, Call(signature, args, kwargs))
 

@@ -18,6 +18,7 @@ from ...programs.text import WRONG, marked_lines
 from ...setups import strategies
 from ...setups.parameters import Setup
 from ..findings import Examination
+from ..rule import mode_rules
 from ..runs import plan
 from ..runs.program_spec import ProgramSpec
 
@@ -54,7 +55,9 @@ class BenchmarkProgram:
     @property
     def is_sought(self) -> bool:
         """Tells whether a rule looks for the mode, or else triage names what it raises."""
-        return self.expected == "raises" or bool(files.program_text(self.mode, "rule"))
+        has_rule = bool(files.program_text(self.mode, "rule"))
+        noted = {each.mode for each in mode_rules().rules if not each.finds_own_program}
+        return self.expected == "raises" or (has_rule and self.mode not in noted)
 
 
 def benchmark_programs(

@@ -1,0 +1,34 @@
+"""Checks fm56: all replicas draw the same random numbers for their parts of a batch."""
+
+from ...examiner.findings import Note
+from ...examiner.recording import Recording
+from ...examiner.rule import Steps, observed, rule
+from ...observer.events import BatchTaken, ModelCalled, NumbersRepeated, Owner
+
+OF_KERAS = (
+    "layers of Keras 3 draw the same random numbers on every replica, such as the masks of `Dropout`; "
+    "your program is right (fm56)"
+)
+
+
+@rule("fm56", explains_divergence=False, finds_own_program=False)
+def same_numbers(recording: Recording) -> Steps:
+    repeated = recording.of(NumbersRepeated)
+    for each in repeated:
+        if each.drawer is not Owner.LAYER and each.location and is_of_examples(recording, each):
+            yield observed(
+                "fm56",
+                recording,
+                each.location,
+                f"each of {each.replicas} replicas draws the same random numbers for its part of the batch",
+                "others in each step, from one seed for all replicas",
+            )
+    if any(each.drawer is Owner.LAYER for each in repeated):
+        yield Note(OF_KERAS)
+
+
+def is_of_examples(recording: Recording, repeated: NumbersRepeated) -> bool:
+    """Tells whether there are numbers for each example of a replica; one for a whole step may be meant to be the same."""
+    called = {each.examples for each in recording.of(ModelCalled)}
+    taken = {size for each in recording.of(BatchTaken) for size in each.sizes}
+    return bool(repeated.shape) and repeated.shape[0] in {None, *(called or taken)}

@@ -1,0 +1,50 @@
+"""The examiner's rule for fm56: the same random numbers on every replica."""
+
+from dataclasses import replace
+
+import pytest
+from recorded import LINE, found, run, strategy
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import BatchTaken, ModelCalled, NumbersRepeated, Owner
+
+DRAWN = NumbersRepeated(LINE, Owner.USER, (8, 3), 2)
+CALLED = ModelCalled(LINE, 8, 2, (1,))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [DRAWN, CALLED],
+        [replace(DRAWN, drawer=Owner.RANDOM), CALLED],
+        [replace(DRAWN, shape=(None, 3)), CALLED],
+        [DRAWN, BatchTaken(LINE, (8, 8))],
+    ],
+    ids=["examples", "by a function of Keras", "examples of any number", "without a model"],
+)
+def test_numbers_for_each_example(events):
+    (finding,) = found(run(strategy(), *events))
+    assert (finding.mode, finding.line) == ("fm56", 7)
+    assert "each of 2 replicas draws the same random numbers" in str(finding.message)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [replace(DRAWN, shape=()), CALLED],
+        [replace(DRAWN, shape=(3,)), CALLED],
+        [replace(DRAWN, shape=(16, 3)), CALLED],
+        [replace(DRAWN, location=()), CALLED],
+        [CALLED],
+    ],
+    ids=["one number", "one for each feature", "of another size", "no line", "none"],
+)
+def test_numbers_that_may_be_the_same(events):
+    assert found(run(strategy(), *events)) == []
+
+
+def test_what_keras_draws_is_a_note():
+    diagnosis = diagnose(Runs([run(strategy(), replace(DRAWN, drawer=Owner.LAYER), CALLED)]))
+    assert diagnosis.findings == []
+    (note,) = diagnosis.notes
+    assert "layers of Keras 3" in note and "your program is right" in note
