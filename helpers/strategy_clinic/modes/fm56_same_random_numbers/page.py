@@ -111,8 +111,8 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # n replicas each one is used n times. The noise that dropout adds to the mean of a batch has n times the variance, as if the
 # batch were n times smaller. Models with much dropout, noise or augmentation lose a part of what a larger batch brings.
 #
-# A program can make this mistake without Keras: with `tf.random.normal(shape, seed=5)`, or with `tf.random.stateless_normal` and a
-# seed that is the same for all replicas. `clinic examine` reports such a line, and says in a note that a layer of Keras does so.
+# A program can make this mistake without Keras: with `tf.random.normal(shape, seed=5)`, or with `tf.random.stateless_normal` and
+# a seed that is the same for all replicas. `clinic examine` reports such a line, and says in a note if a layer of Keras does so.
 #
 # This is a bug of Keras, in `keras/src/random/seed_generator.py`. `upstream/dropout_same_mask.md` is the report. A generator of
 # TensorFlow is [documented](https://www.tensorflow.org/api_docs/python/tf/random/Generator) to give each replica "a different
