@@ -19,7 +19,9 @@ from .programs import (
 
 ON_LINE, NAMED, MISSED = "on the line", "named", "missed"
 CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
-NOT_SOUGHT = "not looked for"  # a silent mode without a finding in its own program: its page says why
+NOT_SOUGHT = (
+    "not looked for"  # a silent mode without a finding in its own program: its page says why
+)
 NOT_COUNTED = UNAVAILABLE, NOT_SOUGHT
 BAD = MISSED, FALSE_POSITIVE, FAILED
 
