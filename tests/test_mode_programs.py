@@ -33,9 +33,6 @@ ALLOWED = {
 }
 WIDEST = 100  # columns, which a notebook shows without scrolling
 COUNTS = (1, 2, 4, 8)
-TOO_SLOW = {
-    ("fm54", 8)
-}  # It stands still between epochs, most likely as upstream/iterator_deletion_waits.md says.
 
 
 def programs_of(mode) -> dict[str, str]:
@@ -267,7 +264,6 @@ def setups_of(mode: str, subject: str) -> list[Setup]:
         wanted = [
             own.but(strategy="mirrored", devices=count, keras=keras)
             for count, keras in zip(counts, (2, 3) if subject == "fixed" else (3, 2))
-            if (mode, count) not in TOO_SLOW
         ]
     possible = [each for each in wanted if not declared.reason_against(each)]
     return possible or [own]

@@ -18,6 +18,7 @@ import sys
 import threading
 import types
 
+from ..base.dataset_iterators import turn_off_autotuning
 from .context import Settings, flush_output
 from .events import Outcome
 from .observer import Observer
@@ -107,6 +108,7 @@ def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
     if settings.replicas:
         context = observer.context
         use_count(context.patches, settings.replicas, context.provenance.called_by_program)
+    turn_off_autotuning(observer.context.patches.replace)
     repeat_examples(observer.context)
     if settings.seed:
         tf.random.set_seed(SEED)

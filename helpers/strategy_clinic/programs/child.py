@@ -28,9 +28,11 @@ def main() -> None:
 
 
 def prepare(described_tpu: bool) -> None:
+    from ..base.dataset_iterators import turn_off_autotuning
     from ..setups import runtime
 
     runtime.start_tensorflow()
+    turn_off_autotuning(setattr)
     if described_tpu:
         from ..setups.described_tpu import describe_tpu
 
