@@ -5,6 +5,8 @@ from recorded import LINE, OTHER, ended, loaded, omitted, run, saved, strategy, 
 from strategy_clinic.examiner.recording import observer_failures, read_events
 from strategy_clinic.observer.events import (
     BatchTaken,
+    DatasetBatched,
+    DatasetFromFunction,
     EventError,
     ModelCalled,
     ObserverFailed,
@@ -65,6 +67,14 @@ def test_replicas_and_examples():
     in_step, whole = ModelCalled(LINE, 8, 2, ()), ModelCalled(LINE, 96, 1, ())
     assert run(in_step, updated(), whole).examples == run(whole, in_step, updated()).examples == 16
     assert run(updated(), in_step).examples == 16
+
+
+def test_batches_for_an_evaluation_are_none_of_a_step():
+    of_step, later = BatchTaken(LINE, (8, 8)), BatchTaken(OTHER, (2, 2))
+    assert run(of_step, updated(), later).examples == 16
+    made, batched = DatasetFromFunction(LINE), DatasetBatched((*OTHER, *LINE), 8)
+    assert run(strategy(), batched, made, updated(), later).examples == 16
+    assert run(strategy(), updated(), later).examples == 4  # nothing else is known
 
 
 def test_a_start_knows_what_was_saved_before_but_not_its_variables():

@@ -789,6 +789,18 @@ def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
         assert parts == [events.Part.RANDOM_NUMBERS]
 
 
+@pytest.mark.parametrize("package", ["keras", "tf_keras"])
+def test_only_statistics_of_parts_are_a_part_of_the_step(observer, things, package):
+    path = Path(observer.context.settings.events)
+    for synchronized, parts in ((True, 0), (False, 1)):
+        start = len(path.read_bytes())
+        observer.context.seen.clear()
+        layer = things.packages[package].layers.BatchNormalization(synchronized=synchronized)
+        layer.build((None, 3))
+        assert layer.synchronized is synchronized
+        assert path.read_text()[start:].count('"PartUsed"') == parts
+
+
 def test_what_a_loss_clips_is_no_clipping_of_gradients(observer, things):
     """Losses clip probabilities, before gradients are computed and after they were applied."""
     path = Path(observer.context.settings.events)

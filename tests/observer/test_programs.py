@@ -176,6 +176,7 @@ def test_the_observer_needs_the_standard_library_and_tensorflow():
     needed = {name for path in OBSERVER.glob("*.py") for name in imports_of(path)}
     others = needed - sys.stdlib_module_names - {"tensorflow", "numpy"}
     own = {"..base.tf_internals", "..setups.described_tpu", "strategy_clinic"}
+    own.add("..base.dataset_iterators.turn_off_autotuning")
     assert others <= own
 
 
@@ -249,3 +250,39 @@ def test_batches_of_equal_parts(run, options, expected):
     watched = run(BATCHED, *replaced)
     assert watched.output.splitlines() == [str([expected])] * 2, watched.error
     assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]
+
+
+TAKEN_IN_A_GRAPH = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    data = tf.data.Dataset.range(32).batch(8).map(lambda x: x + 1).repeat().prefetch(1)
+    other = tf.data.Dataset.range(32).batch(4)
+    distribute = strategy.experimental_distribute_dataset
+    data = distribute(data)
+    {second}
+    iterator = iter(data)
+
+    @tf.function
+    def train(iterator):
+        strategy.run(lambda x: x + 1, args=(next(iterator),))
+
+    train(iterator)
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "second, sizes",
+    [
+        ("", [(4, 4)]),
+        ("other = distribute(other)", [(4, 4)]),
+        ("others = iter(distribute(other))", []),  # one of both
+        ("size = tf.constant(2, tf.int64); data = distribute(other.unbatch().batch(size))", []),
+    ],
+)
+def test_the_sizes_of_batches_that_a_graph_takes(run, second, sizes):
+    watched = run(TAKEN_IN_A_GRAPH.format(second=second), "--devices", "2")
+    assert watched.status == 0, watched.error
+    assert watched.of(events.ObserverFailed) == []
+    assert [each.sizes for each in watched.of(events.BatchTaken)] == sizes

@@ -236,15 +236,18 @@ class Recording:
 
         A program may also call a model to look at what it says, with other examples: outside of replicas, or after a step.
         """
-        taken = [self.processes * sum(batch.sizes) for batch in self.of(BatchTaken)]
         updates = self.of(GradientsApplied)
-        calls = self.of(ModelCalled, until=updates[0]) if updates else []
-        calls = calls or self.of(ModelCalled)
+        first = updates[0] if updates else None
+        calls = self.of(ModelCalled, until=first) or self.of(ModelCalled)
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
         all_replicas = self.processes * self.replicas
         batched = [all_replicas * each.size for each in self.batched_in_functions[-1:]]
-        # Batches that a graph takes have no sizes. Those of a dataset that is distributed are for all replicas.
+        before = self.of(BatchTaken, until=first)
+        if batched and not before:
+            return max(batched)  # what is taken after the first step may be for an evaluation
+        taken = [self.processes * sum(batch.sizes) for batch in before or self.of(BatchTaken)]
+        # Batches that a graph takes may have no sizes. Those of a dataset that is distributed are for all replicas.
         sizes = {each.size for each in self.of(DatasetBatched)}
         if not self.of(DatasetFromFunction) and len(sizes) == 1:
             batched = [*sizes]

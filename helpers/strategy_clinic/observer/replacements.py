@@ -152,7 +152,9 @@ class Replacements:
         shared = Replacement.SHARED_STATISTICS in self.chosen
 
         def read(layer: Any) -> Any:
-            value = vars(layer).get("synchronized", False)
+            if "synchronized" not in vars(layer):  # Keras asks before it sets the attribute
+                raise AttributeError("synchronized")
+            value = vars(layer)["synchronized"]
             if not value:
                 self.context.guard(self.used, Part.BATCH_STATISTICS)
             return shared or value

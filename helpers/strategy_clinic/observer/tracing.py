@@ -12,7 +12,7 @@ from .patching import Call
 
 Numbers = tuple[Any, ...]
 # Calls that all traced, after which they are reported. A function may be new for a reason, a few times.
-ENOUGH = {RetraceCause.NUMBER: 5, RetraceCause.FUNCTION: 20, RetraceCause.TRACED_FUNCTION: 20}
+ENOUGH = {RetraceCause.NUMBER: 5, RetraceCause.FUNCTION: 8, RetraceCause.TRACED_FUNCTION: 8}
 
 
 class Tracing:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import CodeType
 from typing import Any
 
+from ..base import tf_internals
 from .context import BATCHES, Context, flush_output
 from .counts import Counts
 from .events import (
@@ -30,6 +31,7 @@ from .events import (
     StrategyMade,
     VariableValue,
 )
+from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call, defining_class
 from .variables import Record, Variables, copies_of, is_in_replica, sample_of
@@ -37,6 +39,20 @@ from .variables import Record, Variables, copies_of, is_in_replica, sample_of
 # Calls after which trained variables are looked at, and steps that are reported, of each of the first trainings.
 MOST_LOOKS, MOST_STEPS, MOST_TRAININGS = 24, 3, 4
 CONSTANTS = "Const", "Fill"  # operations in a graph whose result is no data
+
+# Datasets that have the batches of another one, by their classes.
+UNCHANGED = (
+    "Prefetch",
+    "Map",
+    "ParallelMap",
+    "Repeat",
+    "Shuffle",
+    "Take",
+    "Skip",
+    "Options",
+    "Cache",
+)
+SAME_BATCHES = {f"{name}Dataset" for name in UNCHANGED}
 
 
 class Training:
@@ -54,6 +70,11 @@ class Training:
         self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
         self.run_result: list[Any] = []  # of the last `strategy.run`
         self.batch_sizes: tuple[int, ...] = ()  # examples that each replica got last
+        self.sizes: IdentityMap[int] = IdentityMap()  # of the batches of datasets
+        self.distributed_sizes: set[int] = set()  # of those that are distributed,
+        self.iterated_sizes: set[int] = (
+            set()
+        )  # and of those from which batches are taken; 0: unknown
         self.training, self.looks, self.steps = 1, 0, 0
         self.optimizers_seen: tuple[int, ...] = ()
         self.new_optimizers: tuple[int, ...] = ()  # of this training
@@ -248,16 +269,37 @@ class Training:
     # Data
 
     def distributed(self, dataset: Any, call: Call) -> None:
-        """Reports batches where the program takes them one by one."""
-        if self.context.is_first("dataset", type(dataset)):
-            self.context.patches.wrap(type(dataset), "__iter__", after=self.iterated)
+        size = self.size_of(call["dataset"])
+        if size:
+            self.sizes[dataset] = size
+        self.distributed_sizes.add(size)
+        self.watch_batches(dataset)
 
     def distributed_from_function(self, dataset: Any, call: Call) -> None:
         if self.is_first_here("dataset function"):
             self.context.emit(DatasetFromFunction(self.stack()))
-        self.distributed(dataset, call)
+        self.watch_batches(dataset)
+
+    def watch_batches(self, dataset: Any) -> None:
+        """Reports batches where the program takes them one by one."""
+        if self.context.is_first("dataset", type(dataset)):
+            self.context.patches.wrap(type(dataset), "__iter__", after=self.iterated)
+
+    def size_of(self, dataset: Any) -> int:
+        """Returns the size of a dataset's batches; 0 if that is not known, or if they are changed after they are made."""
+        while self.sizes.get(dataset) is None:
+            inputs = tf_internals.read(dataset, "_inputs")()
+            if len(inputs) != 1 or type(dataset).__name__.strip("_") not in SAME_BATCHES:
+                return 0
+            (dataset,) = inputs
+        return self.sizes.get(dataset) or 0
 
     def iterated(self, iterator: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        size = self.sizes.get(call.owner) or 0
+        if size or tf.executing_eagerly():  # what a graph iterates over may be its argument
+            self.iterated_sizes.add(size)
         kind = defining_class(type(iterator), "get_next")
         if self.context.is_first("iterator", kind):
             self.context.patches.wrap(
@@ -274,12 +316,25 @@ class Training:
         self.counts.waited(batch, call)
         shapes = [part.shape for part in copies_of(tf.nest.flatten(batch)[0])]
         known = all(shape.rank and shape[0] is not None for shape in shapes)
-        self.batch_sizes = tuple(int(shape[0]) for shape in shapes) if known else ()
+        self.batch_sizes = (
+            tuple(int(shape[0]) for shape in shapes) if known else self.sizes_in_graph(len(shapes))
+        )
         if self.batch_sizes and self.context.is_first("batch", self.batch_sizes):
             self.context.emit(BatchTaken(self.stack(), self.batch_sizes))
 
-    def batched(self, _: Any, call: Call) -> None:
+    def sizes_in_graph(self, replicas: int) -> tuple[int, ...]:
+        """Returns the sizes of the parts that a graph takes, whose shapes do not say them; nothing if several are possible.
+
+        Iterators and datasets that a graph gets as arguments are other objects in it.
+        """
+        sizes = self.iterated_sizes or self.distributed_sizes
+        size = next(iter(sizes)) if len(sizes) == 1 else 0
+        return (size // replicas,) * replicas if size and size % replicas == 0 else ()
+
+    def batched(self, dataset: Any, call: Call) -> None:
         size = call["batch_size"]
+        if isinstance(size, int):
+            self.sizes[dataset] = size
         if isinstance(size, int) and self.is_first_here("batched", size):
             self.context.emit(DatasetBatched(self.stack(), size))
 

@@ -17,7 +17,6 @@ from ...examiner.rule import (
     rule_of_runs,
 )
 from ...observer.events import (
-    BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
     DatasetSharded,
@@ -38,7 +37,7 @@ NO_DATASET = re.compile(r"object has no attribute '(element_spec|_variant_tensor
 def batch_grows(runs: Runs) -> Iterator[Finding]:
     asked = [recording for recording in runs.recordings if recording.of(ReplicaCountRead)]
     by_count = {
-        each.replicas: each for each in runs.recordings if batch_of(each) and each not in asked
+        each.replicas: each for each in runs.recordings if each.examples and each not in asked
     }
     few, many = min(by_count, default=1), max(by_count, default=1)
     if few < many:
@@ -69,7 +68,7 @@ def is_read_in_step(recording: Recording) -> bool:
 def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     """Returns that a step takes in more examples on more replicas, if a function makes their datasets."""
     few, many = one.replicas, other.replicas
-    examples, more = batch_of(one), batch_of(other)
+    examples, more = one.examples, other.examples
     made = other.last(DatasetFromFunction)
     if made is None or not examples or not more or examples == more:
         return
@@ -148,13 +147,6 @@ def shards_of(recording: Recording) -> dict[Stack, set[tuple[int, int]]]:
     for each in recording.of(DatasetSharded):
         found.setdefault(each.location, set()).add((each.shards, each.index))
     return found
-
-
-def batch_of(recording: Recording) -> int:
-    """Returns the examples in a step, as batches were taken or else as replicas' datasets were batched; 0 if neither was seen."""
-    taken = [sum(batch.sizes) for batch in recording.of(BatchTaken)]
-    given = [recording.replicas * each.size for each in recording.batched_in_functions[-1:]]
-    return recording.processes * max(taken or given, default=0)
 
 
 # Exceptions
