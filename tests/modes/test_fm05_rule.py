@@ -120,6 +120,14 @@ def test_a_models_file_is_no_checkpoint_that_holds_it():
     assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]), model)) == [("fm05", 7)]
 
 
+def test_a_file_of_keras_beside_each_checkpoint_holds_it():
+    """A restart loads both: the checkpoint with the optimizer, and the weights."""
+    model, other = saved(held=[1, 2], kind=SaveKind.MODEL), saved(left=[omitted(trained=True)])
+    assert modes(run(MINE, TOGETHER, other, model, other, model)) == []
+    assert modes(run(MINE, TOGETHER, other, model, other, other)) == [("fm05", 7)]
+    assert modes(run(MINE, TOGETHER, loaded(variables=(1, 2)), other)) == []
+
+
 def test_a_variable_that_no_line_of_the_program_has_made():
     made = replace(MINE, location=())
     assert modes(run(made, TOGETHER, saved(left=[omitted(trained=True)]))) == []

@@ -3,7 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, loaded, modes, run, saved, stack, state, updated, variable
+from recorded import (
+    LINE,
+    OTHER,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    state,
+    updated,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
@@ -20,6 +33,22 @@ def test_an_optimizer_that_starts_anew_after_loading():
     (finding,) = found(run(saved(optimizers=(state(),)), loaded(), updated(trains=(2,), steps=0)))
     assert (finding.mode, finding.line) == ("fm29", 7)
     assert "which was at step 3" in str(finding.message)
+
+
+def test_a_new_optimizer_whose_steps_the_program_sets():
+    before, new = (
+        saved(optimizers=(state(),)),
+        updated(trains=(2,), steps=3, variables=(11, 12, 13)),
+    )
+    assert modes(run(before, loaded(), written(number=11), new)) == [("fm29", 7)]
+    used = updated(trains=(2,), steps=1, variables=(11, 12, 13))
+    by_hand = [written(number=number) for number in (11, 12, 13)]
+    for events in (
+        [used, loaded(), new],
+        [loaded(variables=(2, 11)), new],
+        [loaded(), *by_hand, new],
+    ):
+        assert modes(run(before, *events)) == []
 
 
 @pytest.mark.parametrize(
@@ -66,7 +95,8 @@ def restarted(steps, path="ck-1", steps_before=3):
     """A second start, which has restored what the first one has saved."""
     before = run(saved(made_at=OTHER, optimizers=(state(steps=steps_before),)), role=Role.STOPPED)
     restored = CheckpointRestored(LINE, path, OTHER, (1, 2), (), "")
-    loads = loaded(function="restore", path=path), restored
+    held = (2, *state().variables) if steps else (2,)
+    loads = loaded(function="restore", path=path, variables=held), restored
     return run(*loads, updated(trains=(2,), steps=steps), role=Role.RESTARTED, before=before)
 
 

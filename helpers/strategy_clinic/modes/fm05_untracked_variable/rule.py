@@ -349,11 +349,26 @@ def is_beside_model(save: Saved, omitted: OmittedVariable) -> bool:
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:
     """Tells whether it is trained together with variables that are saved, by an optimizer or by hand."""
     held = {number for save in recording.of(Saved) for number in save.variables}
+    if is_in_files_of_keras(recording, omitted.number):
+        return False
     together = [
         *(set(update.optimizer.trains) for update in recording.of(GradientsApplied)),
         *(set(computed.connected) for computed in recording.of(GradientComputed)),
     ]
     return any(omitted.number in trained and trained & held for trained in together)
+
+
+def is_in_files_of_keras(recording: Recording, number: int) -> bool:
+    """Tells whether Keras has loaded it, or saves it as often as there are checkpoints without it: a restart needs both files."""
+    saves = recording.of(Saved)
+    files = [each for each in saves if each.kind is SaveKind.MODEL and number in each.variables]
+    without = [
+        each
+        for each in saves
+        if each.kind is SaveKind.CHECKPOINT and number in {left.number for left in each.omitted}
+    ]
+    is_loaded = any(number in load.variables for load in recording.of(Loaded))
+    return is_loaded or len(files) >= max(2, len(without))
 
 
 def is_saved_for_use(recording: Recording, number: int) -> bool:

@@ -16,6 +16,7 @@ from ...observer.events import (
     Saved,
     Stack,
     VariablesKept,
+    VariableWritten,
 )
 
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
@@ -26,7 +27,8 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
     reported: set[Frame] = set()
     for update in recording.of(GradientsApplied):
         new = update.optimizer
-        loads = [] if new.steps else recording.of(Loaded, until=update)
+        before = recording.of(Loaded, until=update)
+        loads = before if is_new(recording, update) else []
         loads = [load for load in loads if set(new.trains) & set(load.variables)]
         for load in loads[-1:]:
             saves = recording.saves(load.path, until=update)
@@ -44,7 +46,8 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
-                proof = f"the next update is step 0 of a new {old[-1].kind}"
+                begun = f"step {new.steps}, by the program's own count," if new.steps else "step 0"
+                proof = f"the next update is {begun} of a new {old[-1].kind}"
                 yield observed("fm29", recording, blamed, message, proof)
 
 
@@ -65,6 +68,20 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
                 yield observed("fm29", recording, from_one_of(replaced.location), message, proof)
+
+
+def is_new(recording: Recording, update: GradientsApplied) -> bool:
+    """Tells whether this is an optimizer's first update, and it has nothing from a file.
+
+    The program may set the number of its steps itself, or all of its variables from a file of its own kind.
+    """
+    if not update.optimizer.steps:
+        return True
+    own = set(update.optimizer.variables)
+    used = [each.optimizer.variables for each in recording.of(GradientsApplied, until=update)]
+    filled = [load.variables for load in recording.of(Loaded)]
+    set_by_hand = own & {each.number for each in recording.of(VariableWritten, until=update)}
+    return len(set_by_hand) <= COUNT_AND_RATE and not any(own & {*each} for each in used + filled)
 
 
 def rates_of(recording: Recording, replaced: OptimizerReplaced) -> set[str]:
