@@ -134,6 +134,7 @@ COPIED = WeightsCopied(LINE, "set_weights", (1,), (2,), True)
 TIMED_OUT = ExceptionRaised(
     LINE, "DeadlineExceededError", "Collective has timed out during execution.", ()
 )
+WHOLE = loaded(variables=(2, *state().variables))
 DRAWN_ONCE = NumbersRepeated(LINE, Owner.USER, (), 2)
 CALLED_BY_PARTS = ModelCalled(OTHER, 8, 2, (1,))
 SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER)]
@@ -212,7 +213,7 @@ RECORDINGS = [
          run(ModelCalled(OTHER, 8, 1, (1,)), saved(held=[1]), loaded(), ModelCalled(OTHER, 8, 2, (2,)))),
     near("fm29", "another rate", run(saved(optimizers=(state(),)), loaded(),
                                      updated(trains=(2,), steps=0, learning_rate="0.01"))),
-    near("fm29", "an optimizer that goes on", run(saved(optimizers=(state(),)), loaded(variables=(2, *state().variables)), updated(trains=(2,)))),
+    near("fm29", "an optimizer that goes on", run(saved(optimizers=(state(),)), WHOLE, updated(trains=(2,)))),
     near("fm34", "a layer that nothing calls",
          run(variable(3), GradientComputed(OTHER, 1, 2, (3,), (1,)), updated(gradients=1))),
     near("fm35", "made after a restore of nothing", run(restored(None), variable(3), updated(), ended())),
