@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
 from recorded import LINE, ended, found, modes, run, variable
-from strategy_clinic.observer.events import RestoredBeforeBuild
+from strategy_clinic.observer.events import Frame, RestoredBeforeBuild
 
 
 def early(*numbers):
@@ -25,3 +26,25 @@ def test_a_restore_on_no_line_of_the_program():
 
 def test_nothing_was_made_after_a_restore():
     assert modes(run(variable(1), early())) == []
+
+
+RESTORE, MAIN = ("load", 7), ("main", 30)
+
+
+@pytest.mark.parametrize(
+    "restored_in, made_in, line",
+    [
+        ([RESTORE, MAIN], [("build", 12), ("main", 31)], 30),
+        ([RESTORE, MAIN], [("load", 9), ("main", 30)], 7),
+        ([("__init__", 7), MAIN], [("train", 12), ("main", 31)], 7),
+        ([RESTORE, MAIN], [("other", 12)], 7),
+    ],
+    ids=["called too early", "in one function", "in a constructor", "in others"],
+)
+def test_the_line_that_decides_about_the_order(restored_in, made_in, line):
+    def frames(places):
+        return tuple(Frame("/program/train.py", number, name) for name, number in places)
+
+    made = variable(1, location=frames(made_in))
+    restore = replace(early(1).restored_before_build[0], location=frames(restored_in))
+    assert modes(run(made, ended(restored_before_build=(restore,)))) == [("fm35", line)]

@@ -18,7 +18,7 @@ import pytest
 from strategy_clinic.observer import events
 from strategy_clinic.observer.context import Settings
 from strategy_clinic.observer.observer import Observer
-from strategy_clinic.observer.patching import INHERITED
+from strategy_clinic.observer.patching import INHERITED, Call
 from strategy_clinic.observer.replacements import is_drawing, is_sampler
 
 pytestmark = pytest.mark.slow
@@ -569,7 +569,7 @@ def weights_taken(owner):
         kept.append(owner.get_weights())
 
     def seen(observer, _):
-        return bool(observer.copies.taken) and observer.copies.taken[1]() is owner
+        return bool(observer.copies.taken) and observer.copies.taken[2]() is owner
 
     return Case(call, {}, seen)
 
@@ -787,6 +787,14 @@ def test_random_numbers_that_a_replica_draws_are_seen(observer, things):
         new = [events.from_json(line) for line in path.read_text()[start:].splitlines()]
         parts = [event.part for event in new if isinstance(event, events.PartUsed)]
         assert parts == [events.Part.RANDOM_NUMBERS]
+
+
+def test_weights_that_begin_with_a_single_number(observer, things):
+    owner, weights = things.models["keras"], [np.float32(1.0), np.ones(3, "float32")]
+    observer.copies.weights_taken([np.float32(1.0)], Call(None, (owner,), {}))
+    observer.copies.weights_taken(weights, Call(None, (owner,), {}))
+    place, array, source = observer.copies.taken
+    assert (place, source()) == (1, owner) and array() is weights[1]
 
 
 @pytest.mark.parametrize("package", ["keras", "tf_keras"])

@@ -46,8 +46,8 @@ class Copies:
     def __init__(self, context: Context, variables: Variables, made_at: IdentityMap[Stack]) -> None:
         self.context, self.variables = context, variables
         self.made_at = made_at  # of each model
-        self.taken: tuple[weakref.ref[Any], weakref.ref[Any]] | None = (
-            None  # an array, and its owner
+        self.taken: tuple[int, weakref.ref[Any], weakref.ref[Any]] | None = (
+            None  # the place of an array among the weights, the array, and their owner
         )
         self.config: tuple[Any, weakref.ref[Any]] | None = None  # the last one, and its model
         self.copies: IdentityMap[Copy] = IdentityMap()
@@ -93,13 +93,20 @@ class Copies:
     # Copying
 
     def weights_taken(self, weights: Any, call: Call) -> None:
-        if weights:
-            self.taken = weakref.ref(weights[0]), weakref.ref(call.owner)
+        import numpy as np
+
+        arrays = [i for i, each in enumerate(weights) if isinstance(each, np.ndarray)]
+        if arrays:  # a single number may be no array
+            place = arrays[0]
+            self.taken = place, weakref.ref(weights[place]), weakref.ref(call.owner)
 
     def weights_set(self, _: Any, call: Call) -> None:
         weights = call["weights"]
-        if self.taken and len(weights) and weights[0] is self.taken[0]():
-            source = self.taken[1]()
+        if self.taken is None:
+            return
+        place, array, owner = self.taken
+        if len(weights) > place and weights[place] is array():
+            source = owner()
             if source is call.owner:
                 self.copied_to_itself()
             elif source is not None:
