@@ -34,7 +34,14 @@ def test_a_whole_batch_for_each_replica():
 
 def test_a_batch_of_another_size_or_another_dataset_is_not_blamed():
     others = DatasetBatched((*OTHER, *LINE), 3), DatasetBatched((), 8), DatasetBatched(OTHER, 8)
-    assert modes(batches(1, 8), batches(2, 8, *others)) == [("fm21", 7)]
+    again = DatasetBatched((*OTHER, *LINE), 4)
+    assert modes(batches(1, 8), batches(2, 8, *others, again)) == [("fm21", 7)]
+
+
+def test_the_only_batch_that_a_function_makes_is_blamed():
+    """Its elements may have their examples in another dimension than the first."""
+    only = DatasetBatched((*OTHER, *LINE), 3)
+    assert modes(batches(1, 8), batches(2, 8, only)) == [("fm21", 20)]
 
 
 def test_a_dataset_without_a_function_for_each_replica():

@@ -68,8 +68,11 @@ class Restarts:
         for name in CALLBACKS:
             kind = getattr(keras.callbacks, name)
             wrap(kind, "__init__", after=self.callback_made)
-            wrap(kind, "on_train_begin", after=self.training_begins)
-            wrap(kind, "on_epoch_end", after=self.epoch_ended)
+            wrap(kind, "on_train_begin", after=self.training_begins, group="callbacks")
+            wrap(kind, "on_epoch_end", after=self.epoch_ended, group="callbacks")
+        # A class of the program's may go on, once its base has begun.
+        begun = keras.callbacks.CallbackList
+        wrap(begun, "on_train_begin", after=self.trainings_begin, group="callbacks")
 
     # Files that are looked for
 
@@ -97,6 +100,10 @@ class Restarts:
 
     def callback_made(self, _: Any, call: Call) -> None:
         self.callbacks_made[call.owner] = self.context.provenance.stack()
+
+    def trainings_begin(self, _: Any, call: Call) -> None:
+        for callback in call.owner.callbacks:
+            self.report_state(callback, True, -1)
 
     def training_begins(self, _: Any, call: Call) -> None:
         self.report_state(call.owner, True, -1)

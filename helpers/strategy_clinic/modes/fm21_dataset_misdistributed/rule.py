@@ -73,7 +73,10 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     if made is None or not examples or not more or examples == more:
         return
     batched = [each for each in other.batched_in_functions if each.location]
-    inside = [each.location for each in batched if each.size * many == more]
+    fitting = [each for each in batched if each.size * many == more]
+    if len(batched) == 1:
+        fitting = batched  # the examples may not be in the first dimension of what is taken
+    inside = [each.location for each in fitting]
     message = f"each replica takes a whole batch: a step has {examples} examples on {few} devices and {more} on {many}"
     yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
 
