@@ -38,10 +38,21 @@ def test_a_batch_of_another_size_or_another_dataset_is_not_blamed():
     assert modes(batches(1, 8), batches(2, 8, *others, again)) == [("fm21", 7)]
 
 
-def test_the_only_batch_that_a_function_makes_is_blamed():
-    """Its elements may have their examples in another dimension than the first."""
-    only = DatasetBatched((*OTHER, *LINE), 3)
-    assert modes(batches(1, 8), batches(2, 8, only)) == [("fm21", 20)]
+def test_parts_of_one_batch_whose_first_dimension_is_time():
+    place = (*OTHER, *LINE)
+    assert (
+        modes(batches(1, 6, DatasetBatched(place, 8)), batches(2, 6, DatasetBatched(place, 4)))
+        == []
+    )
+
+
+def test_a_batch_whose_first_dimension_is_time():
+    place = (*OTHER, *LINE)
+    (finding,) = found(
+        batches(1, 6, DatasetBatched(place, 8)), batches(2, 6, DatasetBatched(place, 8))
+    )
+    assert finding.line == 20
+    assert str(finding.message).endswith("8 examples on 1 devices and 16 on 2")
 
 
 def test_a_dataset_without_a_function_for_each_replica():

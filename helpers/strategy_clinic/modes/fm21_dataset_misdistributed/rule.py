@@ -68,17 +68,23 @@ def is_read_in_step(recording: Recording) -> bool:
 def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     """Returns that a step takes in more examples on more replicas, if a function makes their datasets."""
     few, many = one.replicas, other.replicas
-    examples, more = one.examples, other.examples
+    # As the functions make batches: the first dimension of what is taken may be time.
+    examples, more = in_functions(one), in_functions(other)
+    if not examples or not more:
+        examples, more = one.examples, other.examples
     made = other.last(DatasetFromFunction)
     if made is None or not examples or not more or examples == more:
         return
     batched = [each for each in other.batched_in_functions if each.location]
-    fitting = [each for each in batched if each.size * many == more]
-    if len(batched) == 1:
-        fitting = batched  # the examples may not be in the first dimension of what is taken
-    inside = [each.location for each in fitting]
+    inside = [each.location for each in batched if each.size * many == more]
     message = f"each replica takes a whole batch: a step has {examples} examples on {few} devices and {more} on {many}"
     yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
+
+
+def in_functions(recording: Recording) -> int:
+    """Returns the examples in a step by the batches of the functions that make datasets; 0 if these are not known."""
+    sizes = [each.size for each in recording.batched_in_functions[-1:]]
+    return recording.processes * recording.replicas * sum(sizes)
 
 
 @rule_of_runs("fm21")
