@@ -77,6 +77,14 @@ def test_batches_for_an_evaluation_are_none_of_a_step():
     assert run(strategy(), updated(), later).examples == 4  # nothing else is known
 
 
+def test_batches_whose_first_dimension_is_time():
+    made, batched = DatasetFromFunction(LINE), DatasetBatched((*OTHER, *LINE), 8)
+    of_time, of_step = BatchTaken(LINE, (6, 6)), BatchTaken(LINE, (8, 8))
+    assert run(strategy(), batched, made, of_time, updated()).examples == 16
+    other = DatasetBatched((*OTHER, *LINE), 2)  # of a function for an evaluation
+    assert run(strategy(), batched, other, made, of_step, updated()).examples == 16
+
+
 def test_a_start_knows_what_was_saved_before_but_not_its_variables():
     first = run(saved(left=[omitted()], optimizers=(updated().optimizer,)), VariableRead(1))
     recording = run(saved(path="ck-2"), loaded(), before=first)

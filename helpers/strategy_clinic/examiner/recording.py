@@ -241,17 +241,19 @@ class Recording:
         calls = self.of(ModelCalled, until=first) or self.of(ModelCalled)
         most = max((call.replicas for call in calls), default=1)
         called = [call.examples * most for call in calls if call.replicas == most]
-        all_replicas = self.processes * self.replicas
-        batched = [all_replicas * each.size for each in self.batched_in_functions[-1:]]
+        # What is taken after the first step may be for an evaluation.
         before = self.of(BatchTaken, until=first)
-        if batched and not before:
-            return max(batched)  # what is taken after the first step may be for an evaluation
         taken = [self.processes * sum(batch.sizes) for batch in before or self.of(BatchTaken)]
+        all_replicas = self.processes * self.replicas
+        in_functions = [all_replicas * each.size for each in self.batched_in_functions]
+        # The first dimension of what is taken may be time, and then no function makes such batches.
+        if in_functions and not (before and max(taken) in in_functions):
+            return in_functions[-1]
+        if taken or called:
+            return max(taken or called)
         # Batches that a graph takes may have no sizes. Those of a dataset that is distributed are for all replicas.
         sizes = {each.size for each in self.of(DatasetBatched)}
-        if not self.of(DatasetFromFunction) and len(sizes) == 1:
-            batched = [*sizes]
-        return max(taken or called, default=0) or max(batched, default=0)
+        return sizes.pop() if len(sizes) == 1 and not self.of(DatasetFromFunction) else 0
 
     @property
     def batched_in_functions(self) -> list[DatasetBatched]:
