@@ -42,6 +42,17 @@ def test_a_metric_that_does_not_differ(other):
     assert modes(*on_two(reported(), other)) == []
 
 
+@pytest.mark.parametrize("apart, expected", [(0.0, [("fm44", 7)]), (0.01, [])])
+def test_a_loss_by_another_name(apart, expected):
+    """A model with a `train_step` of its own names its loss itself."""
+
+    def of(value, loss):
+        metrics = Metric("error", value), Metric("own_loss", 1.0), Metric("val_own_loss", loss)
+        return MetricsReported(OTHER, metrics, LINE)
+
+    assert modes(*on_two(of(2.0, 1.0), of(4.0, 1.0 + apart))) == expected
+
+
 @pytest.mark.parametrize(
     "name, value, loss, expected",
     [

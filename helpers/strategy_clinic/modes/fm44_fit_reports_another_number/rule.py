@@ -44,7 +44,7 @@ def reported_differently(runs: Runs) -> Steps:
             {each.name: each.value for each in report.metrics} for report in (one, other)
         )
         differing = [name for name in values if differs(values, others, name, other.compiled_at)]
-        if differing and other.compiled_at and distance(values, others, "loss") <= SAME_LOSS:
+        if differing and other.compiled_at and distance_of_loss(values, others) <= SAME_LOSS:
             name = differing[0]
             # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
             apart = any(each.one is by_count[few] for each in runs.divergences)
@@ -103,6 +103,12 @@ def distance(values: dict[str, float], others: dict[str, float], name: str) -> f
     return abs(values[name] - others[name]) / (1e-6 + abs(values[name]))
 
 
+def distance_of_loss(values: dict[str, float], others: dict[str, float]) -> float:
+    """Returns how far the loss is apart, or what a model with a `train_step` of its own calls a loss."""
+    losses = ["loss"] if "loss" in values else [name for name in values if name.endswith("loss")]
+    return max((distance(values, others, name) for name in losses), default=math.inf)
+
+
 def differs(
     values: dict[str, float], others: dict[str, float], name: str, compiled_at: Stack
 ) -> bool:
@@ -110,7 +116,7 @@ def differs(
         return False
     is_own = compiled_at and returns_of_metric(compiled_at[0], name)
     limit = OTHER_VALUE if is_own else OTHER_METRIC
-    limit = max(limit, CLEARLY * distance(values, others, "loss"))
+    limit = max(limit, CLEARLY * distance_of_loss(values, others))
     return not distance(values, others, name) <= limit  # also if one is NaN
 
 
