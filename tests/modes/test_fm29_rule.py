@@ -113,6 +113,20 @@ def test_a_restart_that_loses_nothing(second):
     assert modes(second) == []
 
 
+@pytest.mark.parametrize(
+    "function, path, line",
+    [("main", "ck-1", 20), ("main", None, 7), ("other", "ck-1", 7)],
+    ids=["beside", "nothing restored", "in another function"],
+)
+def test_a_checkpoint_without_the_optimizer_beside_a_file_of_weights(function, path, line):
+    before = run(saved(path="w.h5", optimizers=(state(),)), role=Role.STOPPED)
+    place = (Frame("/program/train.py", 5, function),)
+    restored = CheckpointRestored(place, path, OTHER, (1,), (), "")
+    loads = restored, loaded(function="load_weights", path="w.h5")
+    restarted = run(*loads, updated(trains=(2,), steps=0), role=Role.RESTARTED, before=before)
+    assert ("fm29", line) in modes(restarted)
+
+
 def test_a_function_that_makes_the_optimizer_and_the_checkpoint(tmp_path):
     """Another, which is given all that it puts into the checkpoint, does not decide about that."""
     text = "class Trainer:\n    def __init__(self, model):\n        Checkpoint(model=model)\nTrainer(model)\n"

@@ -379,7 +379,8 @@ def from_caller(stack: Stack) -> Stack:
     """Returns the frames from the one on that decides: a function that only passes on its arguments decides nothing."""
     while len(stack) > 1:
         statement = statement_at(stack[0])
-        passed = set(parameters(function_at(stack[0]))) & set(names_in(statement))
+        given = {*parameters(function_at(stack[0]))} - {"self"}  # what an object has, it decides
+        passed = given & set(names_in(statement))
         if not passed or (stack[1].function == "<module>" and has_literals(statement)):
             break
         stack = stack[1:]
