@@ -3,8 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from recorded import OTHER, found, loaded, modes, run, saved, updated
-from strategy_clinic.observer.events import ModelCalled
+from recorded import LINE, OTHER, found, loaded, modes, run, saved, strategy, updated
+from strategy_clinic.examiner.engine import diagnose
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import ModelCalled, ReplicaCountRead
 
 THEN, NOW = ModelCalled(OTHER, 8, 1, (1,)), ModelCalled(OTHER, 8, 2, (2,))
 
@@ -49,3 +52,35 @@ def test_calls_that_do_not_go_on_with_what_was_saved(events):
 
 def test_another_model_is_trained():
     assert modes(goes_on(8, trains=5)) == []
+
+
+# A batch that grows with every device, by the program's choice
+
+
+def chosen(devices, examples, rate="0.1", asks=True):
+    role = Role.WATCHED if devices == 2 else Role.COMPARED
+    asked = [ReplicaCountRead(LINE)] if asks else []
+    called = ModelCalled(OTHER, examples, devices, (2,))
+    events = strategy(devices), *asked, called, updated(learning_rate=rate)
+    return run(*events, devices=devices, role=role)
+
+
+def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
+    diagnosis = diagnose(Runs([chosen(2, 8), chosen(1, 8)]))
+    assert diagnosis.findings == []
+    (note,) = [note for note in diagnosis.notes if "fm26" in note]
+    assert "8 examples on 1 replica and 16 on 2" in note
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (chosen(1, 16), chosen(2, 8)),
+        (chosen(1, 8), chosen(2, 8, rate="0.2")),
+        (chosen(1, 8, asks=False), chosen(2, 8, asks=False)),
+        (chosen(1, 0), chosen(2, 0)),
+    ],
+    ids=["one batch", "scaled rate", "not chosen", "unknown"],
+)
+def test_another_batch_or_another_rate_is_no_note(one, other):
+    assert not [note for note in diagnose(Runs([other, one])).notes if "fm26" in note]

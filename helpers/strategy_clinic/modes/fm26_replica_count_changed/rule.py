@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_choice
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, Note
 from ...examiner.recording import Recording
-from ...examiner.rule import observed, rule
-from ...observer.events import GradientsApplied, Loaded, ModelCalled, Saved
+from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
+from ...examiner.whose_fault import learning_rates
+from ...observer.events import GradientsApplied, Loaded, ModelCalled, ReplicaCountRead, Saved
 
 
 @rule("fm26")
@@ -23,6 +24,22 @@ def larger_batch_after_loading(recording: Recording) -> Iterator[Finding]:
                 f"each replica gets {now.examples}, as before",
             )
             return
+
+
+@rule_of_runs("fm26")
+def batch_grows_alone(runs: Runs) -> Steps:
+    """Notes that the program enlarges its batch with every device, and leaves its learning rate: that may be meant."""
+    asked = {each.replicas: each for each in runs.whole if each.of(ReplicaCountRead)}
+    few, many = min(asked, default=1), max(asked, default=1)
+    if few == many:
+        return
+    one, other = asked[few], asked[many]
+    grows = one.examples * many == other.examples * few > 0
+    if grows and learning_rates(one) == learning_rates(other):
+        yield Note(
+            f"a step takes in {one.examples} examples on {few} replica{'s' * (few > 1)} and {other.examples} on {many}, "
+            "with the same learning rate: a training that is continued on more devices becomes another one (fm26)"
+        )
 
 
 def calls_before_and_after(recording: Recording) -> Iterator[tuple[ModelCalled, ModelCalled]]:
