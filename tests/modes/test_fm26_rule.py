@@ -7,7 +7,7 @@ from recorded import LINE, OTHER, found, loaded, modes, run, saved, strategy, up
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import ModelCalled, ReplicaCountRead
+from strategy_clinic.observer.events import DatasetFromFunction, ModelCalled, ReplicaCountRead
 
 THEN, NOW = ModelCalled(OTHER, 8, 1, (1,)), ModelCalled(OTHER, 8, 2, (2,))
 
@@ -79,8 +79,12 @@ def test_a_batch_that_grows_while_the_learning_rate_stays_is_a_note():
         (chosen(1, 8), chosen(2, 8, rate="0.2")),
         (chosen(1, 8, asks=False), chosen(2, 8, asks=False)),
         (chosen(1, 0), chosen(2, 0)),
+        (
+            chosen(1, 8),
+            replace(other := chosen(2, 8), events=(*other.events, DatasetFromFunction(LINE))),
+        ),
     ],
-    ids=["one batch", "scaled rate", "not chosen", "unknown"],
+    ids=["one batch", "scaled rate", "not chosen", "unknown", "batches of replicas"],
 )
 def test_another_batch_or_another_rate_is_no_note(one, other):
     assert not [note for note in diagnose(Runs([other, one])).notes if "fm26" in note]

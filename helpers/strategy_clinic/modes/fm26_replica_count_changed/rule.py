@@ -7,7 +7,14 @@ from ...examiner.findings import Finding, Note
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...examiner.whose_fault import learning_rates
-from ...observer.events import GradientsApplied, Loaded, ModelCalled, ReplicaCountRead, Saved
+from ...observer.events import (
+    DatasetFromFunction,
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    ReplicaCountRead,
+    Saved,
+)
 
 
 @rule("fm26")
@@ -34,6 +41,8 @@ def batch_grows_alone(runs: Runs) -> Steps:
     if few == many:
         return
     one, other = asked[few], asked[many]
+    if other.of(DatasetFromFunction):
+        return  # the batches of replicas, which fm21 judges
     grows = one.examples * many == other.examples * few > 0
     if grows and learning_rates(one) == learning_rates(other):
         yield Note(
