@@ -15,12 +15,12 @@ from .events import NumbersRepeated
 from .variables import Variables, copies_of
 
 MOST_DRAWS = 200  # of a replica, in one graph or outside of graphs, that are compared
-MOST_OPERATIONS = 300  # that lead to random numbers
-LEAST_NUMBERS = 4  # that are compared; fewer may be the same by chance
-SEEDS = {
-    "seed",
-    "seed2",
-}  # of an operation that draws; with none of them, it draws what nobody knows
+MOST_OPERATIONS = 100  # that lead to random numbers
+# The seeds of an operation that draws; with none of them, nobody knows what it draws.
+SEEDS = {"seed", "seed2"}
+# Operations whose first input is a shape, by how they begin; the others that begin so have another first input.
+DRAWING = "Random", "TruncatedNormal", "Stateless"
+OTHERS = "RandomShuffle", "StatelessRandomGet"
 SHAPES = "shape", "_class", "_output_shapes"  # attributes that say nothing about the numbers
 
 
@@ -32,10 +32,12 @@ class RepeatedNumbers:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
         self.draws: dict[tuple[Any, int], int] = {}  # by graph and replica, how many there were
-        self.first: dict[
-            tuple[Any, int], Any
-        ] = {}  # by graph and number, what the first replica drew
+        # By graph and number, what the first replica drew.
+        self.first: dict[tuple[Any, int], Any] = {}
         self.varied: dict[Any, Any] = {}  # by line, the last numbers that replicas repeated
+        # What leads to a tensor gets a number, by its operation and the numbers of its inputs.
+        self.origins: dict[Any, int] = {}
+        self.changing: set[int] = set()  # those whose values change from step to step
 
     def drawn(self, numbers: Any) -> None:
         """Compares numbers that a replica has drawn with those of the first replica at the same point."""
@@ -64,7 +66,8 @@ class RepeatedNumbers:
         import tensorflow as tf
 
         site, owner = self.context.provenance.call_site()
-        changes = drawn != self.varied.setdefault(site, drawn) if eager else changes_in(drawn)
+        before = self.varied.setdefault(site, drawn)
+        changes = drawn != before if eager else drawn in self.changing
         if changes and self.context.is_first("numbers repeated", site, owner):
             shape = tuple(numbers.shape.as_list()) if numbers.shape.rank else ()
             replicas = int(tf.distribute.get_strategy().num_replicas_in_sync)
@@ -73,49 +76,53 @@ class RepeatedNumbers:
 
     # What leads to numbers in a graph
 
-    def origin_of(self, numbers: Any) -> Any:
-        """Returns what is equal for two tensors that have the same value; raises Unknown where nobody knows."""
-        return self.origin(numbers, {}, [])
+    def origin_of(self, numbers: Any) -> int:
+        """Returns a number that is equal for two tensors with the same value; raises Unknown where nobody knows."""
+        return self.origin(numbers, {})
 
-    def origin(self, tensor: Any, known: dict[int, Any], counted: list[None]) -> Any:
+    def origin(self, tensor: Any, known: dict[int, int | None]) -> int:
         if id(tensor) not in known:
-            counted.append(None)
-            if len(counted) > MOST_OPERATIONS:
+            if len(known) == MOST_OPERATIONS:
                 raise Unknown
-            known[id(tensor)] = self.new_origin(tensor, known, counted)
-        return known[id(tensor)]
+            known[id(tensor)] = None
+            known[id(tensor)] = self.new_origin(tensor, known)
+        origin = known[id(tensor)]
+        if origin is None:  # a loop of a graph leads to itself
+            raise Unknown
+        return origin
 
-    def new_origin(self, tensor: Any, known: dict[int, Any], counted: list[None]) -> Any:
+    def new_origin(self, tensor: Any, known: dict[int, int | None]) -> int:
         import tensorflow as tf
 
         if not hasattr(tensor, "op") or isinstance(tensor, tf.__internal__.EagerTensor):
-            return ("value", values_of(tensor))
+            return self.number_of(("value", values_of(tensor)), False)
         operation = tensor.op
         if operation.type == "Placeholder":
-            return self.of_placeholder(tensor, known, counted)
+            outer = next((o for o, i in captures_of(tensor.graph) if i is tensor), None)
+            if outer is not None:
+                return self.origin(outer, known)
+            return self.number_of(("argument", id(tensor)), True)
         if operation.type == "ReadVariableOp":
-            return ("variable", self.variable_of(operation.inputs[0]))
+            return self.number_of(("variable", self.variable_of(operation.inputs[0])), True)
         attributes = attributes_of(operation)
-        if operation.op_def.is_stateful and not SEEDS & attributes.keys():
+        has_seed = bool(SEEDS & attributes.keys())
+        if operation.op_def.is_stateful and not has_seed:
             raise Unknown
-        inputs = [each for each in operation.inputs if each.dtype != tf.resource]
-        if len(inputs) < len(operation.inputs):
+        inputs = [*operation.inputs]
+        if any(each.dtype == tf.resource for each in inputs):
             raise Unknown
-        # The shapes of what is drawn may be computed from the part of each replica.
-        is_drawn = operation.type.startswith(("Random", "StatelessRandom")) and len(inputs) > 0
-        used = (
-            inputs[1:] if is_drawn and operation.type != "StatelessRandomGetKeyCounter" else inputs
-        )
-        origins = tuple(self.origin(each, known, counted) for each in used)
+        if operation.type.startswith(DRAWING) and not operation.type.startswith(OTHERS):
+            inputs = inputs[1:]  # the shape may be computed from the part of each replica
+        origins = tuple(self.origin(each, known) for each in inputs)
         described = tuple(sorted(attributes.items()))
-        return (operation.type, tensor.value_index, described, origins)
+        key = operation.type, tensor.value_index, described, origins
+        return self.number_of(key, has_seed or bool(self.changing & {*origins}))
 
-    def of_placeholder(self, tensor: Any, known: dict[int, Any], counted: list[None]) -> Any:
-        """Returns what a graph has captured; an argument of its function is itself."""
-        for outer, inner in captures_of(tensor.graph):
-            if inner is tensor:
-                return self.origin(outer, known, counted)
-        return ("argument", id(tensor))
+    def number_of(self, key: Any, changes: bool) -> int:
+        number = self.origins.setdefault(key, len(self.origins))
+        if changes:
+            self.changing.add(number)
+        return number
 
     def variable_of(self, handle: Any) -> int:
         """Returns the number of a variable that has one value for all replicas."""
@@ -150,12 +157,3 @@ def attributes_of(operation: Any) -> dict[str, str]:
 def values_of(tensor: Any) -> Any:
     values = tensor.numpy()
     return hashlib.sha1(values.tobytes()).hexdigest()
-
-
-def changes_in(origin: Any) -> bool:
-    """Tells whether numbers come from anything but constants, or from an operation that counts its calls."""
-    kind, *rest = origin
-    if kind in ("variable", "argument"):
-        return True
-    described = dict(rest[1]) if len(rest) == 3 else {}
-    return bool(SEEDS & described.keys()) or len(rest) == 3 and any(map(changes_in, rest[2]))
