@@ -1,7 +1,6 @@
 """Datasets of programs that are run here are not autotuned, and have the same elements."""
 
 import pytest
-from strategy_clinic.base import dataset_iterators, tf_internals
 from strategy_clinic.programs.run import Job, run_program
 from strategy_clinic.setups.parameters import Setup
 
@@ -35,14 +34,3 @@ def test_a_program_without_autotuning(keras):
         "[[4, 5], [6, 7]]",
         "1",
     ]
-
-
-def test_the_function_that_makes_iterators_can_be_put_back(monkeypatch):
-    import tensorflow as tf
-
-    plain = tf_internals.iterator_ops.OwnedIterator.__init__
-    with monkeypatch.context() as patches:
-        dataset_iterators.turn_off_autotuning(patches.setattr)
-        assert tf_internals.iterator_ops.OwnedIterator.__init__ is not plain
-        assert [int(each) for each in tf.data.Dataset.range(3)] == [0, 1, 2]
-    assert tf_internals.iterator_ops.OwnedIterator.__init__ is plain
