@@ -1,7 +1,6 @@
 """What a program looks for when it starts, and a kill in the middle of a file: without TensorFlow, in real processes."""
 
 import glob
-import importlib
 import os
 import subprocess
 import sys
@@ -126,26 +125,36 @@ def test_a_callback_that_inherits_a_method_from_the_same_class_has_no_state(monk
     assert (state.callback, state.begins, state.best, state.wait) == ("EarlyStopping", True, 0.5, 2)
 
 
+CONTINUED = """
+import importlib, sys
+
+from strategy_clinic.observer.context import Context, Settings
+from strategy_clinic.observer.restarts import Restarts
+
+keras = importlib.import_module(sys.argv[1])
+
+
+class Continued(keras.callbacks.EarlyStopping):
+    def on_train_begin(self, logs=None):
+        super().on_train_begin(logs)
+        for epoch, loss in enumerate([0.5, 0.3, 0.4]):
+            self.on_epoch_end(epoch, {"loss": loss})
+
+
+Restarts(Context(Settings("events.jsonl"))).watch_keras(sys.argv[1])
+callback = Continued(monitor="loss", patience=9)
+callbacks = keras.callbacks.CallbackList([callback, keras.callbacks.Callback()])
+callbacks.on_train_begin()
+callbacks.on_epoch_end(3, {"loss": 0.35})
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("package", ["keras", "tf_keras"])
 def test_what_a_callback_begins_with_is_known_when_all_have_begun(package, tmp_path):
     """A class of the program's own may go on with the best value of an earlier run."""
-    keras = importlib.import_module(package)
-
-    class Continued(keras.callbacks.EarlyStopping):
-        def on_train_begin(self, logs=None):
-            super().on_train_begin(logs)
-            for epoch, loss in enumerate([0.5, 0.3, 0.4]):
-                self.on_epoch_end(epoch, {"loss": loss})
-
+    command = [sys.executable, "-c", CONTINUED, package]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     context = Context(Settings(str(tmp_path / "events.jsonl")))
-    Restarts(context).watch_keras(package)
-    try:
-        callback = Continued(monitor="loss", patience=9)
-        callbacks = keras.callbacks.CallbackList([callback, keras.callbacks.Callback()])
-        callbacks.on_train_begin()
-        callbacks.on_epoch_end(3, {"loss": 0.35})
-    finally:
-        context.patches.restore()
     states = [(each.begins, each.best, each.wait) for each in events_of(context)]
     assert states == [(True, 0.3, 1), (False, 0.3, 2)]
