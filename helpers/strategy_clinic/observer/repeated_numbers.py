@@ -53,7 +53,7 @@ class RepeatedNumbers:
         if draws > MOST_DRAWS:
             return
         try:
-            drawn = values_of(numbers) if eager else self.origin_of(numbers)
+            drawn = values_of(numbers) if eager else self.origin(numbers, {})
         except Unknown:
             drawn = None
         if replica == 0:
@@ -76,11 +76,8 @@ class RepeatedNumbers:
 
     # What leads to numbers in a graph
 
-    def origin_of(self, numbers: Any) -> int:
-        """Returns a number that is equal for two tensors with the same value; raises Unknown where nobody knows."""
-        return self.origin(numbers, {})
-
     def origin(self, tensor: Any, known: dict[int, int | None]) -> int:
+        """Returns a number that is equal for two tensors with the same value; raises Unknown where nobody knows."""
         if id(tensor) not in known:
             if len(known) == MOST_OPERATIONS:
                 raise Unknown

@@ -71,10 +71,9 @@ class Training:
         self.run_result: list[Any] = []  # of the last `strategy.run`
         self.batch_sizes: tuple[int, ...] = ()  # examples that each replica got last
         self.sizes: IdentityMap[int] = IdentityMap()  # of the batches of datasets
-        self.distributed_sizes: set[int] = set()  # of those that are distributed,
-        self.iterated_sizes: set[int] = (
-            set()
-        )  # and of those from which batches are taken; 0: unknown
+        # Of those that are distributed, and of those from which batches are taken; 0: unknown.
+        self.distributed_sizes: set[int] = set()
+        self.iterated_sizes: set[int] = set()
         self.training, self.looks, self.steps = 1, 0, 0
         self.optimizers_seen: tuple[int, ...] = ()
         self.new_optimizers: tuple[int, ...] = ()  # of this training
@@ -287,12 +286,12 @@ class Training:
 
     def size_of(self, dataset: Any) -> int:
         """Returns the size of a dataset's batches; 0 if that is not known, or if they are changed after they are made."""
-        while self.sizes.get(dataset) is None:
+        while (size := self.sizes.get(dataset)) is None:
             inputs = tf_internals.read(dataset, "_inputs")()
             if len(inputs) != 1 or type(dataset).__name__.strip("_") not in SAME_BATCHES:
                 return 0
             (dataset,) = inputs
-        return self.sizes.get(dataset) or 0
+        return size
 
     def iterated(self, iterator: Any, call: Call) -> None:
         import tensorflow as tf
