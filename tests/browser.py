@@ -45,9 +45,13 @@ SESSION_STARTED = """() => { const w = window.jupyterapp && window.jupyterapp.sh
   return !!(w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel); }"""
 RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 # JupyterLab is loaded once: that takes longer than what is looked at.
+# The last document is closed after the next one is open: where none is open, JupyterLab opens its launcher,
+# sometimes in front of the document that was opened meanwhile.
 OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
-  shell.currentWidget.dispose();
-  await commands.execute('docmanager:open', { path }); }"""
+  const last = shell.currentWidget;
+  const next = await commands.execute('docmanager:open', { path });
+  last.dispose();
+  shell.activateById(next.id); }"""
 # Nothing turns while something is waited for: each of its frames would be painted.
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync('* { animation: none !important }');
