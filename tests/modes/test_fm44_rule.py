@@ -74,6 +74,17 @@ def test_a_small_difference_of_what_the_program_computes(tmp_path, name, value, 
     )
 
 
+def test_a_metric_that_differs_in_a_later_epoch():
+    """In the first the model may have learned nothing yet."""
+
+    def epochs(*values):
+        return [reported(error=value) for value in values]
+
+    one, two = epochs(0.0, 2.0), epochs(0.0, 4.0)
+    assert modes(run(strategy(1), *one, devices=1), run(strategy(2), *two)) == [("fm44", 7)]
+    assert modes(run(strategy(1), *one, devices=1), run(strategy(2), *one)) == []
+
+
 def test_a_metric_without_a_loss_says_nothing():
     one, other = (MetricsReported(OTHER, (Metric("error", value),), LINE) for value in (2.0, 4.0))
     assert modes(*on_two(one, other)) == []

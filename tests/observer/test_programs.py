@@ -286,3 +286,28 @@ def test_the_sizes_of_batches_that_a_graph_takes(run, second, sizes):
     assert watched.status == 0, watched.error
     assert watched.of(events.ObserverFailed) == []
     assert [each.sizes for each in watched.of(events.BatchTaken)] == sizes
+
+
+FITTED = """
+    import numpy as np
+    import tensorflow as tf
+
+    model = tf.keras.Sequential([tf.keras.Input((2,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((8, 2)), np.ones((8, 1))
+    history = model.fit(x, y, epochs=5, validation_data=(x, y), validation_freq=2, verbose=0)
+    print(history.history["loss"])
+    """
+
+
+@pytest.mark.slow
+def test_the_metrics_of_the_first_epochs(run):
+    watched = run(FITTED)
+    losses = ast.literal_eval(watched.output)
+    reported = [
+        {each.name: each.value for each in report.metrics}
+        for report in watched.of(events.MetricsReported)
+    ]
+    assert [each["loss"] for each in reported] == losses[:3], watched.error
+    # Nobody has asked for the others.
+    assert [sorted(each) for each in reported] == [["loss", "val_loss"]] * 2 + [["loss"]]

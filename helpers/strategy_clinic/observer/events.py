@@ -548,7 +548,7 @@ class ModelAnswered(LocatedEvent):
 
 @dataclass(frozen=True)
 class MetricsReported(LocatedEvent):
-    """What `fit`, after its first epoch, or `evaluate` returned."""
+    """What `fit` returned for one of its first epochs, or what `evaluate` returned."""
 
     metrics: tuple[Metric, ...]
     compiled_at: Stack

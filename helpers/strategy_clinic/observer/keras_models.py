@@ -28,7 +28,8 @@ from .training import outside_replicas
 from .variables import Variables, replicas_now, sample
 
 MOST_ANSWERS = 4  # that are reported of the calls from one line
-MOST_REPORTS = 4  # of one model
+MOST_REPORTS = 8  # of one model
+MOST_EPOCHS = 3  # that are reported of one training: weights of later ones differ ever more
 RAN_OUT = "Your input ran out of data"  # Keras 3 warns of that, Keras 2 logs it
 # The classes that say so, and where they have the steps of an epoch.
 STEPS = (("EpochIterator", "steps_per_epoch"), ("DataHandler", "_inferred_steps"))
@@ -161,9 +162,11 @@ class KerasModels:
         call.state = steps_taken(call.owner)
 
     def fitted(self, history: Any, call: Call) -> None:
-        """Reports the first epoch, since later ones start from weights that differ."""
-        first = {name: values[0] for name, values in history.history.items() if values}
-        self.reported(call.owner, first)
+        """Reports the first epochs: what is wrong may show only once the model has learned something."""
+        values = history.history
+        for epoch in range(min(MOST_EPOCHS, max(map(len, values.values()), default=0))):
+            of_epoch = {name: each[epoch] for name, each in values.items() if len(each) > epoch}
+            self.reported(call.owner, of_epoch)
         per_epoch = call["steps_per_epoch"]
         asked = (per_epoch or 0) * (call["epochs"] - call["initial_epoch"])
         taken = steps_taken(call.owner) - (call.state or 0)
