@@ -17,5 +17,8 @@ def test_the_line_that_made_the_number_is_blamed(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("for n in range(9):\n    rate = 1 / (n + 1)\n    train_step(rate)\n")
     here = stack(path, 3, function="<module>")
+    assert modes(run(FunctionRetraced(here, 8, RetraceCause.SHAPE, 0))) == [("fm43", 3)]
+    made = FunctionRetraced(here, 8, RetraceCause.TRACED_FUNCTION, 0, stack(path, 1))
+    assert modes(run(made)) == [("fm43", 1)]
     assert modes(run(retraced(here))) == [("fm43", 2)]
     assert modes(run(retraced(here, argument=1))) == [("fm43", 3)]

@@ -196,6 +196,11 @@ def strategy_cases():
         "tensorflow.DistributedIteratorBase.get_next": lambda t: Case(
             iter(t.distributed).get_next, {}, told(events.BatchTaken, "sizes")
         ),
+        "tensorflow.Function.__init__": lambda t: Case(
+            (made := object.__new__(type(t.tf.function(lambda: 0)))).__init__,
+            {"python_function": lambda x: x, "name": "made"},
+            lambda o, _: made in o.tracing.made_at,
+        ),
         "tensorflow.Function.__call__": lambda t: Case(
             t.tf.function(lambda x, y: x + y),
             {"x": t.tf.constant(1.0), "y": t.tf.constant(1.0)},

@@ -51,6 +51,8 @@ class RetraceCause(enum.Enum):
     NUMBER = "a Python number"
     FUNCTION = "a Python function"
     TRACED_FUNCTION = "a tf.function"
+    SHAPE = "a tensor with a shape"
+    OBJECT = "a Python object"
 
 
 class Part(enum.Enum):
@@ -390,6 +392,7 @@ class FunctionRetraced(LocatedEvent):
     calls: int
     cause: RetraceCause
     argument: int  # the position of the first argument that contains numbers, or 0
+    made_at: Stack = ()  # where the last of these functions was made, if each call had another one
 
 
 @dataclass(frozen=True)

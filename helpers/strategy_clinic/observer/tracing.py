@@ -7,20 +7,21 @@ import weakref
 from typing import Any
 
 from .context import Context
-from .events import FunctionRetraced, RetraceCause
+from .events import FunctionRetraced, RetraceCause, Stack
 from .patching import Call
 
-Numbers = tuple[Any, ...]
-# Calls that all traced, after which they are reported. A function may be new for a reason, a few times.
-ENOUGH = {RetraceCause.NUMBER: 5, RetraceCause.FUNCTION: 8, RetraceCause.TRACED_FUNCTION: 8}
+Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes that a call was given
+# Calls that all traced, after which they are reported. A function, a shape or an object may be new for a reason, a few times.
+ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
 
 
 class Tracing:
     def __init__(self, context: Context) -> None:
         self.context = context
         # By line of the program, why its calls have traced; None once a graph was used again.
-        self.sites: dict[Any, list[tuple[RetraceCause, Numbers]] | None] = {}
+        self.sites: dict[Any, list[tuple[RetraceCause, Given]] | None] = {}
         self.traces: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.made_at: weakref.WeakKeyDictionary[Any, Stack] = weakref.WeakKeyDictionary()
         self.functions: weakref.WeakSet[types.FunctionType] = (
             weakref.WeakSet()
         )  # that were arguments
@@ -28,7 +29,12 @@ class Tracing:
     def watch(self) -> None:
         import tensorflow as tf
 
-        self.context.patches.wrap(type(tf.function(lambda: None)), "__call__", after=self.called)
+        kind = type(tf.function(lambda: None))
+        self.context.patches.wrap(kind, "__init__", after=self.made)
+        self.context.patches.wrap(kind, "__call__", after=self.called)
+
+    def made(self, _: Any, call: Call) -> None:
+        self.made_at[call.owner] = self.context.provenance.stack()
 
     def called(self, _: Any, call: Call) -> None:
         import tensorflow as tf
@@ -45,36 +51,52 @@ class Tracing:
             return
         self.traces[call.owner] = traced
         positional = call.args[1:]
-        values = tf.nest.flatten((positional, call.kwargs))
-        causes.append((self.cause(known is None, values), tuple(filter(is_number, values))))
-        self.report(causes, positional)
+        causes.append(self.cause(known is None, (positional, call.kwargs), causes))
+        self.report(causes, positional, self.made_at.get(call.owner, ()))
 
-    def cause(self, first_call: bool, values: list[Any]) -> RetraceCause:
-        """Returns why this call could not use the graph of an earlier one."""
+    def cause(
+        self, first_call: bool, args: Any, earlier: list[tuple[RetraceCause, Given]]
+    ) -> tuple[RetraceCause, Given]:
+        """Returns why this call could not use the graph of an earlier one, and what it was given."""
+        import tensorflow as tf
+
+        values = tf.nest.flatten(args, expand_composites=True)
         functions = [value for value in values if isinstance(value, types.FunctionType)]
         new = [function for function in functions if function not in self.functions]
         self.functions.update(new)
+        given = (
+            tuple(filter(is_number, values)),
+            tuple(str(value.shape) for value in values if hasattr(value, "shape")),
+        )
+        numbers_before, shapes_before = zip(*(each for _, each in earlier)) if earlier else ((), ())
         if first_call:
-            return RetraceCause.TRACED_FUNCTION
-        return RetraceCause.FUNCTION if new else RetraceCause.NUMBER
+            cause = RetraceCause.TRACED_FUNCTION
+        elif new:
+            cause = RetraceCause.FUNCTION
+        elif given[0] not in numbers_before:
+            cause = RetraceCause.NUMBER
+        elif given[1] not in shapes_before:
+            cause = RetraceCause.SHAPE
+        else:
+            cause = RetraceCause.OBJECT
+        return cause, given
 
-    def report(self, causes: list[tuple[RetraceCause, Numbers]], args: tuple[Any, ...]) -> None:
+    def report(
+        self, causes: list[tuple[RetraceCause, Given]], args: tuple[Any, ...], made_at: Stack
+    ) -> None:
         """Reports once that enough calls have traced, all but the first of them for one cause."""
         import tensorflow as tf
 
         last = causes[-1][0]
-        same_cause = all(cause is last for cause, _ in causes[1:])
-        all_new = len({numbers for _, numbers in causes}) == len(causes)
-        if (
-            same_cause
-            and (all_new or last is not RetraceCause.NUMBER)
-            and len(causes) == ENOUGH[last]
-        ):
+        if len(causes) == ENOUGH[last] and all(cause is last for cause, _ in causes[1:]):
             with_numbers = (
                 i for i, arg in enumerate(args) if any(map(is_number, tf.nest.flatten(arg)))
             )
+            own = made_at if last is RetraceCause.TRACED_FUNCTION else ()
             stack = self.context.provenance.stack()
-            self.context.emit(FunctionRetraced(stack, len(causes), last, next(with_numbers, 0)))
+            self.context.emit(
+                FunctionRetraced(stack, len(causes), last, next(with_numbers, 0), own)
+            )
 
 
 def is_number(value: Any) -> bool:

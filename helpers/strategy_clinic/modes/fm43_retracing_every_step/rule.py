@@ -6,21 +6,25 @@ from ...examiner.blame import argument_name, called_at, last_assignment
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
-from ...observer.events import FunctionRetraced, Stack
+from ...observer.events import FunctionRetraced, RetraceCause, Stack
 
 
 @rule("fm43", explains_divergence=False)
 def traced_again(recording: Recording) -> Iterator[Finding]:
     for retraced in recording.of(FunctionRetraced):
-        if retraced.location:
+        if retraced.location or retraced.made_at:
             message = f"each call traces the step again: it gets {retraced.cause.value} that is new each time"
             proof = f"{retraced.calls} calls, {retraced.calls} traces"
             yield observed("fm43", recording, from_new_argument(retraced), message, proof)
 
 
 def from_new_argument(retraced: FunctionRetraced) -> Stack:
-    """Returns the line in which the argument got its value, or else the call."""
+    """Returns the line that made the function or the argument that is new in each call, or else the call."""
+    if retraced.made_at:
+        return retraced.made_at
     call = retraced.location[0]
+    if retraced.cause is not RetraceCause.NUMBER:
+        return retraced.location
     name = argument_name(call, called_at(call), retraced.argument)
     assigned = last_assignment(call, name) if name else None
     return (assigned, *retraced.location) if assigned else retraced.location
