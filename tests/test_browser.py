@@ -92,7 +92,7 @@ def started(name: str, root: Path, own: Path, **variables: str):
             yield f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(120)
 
 
 @pytest.fixture(scope="module", params=list(MODULES))
@@ -117,7 +117,7 @@ def chromium():
 def window(front, chromium):
     """One page of each front end, which shows one notebook after the other."""
     made = chromium.new_page()
-    made.set_default_timeout(60_000)
+    made.set_default_timeout(180_000)  # Voila runs all cells before it answers
     made.add_init_script(STILL)
     yield made
     made.close()
