@@ -518,6 +518,34 @@ def test_a_network_that_a_restart_does_not_miss(recording):
     assert found(recording) == []
 
 
+def averaged(*events, made=MINE, **changes):
+    """A restart after which numbers of the program itself are updated as before."""
+    left = saved(left=[omitted(scalar=None, **changes)], made_at=OTHER)
+    before = whole = run(made, *FOLLOWS, left)
+    roles = {"role": Role.RESTARTED, "moment": Moment.AFTER, "before": before, "whole": whole}
+    return run(made, loaded(), *events, **roles)
+
+
+def test_an_average_that_a_restart_makes_anew():
+    (finding,) = found(averaged(VariableRead(1), *FOLLOWS))
+    assert (finding.mode, finding.line) == ("fm05", 20)
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        averaged(*FOLLOWS, VariableRead(1)),
+        averaged(VariableRead(1), *FOLLOWS, written(location=LINE, replicas=0)),
+        averaged(VariableRead(1), *FOLLOWS, made=replace(MINE, dtype="int64")),
+        averaged(VariableRead(1), *FOLLOWS, read=False),
+        averaged(VariableRead(1), *FOLLOWS, trained=True),
+    ],
+    ids=["written first", "set to 0 by another line", "no numbers", "never read", "trained"],
+)
+def test_numbers_that_a_restart_rightly_makes_anew(recording):
+    assert found(recording) == []
+
+
 # In real processes
 
 FOLLOWED = """

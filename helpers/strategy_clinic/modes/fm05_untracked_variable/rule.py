@@ -259,7 +259,7 @@ def numbered_like(recording: Recording, save: Saved) -> list[str]:
 
 @rule("fm05", explains_divergence=False)
 def network_left_out(run: Recording) -> Iterator[Finding]:
-    """Checks whether training goes on after a restart with the first values of a layer that the program itself had changed.
+    """Checks whether training goes on after a restart with first values of what the program itself had changed.
 
     So do the networks that follow the trained one, and averages of weights, if no checkpoint has them.
     """
@@ -269,10 +269,13 @@ def network_left_out(run: Recording) -> Iterator[Finding]:
         return
     for omitted, save in omitted_from_all(stopped):
         number = omitted.number
-        is_layers = stopped.maker_of(number) is Owner.LAYER and not omitted.trained
-        if not is_layers or not omitted.changed or not is_made_alike(run, stopped, number):
+        is_state = stopped.maker_of(number) is Owner.LAYER or (
+            omitted.read and is_updated_from_itself(run, number, loads[-1])
+        )
+        if not is_state or omitted.trained or not omitted.changed:
             continue
-        if is_written_by_program(stopped, number) and begins_anew(run, number, updates[0]):
+        is_same = is_made_alike(run, stopped, number) and begins_anew(run, number, updates[0])
+        if is_same and is_written_by_program(stopped, number):
             holder = save.made_at or save.location
             of_layer = Location(run.location_of(number))
             message = Text(
@@ -291,6 +294,18 @@ def is_made_alike(run: Recording, stopped: Recording, number: int) -> bool:
     if one is None or other is None or not one.location:
         return False
     return (one.shape, one.name, one.location) == (other.shape, other.name, other.location)
+
+
+def is_updated_from_itself(run: Recording, number: int, load: Loaded) -> bool:
+    """Tells whether numbers of the program go on from what they were: one line writes to them, which has read them.
+
+    Sums of a part of the training are set to 0 by another line.
+    """
+    made = run.variable(number)
+    writes = [each for each in run.of(VariableWritten, after=load) if each.number == number]
+    is_own = made is not None and made.maker is Owner.USER and "float" in made.dtype
+    is_one_line = len({write.location for write in writes}) == 1
+    return is_own and is_one_line and is_read_first(run, number, load)
 
 
 def is_written_by_program(run: Recording, number: int) -> bool:
