@@ -50,8 +50,7 @@ class Divergence:
 
     @property
     def stage(self) -> tuple[float, int]:
-        """When it shows; the end comes after all recorded steps."""
-        return (self.training, self.step) if self.step else (math.inf, 0)
+        return stage_of_divergence(self.training, self.step)
 
     def __str__(self) -> str:
         when = f"in {step_name(self.training, self.step)}" if self.step else "later"
@@ -59,6 +58,11 @@ class Divergence:
         if self.one.plain:
             counts += f" with the batches of {self.other.replicas}"
         return f"compared {counts}: {self.name} differs {when}, by {self.distance:.2g}"
+
+
+def stage_of_divergence(training: int, step: int) -> tuple[float, int]:
+    """Returns when it shows; the end comes after all recorded steps."""
+    return (training, step) if step else (math.inf, 0)
 
 
 def first_divergence(
@@ -96,13 +100,13 @@ def divergences_of(one: Recording, other: Recording) -> Iterator[tuple[Point, Di
                 yield (stage, key), found
 
 
-def is_finite(recording: Recording) -> bool:
-    """Tells whether all values that were compared are numbers."""
+def is_finite(recording: Recording, until: tuple[float, int] = (math.inf, 0)) -> bool:
+    """Tells whether all values that were compared, until this stage of a divergence, are numbers."""
     entries = (
         entry
-        for values in stages(recording).values()
+        for stage, values in stages(recording).items()
         for value in values
-        if value.number in recording.trained
+        if stage_of_divergence(*stage) <= until and value.number in recording.trained
         for entry in value.sample.entries
     )
     return all(map(math.isfinite, entries))
@@ -131,11 +135,11 @@ def distance(one: Sample, other: Sample) -> float:
     """Returns how far two samples are apart, relative to the largest entry."""
     if len(one.entries) != len(other.entries) or not one.entries:
         return 0.0 if one == other else math.inf
+    finite = [all(map(math.isfinite, sample.entries)) for sample in (one, other)]
+    if not all(finite):
+        return math.inf if any(finite) else 0.0
     size = max(*map(abs, one.entries), *map(abs, other.entries), 1e-3)
-    apart = max(abs(a - b) for a, b in zip(one.entries, other.entries)) / size
-    if not math.isnan(apart):
-        return apart
-    return 0.0 if str(one) == str(other) else math.inf
+    return max(abs(a - b) for a, b in zip(one.entries, other.entries)) / size
 
 
 def tolerance(recording: Recording) -> float:

@@ -171,8 +171,12 @@ class Recording:
 
     @cached_property
     def trained(self) -> frozenset[int]:
-        updates = self.of(GradientsApplied)
-        return frozenset(number for update in updates for number in update.optimizer.trains)
+        """Returns the variables that an optimizer updates, or the program itself if it has asked for their gradients."""
+        updates, gradients = self.of(GradientsApplied), self.of(GradientComputed)
+        connected = {number for computed in gradients for number in computed.connected}
+        written = {each.number for each in self.of(VariableWritten) if each.writer is Owner.USER}
+        by_optimizers = {number for update in updates for number in update.optimizer.trains}
+        return frozenset(by_optimizers | connected & written)
 
     @cached_property
     def shared_slots(self) -> dict[int, GradientsApplied]:

@@ -119,10 +119,10 @@ def divergence_without(
     change = Replace(parts_of(suspects), max(suspect.keras for suspect in suspects))
     words = suspects[-1].words
     one = yield FollowUp(divergence.one, change, words)
-    if one is None or not is_whole(one):
+    if one is None or not is_whole(one, divergence):
         return divergence
     other = yield FollowUp(divergence.other, change, words)
-    if other is None or not is_whole(other):
+    if other is None or not is_whole(other, divergence):
         return divergence
     return first_divergence(one, other, ignored)
 
@@ -171,9 +171,10 @@ def parts_of(suspects: Sequence[Suspect]) -> frozenset[Replacement]:
     return frozenset(each.replacement for each in suspects if each.replacement)
 
 
-def is_whole(recording: Recording) -> bool:
-    """Tells whether a run has trained to its end, and to numbers."""
-    return recording.finished and bool(recording.trained) and is_finite(recording)
+def is_whole(recording: Recording, divergence: Divergence) -> bool:
+    """Tells whether a run has trained to its end, and to numbers where others have differed; without a limit it may overflow."""
+    is_trained = recording.finished and bool(recording.trained)
+    return is_trained and is_finite(recording, divergence.stage)
 
 
 # Runs that are meant to differ

@@ -131,6 +131,7 @@ class Optimizers:
             )
             for is_none in (True, False)
         )
+        self.variables.gradients_computed(sources)
         missing = sum(gradient is None for gradient in gradients)
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("gradient", site, missing, disconnected):

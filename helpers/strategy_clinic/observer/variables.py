@@ -43,6 +43,7 @@ class Record:
         self.reference: weakref.ref[Any] = weakref.ref(variable)
         self.trained = self.written = self.read = False
         self.read_since_load = False
+        self.has_gradient = False  # the program has asked for one
         self.is_rate = maker is Owner.OPTIMIZER and "learning_rate" in str(variable.name)
         self.first: Sample | None = None  # before the program wrote to it
         self.start: Any = None  # its whole value then, if the program made it itself
@@ -95,6 +96,11 @@ class Variables:
     def numbers_of(self, weights: Iterable[Any]) -> tuple[int, ...]:
         records = [self.record_of(weight) for weight in weights]
         return tuple(sorted({record.number for record in records if record}))
+
+    def gradients_computed(self, weights: Iterable[Any]) -> None:
+        for record in map(self.record_of, weights):
+            if record:
+                record.has_gradient = True
 
     def alive(self) -> list[Record]:
         """Returns the records of the variables that exist, without those that are copies."""
@@ -222,7 +228,8 @@ class Variables:
             record.start = arrays_of(record.variable)[0] if record.maker is Owner.USER else None
             record.first = sample_of(record)
         record.written |= writer in (Owner.USER, Owner.OPTIMIZER, Owner.LAYER)
-        if writer is Owner.OPTIMIZER:
+        # A program may use gradients without an optimizer.
+        if writer is Owner.OPTIMIZER or writer is Owner.USER and record.has_gradient:
             record.trained = self.something_trained = True
         if record.is_rate:
             self.rate_written(record, call)
