@@ -12,6 +12,7 @@ from strategy_clinic.examiner.divergence import (
     is_deterministic,
     is_mean,
     repeats,
+    unstable_points,
     update_ratio,
 )
 from strategy_clinic.observer.events import ModelAnswered, Outcome, Sample, StepEnded
@@ -46,6 +47,28 @@ def test_runs_that_agree():
 def test_runs_that_do_not_repeat_each_other():
     assert not repeats(trained(0.9), trained(0.8))
     assert not repeats(trained(0.9), trained(0.9, outcome=Outcome.RAISED))
+
+
+def of_four(*values_after, outcome=Outcome.FINISHED):
+    """A run that trains four variables by one step and then by another one."""
+    made = [variable(number, location=stack("file.py", number)) for number in range(1, 5)]
+    steps = [
+        StepEnded(number, values({n: [v] for n, v in enumerate(after, 1)}), (), (), ())
+        for number, after in enumerate(values_after, 1)
+    ]
+    return run(*made, updated(trains=(1, 2, 3, 4)), *steps, ended({}), outcome=outcome)
+
+
+def test_what_does_not_repeat_itself_is_left_out_if_it_is_little():
+    """What changes by rounding after the first step changes all others later."""
+    one = of_four((1.0, 1.0, 1.0, 1.0), (2.0, 2.0, 2.0, 2.0))
+    assert unstable_points(one, one) == frozenset()
+    unstable = unstable_points(one, of_four((1.1, 1.0, 1.0, 1.0), (2.1, 2.002, 2.0001, 2.0)))
+    assert sorted(stage for stage, _ in unstable) == [(1, 1), (1, 2), (1, 2)]
+    # With half of them, it is no rounding.
+    assert unstable_points(one, of_four((1.1, 1.1, 1.0, 1.0), (2.0, 2.0, 2.0, 2.0))) is None
+    assert unstable_points(one, of_four((1.0,) * 4, outcome=Outcome.RAISED)) is None
+    assert unstable_points(run(), run(outcome=Outcome.RAISED)) is None
 
 
 def test_what_differs_only_at_the_end():

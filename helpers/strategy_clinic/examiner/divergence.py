@@ -24,6 +24,8 @@ from .recording import Recording
 
 SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
 SAME_IN_HALF_PRECISION = 5e-2
+SENSITIVE = 0.1  # of the tolerance: what changes by more without a reason is not compared
+MOST_UNSTABLE = 0.25  # of the variables after the first step; where more change from run to run, nothing can be compared
 ONE_DIRECTION = 0.9  # cosine of two updates: statistics of parts of a batch bend gradients, and so do a few steps in one graph
 # Cosine for one variable if nothing has bent its gradient between it and the loss; a few entries agree by chance.
 STRAIGHT, ENOUGH_ENTRIES = 0.99, 8
@@ -154,6 +156,21 @@ def tolerance(recording: Recording) -> float:
 def repeats(one: Recording, other: Recording) -> bool:
     """Tells whether a program comes to the same values when it is run twice in the same way."""
     return one.outcome is other.outcome and first_divergence(one, other) is None
+
+
+def unstable_points(one: Recording, other: Recording) -> frozenset[Point] | None:
+    """Returns what a run and its repetition cannot be compared by; None if that is too much.
+
+    The gradient of a bias before normalization is 0 but for rounding, and Adam and RMSprop make a whole step of it.
+    """
+    if repeats(one, other):
+        return frozenset()
+    unstable = divergent_points(one, other, SENSITIVE)
+    points = [point for point, _ in divergences_of(one, other)]
+    first_stage = points[0][0] if points else (0, 0)
+    at_first = [point for point in points if point[0] == first_stage]
+    is_repeated = len(unstable.intersection(at_first)) <= MOST_UNSTABLE * len(at_first)
+    return unstable if one.outcome is other.outcome and is_repeated else None
 
 
 def is_deterministic(one: Recording, other: Recording) -> bool:

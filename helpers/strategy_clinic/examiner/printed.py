@@ -21,12 +21,11 @@ from .blame import (
     is_over_replicas,
     nodes_of_file,
 )
-from .divergence import Point, divergent_points, first_divergence, nudged_run
+from .divergence import SENSITIVE, Point, divergent_points, first_divergence, nudged_run
 from .findings import FollowUp, Replace
 from .recording import Recording
 from .rule import Answers, Runs
 from .suspects import replaced_as_expected
-from .whose_fault import SENSITIVE
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 ANY_NUMBER = re.compile(rf"{NUMBER.pattern}|\d+")

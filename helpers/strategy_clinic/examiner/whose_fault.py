@@ -13,6 +13,7 @@ from ..observer.events import (
 )
 from ..observer.replacements import Replacement
 from .divergence import (
+    SENSITIVE,
     Divergence,
     Point,
     depends_on_mean,
@@ -41,7 +42,6 @@ from .suspects import EXPECTED, IN_LOOPS, SUSPECTS, Side, Suspect
 SMALL = 20  # times the tolerance
 # Of the first training: a later one begins with other weights if that has differed.
 FIRST_STEP = 1, 1
-SENSITIVE = 0.1  # of the tolerance: what changes by more with other last digits is not compared
 MOST_LINES = 3  # that are said to have written a variable
 
 

@@ -396,7 +396,7 @@ def shared_size(value: Any) -> int | None:
         # A model, an optimizer or a function may be given, too. What gives examples when it is asked may be distributed.
         is_source = any(hasattr(value, name) for name in ("element_spec", "get_next", "__next__"))
         return None if is_source or len(parts) > 1 and not hasattr(value, "assign") else 0
-    if len(parts) > 1 and not are_equal(parts):
+    if len(parts) > 1 and not (type(value).__name__ == "Mirrored" or are_equal(parts)):
         return None
     if getattr(getattr(value, "op", None), "type", "") in CONSTANTS:
         return 0

@@ -8,7 +8,7 @@ from ...base.errors import UserError
 from ...observer.events import ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
-from ..divergence import Divergence, first_divergence, repeats
+from ..divergence import Divergence, Point, first_divergence, unstable_points
 from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
 from ..findings import (
     BeginWith,
@@ -187,24 +187,31 @@ class Plan:
 
     def compare(self, run: Recording, others: list[Recording]) -> None:
         """Keeps where the others differ from a run, if that repeats itself."""
-        divergences = [first_divergence(other, run) for other in others]
-        self.divergences = [divergence for divergence in divergences if divergence]
-        if self.divergences and not self.all_repeat(run):
-            self.divergences = []
+        differing = [other for other in others if first_divergence(other, run)]
+        unstable = self.unstable_points(run, differing) if differing else frozenset()
+        if unstable is not None:
+            found = [first_divergence(other, run, unstable) for other in differing]
+            self.divergences = [divergence for divergence in found if divergence]
+        if differing and not self.divergences:
             self.notes.append(NOT_REPEATED)
 
-    def all_repeat(self, run: Recording) -> bool:
-        """Tells whether a run, and the others that differ from it and went on beside it, repeat themselves."""
-        others = [each.one for each in self.divergences if each.one in self.beside]
+    def unstable_points(
+        self, run: Recording, differing: list[Recording]
+    ) -> frozenset[Point] | None:
+        """Returns where runs on several counts do not repeat themselves; None if nothing of them can be compared."""
+        others = [each for each in differing if each in self.beside]
         counts = [other.devices for other in others]
         most = most_beside() if counts else 0
         with runs_beside(self.sandbox, Role.REPEATED, counts, most) as beside:
-            if not repeats(run, self.follow_up(FollowUp(run, None, ""))):
-                return False
+            found = [unstable_points(run, self.follow_up(FollowUp(run, None, "")))]
+            if found[0] is None:
+                return None
             done = self.wait_for(Role.REPEATED, beside)
         for other in others:
             self.repetitions[other] = self.other_run(Role.REPEATED, other.devices, done)
-        return all(repeats(other, self.repetitions[other]) for other in others)
+            found.append(unstable_points(other, self.repetitions[other]))
+        known = [points for points in found if points is not None]
+        return frozenset[Point]().union(*known) if len(known) == len(found) else None
 
     def restart(self, first: Recording, moments: Mapping[Moment, Sequence[str]]) -> None:
         """Kills the program at each moment, and starts it again in the folder that it has left."""
