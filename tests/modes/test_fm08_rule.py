@@ -124,6 +124,15 @@ def test_a_checkpoint_that_is_rightly_not_found(events):
     assert modes(run(*events)) == []
 
 
+@pytest.mark.parametrize("folder, expected", [("runs/best", [("fm08", 7)]), ("runs/bes", [])])
+def test_a_checkpoint_that_is_sought_by_the_prefix_of_its_path(folder, expected):
+    """Also in a program that asks for it in its folder elsewhere."""
+    files = {"nearby": ("runs/best-1",)}
+    later = sought("runs/best-1", nearby=())
+    events = saved(path="/home/me/runs/best-1"), sought(folder=folder, **files), later
+    assert modes(run(*events)) == expected
+
+
 def test_what_is_saved_and_loaded_after_it_is_no_other_file():
     later = loaded(path="export"), saved(path="export", kind=SaveKind.MODEL)
     assert modes(run(SAVED, sought(), later[0])) == []

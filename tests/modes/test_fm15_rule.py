@@ -29,6 +29,21 @@ def test_one_message_of_two_modes_is_told_apart_by_the_program(tmp_path, program
     assert [name for name, _ in modes(run(raised, outcome=Outcome.RAISED))] == [mode]
 
 
+def test_the_condition_in_the_step_is_blamed(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def learn():\n"
+        "    optimizer.apply_gradients(pairs)\n"
+        "def step():\n"
+        "    if last:\n"
+        "        learn()\n"
+        "if True:\n"
+        "    strategy.run(step)\n"
+    )
+    raised = ExceptionRaised(stack(path, 2, 5, 7), "RuntimeError", f"Traceback\n{MESSAGE}", ())
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [("fm15", 4)]
+
+
 def test_an_optimizer_of_keras_that_accumulates_is_blamed_where_it_is_made(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(

@@ -26,6 +26,7 @@ from strategy_clinic.observer.events import (
     OptimizerReplaced,
     Owner,
     VariablesKept,
+    WeightsCopied,
 )
 
 
@@ -33,6 +34,15 @@ def test_an_optimizer_that_starts_anew_after_loading():
     (finding,) = found(run(saved(optimizers=(state(),)), loaded(), updated(trains=(2,), steps=0)))
     assert (finding.mode, finding.line) == ("fm29", 7)
     assert "which was at step 3" in str(finding.message)
+
+
+def test_weights_that_are_copied_from_a_model_that_was_only_loaded():
+    copied = WeightsCopied(OTHER, "set_weights", source=(2,), target=(8,), equal=True)
+    before, new = saved(optimizers=(state(),)), updated(trains=(8,), steps=0)
+    assert modes(run(before, loaded(), copied, new)) == [("fm29", 7)]
+    assert modes(run(before, loaded(), new)) == []
+    assert modes(run(before, loaded(), replace(copied, source=(3,)), new)) == []
+    assert modes(run(before, loaded(), new, copied)) == []
 
 
 def test_a_new_optimizer_whose_steps_the_program_sets():

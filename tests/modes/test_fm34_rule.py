@@ -55,6 +55,21 @@ def test_the_loss_of_a_model_that_is_compiled(tmp_path):
     assert modes(run(gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", 2)]
 
 
+@pytest.mark.parametrize("operation, line", [("round", 2), ("cast", 5), ("relu", 5)])
+def test_the_operation_without_a_derivative_above_the_gradient(operation, line, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def step(x, y):\n"
+        f"    outputs = tf.{operation}(model(x))\n"
+        "    other = tf.argmax(outputs)\n"
+        "    loss = mean(outputs, y)\n"
+        "    share = loss / 2\n"
+        "    grads = tape.gradient(share, weights)\n"
+    )
+    gradient = GradientComputed(stack(path, 6), 2, 2)
+    assert modes(run(gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", line)]
+
+
 # Variables that no gradient reaches
 
 PARTLY = GradientComputed(LINE, missing=1, total=2, disconnected=(1,))

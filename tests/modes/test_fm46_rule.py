@@ -7,6 +7,7 @@ from recorded import (
     LINE,
     OTHER,
     found,
+    loaded,
     modes,
     run,
     saved,
@@ -20,6 +21,7 @@ from score_restarts import examined
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     CheckpointRestored,
+    Frame,
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
@@ -41,6 +43,41 @@ def next_step(rate):
 
 def test_an_optimizer_that_trains_on_at_the_rate_of_a_file():
     assert modes(run(FIRST, KEPT, replaced(), next_step(OLD))) == [("fm46", 7)]
+
+
+CHOSEN = LearningRateWritten((Frame("/program/train.py", 5, "main"),), number=8, value=0.05)
+BEFORE, LOADED = saved(path="ck-1", held=(2, 8)), loaded(variables=(2, 8), location=LINE)
+
+
+def test_a_rate_that_is_set_just_before_the_restore():
+    assert modes(run(BEFORE, CHOSEN, LOADED, replaced())) == [("fm46", 5)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [CHOSEN, LOADED, replaced()],
+        [BEFORE, replace(CHOSEN, number=3), LOADED, replaced()],
+        [BEFORE, replace(CHOSEN, value=0.1), LOADED, replaced()],
+        [BEFORE, replace(CHOSEN, location=LINE), LOADED, replaced()],
+        [BEFORE, replace(CHOSEN, location=stack("train.py", 5, 6)), LOADED, replaced()],
+        [BEFORE, CHOSEN, LOADED, replaced(), replace(CHOSEN, location=OTHER)],
+        [BEFORE, LOADED, replaced(), CHOSEN],
+        [BEFORE, CHOSEN, LOADED, replaced(())],
+    ],
+    ids=[
+        "a file of another run",
+        "another optimizer",
+        "another rate",
+        "by the restore itself",
+        "elsewhere",
+        "set again",
+        "set later",
+        "no line",
+    ],
+)
+def test_a_rate_that_is_set_and_not_lost(events):
+    assert modes(run(*events)) == []
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,13 @@ def test_it_is_no_fault_of_the_program():
     assert finding.by_framework and str(finding.message).endswith("your program is right")
 
 
+def test_a_program_that_divides_by_the_examples_of_a_part():
+    again = answering(Replace=replace(trained(0.7), role=Role.CHANGED))
+    (finding,) = diagnose(Runs([trained(NAN, BATCHED), ONE]), again).findings
+    assert (finding.mode, finding.line, finding.by_framework) == ("fm52", 7, False)
+    assert "the program divides" in str(finding.message)
+
+
 # Near misses
 
 
@@ -64,10 +71,6 @@ def test_numbers_that_are_finite():
 
 def test_no_numbers_on_one_device_either():
     assert judged(run_with(NAN, BATCHED), run_with(NAN, BATCHED, devices=1)) == ([], [])
-
-
-def test_a_model_without_statistics():
-    assert judged(trained(NAN, BATCHED), ONE) == ([], [])
 
 
 def test_no_numbers_in_full_batches_either():

@@ -7,7 +7,9 @@ from dataclasses import replace
 import edited_programs
 import pytest
 from recorded import OTHER, found, loaded, run, saved, stack, updated
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import CallbackState, Outcome, Saved, SaveKind
 
 FIT = "model.fit(data, callbacks=[backup, best])\n"
@@ -58,6 +60,15 @@ def test_a_best_model_that_a_worse_one_replaces(best, smaller, count):
 
 
 WORSE = callback(best=0.9)
+
+
+def test_a_program_that_is_started_again_after_its_end():
+    ended = replace(
+        restarted(BEGINS, WORSE, SAVED, before=[callback()]), role=Role.AGAIN, moment=None
+    )
+    (finding,) = diagnose(Runs([run()], again=[ended])).findings
+    assert (finding.mode, finding.line) == ("fm54", 20)
+    assert "it had ended, and was started again" in str(finding.proof)
 
 
 @pytest.mark.parametrize(

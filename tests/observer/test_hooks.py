@@ -448,9 +448,14 @@ def keras_cases(package):
         "Model.__call__": lambda t: Case(
             model(t), {"inputs": t.tf.ones((4, 3))}, told(events.ModelCalled, "examples")
         ),
-        "Layer.trainable_variables": lambda t: Case(
-            lambda: t.lazy_model(package).trainable_variables, {}, told(events.UnbuiltModelRead)
-        ),
+        **{
+            f"{t_or_m(package, 'Layer') if name == 'weights' else 'Layer'}.{name}": lambda t, name=name: (
+                Case(
+                    lambda: getattr(t.lazy_model(package), name), {}, told(events.UnbuiltModelRead)
+                )
+            )
+            for name in ("trainable_variables", "variables", "weights")
+        },
         "Layer.__new__": lambda t: Case(
             t.packages[package].layers.Dense,
             {"units": 2},

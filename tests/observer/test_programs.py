@@ -252,6 +252,30 @@ def test_batches_of_equal_parts(run, options, expected):
     assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]
 
 
+FROM_FUNCTION = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+
+    def dataset(context):
+        size = context.get_per_replica_batch_size(16)
+        return tf.data.Dataset.range(64).batch(size)
+
+    for parts in strategy.distribute_datasets_from_function(dataset):
+        print([part.numpy().tolist() for part in strategy.experimental_local_results(parts)])
+"""
+
+
+@pytest.mark.slow
+def test_batches_of_equal_parts_from_a_function(run):
+    """The replicas together have the examples that one device has."""
+    replaced = "--replace", "same_parts"
+    one = run(FROM_FUNCTION, *replaced).output.splitlines()
+    two = run(FROM_FUNCTION, *replaced, "--devices", "2").output.splitlines()
+    assert [ast.literal_eval(line) for line in one[:2]] == [[[0, 1] * 8], [[2, 3] * 8]]
+    assert [ast.literal_eval(line) for line in two[:2]] == [[[0, 1] * 4] * 2, [[2, 3] * 4] * 2]
+
+
 TAKEN_IN_A_GRAPH = """
     import tensorflow as tf
 
@@ -311,3 +335,23 @@ def test_the_metrics_of_the_first_epochs(run):
     assert [each["loss"] for each in reported] == losses[:3], watched.error
     # Nobody has asked for the others.
     assert [sorted(each) for each in reported] == [["loss", "val_loss"]] * 2 + [["loss"]]
+
+
+NUMBERED = """
+    import tensorflow as tf
+
+    calls = [tf.function(lambda number: number) for _ in range(3)]
+    for number in [1, 2, 3, 1, 4, 5]:  # a schedule that comes back to a number
+        calls[0](number)
+    for number in [1, 2, 2, 3, 4, 5, 6]:
+        calls[1](number)
+    for number in [1, 2, 3, 1, 2, 4, 5, 6]:
+        calls[2](number)
+    """
+
+
+@pytest.mark.slow
+def test_calls_that_use_a_graph_now_and_then(run):
+    watched = run(NUMBERED)
+    retraced = watched.of(events.FunctionRetraced)
+    assert [(each.location[0].line, each.calls) for each in retraced] == [(6, 5)], watched.error

@@ -91,8 +91,9 @@ def findings_of_restart(
 def finding(
     run: Recording, location: Stack, message: str, fix: str = "", mode: str = RESTART
 ) -> Finding:
-    moment = run.moment.value if run.moment else ""
-    proof = f"observed on {run.devices} devices: it was killed {moment}, and started again in the folder that it left"
+    end = "had ended" if run.role is Role.AGAIN else "was killed"
+    moment = f" {run.moment.value}" if run.moment else ""
+    proof = f"observed on {run.devices} devices: it {end}{moment}, and was started again in the folder that it left"
     text = Text(message), Text(proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
 

@@ -540,6 +540,7 @@ class ModelCalled(LocatedEvent):
     replicas: int
     variables: tuple[int, ...]
     made_at: Stack = ()
+    model: int = 0  # its serial number
 
 
 @dataclass(frozen=True)
@@ -645,10 +646,11 @@ class ModelUsed(LocatedEvent):
 
 @dataclass(frozen=True)
 class UnbuiltModelRead(LocatedEvent):
-    """The program asked a model for its trainable variables when it had none yet."""
+    """The program asked a model for its variables when it had none yet."""
 
     name: str
     made_at: Stack
+    model: int = 0  # its serial number
 
 
 # Files

@@ -48,7 +48,8 @@ class KerasModels:
         patches, model = self.context.patches, keras.Model
         patches.wrap(model, "__init__", after=self.model_made)
         patches.wrap(model, "__call__", after=self.called, here=True)  # not of each layer
-        patches.wrap_property(model, "trainable_variables", self.weights_asked)
+        for name in ("trainable_variables", "variables", "weights"):
+            patches.wrap_property(model, name, self.weights_asked)
         patches.wrap(model, "predict", after=self.answered)
         patches.wrap_new(keras.layers.Layer, self.layer_made)
         patches.wrap(model, "compile", before=self.compile_begins, after=self.compiled)
@@ -104,7 +105,7 @@ class KerasModels:
             numbers = self.variables.numbers_of(call.owner.variables)
             stack = self.context.provenance.stack()
             made_at = self.made_at.get(call.owner) or ()
-            self.context.emit(ModelCalled(stack, int(size), replicas, numbers, made_at))
+            self.context.emit(ModelCalled(stack, int(size), replicas, numbers, made_at, serial))
 
     def answered(self, result: Any, call: Call) -> None:
         """Reports the first answers to calls from one line; Keras's symbolic inputs have none."""
@@ -124,10 +125,10 @@ class KerasModels:
     def weights_asked(self, weights: Any, model: Any) -> None:
         provenance = self.context.provenance
         if not weights and not getattr(model, "built", True) and provenance.called_by_program():
-            stack = provenance.stack()
-            if stack and self.context.is_first("unbuilt", stack):
+            stack, serial = provenance.stack(), self.context.serial(model)
+            if stack and self.context.is_first("unbuilt", stack, serial):
                 made_at = self.made_at.get(model) or ()
-                self.context.emit(UnbuiltModelRead(stack, model.name, made_at))
+                self.context.emit(UnbuiltModelRead(stack, model.name, made_at, serial))
 
     # Data
 

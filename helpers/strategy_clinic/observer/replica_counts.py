@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .context import BATCHES, Context
@@ -60,10 +60,15 @@ def repeat_examples(context: Context) -> None:
     import tensorflow as tf
 
     settings = context.settings
+    parts = Parts()
     if Replacement.SAME_EXAMPLES.value in settings.replace:
-        parts: tuple[int, ...] = (settings.replicas // settings.devices,)
+        parts.counts = (settings.replicas // settings.devices,)
     elif Replacement.SAME_PARTS.value in settings.replace:
-        parts = MOST_PARTS
+        parts.counts = MOST_PARTS
+        definer = defining_class(tf.distribute.Strategy, "distribute_datasets_from_function")
+        name = "distribute_datasets_from_function"
+        plain = vars(definer)[name]
+        context.patches.replace(definer, name, as_plain(parts.from_function(plain), plain))
     else:
         return
     for name in BATCHES:
@@ -73,12 +78,46 @@ def repeat_examples(context: Context) -> None:
         )
 
 
-def batch_of_parts(plain: Callable[..., Any], parts: Sequence[int]) -> Callable[..., Any]:
+class Parts:
+    """How many equal parts a batch may have; the batches that a dataset function makes are parts already."""
+
+    counts: tuple[int, ...] = ()
+    replicas = 1  # that share a batch of the dataset that is being made
+
+    def of(self, size: int) -> int:
+        counts = [count // self.replicas for count in self.counts if count >= self.replicas]
+        return next((count for count in counts if size % count == 0), 1)
+
+    def from_function(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns the method of a strategy that calls a dataset function, with batches that all replicas of a process get."""
+
+        def distributed(strategy: Any, dataset_fn: Any, options: Any = None) -> Any:
+            def same_for_all(context: Any) -> Any:
+                self.replicas = context.num_replicas_in_sync // context.num_input_pipelines
+                try:
+                    dataset = dataset_fn(context)
+                    return dataset.flat_map(functools.partial(again, self.replicas))
+                finally:
+                    self.replicas = 1
+
+            return plain(strategy, same_for_all, options)
+
+        return distributed
+
+
+def again(times: int, *batch: Any) -> Any:
+    import tensorflow as tf
+
+    same = tf.data.Dataset.from_tensors(batch if len(batch) > 1 else batch[0])
+    return same.repeat(times)
+
+
+def batch_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any]:
     """Returns the method of a dataset that makes batches, for batches of equal parts."""
 
     def batch(dataset: Any, batch_size: Any, *args: Any, **kwargs: Any) -> Any:
         size = int(batch_size)
-        times = next((times for times in parts if size % times == 0), 1)
+        times = parts.of(size)
         smaller = plain(dataset, size // times, *args, **kwargs)
         return smaller if times == 1 else smaller.map(functools.partial(repeated, times))
 

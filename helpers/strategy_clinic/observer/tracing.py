@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import weakref
+from collections import Counter
 from typing import Any
 
 from .context import Context
@@ -15,11 +16,15 @@ Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes th
 ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
 
 
+LEAST_TRACES = 3  # for each call that uses a graph again: a schedule may come back to a number
+
+
 class Tracing:
     def __init__(self, context: Context) -> None:
         self.context = context
-        # By line of the program, why its calls have traced; None once a graph was used again.
+        # By line of the program, why its calls have traced; None once graphs were used again more than now and then.
         self.sites: dict[Any, list[tuple[RetraceCause, Given]] | None] = {}
+        self.reused: Counter[Any] = Counter()
         self.traces: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.made_at: weakref.WeakKeyDictionary[Any, Stack] = weakref.WeakKeyDictionary()
         self.functions: weakref.WeakSet[types.FunctionType] = (
@@ -47,7 +52,9 @@ class Tracing:
         known = self.traces.get(call.owner)
         traced = call.owner.experimental_get_tracing_count()
         if traced == known:
-            self.sites[site] = None
+            self.reused[site] += 1
+            if self.reused[site] * LEAST_TRACES > len(causes):
+                self.sites[site] = None
             return
         self.traces[call.owner] = traced
         positional = call.args[1:]

@@ -61,7 +61,9 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
 def sought_in_vain(recording: Recording) -> Iterator[Finding]:
     for sought in recording.of(CheckpointSought):
         overlooked = overlooked_by(recording, sought)
-        if overlooked and sought.location and not is_first_start(recording, sought):
+        if not overlooked or not sought.location:
+            continue
+        if is_prefix(sought.folder, overlooked.path) or not is_first_start(recording, sought):
             message = f"no checkpoint is found in {sought.folder}, although this program has saved one near it"
             proof = f"{overlooked.path} was there"
             if overlooked.kind is not SaveKind.CHECKPOINT:
@@ -127,6 +129,13 @@ def overlooked_by(recording: Recording, sought: CheckpointSought) -> Saved | Non
         saves = [save for save in saves if save.kind is SaveKind.CHECKPOINT]
     near = [save for save in saves if any(is_same(save.path, path) for path in sought.nearby)]
     return near[-1] if near else None
+
+
+def is_prefix(folder: str, path: str) -> bool:
+    """Tells whether a checkpoint is sought at what was given to `save`, to which its number is added."""
+    return bool(
+        re.fullmatch(rf"(.*{re.escape(os.sep)})?{re.escape(os.path.normpath(folder))}-\d+", path)
+    )
 
 
 def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:

@@ -6,7 +6,15 @@ from ...examiner.blame import from_maker
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, names, observed, rule
-from ...observer.events import ExceptionRaised, GradientsApplied, Stack, UnbuiltModelRead
+from ...observer.events import (
+    ExceptionRaised,
+    GradientsApplied,
+    Loaded,
+    ModelCalled,
+    Stack,
+    UnbuiltModelRead,
+    VariableWritten,
+)
 
 # What `tf.add_n`, and `all_reduce` of a replica's context, say of an empty list.
 NOTHING_TO_ADD = (
@@ -28,6 +36,27 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
             line_of(empty[0].location, "a step"),
             " gave the optimizer 0 gradients",
         )
+
+
+@rule("fm11", explains_divergence=False)
+def nothing_follows(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a model is used as it was made, since the program asked for its variables to write to them too early."""
+    changed = recording.trained | {write.number for write in recording.of(VariableWritten)}
+    changed |= {number for load in recording.of(Loaded) for number in load.variables}
+    for early in recording.of(UnbuiltModelRead) if recording.trained else ():
+        calls = [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
+        numbers = {number for call in calls for number in call.variables}
+        if numbers and not numbers & changed:
+            yield observed(
+                "fm11",
+                recording,
+                from_maker(early.location, early.made_at),
+                f"{early.name} has no variables here, since it was never called: what is made of them is empty",
+                "nothing writes to its variables, and ",
+                line_of(calls[-1].location, "a line"),
+                " calls it as it was made",
+            )
+            return
 
 
 @names("fm11")

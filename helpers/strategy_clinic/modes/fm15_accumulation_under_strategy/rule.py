@@ -1,6 +1,8 @@
 """Blames, for fm15, the frame in which a condition or a loop leads to what failed."""
 
-from ...examiner.blame import called_at
+import ast
+
+from ...examiner.blame import called_at, innermost, names_in
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
 from ...observer.events import Stack
@@ -11,4 +13,10 @@ def from_condition(recording: Recording, stack: Stack) -> Stack:
     for i, frame in enumerate(stack):
         if {"cond", "case", "while_loop"} & set(called_at(frame)):
             return stack[i:]
+    for i, frame in enumerate(stack):
+        if "run" in called_at(frame):
+            break
+        branch = innermost(frame, ast.If)
+        if branch is not None and "__name__" not in names_in(branch.test):
+            return (frame._replace(line=branch.lineno), *stack[i:])
     return stack

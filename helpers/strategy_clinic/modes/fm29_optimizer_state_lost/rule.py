@@ -17,6 +17,7 @@ from ...observer.events import (
     Stack,
     VariablesKept,
     VariableWritten,
+    WeightsCopied,
 )
 
 COUNT_AND_RATE = 2  # variables of an optimizer that remembers no gradients
@@ -29,7 +30,8 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
         new = update.optimizer
         before = recording.of(Loaded, until=update)
         loads = before if is_new(recording, update) else []
-        loads = [load for load in loads if set(new.trains) & set(load.variables)]
+        sources = {*new.trains, *copied_to(recording, update)}
+        loads = [load for load in loads if sources & set(load.variables)]
         for load in loads[-1:]:
             saves = recording.saves(load.path, until=update)
             old = [
@@ -68,6 +70,13 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
                 yield observed("fm29", recording, from_one_of(replaced.location), message, proof)
+
+
+def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
+    """Returns the variables whose values what is trained here has been given, such as those of a model that was only loaded."""
+    trains = set(update.optimizer.trains)
+    copies = recording.of(WeightsCopied, until=update)
+    return {number for copy in copies if trains & {*copy.target} for number in copy.source}
 
 
 def is_new(recording: Recording, update: GradientsApplied) -> bool:

@@ -112,7 +112,21 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if located and "fit" in blame.called_at(located[0]):
         return (*line_of_loss(located), *located)
-    return blame.from_argument(located, ("gradient",))
+    return from_cut_above(located) or blame.from_argument(located, ("gradient",))
+
+
+def from_cut_above(stack: Stack) -> Stack:
+    """Returns the last line above that has such an operation and leads to what is differentiated here; nothing if none does."""
+    if not stack or blame.function_at(stack[0]) is None:
+        return ()
+    leading = {blame.argument_name(stack[0], ("gradient",))}
+    for assignment in blame.assignments_before(stack[0]):
+        if blame.targets_of(assignment) & leading:
+            names = {blame.called_name(call) for call in blame.calls_in(assignment)}
+            if names & {*ENDS} - {"cast"}:
+                return (stack[0]._replace(line=assignment.lineno), *stack)
+            leading |= {*blame.names_in(assignment.value)}
+    return ()
 
 
 def line_of_loss(stack: Stack) -> Stack:

@@ -21,9 +21,11 @@ from ...observer.events import (
     LearningRateRead,
     LearningRateRestored,
     LearningRateWritten,
+    Loaded,
     OptimizerState,
     Owner,
     Saved,
+    Stack,
     VariableMade,
     VariableWritten,
 )
@@ -77,6 +79,50 @@ def rate_read_too_early(recording: Recording) -> Iterator[Finding]:
                 f"{written[0].value:.4g} was written back at ",
                 line_of(written[0].location, "a callback"),
             )
+
+
+@rule("fm46", explains_divergence=False)
+def rate_set_too_early(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a function sets a rate and then restores what the program has saved, and with it another rate."""
+    for restored in recording.of(LearningRateRestored):
+        place = restored.location[:1]
+        written = [
+            write
+            for write in recording.of(LearningRateWritten)
+            if write.number in restored.variables and write.location[1:] == restored.location[1:]
+            if place and write.location[:1] != place and is_in_function(write.location, place[0])
+        ]
+        early = [write for write in written if recording.is_before(write, restored)]
+        is_set_again = any(write.location[0].line > place[0].line for write in written)
+        saves = saves_at(recording, restored)
+        if early and saves and not is_set_again and same_rate(early[-1].value, restored.before):
+            yield observed(
+                "fm46",
+                recording,
+                early[-1].location,
+                f"the learning rate is set to {restored.before:.4g} before the restore, which sets it to {restored.after:.4g}",
+                f"{saves[-1].path} was saved with {restored.after:.4g}, and is restored at ",
+                line_of(restored.location, "a callback"),
+            )
+            return
+
+
+def is_in_function(location: Stack, frame: Frame) -> bool:
+    return bool(location) and (location[0].path, location[0].function) == (
+        frame.path,
+        frame.function,
+    )
+
+
+def saves_at(recording: Recording, restored: LearningRateRestored) -> list[Saved]:
+    """Returns what this run itself has saved before, of what is restored on this line."""
+    paths = {
+        recording.absolute(load.path)
+        for load in recording.of(Loaded, until=restored)
+        if load.location == restored.location
+    }
+    saves = recording.of(Saved, until=restored)
+    return [save for save in saves if recording.absolute(save.path) in paths]
 
 
 def same(read: LearningRateRead, write: LearningRateWritten) -> bool:

@@ -1,4 +1,4 @@
-"""Checks fm52: weights turn NaN on several devices beside BatchNormalization, and not without a smaller last batch."""
+"""Checks fm52: weights turn NaN on several devices, and not without a smaller last batch."""
 
 from dataclasses import replace
 
@@ -18,17 +18,19 @@ def empty_part(runs: Runs) -> Steps:
     finite = [each for each in runs.whole if each.finished and each.trained and is_finite(each)]
     for other in runs.whole:
         fewer = [each for each in finite if each.replicas < other.replicas]
-        if not (fewer and other.finished and normalizes(other)) or is_finite(other):
+        if not (fewer and other.finished) or is_finite(other):
             continue
         full = yield FollowUp(other, FULL_BATCHES, "without a smaller last batch")
         if full is not None and full.finished and full.trained and is_finite(full):
-            message = (
-                "weights turn NaN: a replica gets no example of the last batch, and BatchNormalization of Keras 3 "
-                f"has NaN gradients for an empty part{RIGHT}"
+            of_keras = normalizes(other)
+            message = "weights turn NaN: a replica gets no example of the last batch, and " + (
+                f"BatchNormalization of Keras 3 has NaN gradients for an empty part{RIGHT}"
+                if of_keras
+                else "the program divides by the number of its examples"
             )
             devices = fewer[0].devices, other.devices
             found = compared("fm52", devices, batch_line(other), message)
-            yield replace(found, by_framework=True)
+            yield replace(found, by_framework=of_keras)
             return
 
 

@@ -32,11 +32,12 @@ Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the p
 States = list[CallbackState]
 
 
-@rule(MODE, explains_divergence=False)
+@rule(MODE, explains_divergence=False, after_end=True)
 def forgotten_after_restart(run: Recording) -> Iterator[Finding]:
-    """Checks the last `fit` of a program that was killed and started again against that of the killed one."""
+    """Checks the last `fit` of a program that was started again against that of the one that was killed or had ended."""
     stopped, whole = run.before, run.whole
-    if run.role is not Role.RESTARTED or not stopped or not whole or not run.finished:
+    is_restart = run.role in (Role.RESTARTED, Role.AGAIN)
+    if not is_restart or not stopped or not whole or not run.finished:
         return
     if not stopped.of(Saved) or begins_from_zero(run, whole):
         return
