@@ -43,6 +43,8 @@ def test_weights_that_are_copied_from_a_model_that_was_only_loaded():
     assert modes(run(before, loaded(), new)) == []
     assert modes(run(before, loaded(), replace(copied, source=(3,)), new)) == []
     assert modes(run(before, loaded(), new, copied)) == []
+    with_another_layer = updated(trains=(8, 9), steps=0)
+    assert modes(run(before, loaded(), copied, with_another_layer)) == []
 
 
 def test_a_new_optimizer_whose_steps_the_program_sets():
@@ -63,15 +65,20 @@ def test_a_new_optimizer_whose_steps_the_program_sets():
 
 @pytest.mark.parametrize(
     "new",
-    [state(learning_rate="0.01"), state(kind="SGD"), state(variables=(4, 5))],
-    ids=["rate", "kind", "plain"],
+    [
+        state(learning_rate="0.01"),
+        state(kind="SGD"),
+        state(variables=(4, 5)),
+        state(trains=(2, 3)),
+    ],
+    ids=["rate", "kind", "plain", "another number of variables"],
 )
 def test_another_optimizer_is_another_training(new):
     again = updated(
         kind=new.kind,
         learning_rate=new.learning_rate,
         variables=new.variables,
-        trains=(2,),
+        trains=new.trains if len(new.trains) > 1 else (2,),
         steps=0,
     )
     kept = state(variables=new.variables)

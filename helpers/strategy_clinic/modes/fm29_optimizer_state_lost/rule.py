@@ -73,10 +73,13 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
 
 
 def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
-    """Returns the variables whose values what is trained here has been given, such as those of a model that was only loaded."""
+    """Returns the variables whose values all that is trained here has been given, such as those of a model that was only loaded.
+
+    If only a part of it has been given values, this is another training: that of a new last layer, for example.
+    """
     trains = set(update.optimizer.trains)
     copies = recording.of(WeightsCopied, until=update)
-    return {number for copy in copies if trains & {*copy.target} for number in copy.source}
+    return {number for copy in copies if trains <= {*copy.target} for number in copy.source}
 
 
 def is_new(recording: Recording, update: GradientsApplied) -> bool:
@@ -135,8 +138,10 @@ def begins_anew(recording: Recording, load: Loaded, update: GradientsApplied) ->
 
 
 def is_like(old: OptimizerState, new: OptimizerState) -> bool:
+    """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one."""
     remembers = len(old.variables) > COUNT_AND_RATE
-    return remembers and (old.kind, old.learning_rate) == (new.kind, new.learning_rate)
+    is_same_kind = (old.kind, old.learning_rate) == (new.kind, new.learning_rate)
+    return remembers and is_same_kind and len(old.trains) == len(new.trains)
 
 
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
