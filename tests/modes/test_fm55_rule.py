@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 from recorded import LINE, ended, run, stack, strategy, updated, values, variable
+from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
@@ -16,6 +17,7 @@ from strategy_clinic.observer.events import (
     PartUsed,
     StepEnded,
 )
+from strategy_clinic.observer.replacements import Replacement
 
 rule = import_module("strategy_clinic.modes.fm55_loss_no_mean_of_examples.rule")
 
@@ -127,6 +129,70 @@ ONE, OTHER = (0.24, 0.08, 0.08), (0.45, 0.05, 0.05)
 def judged(one, other, answer=None):
     found = diagnose(Runs([other, one]), answer).findings
     return [(each.mode, each.line) for each in found if each.mode != "diverges"]
+
+
+COMPARED = """\
+def scores(a, b):
+    return tf.matmul(a, b, transpose_b=True)
+
+
+def loss_of(a, b):
+    logits = scores(a, b)
+    return cross_entropy(tf.range(len(a)), logits)
+
+
+def step(a, b):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(loss_of(a, b)) / 8
+    return tape.gradient(loss, weights)
+"""
+PART = (0.1, 0.3, 0.2)  # the update by one part of the batch
+
+
+@pytest.mark.parametrize(
+    "text, alone, of_both, expected",
+    [
+        (COMPARED, PART, PART, [("fm55", 6)]),
+        (COMPARED, PART, (0.2, 0.6, 0.4), [("fm55", 6)]),
+        (
+            COMPARED.replace("scores(a, b)\n    return c", "a @ b.T\n    return c"),
+            PART,
+            PART,
+            [("fm55", 6)],
+        ),
+        (COMPARED.replace("b, transpose_b=True", "tf.transpose(b)"), PART, PART, [("fm55", 6)]),
+        (COMPARED, PART, (0.3, 0.1, 0.2), []),
+        (COMPARED.replace("b, transpose_b=True", "weights"), PART, PART, []),
+        (COMPARED, None, PART, []),
+    ],
+    ids=["same", "added up", "operator", "transposed", "otherwise", "no product", "fails"],
+)
+def test_a_loss_that_compares_examples(program, text, alone, of_both, expected):
+    at = program(text)
+    one, other = steps(ONE, at, 1), steps(OTHER, at)
+
+    def answer(follow_up):
+        first = follow_up.recording
+        if Replacement.ONE_PART not in getattr(follow_up.change, "replacements", ()):
+            return first
+        update = alone if first.devices == 1 else of_both
+        outcome = Outcome.FINISHED if update else Outcome.RAISED
+        return steps(update or PART, at, first.devices, role=Role.CHANGED, outcome=outcome)
+
+    diagnosis = diagnose(Runs([other, one], [first_divergence(one, other)]), answer)
+    found = [(each.mode, each.line) for each in diagnosis.findings if each.mode == "fm55"]
+    assert found == expected
+
+
+def test_an_update_that_has_only_another_size_is_no_comparison_of_examples(program):
+    at = program(COMPARED)
+    one, other = steps(ONE, at, 1), steps([2 * each for each in ONE], at)
+    asked = []
+    diagnose(
+        Runs([other, one], [first_divergence(one, other)]),
+        lambda each: asked.append(each) or each.recording,
+    )
+    assert "with one part of the batch for each replica" not in {each.words for each in asked}
 
 
 @pytest.mark.parametrize("text, line", DIVIDED)

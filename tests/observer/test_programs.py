@@ -244,10 +244,17 @@ BATCHED = """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options, expected", [((), [0, 1, 2, 3]), (["same_parts"], [0, 0, 0, 0])])
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ([], [0, 1, 2, 3]),
+        (["--replace", "same_parts"], [0, 0, 0, 0]),
+        (["--replace", "one_part"], [0]),
+        (["--replace", "one_part", "--devices", "2"], [0, 0]),
+    ],
+)
 def test_batches_of_equal_parts(run, options, expected):
-    replaced = ["--replace", *options] if options else []
-    watched = run(BATCHED, *replaced)
+    watched = run(BATCHED, *options)
     assert watched.output.splitlines() == [str([expected])] * 2, watched.error
     assert [event.size for event in watched.of(events.DatasetBatched)] == [4, 4]
 
@@ -270,6 +277,8 @@ FROM_FUNCTION = """
 def test_batches_of_equal_parts_from_a_function(run):
     """The replicas together have the examples that one device has."""
     replaced = "--replace", "same_parts"
+    part = run(FROM_FUNCTION, "--replace", "one_part", "--devices", "2").output.splitlines()
+    assert ast.literal_eval(part[0]) == [[0, 1, 2, 3]] * 2
     one = run(FROM_FUNCTION, *replaced).output.splitlines()
     two = run(FROM_FUNCTION, *replaced, "--devices", "2").output.splitlines()
     assert [ast.literal_eval(line) for line in one[:2]] == [[[0, 1] * 8], [[2, 3] * 8]]

@@ -247,9 +247,11 @@ def trainings_of(one: Recording, other: Recording) -> list[int]:
     return sorted(mine & theirs)
 
 
-def update_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:
+def update_ratio(
+    one: Recording, other: Recording, training: int = 1, cosine: float = ONE_DIRECTION
+) -> float | None:
     """Returns the first update of the other in units of the first one's, if the two have one direction."""
-    return ratio_of(*first_updates(one, other, training))
+    return ratio_of(*first_updates(one, other, training), cosine)
 
 
 def straight_update_ratio(one: Recording, other: Recording, training: int = 1) -> float | None:

@@ -48,6 +48,7 @@ class Replacement(enum.Enum):
     DIVIDED_LOSS = "divided_loss"  # by the replicas, of a loss that returns one number
     SAME_EXAMPLES = "same_examples"  # several times in a batch, where it is that of more devices
     SAME_PARTS = "same_parts"  # of a batch, for each replica
+    ONE_PART = "one_part"  # of a batch, for each replica, which is all that one device has
     ONE_STEP = "one_step"  # in a call of a traced function, which makes several in a loop
     REDUCTION_TO_ONE_DEVICE = "reduction_to_one_device"  # instead of another way to add up replicas
 

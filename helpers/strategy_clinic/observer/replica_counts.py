@@ -18,6 +18,7 @@ from .replacements import Replacement
 from .variables import is_in_replica
 
 MOST_PARTS = (8, 4, 2)  # of a batch for any of the numbers of devices that are compared
+FEWER_PARTS = (4, 2)  # each of which has several examples, as a rule
 
 
 class ReplicaCount(int):
@@ -60,11 +61,12 @@ def repeat_examples(context: Context) -> None:
     import tensorflow as tf
 
     settings = context.settings
-    parts = Parts()
+    one_part = Replacement.ONE_PART.value in settings.replace
+    parts = Parts(settings.devices if one_part else 0)
     if Replacement.SAME_EXAMPLES.value in settings.replace:
         parts.counts = (settings.replicas // settings.devices,)
-    elif Replacement.SAME_PARTS.value in settings.replace:
-        parts.counts = MOST_PARTS
+    elif one_part or Replacement.SAME_PARTS.value in settings.replace:
+        parts.counts = FEWER_PARTS if one_part else MOST_PARTS
         definer = defining_class(tf.distribute.Strategy, "distribute_datasets_from_function")
         name = "distribute_datasets_from_function"
         plain = vars(definer)[name]
@@ -81,8 +83,14 @@ def repeat_examples(context: Context) -> None:
 class Parts:
     """How many equal parts a batch may have; the batches that a dataset function makes are parts already."""
 
-    counts: tuple[int, ...] = ()
-    replicas = 1  # that share a batch of the dataset that is being made
+    def __init__(self, devices: int) -> None:
+        self.counts: tuple[int, ...] = ()
+        self.devices = devices  # which get one part each; 0 if a batch keeps its size
+        self.replicas = 1  # that share a batch of the dataset that is being made
+
+    def copies(self, times: int) -> int:
+        """Returns how often a batch has its part, where it would have as many parts as this."""
+        return max(1, self.devices // self.replicas) if self.devices else times
 
     def of(self, size: int) -> int:
         counts = [count // self.replicas for count in self.counts if count >= self.replicas]
@@ -119,7 +127,8 @@ def batch_of_parts(plain: Callable[..., Any], parts: Parts) -> Callable[..., Any
         size = int(batch_size)
         times = parts.of(size)
         smaller = plain(dataset, size // times, *args, **kwargs)
-        return smaller if times == 1 else smaller.map(functools.partial(repeated, times))
+        copies = parts.copies(times)
+        return smaller if copies == 1 else smaller.map(functools.partial(repeated, copies))
 
     return batch
 

@@ -6,7 +6,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from ...examiner import blame
-from ...examiner.divergence import Divergence, depends_on_mean, first_divergence
+from ...examiner.divergence import (
+    EXACT,
+    Divergence,
+    depends_on_mean,
+    first_divergence,
+    update_ratio,
+)
 from ...examiner.findings import FollowUp, Replace
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
@@ -50,6 +56,59 @@ def ratio_of_part(runs: Runs) -> Steps:
             )
             yield compared("fm55", counts, location, message)
             return
+
+
+@rule_of_runs("fm55")
+def compares_examples(runs: Runs) -> Steps:
+    """Checks for a loss that compares all examples with all: a replica then computes what one device does with its part alone."""
+    for divergence in runs.divergences[:1]:
+        one, other = divergence.one, divergence.other
+        is_own = divergence.step == 1 and has_own_loss(divergence)
+        location = product_of_examples(gradient_line(divergence)) if is_own else ()
+        if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
+            continue
+        change = Replace(replaced_as_expected(divergence) | {Replacement.ONE_PART})
+        words = "with one part of the batch for each replica"
+        part = yield FollowUp(one, change, words)
+        parts = yield FollowUp(other, change, words)
+        if part is None or parts is None or not (part.finished and parts.finished):
+            continue
+        if update_ratio(part, parts, divergence.training, EXACT) is not None:
+            message = (
+                "the loss compares the examples of a batch with each other, and each replica compares those of its part: "
+                f"on {other.devices} devices it does what one device does with a part of the batch"
+            )
+            finding = compared("fm55", (one.devices, other.devices), location, message)
+            yield replace(finding, fix=combines_examples.fix)
+
+
+def product_of_examples(stack: Stack) -> Stack:
+    """Returns the line of a step, or of a function that it calls, that multiplies all examples by all, or calls what does."""
+    functions, nodes = functions_of_step(stack[0]), blame.nodes_of_file(stack[0].path)
+    for function in functions:
+        for node in ast.walk(function):
+            name = blame.called_name(node) if isinstance(node, ast.Call) else ""
+            helpers = [each for each in blame.functions_named(nodes, name) if each not in functions]
+            inner = [each for helper in helpers for each in ast.walk(helper)]
+            if isinstance(node, ast.expr) and any(map(is_product, [node, *inner])):
+                return (Frame(stack[0].path, node.lineno, function.name), *stack)
+    return ()
+
+
+def is_product(node: ast.AST) -> bool:
+    """Tells whether this multiplies a matrix by a transposed one."""
+    if isinstance(node, ast.Call) and blame.called_name(node) == "matmul":
+        return bool(blame.keyword(node, "transpose_b")) or any(map(is_transposed, node.args[1:2]))
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.MatMult)
+        and is_transposed(node.right)
+    )
+
+
+def is_transposed(value: ast.expr) -> bool:
+    is_call = isinstance(value, ast.Call) and blame.called_name(value) == "transpose"
+    return is_call or isinstance(value, ast.Attribute) and value.attr == "T"
 
 
 def has_own_loss(divergence: Divergence) -> bool:
