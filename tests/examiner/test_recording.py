@@ -1,13 +1,26 @@
 """Recordings: what can be asked of them, and how they are read from a file."""
 
 import pytest
-from recorded import LINE, OTHER, ended, loaded, omitted, run, saved, strategy, updated, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    loaded,
+    omitted,
+    run,
+    saved,
+    strategy,
+    updated,
+    variable,
+    written,
+)
 from strategy_clinic.examiner.recording import observer_failures, read_events
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     DatasetFromFunction,
     EventError,
+    GradientComputed,
     ModelCalled,
     ObserverFailed,
     Owner,
@@ -29,6 +42,14 @@ def test_events_of_a_kind_from_one_event_to_another():
     ]
     assert recording.last(VariableRead) is reads[2]
     assert recording.last(Saved) is None
+
+
+def test_what_is_trained():
+    """By an optimizer, or by the program itself with the gradients that it has asked for."""
+    gradient = GradientComputed(LINE, 0, 2, connected=(1, 2))
+    assert run(updated(trains=(3,)), gradient).trained == {3}
+    by_hand = written(number=1), written(number=2, writer=Owner.CHECKPOINT), written(number=4)
+    assert run(gradient, *by_hand).trained == {1}
 
 
 def test_which_event_comes_first():

@@ -364,3 +364,35 @@ def test_calls_that_use_a_graph_now_and_then(run):
     watched = run(NUMBERED)
     retraced = watched.of(events.FunctionRetraced)
     assert [(each.location[0].line, each.calls) for each in retraced] == [(6, 5)], watched.error
+
+
+BY_HAND = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        weight, count = (tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN) for _ in range(2))
+
+    def step():
+        {source}
+        with tf.GradientTape() as tape:
+            tape.watch(value)
+            loss = 3.0 * value
+        weight.assign_sub(0.1 * tape.gradient(loss, value))
+        count.assign_add(1.0)
+
+    run = tf.function(lambda: strategy.run(step))
+    run()
+    run()
+    """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", ["value = weight", "value = tf.convert_to_tensor(weight)"])
+def test_a_program_that_trains_without_an_optimizer(run, source):
+    watched = run(BY_HAND.format(source=source), "--devices", "2")
+    steps = [step.values for step in watched.of(events.StepEnded)]
+    assert [len(values) for values in steps] == [1, 1], watched.error
+    assert [value.sample.entries[0] for (value,) in steps] == pytest.approx([0.7, 0.4])
+    trained = {(value.number,) for (value,) in steps}
+    assert {each.connected for each in watched.of(events.GradientComputed)} == trained

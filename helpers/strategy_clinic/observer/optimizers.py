@@ -126,12 +126,11 @@ class Optimizers:
         sources = tf.nest.flatten(call["sources"])
         paired = list(zip(sources, gradients)) if len(sources) == len(gradients) else []
         disconnected, connected = (
-            self.variables.numbers_of(
+            self.variables.differentiated(
                 source for source, gradient in paired if (gradient is None) == is_none
             )
             for is_none in (True, False)
         )
-        self.variables.gradients_computed(sources)
         missing = sum(gradient is None for gradient in gradients)
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("gradient", site, missing, disconnected):

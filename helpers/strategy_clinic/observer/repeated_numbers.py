@@ -12,7 +12,7 @@ from typing import Any
 from ..base import tf_internals
 from .context import Context
 from .events import NumbersRepeated
-from .variables import Variables, copies_of
+from .variables import Variables, captures_of, copies_of
 
 MOST_DRAWS = 200  # of a replica, in one graph or outside of graphs, that are compared
 MOST_OPERATIONS = 100  # that lead to random numbers
@@ -123,22 +123,14 @@ class RepeatedNumbers:
 
     def variable_of(self, handle: Any) -> int:
         """Returns the number of a variable that has one value for all replicas."""
-        outer = next((o for o, inner in captures_of(handle.graph) if inner is handle), handle)
-        for record in self.variables.alive():
-            variable = record.variable
-            copies = copies_of(variable) if variable is not None else ()
-            if any(getattr(copy, "handle", None) is outer for copy in copies):
-                if "ON_READ" in str(getattr(variable, "synchronization", "")):
-                    raise Unknown
-                written = any(each.type != "ReadVariableOp" for each in handle.consumers())
-                if len(copies) == 1 and written:
-                    raise Unknown
-                return record.number
-        raise Unknown
-
-
-def captures_of(graph: Any) -> list[tuple[Any, Any]]:
-    return list(getattr(graph, "captures", ()))
+        record = self.variables.record_of_handle(handle)
+        if record is None:
+            raise Unknown
+        written = any(each.type != "ReadVariableOp" for each in handle.consumers())
+        is_own = "ON_READ" in str(getattr(record.variable, "synchronization", ""))
+        if is_own or len(copies_of(record.variable)) == 1 and written:
+            raise Unknown
+        return record.number
 
 
 def attributes_of(operation: Any) -> dict[str, str]:

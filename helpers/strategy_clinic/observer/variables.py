@@ -31,6 +31,7 @@ MOST_HELD = 3000
 ENTRIES = 48  # of a variable that are reported, beside its norm
 LEAST_DISTANCE = 1e-5  # of copies that differ
 HERE = "/job:localhost/replica:0/task:0/device:"  # what a device's name begins with in one process
+UNCHANGED = "Identity", "Cast"  # operations that pass on a value
 # As what the bytes of a variable are counted; those of others are weights.
 COUNTED_AS = {Owner.OPTIMIZER: "slots", Owner.METRIC: "other", Owner.RANDOM: "other"}
 
@@ -97,10 +98,31 @@ class Variables:
         records = [self.record_of(weight) for weight in weights]
         return tuple(sorted({record.number for record in records if record}))
 
-    def gradients_computed(self, weights: Iterable[Any]) -> None:
-        for record in map(self.record_of, weights):
-            if record:
-                record.has_gradient = True
+    def differentiated(self, sources: Iterable[Any]) -> tuple[int, ...]:
+        """Returns the numbers of the variables for which the program has asked for gradients, or for those of their values."""
+        records = [self.record_of(source) or self.record_read_by(source) for source in sources]
+        known = [record for record in records if record]
+        for record in known:
+            record.has_gradient = True
+        return tuple(sorted({record.number for record in known}))
+
+    def record_read_by(self, tensor: Any) -> Record | None:
+        """Returns the record of the variable whose value a tensor of a graph is; None for all other tensors."""
+        operation = getattr(tensor, "op", None)
+        while operation is not None and operation.type in UNCHANGED:
+            operation = operation.inputs[0].op
+        is_read = operation is not None and operation.type == "ReadVariableOp"
+        return self.record_of_handle(operation.inputs[0]) if operation and is_read else None
+
+    def record_of_handle(self, handle: Any) -> Record | None:
+        """Returns the record of the variable that a graph reads or writes by this handle."""
+        outer = next((o for o, inner in captures_of(handle.graph) if inner is handle), handle)
+        for record in self.alive():
+            variable = record.variable
+            copies = copies_of(variable) if variable is not None else ()
+            if any(getattr(copy, "handle", None) is outer for copy in copies):
+                return record
+        return None
 
     def alive(self) -> list[Record]:
         """Returns the records of the variables that exist, without those that are copies."""
@@ -286,6 +308,10 @@ def is_cast(kind: Any) -> bool:
 def copies_of(value: Any) -> list[Any]:
     """Returns what each device has of a variable or of a value; one that is not distributed is its only copy."""
     return list(value.values) if hasattr(type(value), "values") else [value]
+
+
+def captures_of(graph: Any) -> list[tuple[Any, Any]]:
+    return list(getattr(graph, "captures", ()))
 
 
 @functools.cache
