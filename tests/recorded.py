@@ -139,13 +139,15 @@ def trained(value, *events, devices=2, **fields):
 
 def settled(one, other, answers=(), without=()):
     """What is reported, and which replacements were tried. `answers` maps replacements to the values on 1 and 2 devices."""
-    known = {NUDGED: (0.9, 0.8)} | {frozenset(key): pair for key, pair in dict(answers).items()}
+    known = {frozenset(key): pair for key, pair in dict(answers).items()}
     asked = []
 
     def again(follow_up):
         change = follow_up.change
         assert isinstance(change, Replace)
         asked.append((follow_up.recording.devices, change))
+        if change.replacements == NUDGED and NUDGED not in known:
+            return replace(follow_up.recording, role=Role.CHANGED)
         pair = known.get(change.replacements, (0.9, 0.8))
         return replace(trained(pair[follow_up.recording.devices - 1]), role=Role.CHANGED)
 

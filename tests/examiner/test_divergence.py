@@ -65,6 +65,8 @@ def test_what_does_not_repeat_itself_is_left_out_if_it_is_little():
     assert unstable_points(one, one) == frozenset()
     unstable = unstable_points(one, of_four((1.1, 1.0, 1.0, 1.0), (2.1, 2.002, 2.0001, 2.0)))
     assert sorted(stage for stage, _ in unstable) == [(1, 1), (1, 2), (1, 2)]
+    met = of_four((1.1, 1.0, 1.0, 1.0), (2.0, 2.0, 2.0, 2.0))  # what has changed, by chance
+    assert sorted(stage for stage, _ in unstable_points(one, met)) == [(1, 1), (1, 2)]
     # With half of them, it is no rounding.
     assert unstable_points(one, of_four((1.1, 1.1, 1.0, 1.0), (2.0, 2.0, 2.0, 2.0))) is None
     assert unstable_points(one, of_four((1.0,) * 4, outcome=Outcome.RAISED)) is None

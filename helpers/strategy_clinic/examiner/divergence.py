@@ -87,6 +87,20 @@ def divergent_points(one: Recording, other: Recording, part: float) -> frozenset
     return frozenset(point for point, each in divergences_of(one, other) if each.distance > least)
 
 
+def sensitive_points(one: Recording, other: Recording) -> frozenset[Point]:
+    """Returns where two runs differ that should agree, by a part of what first_divergence tolerates, and all that follows.
+
+    A weight that has changed by rounding once is another one in all later steps, even where two runs meet by chance.
+    """
+    least = SENSITIVE * tolerance(one)
+    keys: set[Key] = set()
+    points: set[Point] = set()
+    for point, each in divergences_of(one, other):
+        keys |= {point[1]} if each.distance > least else set()
+        points |= {point} if point[1] in keys else set()
+    return frozenset(points)
+
+
 def divergences_of(one: Recording, other: Recording) -> Iterator[tuple[Point, Divergence]]:
     """Yields how far each trained variable is apart after each step, in the order in which they were made."""
     others = stages(other)
@@ -165,7 +179,7 @@ def unstable_points(one: Recording, other: Recording) -> frozenset[Point] | None
     """
     if repeats(one, other):
         return frozenset()
-    unstable = divergent_points(one, other, SENSITIVE)
+    unstable = sensitive_points(one, other)
     points = [point for point, _ in divergences_of(one, other)]
     first_stage = points[0][0] if points else (0, 0)
     at_first = [point for point in points if point[0] == first_stage]

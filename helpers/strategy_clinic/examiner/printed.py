@@ -21,7 +21,14 @@ from .blame import (
     is_over_replicas,
     nodes_of_file,
 )
-from .divergence import SENSITIVE, Point, divergent_points, first_divergence, nudged_run
+from .divergence import (
+    SENSITIVE,
+    Point,
+    divergent_points,
+    first_divergence,
+    nudged_run,
+    sensitive_points,
+)
 from .findings import FollowUp, Replace
 from .recording import Recording
 from .rule import Answers, Runs
@@ -140,7 +147,7 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
     ignored: frozenset[Point] = frozenset()
     if first_divergence(few, many):
         nudged = yield nudged_run(originals[1], replaced)
-        ignored = divergent_points(many, nudged, SENSITIVE) if nudged else ignored
+        ignored = sensitive_points(many, nudged) if nudged else ignored
         if first_divergence(few, many, ignored):
             return None
     return Pair(few, many, originals, replaced, ignored)

@@ -13,15 +13,14 @@ from ..observer.events import (
 )
 from ..observer.replacements import Replacement
 from .divergence import (
-    SENSITIVE,
     Divergence,
     Point,
     depends_on_mean,
     divergences_of,
-    divergent_points,
     first_divergence,
     is_finite,
     nudged_run,
+    sensitive_points,
     tolerance,
 )
 from .findings import (
@@ -63,7 +62,7 @@ def settle_divergence(divergence: Divergence, suspects: Sequence[Suspect]) -> St
     if nudged is None or not nudged.finished:
         yield Note(f"{divergence}; that is none of the modes by itself")
         return
-    ignored = divergent_points(other, nudged, SENSITIVE)
+    ignored = sensitive_points(other, nudged)
     stable = first_divergence(one, other, ignored)
     if stable is None:
         yield Note(f"{divergence}; so it does if only the last digits of the weights differ")
@@ -153,7 +152,7 @@ def is_sensitive(
     nudged = yield nudged_run(divergence.other, parts_of(expected))
     if nudged is None or not nudged.finished:
         return False
-    sensitive = divergent_points(left.other, nudged, SENSITIVE)
+    sensitive = sensitive_points(left.other, nudged)
     return first_divergence(left.one, left.other, {*ignored, *sensitive}) is None
 
 
