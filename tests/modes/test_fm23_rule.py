@@ -27,6 +27,25 @@ def test_replicas_that_write_to_a_variable_outside_the_scope():
 
 
 @pytest.mark.parametrize(
+    "statement, is_right",
+    [
+        ("seen.assign_add(tf.shape(x)[0])", True),
+        ("seen.assign_add(tf.cast(tf.shape(x)[0], tf.int64))", True),
+        ("total.assign_add(tf.reduce_sum(losses))", True),
+        ("seen.assign_add(1)", False),
+        ("total.assign_add(loss)", False),
+        ("total.assign_add(tf.reduce_mean(losses))", False),
+        ("total.assign(tf.reduce_sum(losses))", False),
+    ],
+)
+def test_replicas_that_add_up_their_parts(tmp_path, statement, is_right):
+    path = tmp_path / "train.py"
+    path.write_text(f"def step(x):\n    {statement}\n")
+    expected = [] if is_right else [("fm23", 7)]
+    assert modes(run(MINE, written(location=stack(path, 2)))) == expected
+
+
+@pytest.mark.parametrize(
     "lines, line",
     [((4, 8), 8), ((4, 12, 15), 12), ((4, 17, 20), 20), ((23, 26), 23), ((29,), 29)],
     ids=["in a method", "given a strategy", "in a file", "in a method that has a scope", "itself"],

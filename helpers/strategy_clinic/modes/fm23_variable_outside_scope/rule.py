@@ -1,16 +1,22 @@
 """Checks fm23: a variable that no strategy distributes, and that each of its replicas writes to; it may be an optimizer's."""
 
+import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import from_strategy
+from ...examiner.blame import called_name, calls_in, from_strategy, nodes_under, statement_at
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
+from ...observer.events import Frame
+
+SUMS = {"reduce_sum", "sum", "count_nonzero", "shape", "size"}  # over the part of a replica
 
 
 @rule("fm23")
 def written_by_replicas(recording: Recording) -> Iterator[Finding]:
     for number, write in recording.written_outside.items():
+        if write.location and adds_part(write.location[0]):
+            continue
         yield observed(
             "fm23",
             recording,
@@ -34,3 +40,18 @@ def optimizer_outside_scope(recording: Recording) -> Iterator[Finding]:
             f"each of {recording.replicas} replicas has its own copy of the weights that it trains at ",
             line_of(update.location, "a step"),
         )
+
+
+def adds_part(frame: Frame) -> bool:
+    """Tells whether a line adds a sum over the part of a replica: all replicas together add what one device adds alone."""
+    added = [
+        call.args[0]
+        for call in calls_in(statement_at(frame))
+        if called_name(call) == "assign_add" and call.args
+    ]
+    return bool(added) and all(is_sum(value) for value in added)
+
+
+def is_sum(value: ast.expr) -> bool:
+    names = {called_name(node) for node in nodes_under(value) if isinstance(node, ast.Call)}
+    return bool(names & SUMS) and names <= SUMS | {"cast", "add_n"}
