@@ -193,3 +193,26 @@ def test_the_line_is_the_loop_over_what_is_given(tmp_path, lines, line):
     path = tmp_path / "train.py"
     path.write_text(LOOPS)
     assert rule.from_loop(stack(path, *lines))[0].line == line
+
+
+TAKEN = """\
+def batches():
+    return iter(load())
+def train():
+    data = batches()
+    others = iter(loaded)
+    while more:
+        x, y = next(data)
+        train_step(x, y)
+        other = next(others)
+        strategy.run(step, args=(other,))
+def train_step(x, y):
+    strategy.run(step, args=(x, y))
+"""
+
+
+@pytest.mark.parametrize("lines, line", [((12, 8), 2), ((10,), 5)])
+def test_the_line_that_makes_the_iterator_is_blamed(tmp_path, lines, line):
+    path = tmp_path / "train.py"
+    path.write_text(TAKEN)
+    assert rule.from_loop(stack(path, *lines))[0].line == line

@@ -124,6 +124,9 @@ def from_loop(stack: Stack) -> Stack:
         ]
         if loops:
             return (frame._replace(line=loops[-1]), *stack[i:])
+        made = iterator_made_at(frame, names)
+        if made:
+            return (made, *stack[i:])
         function = blame.function_at(frame)
         if function is None or i + 1 == len(stack):
             break
@@ -133,6 +136,23 @@ def from_loop(stack: Stack) -> Stack:
         name = function.name if function.name in called else next(iter(called), "")
         names = given_names(stack[i + 1], name, positions)
     return stack
+
+
+def iterator_made_at(frame: Frame, names: set[str]) -> Frame | None:
+    """Returns the line above that makes the iterator from which `next` takes one of these; maybe in a function of the file."""
+    for each in blame.assignments_before(frame) if blame.function_at(frame) else ():
+        calls = blame.calls_in(each) if blame.targets_of(each) & names else []
+        taken = [call.args[0] for call in calls if blame.called_name(call) == "next" and call.args]
+        made = blame.last_assignment(frame, blame.name_of(taken[0])) if taken else None
+        value = blame.assigned_value(made)
+        if made and isinstance(value, ast.Call):
+            makers = blame.functions_behind(frame.path, blame.called_name(value))
+            returned = [
+                node for maker in makers for node in ast.walk(maker) if isinstance(node, ast.Return)
+            ]
+            line = returned[0].lineno if len(returned) == 1 else made.line
+            return made._replace(line=line)
+    return None
 
 
 def with_sources(frame: Frame, names: set[str]) -> set[str]:
