@@ -105,6 +105,16 @@ def test_it_is_killed_before_an_epoch_in_which_a_callback_finds_nothing_better()
     assert moments.step_between(run(*saves, steps=16)) == 10
 
 
+def test_it_is_killed_in_its_last_phase():
+    """Which has a checkpoint of its own; a model that is exported at the end is none."""
+    first = [saved(path=f"first/ck-{step}", steps=step, made_at=LINE) for step in (4, 8, 12)]
+    second = [saved(path=f"second/ck-{step}", steps=step, made_at=OTHER) for step in (16, 20)]
+    export = saved(path="model.keras", kind=SaveKind.MODEL, steps=24)
+    assert moments.step_between(run(*first, *second, export, steps=24)) == 22
+    assert moments.step_between(run(*first, second[0], export, steps=24)) == 20
+    assert moments.step_between(run(*first, export, steps=24)) == 10
+
+
 def test_it_is_killed_while_it_writes_a_file_that_it_reads_when_it_starts():
     saves = [
         saved(path="backup/last", steps=4),

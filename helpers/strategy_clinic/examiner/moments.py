@@ -51,14 +51,22 @@ def saves_of(run: Recording) -> list[Save]:
 def step_between(run: Recording) -> int:
     """Returns a step between two saves in the middle of the run, 0 if there is none: something has changed by then.
 
-    What callbacks forget shows where the next epoch is no better than those before, so such a place is preferred.
+    What callbacks forget shows where the next epoch is no better than those before, so such a place is preferred. Otherwise it is
+    one after what is saved last has been saved before: a program with several phases may have a checkpoint for each.
     """
     ends = sorted({save.steps for save in saves_of(run)} | {run.steps})
     gaps = [(one, other) for one, other in itertools.pairwise(ends) if other - one > 2]
     worse = steps_without_improvement(run)
     telling = [gap for gap in gaps if any(gap[0] < step <= gap[1] for step in worse)]
-    start, end = next(iter([*telling, *gaps[len(gaps) // 2 :]]), (0, 0))
+    late = [gap for gap in gaps if gap[0] >= last_checkpoint_begins(run)] or gaps
+    start, end = next(iter([*telling, *late[len(late) // 2 :]]), (0, 0))
     return (start + end + 1) // 2
+
+
+def last_checkpoint_begins(run: Recording) -> int:
+    """Returns after which step the checkpoint that is saved last was saved for the first time; 0 if there is none."""
+    saves = [save for save in run.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    return next((save.steps for save in saves if save.made_at == saves[-1].made_at), 0)
 
 
 def steps_without_improvement(run: Recording) -> list[int]:
