@@ -121,6 +121,16 @@ def test_an_optimizer_that_starts_anew_after_a_restart():
     assert modes(restarted(0)) == [("fm29", 20)]  # where it was said what the checkpoint holds
 
 
+@pytest.mark.parametrize("began, expected", [("0.1", [("fm29", 20)]), ("0.3", [])])
+def test_a_rate_that_the_program_has_lowered_since(began, expected):
+    """After a restart, the optimizer begins at the rate of the whole run's beginning."""
+    second = restarted(0)
+    kept = state(learning_rate="0.05")
+    before = run(saved(made_at=OTHER, optimizers=(kept,)), role=Role.STOPPED)
+    whole = run(updated(trains=(2,), steps=0, learning_rate=began))
+    assert modes(replace(second, before=before, whole=whole)) == expected
+
+
 @pytest.mark.parametrize(
     "second",
     [restarted(3), restarted(0, "ck-2"), restarted(0, steps_before=0)],

@@ -38,7 +38,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 each
                 for save in saves
                 for each in save.optimizers
-                if each.steps and is_like(each, new)
+                if each.steps and is_like(recording, each, new)
             ]
             is_meant = is_transfer(recording, load) or begins_anew(recording, load, update)
             if is_meant or is_replaced(recording, load, update):
@@ -137,11 +137,20 @@ def begins_anew(recording: Recording, load: Loaded, update: GradientsApplied) ->
     )
 
 
-def is_like(old: OptimizerState, new: OptimizerState) -> bool:
-    """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one."""
+def is_like(recording: Recording, old: OptimizerState, new: OptimizerState) -> bool:
+    """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one.
+
+    After a restart it may begin at the rate at which the whole run began, and which the program has lowered since.
+    """
     remembers = len(old.variables) > COUNT_AND_RATE
-    is_same_kind = (old.kind, old.learning_rate) == (new.kind, new.learning_rate)
-    return remembers and is_same_kind and len(old.trains) == len(new.trains)
+    is_same = (old.kind, len(old.trains)) == (new.kind, len(new.trains))
+    begun = {
+        update.optimizer.learning_rate
+        for update in (recording.whole.of(GradientsApplied) if recording.whole else ())
+        if (update.optimizer.kind, len(update.optimizer.trains)) == (new.kind, len(new.trains))
+        if not update.optimizer.steps
+    }
+    return remembers and is_same and new.learning_rate in {old.learning_rate, *begun}
 
 
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
