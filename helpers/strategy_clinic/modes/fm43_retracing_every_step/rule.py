@@ -13,8 +13,8 @@ from ...observer.events import FunctionRetraced, RetraceCause, Stack
 def traced_again(recording: Recording) -> Iterator[Finding]:
     for retraced in recording.of(FunctionRetraced):
         if retraced.location or retraced.made_at:
-            message = f"each call traces the step again: it gets {retraced.cause.value} that is new each time"
-            proof = f"{retraced.calls} calls, {retraced.calls} traces"
+            message = f"its calls trace the step again: each gets {retraced.cause.value} that is new"
+            proof = f"{retraced.calls} calls have traced it"
             yield observed("fm43", recording, from_new_argument(retraced), message, proof)
 
 
