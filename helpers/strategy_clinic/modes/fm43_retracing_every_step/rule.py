@@ -13,7 +13,9 @@ from ...observer.events import FunctionRetraced, RetraceCause, Stack
 def traced_again(recording: Recording) -> Iterator[Finding]:
     for retraced in recording.of(FunctionRetraced):
         if retraced.location or retraced.made_at:
-            message = f"its calls trace the step again: each gets {retraced.cause.value} that is new"
+            message = (
+                f"its calls trace the step again: each gets {retraced.cause.value} that is new"
+            )
             proof = f"{retraced.calls} calls have traced it"
             yield observed("fm43", recording, from_new_argument(retraced), message, proof)
 
