@@ -218,8 +218,11 @@ TRAINING = """
         def criterion(truth, answer):
             return tf.reduce_mean(tf.square(truth - answer))
 
+        def rows(examples):
+            return tf.cast(tf.shape(examples)[0], tf.float32)
+
         def one_step(examples):
-            seen.assign_add(tf.cast(tf.shape(examples)[0], tf.float32))
+            seen.assign_add(rows(examples))
             with tf.GradientTape() as recorder:
                 value = criterion(tf.reduce_sum(examples, axis=1), net(examples)[:, 0])
             slopes = recorder.gradient(value, net.trainable_variables)

@@ -3,7 +3,15 @@
 import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import called_name, calls_in, from_strategy, nodes_under, statement_at
+from ...examiner.blame import (
+    assigned_value,
+    called_name,
+    calls_in,
+    from_strategy,
+    last_assignment,
+    nodes_under,
+    statement_at,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
@@ -49,7 +57,13 @@ def adds_part(frame: Frame) -> bool:
         for call in calls_in(statement_at(frame))
         if called_name(call) == "assign_add" and call.args
     ]
-    return bool(added) and all(is_sum(value) for value in added)
+    return bool(added) and all(is_sum(assigned_to(frame, value)) for value in added)
+
+
+def assigned_to(frame: Frame, value: ast.expr) -> ast.expr:
+    """Returns what a name was given last, or else the value itself."""
+    name = value.id if isinstance(value, ast.Name) else ""
+    return (assigned_value(last_assignment(frame, name)) if name else None) or value
 
 
 def is_sum(value: ast.expr) -> bool:
