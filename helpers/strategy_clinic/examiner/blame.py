@@ -71,6 +71,12 @@ def height(node: ast.stmt) -> int:
     return (node.end_lineno or node.lineno) - node.lineno
 
 
+def branch_around(frame: Frame) -> ast.If | None:
+    """Returns the innermost `if` that a line is under, other than the one that asks whether the file is the program."""
+    branch = innermost(frame, ast.If)
+    return None if branch is None or "__name__" in names_in(branch.test) else branch
+
+
 def statement_at(frame: Frame) -> ast.stmt | None:
     return innermost(frame, ast.stmt)
 
@@ -230,6 +236,15 @@ def assignments_before(frame: Frame) -> list[Assignment]:
     nodes = [node for node in nodes_in_scope(frame) if isinstance(node, Assignment)]
     above = [node for node in nodes if node.lineno < frame.line]
     return sorted(above, key=lambda node: node.lineno, reverse=True)
+
+
+def leading_assignments(frame: Frame, names: Collection[str]) -> Iterator[Assignment]:
+    """Yields the assignments above a line in its function that lead to the values of these names, the last one first."""
+    leading = {*names}
+    for assignment in assignments_before(frame) if function_at(frame) else ():
+        if targets_of(assignment) & leading:
+            yield assignment
+            leading |= {*names_in(assignment.value)}
 
 
 def last_assignment(frame: Frame, name: str) -> Frame | None:

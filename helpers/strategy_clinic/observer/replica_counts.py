@@ -61,18 +61,19 @@ def repeat_examples(context: Context) -> None:
     import tensorflow as tf
 
     settings = context.settings
-    one_part = Replacement.ONE_PART.value in settings.replace
-    parts = Parts(settings.devices if one_part else 0)
     if Replacement.SAME_EXAMPLES.value in settings.replace:
-        parts.counts = (settings.replicas // settings.devices,)
-    elif one_part or Replacement.SAME_PARTS.value in settings.replace:
-        parts.counts = FEWER_PARTS if one_part else MOST_PARTS
-        definer = defining_class(tf.distribute.Strategy, "distribute_datasets_from_function")
-        name = "distribute_datasets_from_function"
-        plain = vars(definer)[name]
-        context.patches.replace(definer, name, as_plain(parts.from_function(plain), plain))
+        parts = Parts((settings.replicas // settings.devices,))
+    elif Replacement.ONE_PART.value in settings.replace:
+        parts = Parts(FEWER_PARTS, settings.devices)
+    elif Replacement.SAME_PARTS.value in settings.replace:
+        parts = Parts(MOST_PARTS)
     else:
         return
+    if Replacement.SAME_EXAMPLES.value not in settings.replace:
+        name = "distribute_datasets_from_function"
+        definer = defining_class(tf.distribute.Strategy, name)
+        plain = vars(definer)[name]
+        context.patches.replace(definer, name, as_plain(parts.from_function(plain), plain))
     for name in BATCHES:
         plain = vars(tf.data.Dataset)[name]
         context.patches.replace(
@@ -83,8 +84,8 @@ def repeat_examples(context: Context) -> None:
 class Parts:
     """How many equal parts a batch may have; the batches that a dataset function makes are parts already."""
 
-    def __init__(self, devices: int) -> None:
-        self.counts: tuple[int, ...] = ()
+    def __init__(self, counts: tuple[int, ...], devices: int = 0) -> None:
+        self.counts = counts
         self.devices = devices  # which get one part each; 0 if a batch keeps its size
         self.replicas = 1  # that share a batch of the dataset that is being made
 

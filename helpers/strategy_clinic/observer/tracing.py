@@ -14,8 +14,6 @@ from .patching import Call
 Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes that a call was given
 # Calls that all traced, after which they are reported. A function, a shape or an object may be new for a reason, a few times.
 ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
-
-
 LEAST_TRACES = 3  # for each call that uses a graph again: a schedule may come back to a number
 
 
@@ -71,22 +69,19 @@ class Tracing:
         functions = [value for value in values if isinstance(value, types.FunctionType)]
         new = [function for function in functions if function not in self.functions]
         self.functions.update(new)
-        given = (
-            tuple(filter(is_number, values)),
-            tuple(str(value.shape) for value in values if hasattr(value, "shape")),
-        )
-        numbers_before, shapes_before = zip(*(each for _, each in earlier)) if earlier else ((), ())
+        numbers = tuple(filter(is_number, values))
+        shapes = tuple(str(value.shape) for value in values if hasattr(value, "shape"))
         if first_call:
             cause = RetraceCause.TRACED_FUNCTION
         elif new:
             cause = RetraceCause.FUNCTION
-        elif given[0] not in numbers_before:
+        elif numbers not in [each for _, (each, _) in earlier]:
             cause = RetraceCause.NUMBER
-        elif given[1] not in shapes_before:
+        elif shapes not in [each for _, (_, each) in earlier]:
             cause = RetraceCause.SHAPE
         else:
             cause = RetraceCause.OBJECT
-        return cause, given
+        return cause, (numbers, shapes)
 
     def report(
         self, causes: list[tuple[RetraceCause, Given]], args: tuple[Any, ...], made_at: Stack

@@ -111,8 +111,9 @@ class Variables:
         operation = getattr(tensor, "op", None)
         while operation is not None and operation.type in UNCHANGED:
             operation = operation.inputs[0].op
-        is_read = operation is not None and operation.type == "ReadVariableOp"
-        return self.record_of_handle(operation.inputs[0]) if operation and is_read else None
+        if operation is None or operation.type != "ReadVariableOp":
+            return None
+        return self.record_of_handle(operation.inputs[0])
 
     def record_of_handle(self, handle: Any) -> Record | None:
         """Returns the record of the variable that a graph reads or writes by this handle."""

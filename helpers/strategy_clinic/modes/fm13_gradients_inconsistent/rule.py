@@ -67,7 +67,8 @@ def shortening_line(frame: Frame) -> int:
     ]
     filters = [node for node in nodes if isinstance(node, ast.Assign) and leaves_out(node.value)]
     shorter = filters[0] if len(filters) == 1 else None  # another one may leave out the variables
-    if shorter is None or not keeps_gradients(shorter.value, blame.targets_of(computed)):
+    gradients = blame.targets_of(computed)
+    if shorter is None or not keeps_gradients(shorter.value, gradients):
         return 0
     paired = [
         call for call in nodes if isinstance(call, ast.Call) and blame.called_name(call) == "zip"
@@ -75,9 +76,8 @@ def shortening_line(frame: Frame) -> int:
     returned = [node.value for node in nodes if isinstance(node, ast.Return)]
     targets = blame.targets_of(shorter)
     is_paired = any(targets & {*blame.names_in(each)} for each in paired)
-    is_renamed = not targets <= blame.targets_of(computed)
-    is_returned = any(targets & {*blame.names_in(each)} for each in returned) and not is_renamed
-    return shorter.lineno if is_paired or is_returned else 0
+    is_returned = any(targets & {*blame.names_in(each)} for each in returned)
+    return shorter.lineno if is_paired or is_returned and targets <= gradients else 0
 
 
 def keeps_gradients(value: ast.expr, gradients: set[str]) -> bool:
@@ -101,12 +101,10 @@ def none_among_gradients(recording: Recording, raised: ExceptionRaised) -> bool:
 
 def from_filter(stack: Stack) -> Stack:
     """Returns the line above, in the same function, that leaves out some items of what is used here."""
-    used = set(blame.names_in(blame.statement_at(stack[0])))
-    for assignment in blame.assignments_before(stack[0]) if blame.function_at(stack[0]) else ():
-        if blame.targets_of(assignment) & used:
-            if leaves_out(assignment.value):
-                return (stack[0]._replace(line=assignment.lineno), *stack)
-            used |= set(blame.names_in(assignment.value))
+    used = blame.names_in(blame.statement_at(stack[0]))
+    for assignment in blame.leading_assignments(stack[0], used):
+        if leaves_out(assignment.value):
+            return (stack[0]._replace(line=assignment.lineno), *stack)
     return stack
 
 

@@ -1,8 +1,6 @@
 """Blames, for fm15, the frame in which a condition or a loop leads to what failed."""
 
-import ast
-
-from ...examiner.blame import called_at, innermost, names_in
+from ...examiner.blame import branch_around, called_at
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
 from ...observer.events import Stack
@@ -16,7 +14,7 @@ def from_condition(recording: Recording, stack: Stack) -> Stack:
     for i, frame in enumerate(stack):
         if "run" in called_at(frame):
             break
-        branch = innermost(frame, ast.If)
-        if branch is not None and "__name__" not in names_in(branch.test):
+        branch = branch_around(frame)
+        if branch is not None:
             return (frame._replace(line=branch.lineno), *stack[i:])
     return stack

@@ -142,15 +142,15 @@ def is_like(recording: Recording, old: OptimizerState, new: OptimizerState) -> b
 
     After a restart it may begin at the rate at which the whole run began, and which the program has lowered since.
     """
+    updates = recording.whole.of(GradientsApplied) if recording.whole else []
+    begun = [update.optimizer for update in updates if not update.optimizer.steps]
+    rates = {each.learning_rate for each in (old, *begun) if is_same_kind(each, new)}
     remembers = len(old.variables) > COUNT_AND_RATE
-    is_same = (old.kind, len(old.trains)) == (new.kind, len(new.trains))
-    begun = {
-        update.optimizer.learning_rate
-        for update in (recording.whole.of(GradientsApplied) if recording.whole else ())
-        if (update.optimizer.kind, len(update.optimizer.trains)) == (new.kind, len(new.trains))
-        if not update.optimizer.steps
-    }
-    return remembers and is_same and new.learning_rate in {old.learning_rate, *begun}
+    return remembers and is_same_kind(old, new) and new.learning_rate in rates
+
+
+def is_same_kind(one: OptimizerState, other: OptimizerState) -> bool:
+    return (one.kind, len(one.trains)) == (other.kind, len(other.trains))
 
 
 def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:

@@ -117,15 +117,11 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
 
 def from_cut_above(stack: Stack) -> Stack:
     """Returns the last line above that has such an operation and leads to what is differentiated here; nothing if none does."""
-    if not stack or blame.function_at(stack[0]) is None:
-        return ()
-    leading = {blame.argument_name(stack[0], ("gradient",))}
-    for assignment in blame.assignments_before(stack[0]):
-        if blame.targets_of(assignment) & leading:
-            names = {blame.called_name(call) for call in blame.calls_in(assignment)}
-            if names & {*ENDS} - {"cast"}:
-                return (stack[0]._replace(line=assignment.lineno), *stack)
-            leading |= {*blame.names_in(assignment.value)}
+    differentiated = [blame.argument_name(frame, ("gradient",)) for frame in stack[:1]]
+    for assignment in blame.leading_assignments(stack[0], differentiated) if stack else ():
+        names = {blame.called_name(call) for call in blame.calls_in(assignment)}
+        if names & {*ENDS} - {"cast"}:
+            return (stack[0]._replace(line=assignment.lineno), *stack)
     return ()
 
 

@@ -6,10 +6,10 @@ Tells fm40 from fm15, a condition in the step, by the program.
 import ast
 
 from ...examiner.blame import (
+    branch_around,
     call_in_files,
     called_at,
     functions_named,
-    innermost,
     keyword,
     names_in,
     nodes_of_file,
@@ -17,7 +17,7 @@ from ...examiner.blame import (
 )
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, reclassify
-from ...observer.events import ExceptionRaised, Frame, Stack
+from ...observer.events import ExceptionRaised, Stack
 
 CONDITIONS = {"cond", "case", "switch_case"}
 ACCUMULATE = "gradient_accumulation_steps"
@@ -33,13 +33,7 @@ def condition_or_nested_graph(
     if any(CONDITIONS & set(called_at(frame)) for frame in stack):
         return "fm15"
     is_in_step = call_in_files(stack, accumulates) == stack
-    return "fm15" if is_in_step and any(map(is_in_branch, stack)) else "fm40"
-
-
-def is_in_branch(frame: Frame) -> bool:
-    """Tells whether a line is under an `if`, other than the one that asks whether the file is the program."""
-    branch = innermost(frame, ast.If)
-    return branch is not None and "__name__" not in names_in(branch.test)
+    return "fm15" if is_in_step and any(map(branch_around, stack)) else "fm40"
 
 
 @blames("fm40")

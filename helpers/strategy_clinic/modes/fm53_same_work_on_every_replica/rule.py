@@ -157,11 +157,8 @@ def iterator_made_at(frame: Frame, names: set[str]) -> Frame | None:
 
 def with_sources(frame: Frame, names: set[str]) -> set[str]:
     """Returns these names and those from which they get their values, in the function of a line."""
-    found = set(names)
-    for each in blame.assignments_before(frame) if blame.function_at(frame) else ():
-        if found & blame.targets_of(each):
-            found |= {*blame.names_in(each.value)}
-    return found
+    leading = blame.leading_assignments(frame, names)
+    return names | {name for each in leading for name in blame.names_in(each.value)}
 
 
 def given_names(frame: Frame, function: str, positions: list[int] | None = None) -> set[str]:
