@@ -51,7 +51,7 @@ def test_a_batch_whose_first_dimension_is_time():
         batches(1, 6, DatasetBatched(place, 8)), batches(2, 6, DatasetBatched(place, 8))
     )
     assert finding.line == 20
-    assert str(finding.message).endswith("8 examples on 1 devices and 16 on 2")
+    assert str(finding.message).endswith("8 examples on 1 device and 16 on 2")
 
 
 def test_a_dataset_without_a_function_for_each_replica():
@@ -62,7 +62,7 @@ def test_a_dataset_without_a_function_for_each_replica():
 def test_a_run_in_which_no_batch_was_seen_is_not_compared():
     unseen = run(strategy(4), MADE, devices=4)
     (finding,) = found(batches(1, 8), batches(2, 8), unseen)
-    assert str(finding.message).endswith("8 examples on 1 devices and 16 on 2")
+    assert str(finding.message).endswith("8 examples on 1 device and 16 on 2")
 
 
 def test_a_batch_that_is_divided():

@@ -216,7 +216,9 @@ def test_a_loss_that_was_given_to_compile(program):
 def test_what_is_said_of_it(program):
     at = program()
     (finding,) = diagnose(Runs([steps(OTHER, at, 4), steps(ONE, at, 1)])).findings
-    assert str(finding.message).endswith("the first update is another one on 4 than on 1 devices")
+    assert str(finding.message).endswith(
+        "the first update on 4 devices differs from that on 1 device"
+    )
     assert finding.devices == (1, 4)
 
 

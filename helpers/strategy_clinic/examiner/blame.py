@@ -319,7 +319,7 @@ def same_statement(one: Frame, other: Frame) -> bool:
         return True
     first, second = statement_at(one), statement_at(other)
     alike = first and second and ast.dump(first) == ast.dump(second)
-    return bool(alike) and (one.path, one.function) == (other.path, other.function)
+    return bool(alike) and one.scope == other.scope
 
 
 # How a loop ends
@@ -371,9 +371,9 @@ def exits_among(statements: Sequence[ast.stmt], condition: int = 0) -> Iterator[
 
 def from_maker(stack: Stack, made_at: Stack) -> Stack:
     """Returns the frames from the function on in which an object was put together: its use is decided there."""
-    makers = {(frame.path, frame.function) for frame in made_at}
+    makers = {frame.scope for frame in made_at}
     for i, frame in enumerate(stack):
-        if (frame.path, frame.function) in makers:
+        if frame.scope in makers:
             return stack[i:]
     return stack
 

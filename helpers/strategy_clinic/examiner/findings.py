@@ -190,3 +190,7 @@ class Examination:
     stopped: bool = False  # by Ctrl-C, so that some runs are missing
     repairs: list[Repair] = field(default_factory=list)  # that are proven
     counts: list[RunCounts] = field(default_factory=list)  # of speed and memory
+
+
+def devices_in_words(devices: int) -> str:
+    return f"{devices} device{'s' if devices > 1 else ''}"

@@ -27,7 +27,7 @@ from ..observer.events import (
 from ..programs.error_text import useful_line
 from .blame import called_at
 from .divergence import distance, repeats, tolerance
-from .findings import Evidence, Finding, FollowUp, Location, Note, Text
+from .findings import Evidence, Finding, FollowUp, Location, Note, Text, devices_in_words
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
 from .recording import Moment, Recording, Role
@@ -93,7 +93,7 @@ def finding(
 ) -> Finding:
     end = "had ended" if run.role is Role.AGAIN else "was killed"
     moment = f" {run.moment.value}" if run.moment else ""
-    proof = f"observed on {run.devices} devices: it {end}{moment}, and was started again in the folder that it left"
+    proof = f"observed on {devices_in_words(run.devices)}: it {end}{moment}, and was started again in the folder that it left"
     text = Text(message), Text(proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
 

@@ -83,6 +83,11 @@ class Frame(typing.NamedTuple):
     line: int
     function: str
 
+    @property
+    def scope(self) -> tuple[str, str]:
+        """The function in which the line is."""
+        return self.path, self.function
+
 
 Stack = tuple[Frame, ...]  # of the program's own code, the innermost frame first
 

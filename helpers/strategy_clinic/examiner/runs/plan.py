@@ -23,6 +23,7 @@ from ..findings import (
     Replace,
     ResetVariable,
     ShowMeans,
+    devices_in_words,
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
 from ..moments import (
@@ -166,7 +167,7 @@ class Plan:
         """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice."""
         if not is_matchable(first, other):
             return other
-        words = f"on {counted(other.devices)} (with the batches of {first.replicas})"
+        words = f"on {devices_in_words(other.devices)} (with the batches of {first.replicas})"
         options = options_of(OnDevices(other.devices, first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         if not run.finished:
@@ -219,7 +220,7 @@ class Plan:
             moments = {}
             self.notes.append(NEVER_KILLED[Moment.AFTER])
         for moment, options in moments.items():
-            words = f"on {counted(first.devices)} (killed {moment.value})"
+            words = f"on {devices_in_words(first.devices)} (killed {moment.value})"
             stopped = self.run_again(first, Role.STOPPED, *options, words=words)
             if stopped.outcome is not Outcome.KILLED:
                 self.notes.append(NEVER_KILLED[moment])
@@ -240,7 +241,7 @@ class Plan:
             return
         left = self.sandbox.place / "left-ENDED"
         self.sandbox.copy.store(left)
-        words = f"on {counted(first.devices)} (started again after it had ended)"
+        words = f"on {devices_in_words(first.devices)} (started again after it had ended)"
         run = self.run_again(first, Role.AGAIN, stored=left, words=words)
         if run.finished:
             self.again.append(replace(run, before=ended, whole=first))
@@ -327,12 +328,12 @@ class Plan:
 
 
 def description(role: Role, devices: int, cluster: str) -> str:
-    where = f"in several processes, as {cluster} asks for" if cluster else f"on {counted(devices)}"
+    where = (
+        f"in several processes, as {cluster} asks for"
+        if cluster
+        else f"on {devices_in_words(devices)}"
+    )
     return where if role is Role.TASK else f"{where} ({role.value})"
-
-
-def counted(devices: int) -> str:
-    return f"{devices} device{'s' if devices > 1 else ''}"
 
 
 def options_of(change: Change) -> tuple[str, ...]:
@@ -403,7 +404,7 @@ def failed_at(run: Recording, script: str) -> Location:
 
 def uncompared(recordings: list[Recording]) -> list[str]:
     return [
-        f"on {counted(run.devices)} it {ending(run)}, so it was not compared there"
+        f"on {devices_in_words(run.devices)} it {ending(run)}, so it was not compared there"
         for run in failed_runs(recordings)
         if run.role is Role.COMPARED
     ]

@@ -251,7 +251,7 @@ def is_in_step(call: Stack, update: Stack) -> bool:
 
 def in_loop(frame: Frame, update: Frame) -> bool:
     """Tells whether a line is in the loop, or else in the function, that makes an update by itself."""
-    if (frame.path, frame.function) != (update.path, update.function):
+    if frame.scope != update.scope:
         return False
     loop = loop_around(update)
     is_step = spans(loop, frame.line) if loop else update.function != "<module>"

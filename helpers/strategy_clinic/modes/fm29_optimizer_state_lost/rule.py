@@ -158,11 +158,11 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
 
     A function that also makes the optimizer decides about that; one that only gets its arguments does not.
     """
-    makers = {(frame.path, frame.function) for frame in optimizer_at}
+    makers = {frame.scope for frame in optimizer_at}
     if any(save.path == load.path for save in recording.saves_before_start):
         for restored in reversed(recording.of(CheckpointRestored)):
             if restored.path == load.path or is_beside(restored, load):
-                holders = {(frame.path, frame.function) for frame in restored.made_at[:1]}
+                holders = {frame.scope for frame in restored.made_at[:1]}
                 return restored.made_at if holders & makers else from_caller(restored.made_at)
     return ()
 
@@ -171,5 +171,4 @@ def is_beside(restored: CheckpointRestored, load: Loaded) -> bool:
     """Tells whether one function restores a checkpoint and loads the weights, which are in a file of their own."""
     if restored.path is None or not (restored.location and load.location):
         return False
-    here, there = restored.location[0], load.location[0]
-    return (here.path, here.function) == (there.path, there.function)
+    return restored.location[0].scope == load.location[0].scope

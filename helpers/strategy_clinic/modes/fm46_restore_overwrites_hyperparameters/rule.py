@@ -25,7 +25,6 @@ from ...observer.events import (
     OptimizerState,
     Owner,
     Saved,
-    Stack,
     VariableMade,
     VariableWritten,
 )
@@ -90,7 +89,8 @@ def rate_set_too_early(recording: Recording) -> Iterator[Finding]:
             write
             for write in recording.of(LearningRateWritten)
             if write.number in restored.variables and write.location[1:] == restored.location[1:]
-            if place and write.location[:1] != place and is_in_function(write.location, place[0])
+            if write.location and place and write.location[0] != place[0]
+            if write.location[0].scope == place[0].scope
         ]
         early = [write for write in written if recording.is_before(write, restored)]
         is_set_again = any(write.location[0].line > place[0].line for write in written)
@@ -105,13 +105,6 @@ def rate_set_too_early(recording: Recording) -> Iterator[Finding]:
                 line_of(restored.location, "a callback"),
             )
             return
-
-
-def is_in_function(location: Stack, frame: Frame) -> bool:
-    return bool(location) and (location[0].path, location[0].function) == (
-        frame.path,
-        frame.function,
-    )
 
 
 def saves_at(recording: Recording, restored: LearningRateRestored) -> list[Saved]:
