@@ -5,6 +5,7 @@ Some start in an interpreter of their own, as at a terminal; the others are fork
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -256,7 +257,8 @@ def test_a_program_that_never_ends(examined):
     assert (status, told["runs"][0]["ended"]) == (3, "hangs")
 
 
-def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(number, tmp_path):
     """The program says by a file outside of its folder that it has begun."""
     begun = tmp_path / "begun"
     text = f"import os, time; open({str(begun)!r}, 'w').write(str(os.getpid())); time.sleep(99)"
@@ -267,7 +269,7 @@ def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(tmp_path):
     with subprocess.Popen(words, env=places, **options) as process:
         assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
         assert until(lambda: begun.exists() and begun.read_text(), 60)
-        process.terminate()
+        process.send_signal(number)
         report, _ = process.communicate(timeout=20)
     assert "stopped before all runs were made" in report
     assert process.returncode == 130

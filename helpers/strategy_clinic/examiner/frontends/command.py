@@ -39,7 +39,7 @@ def examine_command(options: argparse.Namespace) -> int:
         limit=options.limit,
         steps=options.steps,
     )
-    with terminated_like_ctrl_c(), terminal.progress() as report:
+    with ended_like_ctrl_c(), terminal.progress() as report:
         program = with_notebook(program)
         examination = plan.examine(program, options.devices, options.restart, report)
         if options.mend:
@@ -49,13 +49,21 @@ def examine_command(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def terminated_like_ctrl_c() -> Iterator[None]:
-    """Lets a SIGTERM end the program under examination too, and the report say what is known."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def ended_like_ctrl_c() -> Iterator[None]:
+    """Lets a SIGTERM, or a terminal that is closed, end the program under examination too; the report says what is known.
+
+    A signal that is ignored, as SIGHUP is under nohup, stays ignored.
+    """
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.getsignal(number) for number in numbers}
     try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, signal.default_int_handler)
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def interpreter(name: str) -> str:
