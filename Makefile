@@ -14,7 +14,11 @@ lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
 test: lint types
-	$(BIN)/$(SIDE_BY_SIDE) --durations 10 --nbval tests notebooks
+	$(BIN)/$(SIDE_BY_SIDE) -m "not thorough" --durations 10 --nbval tests notebooks
+
+# The cases that `make test` leaves out, since another one tests the same code: once a week.
+thorough: .venv/test
+	$(BIN)/$(SIDE_BY_SIDE) -m thorough tests
 
 # An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
 quick: lint types
@@ -99,4 +103,4 @@ nbgrader: .venv/test
 lanes: tools/lanes.toml
 	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test quick lint types book lock oldest colab nbgrader lanes
+.PHONY: lab test thorough quick lint types book lock oldest colab nbgrader lanes

@@ -12,8 +12,9 @@ import pytest
 from conftest import ROOT
 from strategy_clinic.base import files
 
-# The exit status of each command that is run, and something that it says. `train.py` has fm37.
-FOUND = (1, "fm37")
+# The exit status of each command that is run, and something that it says. `train.py` is the broken program of fm37; where that
+# does not matter, of fm01, which fails at once.
+FOUND, FAILS = (1, "fm37"), (1, "fm01")
 RUN = {
     "clinic triage error.txt": (0, "fm30"),
     "clinic triage < error.txt": (0, "fm30"),
@@ -24,16 +25,16 @@ RUN = {
     "clinic handout OUT fm39 fm37 fm25": (0, ""),
     "python3 -m venv .venv": (0, ""),
     "clinic examine train.py": FOUND,
-    "clinic examine --devices 1,2,4 train.py --epochs 1": FOUND,
+    "clinic examine --devices 1,2,4 train.py --epochs 1": FAILS,
     "clinic examine --restart train.py": FOUND,
     "clinic examine --mend train.py": (1, "+    "),
     "clinic run fm16 --strategy tpu_traced": (0, "1 of 1 runs agree"),
     "clinic examine --counts train.py": (1, "counts on 2 devices"),
-    "clinic examine --keras 2 train.py": FOUND,
-    "clinic examine -m mypackage.train": FOUND,
-    "clinic examine train.ipynb": FOUND,
-    "clinic examine --json report.json --sarif report.sarif train.py": FOUND,
-    "clinic examine --python ../theirs/.venv/bin/python train.py": FOUND,
+    "clinic examine --keras 2 train.py": FAILS,
+    "clinic examine -m mypackage.train": FAILS,
+    "clinic examine train.ipynb": FAILS,
+    "clinic examine --json report.json --sarif report.sarif train.py": FAILS,
+    "clinic examine --python ../theirs/.venv/bin/python train.py": FAILS,
 }
 QUICK = list(RUN)[:6]
 CLUSTER = "test_grid.py::test_a_cluster_loses_nothing_when_a_worker_is_killed"
@@ -82,6 +83,7 @@ NOT_RUN = {
     ".venv/bin/pre-commit install": "it changes the hooks of the repository",
     "make test": ALL,
     "make quick": ALL,
+    "make thorough": ALL,
     "make colab": ALL,
     "make lanes": ALL,
     'make lanes LANES="2.19 2.18"': ALL,
@@ -119,13 +121,7 @@ def place(tmp_path_factory):
     """A folder with all that the commands name."""
     folder = tmp_path_factory.mktemp("documented") / "work"
     (folder / "mypackage").mkdir(parents=True)
-    program = files.program_text("fm37", "broken")
-    for path in ("train.py", "mypackage/__init__.py", "mypackage/train.py"):
-        (folder / path).write_text("" if "__init__" in path else program)
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
-    cells = [cell | {"source": program}]
-    (folder / "train.ipynb").write_text(json.dumps(notebook | {"cells": cells}))
+    (folder / "mypackage/__init__.py").write_text("")
     error = "TypeError: Could not locate class 'MyLayer'"
     (folder / "error.txt").write_text(error)
     (folder / "errors.jsonl").write_text(json.dumps({"id": "first", "text": error}) + "\n")
@@ -134,6 +130,17 @@ def place(tmp_path_factory):
     other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     other.chmod(0o755)
     return folder
+
+
+def write_program(folder: Path, mode: str) -> None:
+    """Writes the broken program of a mode under each name that a command has for a program."""
+    program = files.program_text(mode, "broken")
+    for path in ("train.py", "mypackage/train.py"):
+        (folder / path).write_text(program)
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}}
+    cells = [cell | {"source": program}]
+    (folder / "train.ipynb").write_text(json.dumps(notebook | {"cells": cells}))
 
 
 def run(command: str, place: Path) -> subprocess.CompletedProcess:
@@ -146,7 +153,9 @@ def run(command: str, place: Path) -> subprocess.CompletedProcess:
 
 
 def require(command: str, place: Path) -> None:
-    done, (status, said) = run(command, place), RUN[command]
+    status, said = RUN[command]
+    write_program(place, "fm01" if RUN[command] == FAILS else "fm37")
+    done = run(command, place)
     assert done.returncode == status, done.stdout + done.stderr
     assert said in done.stdout + done.stderr
     for name in re.findall(r"--(?:json|sarif|junit) (\S+\.\w+)", command):

@@ -16,6 +16,7 @@ from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
 from strategy_clinic.setups import formats, strategies
 from strategy_clinic.setups.parameters import Setup
+from thorough import mostly_thorough, thorough
 
 MODES = {mode.id: mode for mode in registry.modes()}
 ALLOWED = {
@@ -269,8 +270,11 @@ def setups_of(mode: str, subject: str) -> list[Setup]:
     return possible or [own]
 
 
+USUAL = "fm01", "fm23", "fm25", "fm31", "fm32", "fm37"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", mostly_thorough(MODES, *USUAL))
 def test_the_right_programs_are_right_on_several_numbers_of_devices(mode):
     declared = MODES[mode]
     jobs = [
@@ -288,14 +292,13 @@ def test_the_right_programs_are_right_on_several_numbers_of_devices(mode):
 
 
 # Pasted into a file, and run by Python alone
-PASTED = ["fm01", "fm23", "fm25", "fm31", "fm32", "fm37"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keras", [3, 2])
-@pytest.mark.parametrize("mode", MODES if os.environ.get("CLINIC_PASTED") else PASTED)
+@pytest.mark.parametrize("keras", [3, thorough(2)])
+@pytest.mark.parametrize("mode", mostly_thorough(MODES, *USUAL))
 def test_a_pasted_program_fails_and_its_repair_is_right(mode, keras, tmp_path):
-    """On a machine with one CPU, without this package; `CLINIC_PASTED=1` runs all of them, which takes ten minutes."""
+    """On a machine with one CPU, without this package."""
     setup, declared = own_setup(mode).but(keras=keras), MODES[mode]
     if setup.strategy in ("tpu_traced", "multi_worker") or declared.reason_against(setup):
         pytest.skip("it needs a TPU, several machines, or another Keras")

@@ -9,6 +9,7 @@ from recorded import LINE, settled, trained
 from strategy_clinic.examiner.findings import DIVERGES
 from strategy_clinic.observer.events import Part, PartUsed
 from strategy_clinic.observer.replacements import Replacement, last_line
+from thorough import thorough
 
 SCALAR = PartUsed(LINE, Part.SCALAR_LOSS)
 DIVIDED = (Replacement.DIVIDED_LOSS,)
@@ -90,11 +91,11 @@ CLASS = NAMED.replace(
     "edits, expected",
     [
         ([defined(NAMED), compiled("my_loss")], ["fm49"]),
-        ([compiled(MEAN)], ["fm49"]),
+        thorough([compiled(MEAN)], ["fm49"]),
         ([defined(CLASS), compiled("MyLoss()")], ["fm49"]),
         ([compiled(MEAN.replace("outputs))", "outputs), axis=-1)"))], []),
         ([compiled("tf.keras.losses.MeanSquaredError()")], []),
-        ([defined(NAMED), compiled("'mse', metrics=[my_loss]")], []),
+        thorough([defined(NAMED), compiled("'mse', metrics=[my_loss]")], []),
     ],
     ids=["function", "lambda", "class", "per example", "of Keras", "a metric"],
 )

@@ -6,6 +6,7 @@ from edited_programs import edited, examined
 from recorded import settled, stack, trained, updated
 from strategy_clinic.examiner.findings import DIVERGES
 from strategy_clinic.observer.replacements import Replacement
+from thorough import thorough
 
 NO_CLIPPING = (Replacement.NO_CLIPPING,)
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
@@ -88,7 +89,7 @@ strategy ="""
         (LOOP, [optimizer("SGD(0.02, clipnorm=0.5)")], ["fm50"]),
         (FIT, [optimizer("Adam(0.02, clipvalue=0.001)")], ["fm50"]),
         (FIT, [optimizer("SGD(0.02, global_clipnorm=1e6)")], []),
-        (FIT, [optimizer("SGD(0.02)")], []),
+        thorough(FIT, [optimizer("SGD(0.02)")], []),
         (
             FIT,
             [

@@ -1,6 +1,7 @@
 """Programs under observation: they do what they do alone, and are seen."""
 
 import ast
+import os
 import subprocess
 import sys
 import textwrap
@@ -10,13 +11,14 @@ import pytest
 from strategy_clinic.base import files
 from strategy_clinic.observer import events
 from strategy_clinic.observer.main import remove_own_frames
+from strategy_clinic.processes import python_process
 
 OBSERVER = files.PACKAGE / "observer"
 
 
 class Watched:
-    def __init__(self, done, path):
-        self.status, self.output, self.error = done.returncode, done.stdout, done.stderr
+    def __init__(self, status, output, error, path):
+        self.status, self.output, self.error = status, output, error
         self.events = [events.from_json(line) for line in path.read_text().splitlines()]
 
     def of(self, kind):
@@ -25,21 +27,40 @@ class Watched:
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a program below an observer, as the examiner does: from a folder with this package alone."""
-    (tmp_path / "packages").mkdir()
-    (tmp_path / "packages" / "strategy_clinic").symlink_to(files.PACKAGE)
-    (tmp_path / "program").mkdir()
-    main = tmp_path / "packages" / "strategy_clinic" / "observer" / "__main__.py"
+    """Runs a program below an observer, as the examiner does: from a folder with this package alone.
 
-    def run_program(text, *options, words=("train.py",), **modules):
+    Where nothing depends on when TensorFlow is imported, the process is forked from one that has imported it.
+    """
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "strategy_clinic").symlink_to(files.PACKAGE)
+    (tmp_path / "program").mkdir()
+    main = packages / "strategy_clinic" / "observer" / "__main__.py"
+
+    def run_program(text, *options, words=("train.py",), warm=True, **modules):
         for name, code in {"train": text, **modules}.items():
             (tmp_path / "program" / f"{name}.py").write_text(textwrap.dedent(code))
         path = tmp_path / "events.jsonl"
-        command = [sys.executable, main, "--events", path, *options, "--", *words]
-        done = subprocess.run(
-            command, cwd=tmp_path / "program", capture_output=True, text=True, env={}
-        )
-        return Watched(done, path)
+        server = python_process.fork_server() if warm and "tensorflow" in text else None
+        observer, environment = ([main], {})
+        if server:
+            observer = ["-m", "strategy_clinic.observer"]
+            environment = {"PYTHONPATH": str(packages), "TMPDIR": str(tmp_path)}
+        command = [sys.executable, *observer, "--events", path, *options, "--", *words]
+        with (
+            open(os.devnull) as nothing,
+            open(tmp_path / "output", "w+") as output,
+            open(tmp_path / "error", "w+") as error,
+        ):
+            streams = nothing.fileno(), output.fileno(), error.fileno()
+            folder = str(tmp_path / "program")
+            process = python_process.start(
+                [*map(str, command)], environment, folder, streams, server
+            )
+            status = process.wait()
+            for stream in (output, error):
+                stream.seek(0)
+            return Watched(status, output.read(), error.read(), path)
 
     return run_program
 
