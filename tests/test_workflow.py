@@ -137,7 +137,7 @@ def test_what_our_own_workflows_start_is_there():
 
 
 @pytest.mark.parametrize("installed", [["3.11"], ["3.11", "3.13"], ["3.11", "3.12", "3.13"]])
-def test_every_python_that_is_installed_is_tested(tmp_path, installed):
+def test_the_oldest_and_the_newest_python_are_tested(tmp_path, installed):
     """`.ci/run` with stand-ins for make and Python: it names what it leaves out."""
     for name in ("bash", "dirname", "id", "env"):
         (tmp_path / name).symlink_to(shutil.which(name))
@@ -151,10 +151,10 @@ def test_every_python_that_is_installed_is_tested(tmp_path, installed):
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert "make test" in lines and "make quick-3.11" not in lines
-    for version in ("3.12", "3.13"):
-        assert (f"make quick-{version}" in lines) is (version in installed)
-        left_out = f"no Python {version} on this machine: make quick-{version} is left out"
-        assert (left_out in lines) is (version not in installed)
+    assert "make quick-3.12" not in lines
+    assert ("make quick-3.13" in lines) is ("3.13" in installed)
+    left_out = "no Python 3.13 on this machine: make quick-3.13 is left out"
+    assert (left_out in lines) is ("3.13" not in installed)
     assert ("make colab" in lines) is ("3.13" in installed)
 
 
