@@ -120,6 +120,13 @@ def test_a_models_file_is_no_checkpoint_that_holds_it():
     assert modes(run(MINE, TOGETHER, saved(left=[omitted(trained=True)]), model)) == [("fm05", 7)]
 
 
+def test_a_teacher_that_keras_has_saved_before_the_checkpoints_of_its_student():
+    """It was trained together with variables of its own file only."""
+    teacher = saved(held=[1, 2], kind=SaveKind.MODEL)
+    student = saved(held=[3], left=[omitted(trained=True)])
+    assert modes(run(MINE, TOGETHER, teacher, student)) == []
+
+
 def test_a_file_of_keras_beside_each_checkpoint_holds_it():
     """A restart loads both: the checkpoint with the optimizer, and the weights."""
     model, other = saved(held=[1, 2], kind=SaveKind.MODEL), saved(left=[omitted(trained=True)])

@@ -297,3 +297,39 @@ def test_a_class_in_front_of_the_function_that_makes_the_callback():
 
 def test_a_callback_that_is_made_elsewhere_gets_no_repair():
     assert edited_programs.repaired("fm54", HEAD, "best = new_callback()\n", 2) == []
+
+
+SKIPS = """
+import numpy as np
+import tensorflow as tf
+
+examples = np.random.default_rng(0).normal(size=(16, 2)).astype("float32")
+dataset = tf.data.Dataset.from_tensor_slices(examples)
+weights, done = tf.Variable([0.5, 0.25]), tf.Variable(0)
+optimizer = tf.keras.optimizers.SGD(0.1)
+checkpoint = tf.train.Checkpoint(weights=weights, optimizer=optimizer, done=done)
+manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
+checkpoint.restore(manager.latest_checkpoint)
+shuffled = dataset.shuffle(16, seed=1).batch(4)
+while done < 12:
+    epoch, skipped = divmod(int(done), 4)
+    for batch in shuffled.skip(skipped):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((batch @ weights[:, tf.newaxis] - batch[:, :1] ** 2) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])
+        if int(done.assign_add(1)) % 5 == 0:
+            manager.save()
+"""
+OF_EPOCH = SKIPS.replace("shuffled.skip", "dataset.shuffle(16, seed=epoch).batch(4).skip")
+AGAIN = SKIPS.replace("divmod(int(done), 4)", "int(done) // 4, 0")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text, count", [(SKIPS, 1), (OF_EPOCH, 0), (AGAIN, 0)])
+def test_a_program_that_skips_what_it_took_before_a_restart(tmp_path, text, count):
+    examination = edited_programs.examined(tmp_path, text)
+    found = [(each.mode, each.line) for each in examination.findings]
+    line = text.splitlines().index("shuffled = dataset.shuffle(16, seed=1).batch(4)") + 1
+    assert found == [("fm54", line)] * count
+    killed = [each for each in examination.recordings if each.role is Role.RESTARTED]
+    assert killed and all(each.finished for each in killed)

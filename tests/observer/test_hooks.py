@@ -171,6 +171,9 @@ def strategy_cases():
             {"batch_size": 2, "padded_shapes": []},
             told(events.DatasetBatched, "size"),
         ),
+        "tensorflow.DatasetV2.skip": lambda t: Case(
+            t.tf.data.Dataset.range(4).skip, {"count": 2}, told(events.ExamplesSkipped, "count")
+        ),
         "tensorflow.DatasetV2.shard": lambda t: Case(
             t.tf.data.Dataset.range(4).shard,
             {"num_shards": 2, "index": 1},

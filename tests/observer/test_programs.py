@@ -354,6 +354,25 @@ FITTED = """
     """
 
 
+FITTED_ON_REPLICAS = """
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy().scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    ones = tf.ones((16, 2)), tf.ones((16, 1))
+    model.fit(tf.data.Dataset.from_tensor_slices(ones).batch(8, drop_remainder=True), verbose=0)
+    """
+
+
+@pytest.mark.slow
+def test_calls_are_those_of_the_replicas(run):
+    """Before the first step `fit` of Keras 3 calls a model to learn its shapes, outside of them."""
+    watched = run(FITTED_ON_REPLICAS, "--devices", "2")
+    assert watched.status == 0, watched.error
+    assert [(each.examples, each.replicas) for each in watched.of(events.ModelCalled)] == [(4, 2)]
+
+
 @pytest.mark.slow
 def test_the_metrics_of_the_first_epochs(run):
     watched = run(FITTED)

@@ -36,6 +36,7 @@ from .rule import Steps
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
 LONGEST_MESSAGE = 200
+AMID_DATA = "the examples of an iterator that goes on after a save"
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
     "and BackupAndRestore of Keras 3 keeps the last save but one with double_checkpoint=True."
@@ -261,11 +262,17 @@ def rate_of(state: OptimizerState) -> float | None:
         return None
 
 
+def is_only_order(run: Recording, whole: Recording) -> bool:
+    """Tells whether the examples and their order are all that a restart begins again."""
+    orders = {order_in_words(each) for one in (run, whole) for each in one.of(OrderDrawn)}
+    return bool(orders) and {*draws(run, whole)} <= {*orders, AMID_DATA}
+
+
 def draws(*runs: Recording) -> list[str]:
     """Returns what training draws at random or takes one after the other: a restart begins these sequences again."""
-    found = []
+    found: list[str] = []
     for run in runs:
-        found += [f"the order of the examples ({in_place(each)})" for each in run.of(OrderDrawn)]
+        found += map(order_in_words, run.of(OrderDrawn))
         parts = [each for each in run.of(PartUsed) if each.part is Part.RANDOM_NUMBERS]
         found += [f"numbers in a step ({in_place(each)})" for each in parts]
         written = {write.number for write in run.of(VariableWritten)}
@@ -273,7 +280,7 @@ def draws(*runs: Recording) -> list[str]:
             found.append("seeds of layers")
         found += [name for ended in run.of(Ended) for name in ended.drawn]
         if saves_amid_data(run):
-            found.append("the examples of an iterator that goes on after a save")
+            found.append(AMID_DATA)
     return list(dict.fromkeys(found))
 
 
@@ -284,6 +291,10 @@ def saves_amid_data(run: Recording) -> bool:
         one.steps < other.steps and one.iterators == other.iterators > 0
         for one, other in itertools.pairwise(saves)
     )
+
+
+def order_in_words(drawn: OrderDrawn) -> str:
+    return f"the order of the examples ({in_place(drawn)})"
 
 
 def in_place(event: OrderDrawn | PartUsed) -> str:

@@ -727,6 +727,13 @@ class OrderDrawn(LocatedEvent):
 
 
 @dataclass(frozen=True)
+class ExamplesSkipped(LocatedEvent):
+    """The program leaves out the first elements of a dataset."""
+
+    count: int
+
+
+@dataclass(frozen=True)
 class CheckpointRestored(LocatedEvent):
     path: str | None
     made_at: Stack

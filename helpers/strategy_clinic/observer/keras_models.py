@@ -96,6 +96,8 @@ class KerasModels:
 
         if outside_replicas():
             self.answered(result, call)
+        if in_scratch_graph():
+            return
         inputs = tf.nest.flatten(call.args[1] if len(call.args) > 1 else call.kwargs)
         shape = getattr(inputs[0], "shape", None) if inputs else None
         size = shape[0] if shape else None
@@ -216,3 +218,12 @@ def asked_steps() -> int:
                 return int(getattr(owner, name, None) or 0)
         frame = frame.f_back
     return 0
+
+
+def in_scratch_graph() -> bool:
+    """Tells whether Keras 3 only finds out the shapes that a model answers with, as `fit` does before the first step."""
+    import tensorflow as tf
+
+    if tf.executing_eagerly():
+        return False
+    return getattr(tf.compat.v1.get_default_graph(), "name", "").startswith("scratch_graph")

@@ -20,6 +20,7 @@ from .events import (
     DatasetBatched,
     DatasetFromFunction,
     DatasetSharded,
+    ExamplesSkipped,
     InputShared,
     MeanReduced,
     Outcome,
@@ -109,6 +110,7 @@ class Training:
         for name in BATCHES:
             wrap(tf.data.Dataset, name, after=self.batched)
         wrap(tf.data.Dataset, "shard", after=self.sharded)
+        wrap(tf.data.Dataset, "skip", after=self.skipped)
         wrap(type(tf.function(lambda: None)), "__call__", after=self.step_ended, group="step")
 
     # Strategies
@@ -336,6 +338,13 @@ class Training:
             self.sizes[dataset] = size
         if isinstance(size, int) and self.is_first_here("batched", size):
             self.context.emit(DatasetBatched(self.stack(), size))
+
+    def skipped(self, _: Any, call: Call) -> None:
+        import tensorflow as tf
+
+        count = tf.get_static_value(tf.convert_to_tensor(call["count"]))
+        if count and self.is_first_here("skipped"):
+            self.context.emit(ExamplesSkipped(self.stack(), int(count)))
 
     def sharded(self, _: Any, call: Call) -> None:
         shards, index = call["num_shards"], call["index"]

@@ -362,8 +362,9 @@ def is_beside_model(save: Saved, omitted: OmittedVariable) -> bool:
 
 
 def is_part_of_saved_training(recording: Recording, omitted: OmittedVariable) -> bool:
-    """Tells whether it is trained together with variables that are saved, by an optimizer or by hand."""
-    held = {number for save in recording.of(Saved) for number in save.variables}
+    """Tells whether it is trained, by an optimizer or by hand, together with variables of a save that lacks it."""
+    saves = [save for save in recording.of(Saved) if omitted.number not in save.variables]
+    held = {number for save in saves for number in save.variables}
     if is_in_files_of_keras(recording, omitted.number):
         return False
     together = [

@@ -20,11 +20,28 @@ from ...examiner.blame import (
     parameters,
     spans,
 )
-from ...examiner.findings import Finding
+from ...examiner.divergence import repeats
+from ...examiner.findings import Finding, FollowUp
 from ...examiner.recording import Recording, Role
-from ...examiner.restarts import begins_from_zero, finding, loads_at_start
-from ...examiner.rule import observed, rule
-from ...observer.events import CallbackState, Frame, GradientsApplied, Loaded, Saved, SaveKind
+from ...examiner.restarts import (
+    begins_from_zero,
+    finding,
+    is_only_order,
+    loads_at_start,
+    other_end,
+    steps_at_end,
+)
+from ...examiner.rule import Steps, observed, rule
+from ...observer.events import (
+    CallbackState,
+    ExamplesSkipped,
+    Frame,
+    GradientsApplied,
+    Loaded,
+    OrderDrawn,
+    Saved,
+    SaveKind,
+)
 
 MODE = "fm54"
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
@@ -56,6 +73,26 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
             if message:
                 proof = "`fit` continued from a backup in the same process"
                 yield observed(MODE, run, after[0].location, message, proof)
+
+
+@rule(MODE, explains_divergence=False)
+def order_repeats(run: Recording) -> Steps:
+    """Checks whether a program skips what it took before a restart, while the order of the examples begins again."""
+    whole, skips = run.whole, run.of(ExamplesSkipped)
+    if run.role is not Role.RESTARTED or not run.finished or not whole or not skips:
+        return
+    is_new = skips[-1].location not in [each.location for each in whole.of(ExamplesSkipped)]
+    is_comparable = steps_at_end(run) == steps_at_end(whole) and is_only_order(run, whole)
+    if not is_new or not is_comparable or not other_end(run, whole):
+        return
+    again = yield FollowUp(whole, None, "once more, as it was")
+    if again is not None and repeats(whole, again):
+        message = (
+            f"after a restart the first {skips[-1].count} elements are skipped, but the order begins again: they are not those "
+            "that were taken before"
+        )
+        fix = "give each epoch an order of its own that a restart makes again, by the seed of `shuffle`"
+        yield finding(run, run.of(OrderDrawn)[-1].location, message, fix, mode=MODE)
 
 
 @rule(MODE, explains_divergence=False)
