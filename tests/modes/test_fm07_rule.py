@@ -48,16 +48,20 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "/program/train.py", lin
 IN_TRACE = (
     '  File "/lib/tensorflow/python/framework/func_graph.py", line 1, in func_graph_from_py_func\n'
 )
+IN_FIT = '  File "/lib/keras/src/utils/traceback_utils.py", line 113, in error_handler\n'
+IN_CALLBACK = (LINE[0]._replace(function="on_epoch_end"),)
 
 
 @pytest.mark.parametrize(
-    "traceback, traced, expected",
+    "traceback, traced, at, expected",
     [
-        (TRACEBACK + MESSAGE, (), "fm33"),
-        (TRACEBACK + IN_TRACE + MESSAGE, (), "fm07"),
-        (TRACEBACK + MESSAGE, LINE, "fm07"),
+        (TRACEBACK + MESSAGE, (), LINE, "fm33"),
+        (TRACEBACK + IN_TRACE + MESSAGE, (), LINE, "fm07"),
+        (TRACEBACK + MESSAGE, LINE, LINE, "fm07"),
+        (TRACEBACK + IN_FIT + MESSAGE, (), LINE, "fm07"),
+        (TRACEBACK + IN_FIT + MESSAGE, (), IN_CALLBACK, "fm33"),
     ],
-    ids=["after a trace", "in a trace", "in a traced function"],
+    ids=["after a trace", "in a trace", "in a traced function", "in a step", "in a callback"],
 )
-def test_a_tensor_that_is_converted(traceback, traced, expected):
-    assert modes(run(ExceptionRaised(LINE, "TypeError", traceback, traced))) == [(expected, 7)]
+def test_a_tensor_that_is_converted(traceback, traced, at, expected):
+    assert modes(run(ExceptionRaised(at, "TypeError", traceback, traced))) == [(expected, 7)]

@@ -14,6 +14,13 @@ from ...observer.events import (
 )
 
 LIBRARIES = "tensorflow/python/", "keras/src/"  # which every trace goes through
+CALLBACKS = (
+    "on_epoch_",
+    "on_batch_",
+    "on_train_",
+    "on_test_",
+    "on_predict_",
+)  # which `fit` calls between its graphs
 
 
 @rule("fm07")
@@ -46,5 +53,7 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
 def leaked(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """Tells a tensor of a finished trace, which raises where nothing is traced, from one that a traced function converts."""
     is_symbolic = "SymbolicTensor" in raised.traceback
-    in_trace = raised.traced or any(path in raised.traceback for path in LIBRARIES)
+    in_library = any(path in raised.traceback for path in LIBRARIES)
+    in_callback = any(frame.function.startswith(CALLBACKS) for frame in stack)
+    in_trace = raised.traced or (in_library and not in_callback)
     return mode if in_trace or not is_symbolic else "fm33"
