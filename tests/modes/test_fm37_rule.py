@@ -75,6 +75,22 @@ def test_an_update_that_grows_with_the_devices(update, devices):
     assert judged(steps(0.1, 1), steps(update, devices)) == ["fm37"]
 
 
+def late(update, devices):
+    """The same change by the second step: the first one has a learning rate of 0."""
+    recording = steps(update, devices)
+    (step,) = recording.of(StepEnded)
+    both = replace(step, values=step.initial_values), replace(step, number=2, initial_values=())
+    return replace(
+        recording,
+        events=tuple(new for e in recording.events for new in (both if e is step else (e,))),
+    )
+
+
+def test_a_first_step_that_changes_nothing():
+    assert judged(late(0.1, 1), late(0.2, 2)) == ["fm37"]
+    assert judged(steps(0.1, 1), late(0.2, 2)) == []
+
+
 @pytest.mark.parametrize("update, expected", [(0.21, ["fm37"]), (0.13, [])])
 def test_an_update_that_is_as_large_again(update, expected):
     """A program that draws other data each time may come to twice the update by chance."""

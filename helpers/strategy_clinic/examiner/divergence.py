@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Generator, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..observer.events import (
     Ended,
@@ -305,6 +305,19 @@ def first_step(recording: Recording, training: int) -> StepEnded | None:
     return next((step for step in first_steps(recording) if step.training == training), None)
 
 
+def first_change(recording: Recording, training: int) -> StepEnded | None:
+    """Returns the first step of a training that changes a weight, after the same values: a learning rate may begin with 0."""
+    first = first_step(recording, training)
+    if first is None:
+        return None
+    before = {value.number: value.sample for value in first.initial_values}
+    steps = [step for step in recording.of(StepEnded) if step.training == training]
+    for step in sorted(steps, key=lambda each: each.number):
+        if any(before.get(value.number) not in (None, value.sample) for value in step.values):
+            return replace(step, initial_values=first.initial_values)
+    return first
+
+
 def optimizer_vectors(recording: Recording, training: int) -> dict[Key, Vector]:
     step = first_step(recording, training)
     values = step.optimizer_values if step else ()
@@ -315,14 +328,21 @@ def first_updates(
     one: Recording, other: Recording, training: int
 ) -> tuple[list[Vector], list[Vector]]:
     """Returns the first updates of all variables that both have trained, in one order."""
+    if number_of_change(one, training) != number_of_change(other, training):
+        return [], []
     mine, theirs = first_update(one, training), first_update(other, training)
     common = sorted(mine.keys() & theirs.keys(), key=str)
     return [mine[key] for key in common], [theirs[key] for key in common]
 
 
+def number_of_change(recording: Recording, training: int) -> int:
+    step = first_change(recording, training)
+    return step.number if step else 0
+
+
 def first_update(recording: Recording, training: int) -> Mapping[Key, Vector]:
-    """Returns by how much the first step has changed each trained variable."""
-    step = first_step(recording, training)
+    """Returns by how much the first step that changes anything has changed each trained variable."""
+    step = first_change(recording, training)
     after = {value.number: value.sample.entries for value in step.values} if step else {}
     return {
         key: tuple(new - old for new, old in zip(after[number], sample.entries))
@@ -331,8 +351,8 @@ def first_update(recording: Recording, training: int) -> Mapping[Key, Vector]:
 
 
 def before_first_update(recording: Recording, training: int) -> Mapping[Key, tuple[int, Sample]]:
-    """Returns the values of the trained variables that the first step has changed, before it did."""
-    step = first_step(recording, training)
+    """Returns the values of the trained variables that this step has changed, before it did."""
+    step = first_change(recording, training)
     if step is None:
         return {}
     after = {value.number for value in step.values}
@@ -355,6 +375,8 @@ def first_gradients(recording: Recording, training: int) -> Mapping[Key, Vector]
     signed = {key: vector for key, vector in kept.items() if is_mean(vector, kept.values())}
     if signed or not any(map(any, kept.values())):
         return signed or updates
+    if number_of_change(recording, training) > 1:
+        return {}  # what is kept is that of the first step
     pairs = list(zip(updates.items(), kept.values()))
     if len(updates) != len(kept) or any(len(pair[0][1]) != len(pair[1]) for pair in pairs):
         return {}
