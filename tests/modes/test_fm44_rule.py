@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 from recorded import LINE, OTHER, found, modes, run, stack, strategy
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import Metric, MetricsReported, Outcome
 
 rule = import_module("strategy_clinic.modes.fm44_fit_reports_another_number.rule")
@@ -40,6 +41,11 @@ def test_a_metric_that_differs_while_the_loss_agrees(value):
 )
 def test_a_metric_that_does_not_differ(other):
     assert modes(*on_two(reported(), other)) == []
+
+
+def test_a_program_that_is_started_again_reports_its_last_epochs_only():
+    restarted = run(strategy(2), role=Role.RESTARTED)
+    assert modes(*on_two(reported(), reported(error=4.0)), restarted) == [("fm44", 7)]
 
 
 @pytest.mark.parametrize("apart, expected", [(0.0, [("fm44", 7)]), (0.01, [])])

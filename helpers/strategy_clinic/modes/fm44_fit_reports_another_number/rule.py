@@ -35,9 +35,7 @@ CLEARLY = (
 
 @rule_of_runs("fm44")
 def reported_differently(runs: Runs) -> Steps:
-    by_count = {
-        recording.replicas: recording for recording in runs.recordings if recording.finished
-    }
+    by_count = {recording.replicas: recording for recording in runs.matched if recording.finished}
     few, many = min(by_count, default=1), max(by_count, default=1)
     for one, other in reports(by_count[few], by_count[many]) if few < many else ():
         values, others = (
