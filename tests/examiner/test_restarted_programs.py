@@ -355,18 +355,6 @@ def test_a_failure_that_no_half_file_explains():
 
 # In real processes
 
-# These look for what they save before they save anything, so that one restart is made without being asked. Others are restarted
-# at several moments.
-UNASKED = (
-    "two phases",
-    "a phase without",
-    "deletes",
-    "fails after",
-    "new",
-    "prints",
-    "saves at its end",
-)
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -572,6 +560,19 @@ model.fit(x, y, epochs=done + 3, initial_epoch=done, batch_size=2, verbose=0, ca
 model.save("last.keras")
 """
 GOES_ON_FROM_LAST = SAVES_LAST.replace('    model.compile("adam", "mse")  # wrong\n', "")
+
+
+# These look for what they save before they save anything, so that one restart is made without being asked. Others are restarted
+# at several moments.
+UNASKED = (
+    "two phases",
+    "a phase without",
+    "deletes",
+    "fails after",
+    "new",
+    "prints",
+    "saves at its end",
+)
 
 
 @pytest.mark.slow

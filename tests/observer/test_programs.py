@@ -29,7 +29,7 @@ class Watched:
 def run(tmp_path):
     """Runs a program below an observer, as the examiner does: from a folder with this package alone.
 
-    Where nothing depends on when TensorFlow is imported, the process is forked from one that has imported it.
+    A program that imports TensorFlow is forked from a process that has imported it.
     """
     packages = tmp_path / "packages"
     packages.mkdir()
@@ -37,16 +37,16 @@ def run(tmp_path):
     (tmp_path / "program").mkdir()
     main = packages / "strategy_clinic" / "observer" / "__main__.py"
 
-    def run_program(text, *options, words=("train.py",), warm=True, **modules):
+    def run_program(text, *options, words=("train.py",), **modules):
         for name, code in {"train": text, **modules}.items():
             (tmp_path / "program" / f"{name}.py").write_text(textwrap.dedent(code))
         path = tmp_path / "events.jsonl"
-        server = python_process.fork_server() if warm and "tensorflow" in text else None
-        observer, environment = ([main], {})
+        server = python_process.fork_server() if "tensorflow" in text else None
+        observer, environment = [str(main)], {}
         if server:
             observer = ["-m", "strategy_clinic.observer"]
             environment = {"PYTHONPATH": str(packages), "TMPDIR": str(tmp_path)}
-        command = [sys.executable, *observer, "--events", path, *options, "--", *words]
+        command = [sys.executable, *observer, "--events", str(path), *options, "--", *words]
         with (
             open(os.devnull) as nothing,
             open(tmp_path / "output", "w+") as output,
@@ -54,10 +54,7 @@ def run(tmp_path):
         ):
             streams = nothing.fileno(), output.fileno(), error.fileno()
             folder = str(tmp_path / "program")
-            process = python_process.start(
-                [*map(str, command)], environment, folder, streams, server
-            )
-            status = process.wait()
+            status = python_process.start(command, environment, folder, streams, server).wait()
             for stream in (output, error):
                 stream.seek(0)
             return Watched(status, output.read(), error.read(), path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ..observer.events import Activations, DeviceBytes, HostReads, StepsCounted
-from .findings import Location, RunCounts, Text
+from .findings import Location, RunCounts, Text, counted
 from .recording import Recording, Role
 
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -22,7 +22,7 @@ def counts_of(recordings: Sequence[Recording], locate: Relocate) -> list[RunCoun
 
 
 def run_counts(recording: Recording, counts: StepsCounted, locate: Relocate) -> RunCounts:
-    where = recording.task or number(recording.devices, "device")
+    where = recording.task or counted(recording.devices, "device")
     lines = [(name, text.relocated(locate)) for name, text in lines_of(recording, counts)]
     return RunCounts(
         f"counts on {where}",
@@ -46,7 +46,7 @@ def lines_of(recording: Recording, counts: StepsCounted) -> Iterator[tuple[str, 
     if counts.eager_runs:
         yield (
             "eager",
-            Text(f"{number(counts.eager_runs, 'step')} executed by Python, not as a graph"),
+            Text(f"{counted(counts.eager_runs, 'step')} executed by Python, not as a graph"),
         )
     if counts.graph_calls or counts.eager_runs:
         yield "reads", reads_in_words(counts)
@@ -78,7 +78,7 @@ def kept_in_words(activations: Activations | None, recording: Recording) -> str:
     else:
         words = f"{in_bytes(size)} of activations"
     where = f" on each of {recording.replicas} replicas" if recording.replicas > 1 else ""
-    unknown = number(activations.unknown, "tensor")
+    unknown = counted(activations.unknown, "tensor")
     more = f"; {unknown} of unknown size not counted" if activations.unknown else ""
     return f"{words}{where} until the gradients are computed{more}"
 
@@ -99,9 +99,9 @@ def is_copy(device: DeviceBytes, other: DeviceBytes) -> bool:
 
 def steps_in_words(counts: StepsCounted) -> str:
     calls, steps = counts.graph_calls, counts.updates - counts.eager_runs
-    words = number(calls, "graph call")
+    words = counted(calls, "graph call")
     if steps > 0:
-        words = f"{number(steps, 'update')} in {words}"
+        words = f"{counted(steps, 'update')} in {words}"
     return f"{words}, {counts.traces} of them traced"
 
 
@@ -111,12 +111,8 @@ def reads_in_words(counts: StepsCounted) -> Text:
         return Text("no value was read on the host between steps")
     rate = f"{counts.read / steps:.1f}" if steps else "0"
     most = counts.reads[0]
-    words = f"{number(counts.read, 'value')} read on the host between steps, {rate} a step"
+    words = f"{counted(counts.read, 'value')} read on the host between steps, {rate} a step"
     return Text(f"{words}; {most.times} of them on ", Location(most.location))
-
-
-def number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def in_bytes(size: int) -> str:

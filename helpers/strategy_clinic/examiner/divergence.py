@@ -172,6 +172,12 @@ def repeats(one: Recording, other: Recording) -> bool:
     return one.outcome is other.outcome and first_divergence(one, other) is None
 
 
+def repeats_again(recording: Recording) -> Generator[FollowUp, Recording | None, bool]:
+    """Asks for the same run once more, and tells whether it comes to the same values."""
+    again = yield FollowUp(recording, None, "once more, as it was")
+    return again is not None and repeats(recording, again)
+
+
 def unstable_points(one: Recording, other: Recording) -> frozenset[Point] | None:
     """Returns what a run and its repetition cannot be compared by; None if that is too much.
 
@@ -311,9 +317,10 @@ def first_change(recording: Recording, training: int) -> StepEnded | None:
     if first is None:
         return None
     before = {value.number: value.sample for value in first.initial_values}
-    steps = [step for step in recording.of(StepEnded) if step.training == training]
-    for step in sorted(steps, key=lambda each: each.number):
-        if any(before.get(value.number) not in (None, value.sample) for value in step.values):
+    for step in recording.of(StepEnded):
+        if step.training == training and any(
+            before.get(value.number) not in (None, value.sample) for value in step.values
+        ):
             return replace(step, initial_values=first.initial_values)
     return first
 
@@ -351,7 +358,7 @@ def first_update(recording: Recording, training: int) -> Mapping[Key, Vector]:
 
 
 def before_first_update(recording: Recording, training: int) -> Mapping[Key, tuple[int, Sample]]:
-    """Returns the values of the trained variables that this step has changed, before it did."""
+    """Returns the values of the trained variables before the first step that changes anything."""
     step = first_change(recording, training)
     if step is None:
         return {}

@@ -11,7 +11,7 @@ from ..programs.error_text import useful_line
 from ..triage import classify
 from . import rule
 from .divergence import is_deterministic
-from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, devices_in_words
+from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
 from .hangs import hangs
 from .recording import Moment, Recording, Role
 from .restarts import WHOLE_FILES, restarts
@@ -147,7 +147,7 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
                 Location(blamed(mode, recording, raised, rules)),
                 Evidence.RAISED,
                 Text(f"{raised.error}: {message}"[:LONGEST_MESSAGE]),
-                Text(f"raised on {devices_in_words(recording.devices)}"),
+                Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
             )
 

@@ -192,5 +192,5 @@ class Examination:
     counts: list[RunCounts] = field(default_factory=list)  # of speed and memory
 
 
-def devices_in_words(devices: int) -> str:
-    return f"{devices} device{'s' if devices > 1 else ''}"
+def counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"

@@ -18,7 +18,7 @@ from ..observer.events import (
     StrategyMade,
 )
 from .blame import from_loop
-from .findings import Evidence, Finding, Location, Text, devices_in_words
+from .findings import Evidence, Finding, Location, Text, counted
 from .recording import ProcessStacks, Recording, Role
 
 HANGS = "hangs"
@@ -56,7 +56,7 @@ def hangs(recordings: Sequence[Recording], mode: str = HANGS) -> Iterator[Findin
     first = waiting[0]
     message = [part for run in waiting for part in (*waiting_in_words(run), "; ")][:-1]
     missing = [part for part in missing_in_words(examined, waiting) if part]
-    devices = devices_in_words(first.devices)
+    devices = counted(first.devices, "device")
     proof = f"observed on {devices}: nothing was computed when the time was over, after {first.seconds:.0f} s"
     others = {name for run in waiting for name in processes_in_words(run)}
     yield Finding(

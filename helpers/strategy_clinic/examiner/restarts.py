@@ -26,8 +26,8 @@ from ..observer.events import (
 )
 from ..programs.error_text import useful_line
 from .blame import called_at
-from .divergence import distance, repeats, tolerance
-from .findings import Evidence, Finding, FollowUp, Location, Note, Text, devices_in_words
+from .divergence import distance, repeats_again, tolerance
+from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
 from .recording import Moment, Recording, Role
@@ -82,10 +82,8 @@ def findings_of_restart(
         yield Note("started again, it begins from zero, without what it has saved")
         return
     found = [] if explained else [*wrong_start(run, stopped), *wrong_end(run, whole)]
-    if found:
-        again = yield FollowUp(whole, None, "once more, as it was")
-        if again is not None and repeats(whole, again):
-            yield from found[:1]
+    if found and (yield from repeats_again(whole)):
+        yield from found[:1]
     yield from notes_of(run, whole)
 
 
@@ -94,7 +92,7 @@ def finding(
 ) -> Finding:
     end = "had ended" if run.role is Role.AGAIN else "was killed"
     moment = f" {run.moment.value}" if run.moment else ""
-    proof = f"observed on {devices_in_words(run.devices)}: it {end}{moment}, and was started again in the folder that it left"
+    proof = f"observed on {counted(run.devices, 'device')}: it {end}{moment}, and was started again in the folder that it left"
     text = Text(message), Text(proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..base.files import PACKAGE
 from ..observer.events import ExceptionRaised, Stack
-from .findings import Evidence, Finding, FollowUp, Location, Note, Text, devices_in_words
+from .findings import Evidence, Finding, FollowUp, Location, Note, Text, counted
 from .recording import Recording, Role
 from .suspects import Suspect
 
@@ -175,7 +175,7 @@ def observed(
 ) -> Finding:
     """Returns a finding that one recording shows."""
     words = message if isinstance(message, Text) else Text(message)
-    proved = Text(f"observed on {devices_in_words(recording.devices)}: ", *proof)
+    proved = Text(f"observed on {counted(recording.devices, 'device')}: ", *proof)
     return Finding(mode, Location(location), Evidence.OBSERVED, words, proved, (recording.devices,))
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
 from ..cells import Line, Listing
-from ..findings import Evidence, Examination, Finding
+from ..findings import Evidence, Examination, Finding, counted
 from . import text
 from .explanation import explanation_of
 
@@ -86,7 +86,7 @@ def look_of(examination: Examination) -> str:
 def headline_of(examination: Examination) -> str:
     program, count = examination.program, len(examination.findings)
     if count:
-        return f"{program}: {count} finding{'s' if count > 1 else ''}"
+        return f"{program}: {counted(count, 'finding')}"
     if examination.failure:
         return f"{program} failed, in a way that is none of the modes"
     if examination.stopped:

@@ -5,7 +5,7 @@ import os
 from ..blame import code_at
 from ..cells import location_in_file
 from ..edits import Repair
-from ..findings import Examination, Finding, Location, RunCounts
+from ..findings import Examination, Finding, Location, RunCounts, counted
 from ..runs.progress import Progress, RunEnded, RunStarted
 from .explanation import explanation_of
 
@@ -37,8 +37,8 @@ def in_words(examination: Examination, counts: bool = False) -> str:
     """Returns the report; with the counts of speed and memory, if they are asked for."""
     findings = map(finding_in_words, examination.findings)
     repairs = map(repair_in_words, examination.repairs)
-    counted = map(counts_in_words, shown_counts(examination)) if counts else ()
-    return "\n\n".join([*findings, *repairs, *counted, *rest_in_words(examination)])
+    of_runs = map(counts_in_words, shown_counts(examination)) if counts else ()
+    return "\n\n".join([*findings, *repairs, *of_runs, *rest_in_words(examination)])
 
 
 def finding_in_words(finding: Finding) -> str:
@@ -126,7 +126,7 @@ def failure_of(examination: Examination) -> str:
 
 def runs_of(examination: Examination) -> str:
     counts = [str(recording.devices) for recording in examination.recordings]
-    return f"{len(counts)} run{'s' if len(counts) != 1 else ''} (devices: {', '.join(counts)})"
+    return f"{counted(len(counts), 'run')} (devices: {', '.join(counts)})"
 
 
 # Progress

@@ -23,7 +23,7 @@ from ..findings import (
     Replace,
     ResetVariable,
     ShowMeans,
-    devices_in_words,
+    counted,
 )
 from ..hangs import abrupt_end, children_in_words, ended_at
 from ..moments import (
@@ -167,7 +167,7 @@ class Plan:
         """Returns the run on fewer devices with the batches of the first, if it has others by the program's own choice."""
         if not is_matchable(first, other):
             return other
-        words = f"on {devices_in_words(other.devices)} (with the batches of {first.replicas})"
+        words = f"on {counted(other.devices, 'device')} (with the batches of {first.replicas})"
         options = options_of(OnDevices(other.devices, first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         if not run.finished:
@@ -220,7 +220,7 @@ class Plan:
             moments = {}
             self.notes.append(NEVER_KILLED[Moment.AFTER])
         for moment, options in moments.items():
-            words = f"on {devices_in_words(first.devices)} (killed {moment.value})"
+            words = f"on {counted(first.devices, 'device')} (killed {moment.value})"
             stopped = self.run_again(first, Role.STOPPED, *options, words=words)
             if stopped.outcome is not Outcome.KILLED:
                 self.notes.append(NEVER_KILLED[moment])
@@ -241,7 +241,7 @@ class Plan:
             return
         left = self.sandbox.place / "left-ENDED"
         self.sandbox.copy.store(left)
-        words = f"on {devices_in_words(first.devices)} (started again after it had ended)"
+        words = f"on {counted(first.devices, 'device')} (started again after it had ended)"
         run = self.run_again(first, Role.AGAIN, stored=left, words=words)
         if run.finished:
             self.again.append(replace(run, before=ended, whole=first))
@@ -331,7 +331,7 @@ def description(role: Role, devices: int, cluster: str) -> str:
     where = (
         f"in several processes, as {cluster} asks for"
         if cluster
-        else f"on {devices_in_words(devices)}"
+        else f"on {counted(devices, 'device')}"
     )
     return where if role is Role.TASK else f"{where} ({role.value})"
 
@@ -404,7 +404,7 @@ def failed_at(run: Recording, script: str) -> Location:
 
 def uncompared(recordings: list[Recording]) -> list[str]:
     return [
-        f"on {devices_in_words(run.devices)} it {ending(run)}, so it was not compared there"
+        f"on {counted(run.devices, 'device')} it {ending(run)}, so it was not compared there"
         for run in failed_runs(recordings)
         if run.role is Role.COMPARED
     ]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...examiner import blame
 from ...examiner.divergence import first_divergence
-from ...examiner.findings import Finding, devices_in_words
+from ...examiner.findings import Finding, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
@@ -77,7 +77,7 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
         return
     batched = [each for each in other.batched_in_functions if each.location]
     inside = [each.location for each in batched if each.size * many == more]
-    message = f"each replica takes a whole batch: a step has {examples} examples on {devices_in_words(few)} and {more} on {many}"
+    message = f"each replica takes a whole batch: a step has {examples} examples on {counted(few, 'device')} and {more} on {many}"
     yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
 
 
@@ -125,7 +125,7 @@ def batch_shrinks(runs: Runs) -> Iterator[Finding]:
     if one.examples * few == other.examples * many and batched and batched[-1].location:
         message = (
             "the batch of one replica is divided among all of them: "
-            f"a step has {one.examples} examples on {devices_in_words(few)} and {other.examples} on {many}"
+            f"a step has {one.examples} examples on {counted(few, 'device')} and {other.examples} on {many}"
         )
         yield compared("fm21", (few, many), batched[-1].location, message)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_choice
-from ...examiner.findings import Finding, Note
+from ...examiner.findings import Finding, Note, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...examiner.whose_fault import learning_rates
@@ -46,7 +46,7 @@ def batch_grows_alone(runs: Runs) -> Steps:
     grows = one.examples * many == other.examples * few > 0
     if grows and learning_rates(one) == learning_rates(other):
         yield Note(
-            f"a step takes in {one.examples} examples on {few} replica{'s' * (few > 1)} and {other.examples} on {many}, "
+            f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, "
             "with the same learning rate: a training that is continued on more devices becomes another one (fm26)"
         )
 

@@ -20,8 +20,8 @@ from ...examiner.blame import (
     parameters,
     spans,
 )
-from ...examiner.divergence import repeats
-from ...examiner.findings import Finding, FollowUp
+from ...examiner.divergence import repeats_again
+from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     begins_from_zero,
@@ -85,8 +85,7 @@ def order_repeats(run: Recording) -> Steps:
     is_comparable = steps_at_end(run) == steps_at_end(whole) and is_only_order(run, whole)
     if not is_new or not is_comparable or not other_end(run, whole):
         return
-    again = yield FollowUp(whole, None, "once more, as it was")
-    if again is not None and repeats(whole, again):
+    if (yield from repeats_again(whole)):
         message = (
             f"after a restart the first {skips[-1].count} elements are skipped, but the order begins again: they are not those "
             "that were taken before"

@@ -13,7 +13,7 @@ from ...examiner.divergence import (
     first_divergence,
     update_ratio,
 )
-from ...examiner.findings import FollowUp, Replace, devices_in_words
+from ...examiner.findings import FollowUp, Replace, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import (
@@ -52,7 +52,7 @@ def ratio_of_part(runs: Runs) -> Steps:
             counts = one.replicas, other.replicas
             message = (
                 "the loss divides by a sum over the batch, and each replica divides by that of its part; "
-                f"the first update on {other.replicas} devices differs from that on {devices_in_words(one.replicas)}"
+                f"the first update on {other.replicas} devices differs from that on {counted(one.replicas, 'device')}"
             )
             yield compared("fm55", counts, location, message)
             return

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...examiner.blame import from_loop
 from ...examiner.engine import stack_of
-from ...examiner.findings import Evidence, Finding, Location, Text, devices_in_words
+from ...examiner.findings import Evidence, Finding, Location, Text, counted
 from ...examiner.hangs import hangs, has_ended, leaves_early, missing_in_words
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, reclassify, rule_of_runs
@@ -37,7 +37,7 @@ def others_give_up(runs: Runs) -> Iterator[Finding]:
             stack = stack_of(raised)
             ended = "; ".join(missing_in_words(tasks, ()))
             message = Text(f"{run.task} gives up in a step at ", Location(stack), f"; {ended}")
-            proof = Text(f"raised on {devices_in_words(run.devices)}: {raised.error}: {TIMED_OUT}")
+            proof = Text(f"raised on {counted(run.devices, 'device')}: {raised.error}: {TIMED_OUT}")
             place = Location(from_loop(stack))
             yield Finding("fm59", place, Evidence.RAISED, message, proof, (run.devices,))
             return
