@@ -250,6 +250,27 @@ def test_a_dead_fork_server_leaves_no_orphan_and_is_replaced(own_servers):
         assert is_server(process_of(client).parent())
 
 
+def test_a_client_and_its_process_may_end_at_the_same_moment(own_servers, tmp_path):
+    path = forkserver.ensure(os.environ)
+    (tmp_path / "waits.py").write_text("import sys, time\ntime.sleep(float(sys.argv[1]))\n")
+
+    def waiting(seconds):
+        command = [sys.executable, "-m", "waits", seconds]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        return forkserver.fork(path, command, environment, str(tmp_path), (0, 1, 2))
+
+    process = waiting("600")
+    child = psutil.Process(process.pid)
+    fork_server = child.parent()
+    fork_server.suspend()  # it then learns of both ends at once
+    child.kill()
+    assert until(lambda: child.status() == psutil.STATUS_ZOMBIE)
+    process.replies.close()
+    process.connection.close()
+    fork_server.resume()
+    assert gone(child.pid) and waiting("0").wait(timeout=60) == 0
+
+
 def test_an_idle_fork_server_ends(own_servers):
     path = Path(forkserver.ensure(os.environ, idle=0.5))
     assert until(lambda: not path.exists())

@@ -136,8 +136,9 @@ class Server:
 
     def kill(self, child: Child) -> None:
         """Kills the process of a client that has gone: all that can be read after a request is the end of the connection."""
-        self.selector.unregister(child.client)
-        signal_group(child.pid, signal.SIGKILL)
+        if child in self.children:  # it may have ended at the same moment
+            self.selector.unregister(child.client)
+            signal_group(child.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Closes what belongs to the parent; called in a new child."""
