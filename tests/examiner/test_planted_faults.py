@@ -145,14 +145,15 @@ FIT = f"""\
 def compiled():
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
-        model.compile(tf.keras.optimizers.Adam(0.05), loss="mse")
+        # Keras counts the end of data as a step, sometimes on one replica only, and updates of Adam depend on that.
+        model.compile(tf.keras.optimizers.SGD(0.01, momentum=0.9), loss="mse")
     return model
 
 
 rows = tf.data.Dataset.from_tensor_slices((x, y)).filter(lambda a, b: True).batch(BATCH)
 model = compiled()
 model.fit(rows.repeat(), steps_per_epoch=4, epochs=2, verbose=0)
-model.optimizer.learning_rate.assign(0.01)
+model.optimizer.learning_rate.assign(0.005)
 model.fit(rows, validation_data=rows, verbose=0)
 tf.train.Checkpoint(model=model, optimizer=model.optimizer).write("saved")
 model = compiled()

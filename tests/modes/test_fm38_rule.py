@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, ended, found, modes, run, stack, variable
+from recorded import LINE, ended, found, modes, run, stack, state, updated, variable, written
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
+    DataRanOut,
     DivergedCopies,
     ExceptionRaised,
     Outcome,
@@ -71,6 +72,44 @@ def test_replicas_that_differ_after_a_step_and_are_made_one_again():
 def test_replicas_that_differ_are_blamed_on_the_layer():
     layer = stack("/program/train.py", 3)
     assert modes(run(MIRRORED, ended(diverged_copies=diverged(0.2, layer)))) == [("fm38", 3)]
+
+
+UNKNOWN_LENGTH = DataRanOut(LINE, 0), updated()
+
+
+def ended_apart(*numbers, events=UNKNOWN_LENGTH):
+    """The copies of these variables differ at the end of a `fit` of data of unknown length."""
+    copies = ended(diverged_copies=tuple(DivergedCopies(number, 0.2, ()) for number in numbers))
+    return run(*(variable(number, copies=2) for number in numbers), *events, copies)
+
+
+(TRAINED,) = state().trains
+
+
+def test_a_step_that_keras_counts_at_the_end_of_the_data():
+    (finding,) = found(ended_apart(TRAINED))
+    assert finding.mode == "fm38" and finding.by_framework and not finding.line
+    assert "assert_cardinality" in finding.fix
+    assert str(finding.proof).endswith("are 0.2 of their size apart at the end")
+    assert modes(ended_apart()) == []
+
+
+def test_what_is_not_trained_differs_for_another_reason():
+    first, second = found(ended_apart(TRAINED, TRAINED + 1))
+    assert (first.by_framework, second.by_framework) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [updated()],
+        [updated(), DataRanOut(LINE, 4)],
+        [updated(), DataRanOut(LINE, 0), written(number=TRAINED, writer=Owner.USER)],
+    ],
+    ids=["data of known length", "a known number of steps", "the program writes it too"],
+)
+def test_what_the_end_of_the_data_does_not_explain(events):
+    assert [each.by_framework for each in found(ended_apart(TRAINED, events=events))][:1] == [False]
 
 
 # Processes

@@ -20,3 +20,7 @@ def test_an_error_of_a_graph_is_told_by_its_reason():
 @pytest.mark.parametrize("location, expected", [(LINE, [("fm42", 7)]), ((), [])])
 def test_data_that_end_before_the_last_step(location, expected):
     assert modes(run(DataRanOut(location, 6), DataRanOut(location, 6))) == expected
+
+
+def test_data_of_unknown_length_that_end():
+    assert modes(run(DataRanOut(LINE, 0))) == []

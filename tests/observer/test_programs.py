@@ -383,6 +383,21 @@ def test_the_metrics_of_the_first_epochs(run):
     assert [sorted(each) for each in reported] == [["loss", "val_loss"]] * 2 + [["loss"]]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "of_length, asked, steps",
+    [
+        ("filter(lambda *row: True)", "", [0]),
+        ("take(8)", "", []),
+        ("take(8)", ", steps_per_epoch=2", [2]),
+    ],
+)
+def test_how_data_end(of_length, asked, steps, run):
+    program = FITTED_ON_REPLICAS.replace(".batch(", f".{of_length}.batch(")
+    watched = run(program.replace("verbose=0", f"epochs=3, verbose=0{asked}"), "--devices", "2")
+    assert [each.steps for each in watched.of(events.DataRanOut)] == steps, watched.error
+
+
 NUMBERED = """
     import tensorflow as tf
 

@@ -531,9 +531,9 @@ class InputShared(LocatedEvent):
 
 @dataclass(frozen=True)
 class DataRanOut(LocatedEvent):
-    """Keras has interrupted a `fit`, or another loop, since the data ended before the steps that it was asked for."""
+    """The data of `fit`, or of another loop of Keras's, ended: before the steps asked for, or they were of unknown length."""
 
-    steps: int
+    steps: int  # that each epoch was to have; 0: nobody asked for a number
 
 
 # Models

@@ -141,9 +141,10 @@ class KerasModels:
         self.ran_out(call["record"].getMessage())
 
     def ran_out(self, message: str) -> None:
-        """Reports data that ended before the steps that were asked for; Keras 3 warns of any other end, too."""
-        steps = asked_steps() if RAN_OUT in message else 0
-        if steps:
+        """Reports data that ended, each time if a number of steps was asked for; Keras 3 warns of any other end, too."""
+        if RAN_OUT in message and (
+            (steps := asked_steps()) or self.context.is_first("data of unknown length")
+        ):
             self.context.emit(DataRanOut(self.context.provenance.stack(), steps))
 
     # Metrics

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...examiner.blame import from_choice
 from ...examiner.divergence import SAME, by_key, distance
@@ -10,16 +11,27 @@ from ...examiner.findings import Evidence, Finding, Location, Text
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, observed, reclassify, rule, rule_of_runs
 from ...observer.events import (
+    DataRanOut,
     DivergedCopies,
     Ended,
     ExceptionRaised,
+    GradientsApplied,
     Owner,
     Stack,
     StepEnded,
     VariableMade,
+    VariableWritten,
 )
 
 SAME_COPIES = 1e-5  # relative
+COUNTED_APART = (
+    "at the end of data of unknown length Keras 3 counts a step that it does not make, on one replica sooner than on "
+    "another, and the optimizer's updates depend on that count; your program is right"
+)
+KNOWN_LENGTH = (
+    "declare the length of the dataset, `dataset.apply(tf.data.experimental.assert_cardinality(batches))`, or "
+    "repeat it and give `steps_per_epoch`"
+)
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
@@ -29,6 +41,14 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
     # Weights that an optimizer outside the scope trains differ, too: that is fm23.
     explained = {n for update in recording.shared_slots.values() for n in update.optimizer.trains}
     diverged = [each for each in diverged if each.number not in explained]
+    if any(not each.steps for each in recording.of(DataRanOut)):
+        fitted = fitted_only(recording)
+        for first in [each for each in diverged if each.number in fitted][:1]:
+            name = recording.variables[first.number].name
+            proof = f"the copies of {name} are {first.distance:.2g} of their size apart {when}"
+            finding = observed("fm38", recording, (), COUNTED_APART, proof)
+            yield replace(finding, fix=KNOWN_LENGTH, by_framework=True)
+        diverged = [each for each in diverged if each.number not in fitted]
     for first in diverged[:1]:
         made = recording.variable(first.number)
         others = f", and so do {len(diverged) - 1} others" if len(diverged) > 1 else ""
@@ -37,6 +57,13 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
             location = from_choice(first.layer_location or made.location)
             yield observed("fm38", recording, location, message, proof)
+
+
+def fitted_only(recording: Recording) -> set[int]:
+    """Returns the variables that optimizers train and nothing else writes."""
+    trained = {n for update in recording.of(GradientsApplied) for n in update.optimizer.trains}
+    written = recording.of(VariableWritten)
+    return trained - {each.number for each in written if each.writer is not Owner.OPTIMIZER}
 
 
 def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:

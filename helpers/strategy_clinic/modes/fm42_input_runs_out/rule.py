@@ -10,7 +10,7 @@ from ...observer.events import DataRanOut
 
 @rule("fm42", explains_divergence=False)
 def ran_out(recording: Recording) -> Iterator[Finding]:
-    for event in recording.of(DataRanOut)[:1]:
+    for event in [each for each in recording.of(DataRanOut) if each.steps][:1]:
         if event.location:
             message = f"the data end before the {event.steps} steps that an epoch is to have"
             proof = "Keras says `Your input ran out of data; interrupting training`"
