@@ -345,6 +345,23 @@ def test_another_file_that_is_saved_later(program):
     assert from_zero([*looks, own], looks) == []
 
 
+@pytest.mark.parametrize(
+    "asked, path, expected",
+    [
+        ("saved/model.index", "saved/model-1", [("fm08", ASKED_NOT)]),
+        ("saved/model", "saved/model-12", [("fm08", ASKED_NOT)]),
+        ("saved/model.index", "saved/model", []),
+        ("saved/mode.index", "saved/model-1", []),
+        ("model.index", "saved/model-1", []),
+    ],
+    ids=["its index", "as it was given", "what write saves", "another name", "another folder"],
+)
+def test_a_checkpoint_that_is_asked_for_without_its_number(program, asked, path, expected):
+    looks = [LookedFor(program(ASKED_NOT), asked, False)]
+    named = [(each.mode, each.line) for each in from_zero(looks, looks, path)]
+    assert [each for each in named if each[0] == "fm08"] == expected
+
+
 # A folder or a pattern that is nearly the right one
 
 NEARLY = """\

@@ -418,6 +418,31 @@ def test_calls_that_use_a_graph_now_and_then(run):
     assert [(each.location[0].line, each.calls) for each in retraced] == [(6, 5)], watched.error
 
 
+IN_EACH_PASS = """
+    import tensorflow as tf
+
+    calls = [tf.function(lambda batch, number: number * batch) for _ in range(4)]
+    strategy = tf.distribute.MirroredStrategy()
+    data = tf.data.Dataset.range(8).map(lambda n: tf.cast(n, tf.float32)).batch(2)
+    for epoch in range(4):
+        for batch in strategy.experimental_distribute_dataset(data):
+            number = tf.constant(0.0)
+            calls[0](number, 1 / (epoch + 1))
+            calls[1](number, 0.5)
+            calls[2](number, [0.1, 0.2, 0.1, 0.2][epoch])
+            calls[3](number, tf.constant(1 / (epoch + 1)))
+        for batch in data:
+            pass
+    """
+
+
+@pytest.mark.slow
+def test_a_number_that_is_new_in_each_pass(run):
+    watched = run(IN_EACH_PASS, "--devices", "2")
+    retraced = watched.of(events.FunctionRetraced)
+    assert [(each.location[0].line, each.calls) for each in retraced] == [(10, 3)], watched.error
+
+
 BY_HAND = """
     import tensorflow as tf
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from recorded import LINE, OTHER
 from strategy_clinic.observer.events import FunctionRetraced, RetraceCause
-from strategy_clinic.observer.tracing import Tracing
+from strategy_clinic.observer.tracing import CallSite, Tracing
 
 NUMBER, FUNCTION, TRACED, SHAPE, OBJECT = RetraceCause
 
@@ -31,14 +31,38 @@ def tracing_to(emitted):
     ],
 )
 def test_calls_that_all_trace(causes, calls):
-    emitted, made = [], []
+    emitted, site = [], CallSite()
     tracing = tracing_to(emitted)
     for number, cause in enumerate(causes):
-        made.append((cause, given([number])))
-        tracing.report(made, (number,), OTHER)
+        site.causes.append((cause, given([number])))
+        tracing.report(site, (number,), OTHER)
     last = causes[calls - 1]
     made_at = OTHER if last is TRACED else ()
     assert emitted == ([FunctionRetraced(LINE, calls, last, 0, made_at)] if calls else [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "numbers, passes, calls",
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], range(1, 7), 3),
+        ([0.1, 0.2, 0.3], [2, 6, 10], 3),
+        ([0.1, 0.2, 0.3], [1, 2, 4], 0),
+        ([0.1, 0.2, 0.3, 0.4], [1, 31, 61, 91], 0),
+        ([0.1, 0.2], [1, 2], 0),
+        ([1, 2, 3, 4, 5, 6], range(1, 7), 5),
+        ([1, 2, 3, 4], range(1, 5), 0),
+    ],
+    ids=["fractions", "with evaluation", "irregular", "stages", "two", "whole", "few whole"],
+)
+def test_a_number_that_is_new_in_each_pass(numbers, passes, calls):
+    """Each number is used for several calls, of which the first traces."""
+    emitted, site = [], CallSite(is_reused=True)
+    for number, begun in zip(numbers, passes):
+        site.causes.append((NUMBER if site.causes else TRACED, given([number])))
+        site.passes.append(begun)
+        tracing_to(emitted).report(site, (number,), OTHER)
+    assert [each.calls for each in emitted] == ([calls] if calls else [])
 
 
 def given(numbers=(), shapes=()):

@@ -116,6 +116,11 @@ class Context:
         self.counts[key] += 1
         return self.counts[key]
 
+    @property
+    def passes(self) -> int:
+        """Iterations over data that have begun; one over a distributed dataset may count twice."""
+        return self.counts[("iterators",)] + self.counts[("distributed iterators",)]
+
     def serial(self, thing: object) -> int:
         """Returns a number for an object that no other object gets."""
         return self.serials.setdefault(thing, lambda: next(self.next_serial))

@@ -546,6 +546,7 @@ class ModelCalled(LocatedEvent):
     variables: tuple[int, ...]
     made_at: Stack = ()
     model: int = 0  # its serial number
+    trainable: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -651,11 +652,12 @@ class ModelUsed(LocatedEvent):
 
 @dataclass(frozen=True)
 class UnbuiltModelRead(LocatedEvent):
-    """The program asked a model for its variables when it had none yet."""
+    """The program asked a model for its variables when it had none yet, or only those of some layers."""
 
     name: str
     made_at: Stack
     model: int = 0  # its serial number
+    variables: tuple[int, ...] = ()  # that it had
 
 
 # Files

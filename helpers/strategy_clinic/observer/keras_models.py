@@ -107,7 +107,10 @@ class KerasModels:
             numbers = self.variables.numbers_of(call.owner.variables)
             stack = self.context.provenance.stack()
             made_at = self.made_at.get(call.owner) or ()
-            self.context.emit(ModelCalled(stack, int(size), replicas, numbers, made_at, serial))
+            trainable = self.variables.numbers_of(call.owner.trainable_variables)
+            self.context.emit(
+                ModelCalled(stack, int(size), replicas, numbers, made_at, serial, trainable)
+            )
 
     def answered(self, result: Any, call: Call) -> None:
         """Reports the first answers to calls from one line; Keras's symbolic inputs have none."""
@@ -126,11 +129,12 @@ class KerasModels:
 
     def weights_asked(self, weights: Any, model: Any) -> None:
         provenance = self.context.provenance
-        if not weights and not getattr(model, "built", True) and provenance.called_by_program():
+        if not getattr(model, "built", True) and provenance.called_by_program():
             stack, serial = provenance.stack(), self.context.serial(model)
             if stack and self.context.is_first("unbuilt", stack, serial):
                 made_at = self.made_at.get(model) or ()
-                self.context.emit(UnbuiltModelRead(stack, model.name, made_at, serial))
+                numbers = self.variables.numbers_of(weights)
+                self.context.emit(UnbuiltModelRead(stack, model.name, made_at, serial, numbers))
 
     # Data
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 import weakref
-from collections import Counter
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from .context import Context
@@ -14,15 +15,47 @@ from .patching import Call
 Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes that a call was given
 # Calls that all traced, after which they are reported. A function, a shape or an object may be new for a reason, a few times.
 ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
+ENOUGH_FRACTIONS = (
+    3  # where each pass over the data has a new one: whole numbers may be a few settings
+)
+MOST_PASSES = (
+    4  # from one trace to the next: training and evaluation, each of which may make two iterators
+)
 LEAST_TRACES = 3  # for each call that uses a graph again: a schedule may come back to a number
+
+
+@dataclass
+class CallSite:
+    """A line of the program, why its calls have traced, and how many passes over data had begun then."""
+
+    causes: list[tuple[RetraceCause, Given]] = field(default_factory=list)
+    passes: list[int] = field(default_factory=list)
+    reused: int = 0  # calls that used a graph again
+    is_reused: bool = False  # more than now and then
+    reported: bool = False
+
+    @property
+    def is_new_in_each_pass(self) -> bool:
+        """Whether each trace came as many passes after the one before, and soon."""
+        apart = {later - earlier for earlier, later in pairwise(self.passes)}
+        return len(apart) == 1 and 0 < max(apart) <= MOST_PASSES
+
+    @property
+    def enough(self) -> int:
+        """The calls that trace after which this is reported; 0: it is not."""
+        cause, (numbers, _) = self.causes[-1]
+        if not self.is_reused:
+            return ENOUGH[cause]
+        if cause is not RetraceCause.NUMBER or not self.is_new_in_each_pass:
+            return 0
+        is_fraction = any(isinstance(number, float) for number in numbers)
+        return ENOUGH_FRACTIONS if is_fraction else ENOUGH[cause]
 
 
 class Tracing:
     def __init__(self, context: Context) -> None:
         self.context = context
-        # By line of the program, why its calls have traced; None once graphs were used again more than now and then.
-        self.sites: dict[Any, list[tuple[RetraceCause, Given]] | None] = {}
-        self.reused: Counter[Any] = Counter()
+        self.sites: dict[Any, CallSite | None] = {}  # None: its calls use graphs again
         self.traces: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.made_at: weakref.WeakKeyDictionary[Any, Stack] = weakref.WeakKeyDictionary()
         self.functions: weakref.WeakSet[types.FunctionType] = (
@@ -43,21 +76,23 @@ class Tracing:
         import tensorflow as tf
 
         provenance = self.context.provenance
-        site, _ = provenance.call_site()
-        causes = self.sites.setdefault(site, [])
-        if causes is None or not tf.executing_eagerly() or not provenance.called_by_program():
+        line, _ = provenance.call_site()
+        site = self.sites.setdefault(line, CallSite())
+        if site is None or not tf.executing_eagerly() or not provenance.called_by_program():
             return
         known = self.traces.get(call.owner)
         traced = call.owner.experimental_get_tracing_count()
+        positional = call.args[1:]
         if traced == known:
-            self.reused[site] += 1
-            if self.reused[site] * LEAST_TRACES > len(causes):
-                self.sites[site] = None
+            site.reused += 1
+            site.is_reused |= site.reused * LEAST_TRACES > len(site.causes)
+            if site.is_reused and not has_numbers_of_last(site, (positional, call.kwargs)):
+                self.sites[line] = None
             return
         self.traces[call.owner] = traced
-        positional = call.args[1:]
-        causes.append(self.cause(known is None, (positional, call.kwargs), causes))
-        self.report(causes, positional, self.made_at.get(call.owner, ()))
+        site.causes.append(self.cause(known is None, (positional, call.kwargs), site.causes))
+        site.passes.append(self.context.passes)
+        self.report(site, positional, self.made_at.get(call.owner, ()))
 
     def cause(
         self, first_call: bool, args: Any, earlier: list[tuple[RetraceCause, Given]]
@@ -69,7 +104,7 @@ class Tracing:
         functions = [value for value in values if isinstance(value, types.FunctionType)]
         new = [function for function in functions if function not in self.functions]
         self.functions.update(new)
-        numbers = tuple(filter(is_number, values))
+        numbers = numbers_in(args)
         shapes = tuple(str(value.shape) for value in values if hasattr(value, "shape"))
         if first_call:
             cause = RetraceCause.TRACED_FUNCTION
@@ -83,14 +118,15 @@ class Tracing:
             cause = RetraceCause.OBJECT
         return cause, (numbers, shapes)
 
-    def report(
-        self, causes: list[tuple[RetraceCause, Given]], args: tuple[Any, ...], made_at: Stack
-    ) -> None:
+    def report(self, site: CallSite, args: tuple[Any, ...], made_at: Stack) -> None:
         """Reports once that enough calls have traced, all but the first of them for one cause."""
         import tensorflow as tf
 
+        causes = site.causes
         last = causes[-1][0]
-        if len(causes) == ENOUGH[last] and all(cause is last for cause, _ in causes[1:]):
+        is_enough = len(causes) == site.enough and not site.reported
+        if is_enough and all(cause is last for cause, _ in causes[1:]):
+            site.reported = True
             with_numbers = (
                 i for i, arg in enumerate(args) if any(map(is_number, tf.nest.flatten(arg)))
             )
@@ -99,6 +135,18 @@ class Tracing:
             self.context.emit(
                 FunctionRetraced(stack, len(causes), last, next(with_numbers, 0), own)
             )
+
+
+def has_numbers_of_last(site: CallSite, args: Any) -> bool:
+    """Tells whether a call uses the graph of the last one that traced, by a number that is the same."""
+    _, (numbers, _) = site.causes[-1]
+    return bool(numbers) and numbers_in(args) == numbers
+
+
+def numbers_in(args: Any) -> tuple[Any, ...]:
+    import tensorflow as tf
+
+    return tuple(filter(is_number, tf.nest.flatten(args, expand_composites=True)))
 
 
 def is_number(value: Any) -> bool:

@@ -298,6 +298,7 @@ class Training:
     def iterated(self, iterator: Any, call: Call) -> None:
         import tensorflow as tf
 
+        self.context.count("distributed iterators")
         size = self.sizes.get(call.owner) or 0
         if size or tf.executing_eagerly():  # what a graph iterates over may be its argument
             self.iterated_sizes.add(size)

@@ -174,6 +174,7 @@ def begun_from_zero(run: Recording) -> Iterator[Finding]:
     if stopped.of(Saved) and begins_from_zero(run, whole):
         yield from sought_in_new_folder(run, stopped)
         yield from asked_for_another(run, stopped, whole)
+        yield from asked_for_prefix(run, stopped)
         if not any(looks_for_own(each, whole) for each in (run, whole)):
             yield from sought_under_other_name(run, stopped)
             yield from listed_by_other_name(run, stopped, whole)
@@ -232,6 +233,21 @@ def asked_for_another(run: Recording, stopped: Recording, whole: Recording) -> I
             )
             fix = f"ask for {own[0]}"
             yield finding(run, looked.location, f"{message}: it begins from zero", fix, mode="fm08")
+
+
+def asked_for_prefix(run: Recording, stopped: Recording) -> Iterator[Finding]:
+    """Yields the line that asks for a checkpoint without its number: `save` adds one, and `write` does not."""
+    saved = [save for save in stopped.of(Saved) if save.kind is SaveKind.CHECKPOINT]
+    for looked in run.of(LookedFor):
+        asked = run.absolute(looked.path).removesuffix(".index")
+        numbered = [save.path for save in saved if is_prefix(asked, stopped.absolute(save.path))]
+        if numbered and looked.location and not looked.lists:
+            message = f"{looked.path} is not there: this program has saved {numbered[-1]}"
+            fix = "save with `write`, or restore `tf.train.latest_checkpoint(folder)`"
+            yield finding(
+                run, looked.location, f"{message}, and begins from zero", fix, mode="fm08"
+            )
+            return
 
 
 def loaded_if_exists(frame: Frame) -> list[str]:

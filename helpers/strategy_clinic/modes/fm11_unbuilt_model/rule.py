@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_maker
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, names, observed, rule
 from ...observer.events import (
@@ -25,7 +25,7 @@ NOTHING_TO_ADD = (
 
 @rule("fm11", explains_divergence=False)
 def nothing_applied(recording: Recording) -> Iterator[Finding]:
-    early = recording.last(UnbuiltModelRead)
+    early = last_empty(recording)
     empty = [update for update in recording.of(GradientsApplied) if not update.gradients]
     if early and empty:
         yield observed(
@@ -41,9 +41,8 @@ def nothing_applied(recording: Recording) -> Iterator[Finding]:
 @rule("fm11", explains_divergence=False)
 def nothing_follows(recording: Recording) -> Iterator[Finding]:
     """Checks whether a model is used as it was made, since the program asked for its variables to write to them too early."""
-    changed = recording.trained | {write.number for write in recording.of(VariableWritten)}
-    changed |= {number for load in recording.of(Loaded) for number in load.variables}
-    for early in recording.of(UnbuiltModelRead) if recording.trained else ():
+    changed = changed_variables(recording)
+    for early in empty_reads(recording) if recording.trained else ():
         calls = [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
         numbers = {number for call in calls for number in call.variables}
         if numbers and not numbers & changed:
@@ -59,14 +58,48 @@ def nothing_follows(recording: Recording) -> Iterator[Finding]:
             return
 
 
+@rule("fm11", explains_divergence=False)
+def rest_untrained(recording: Recording) -> Iterator[Finding]:
+    """Checks whether only those layers are trained that had variables when the program asked a model for them."""
+    changed = changed_variables(recording)
+    for early in recording.of(UnbuiltModelRead):
+        had = {*early.variables} & recording.trained
+        calls = [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
+        trainable = {number for call in calls for number in call.trainable}
+        left = sorted(trainable - {*early.variables} - changed)
+        if had and left and recording.finished:
+            yield observed(
+                "fm11",
+                recording,
+                from_maker(early.location, early.made_at),
+                f"{early.name} was never called before this line, and has the variables of only some layers here",
+                f"no update has {counted(len(left), 'variable')} of other layers, such as "
+                f"{recording.name_of(left[0])}",
+            )
+            return
+
+
+def changed_variables(recording: Recording) -> set[int]:
+    changed = {*recording.trained, *(write.number for write in recording.of(VariableWritten))}
+    return changed | {number for load in recording.of(Loaded) for number in load.variables}
+
+
+def empty_reads(recording: Recording) -> list[UnbuiltModelRead]:
+    return [each for each in recording.of(UnbuiltModelRead) if not each.variables]
+
+
+def last_empty(recording: Recording) -> UnbuiltModelRead | None:
+    return next(reversed(empty_reads(recording)), None)
+
+
 @names("fm11")
 def nothing_to_add(recording: Recording, raised: ExceptionRaised) -> bool:
     """Tells whether a sum over the variables of a model or their gradients, such as a penalty, has found none."""
     is_empty = any(text in raised.traceback for text in NOTHING_TO_ADD)
-    return is_empty and recording.last(UnbuiltModelRead) is not None
+    return is_empty and last_empty(recording) is not None
 
 
 @blames("fm11")
 def unbuilt(recording: Recording, stack: Stack) -> Stack:
-    early = recording.last(UnbuiltModelRead)
+    early = last_empty(recording)
     return from_maker(early.location, early.made_at) if early else stack

@@ -69,7 +69,8 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 #
 # `repeat()` makes a dataset without an end, and `steps_per_epoch` says what an epoch is. Or leave out `steps_per_epoch`: `fit`
 # then reads the whole dataset in each epoch. Keras 3 warns whenever data of unknown length end, those of `validation_data`
-# too. Without `steps_per_epoch` and `validation_steps` this warning means nothing.
+# too. Without `steps_per_epoch` and `validation_steps` this warning means nothing, but up to Keras 3.15 `optimizer.iterations`
+# counts the end as a step. A learning rate schedule then advances by one step too many in each epoch, unless the length is known.
 #
 # Call `shuffle` before `repeat`, so that each epoch has each example once. `repeat` before `batch` lets a batch span two epochs;
 # after `batch` the last batch of each epoch may be smaller.
