@@ -500,6 +500,38 @@ def test_the_line_that_divides_or_adds(tmp_path, find, line, blamed):
     assert find(stack(path, line))[0].line == blamed
 
 
+PARTS = """\
+class Trainer:
+    def reduce_mean(self, values):
+        return tf.reduce_sum(values) / self.batch
+
+    def adversarial(self, fake):
+        return tf.reduce_mean(fake)
+
+    def cycle(self, real, fake):
+        distance = tf.reduce_mean(real - fake, axis=[1, 2])
+        return self.reduce_mean(distance)
+
+    def step(self, batch):
+        cycle = self.cycle(batch, batch)
+        loss = self.adversarial(batch) + cycle
+
+    def two_means(self, batch):
+        first = tf.reduce_mean(batch)
+        loss = first + self.adversarial(batch)
+
+    def no_mean(self, batch):
+        loss = self.cycle(batch, batch) + self.penalty
+"""
+
+
+@pytest.mark.parametrize("line, blamed", [(14, 6), (18, 18), (21, 21)])
+def test_the_part_of_a_loss_that_is_a_mean(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(PARTS)
+    assert rule.from_part(stack(path, line))[0].line == blamed
+
+
 INSIDE = """\
 def train(batch):
     def step(part):

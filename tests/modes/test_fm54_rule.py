@@ -322,10 +322,37 @@ while done < 12:
 """
 OF_EPOCH = SKIPS.replace("shuffled.skip", "dataset.shuffle(16, seed=epoch).batch(4).skip")
 AGAIN = SKIPS.replace("divmod(int(done), 4)", "int(done) // 4, 0")
+IN_LOOP = (
+    SKIPS.replace(
+        "for batch in shuffled.skip(skipped):",
+        "for place, batch in enumerate(shuffled):\n        if place < skipped:\n            continue",
+    )
+    .replace(
+        "        optimizer.apply_gradients([(tape.gradient(loss, weights), weights)])",
+        "        update(tape.gradient(loss, weights))",
+    )
+    .replace(
+        "while done",
+        "update = tf.function(lambda gradient: optimizer.apply_gradients([(gradient, weights)]))\nwhile done",
+    )
+)
+IN_LOOP_OF_EPOCH = IN_LOOP.replace(
+    "enumerate(shuffled)", "enumerate(dataset.shuffle(16, seed=epoch).batch(4))"
+)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text, count", [(SKIPS, 1), (OF_EPOCH, 0), (AGAIN, 0)])
+@pytest.mark.parametrize(
+    "text, count",
+    [(SKIPS, 1), (OF_EPOCH, 0), (AGAIN, 0), (IN_LOOP, 1), (IN_LOOP_OF_EPOCH, 0)],
+    ids=[
+        "by skip",
+        "order of the epoch",
+        "nothing",
+        "in the loop",
+        "order of the epoch, in the loop",
+    ],
+)
 def test_a_program_that_skips_what_it_took_before_a_restart(tmp_path, text, count):
     examination = edited_programs.examined(tmp_path, text)
     found = [(each.mode, each.line) for each in examination.findings]

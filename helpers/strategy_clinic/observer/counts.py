@@ -14,7 +14,16 @@ from typing import Any
 from ..base import tf_internals
 from .activations import ActivationCounts
 from .context import Context
-from .events import DeviceBytes, GeneratorRead, HostReads, Owner, RunEager, Stack, StepsCounted
+from .events import (
+    DeviceBytes,
+    ExamplesSkipped,
+    GeneratorRead,
+    HostReads,
+    Owner,
+    RunEager,
+    Stack,
+    StepsCounted,
+)
 from .optimizers import Optimizers
 from .patching import Call
 from .provenance import CallSite, outer_frame
@@ -101,6 +110,7 @@ class Counts:
         self.read_at: dict[CallSite, Stack] = {}
         self.generators: list[Generators] = []
         self.waited_for, self.waits = 0.0, 0
+        self.taken, self.taken_from = 0, 0  # elements since the last step, and of which iterator
         self.first: Moment | None = None  # after the first step that trains, which traces
         self.last: Moment | None = None
         self.steps = 0  # after the first
@@ -131,6 +141,10 @@ class Counts:
         """Counts a call of `strategy.run` or of a traced function from outside, if it trains."""
         import tensorflow as tf
 
+        if self.taken > 1 and self.context.is_first("taken without a step"):
+            stack = self.context.provenance.stack()
+            self.context.emit(ExamplesSkipped(stack, self.taken - 1))
+        self.taken = 0
         counts, owner = self.context.counts, call.owner
         is_run = isinstance(owner, tf.distribute.Strategy)
         function = call["fn"] if is_run else owner  # `run` calls a traced function as a graph
@@ -198,6 +212,8 @@ class Counts:
         if call.state and tf.executing_eagerly():
             self.waits += 1
             self.waited_for += time.perf_counter() - call.state
+            before, self.taken_from = self.taken_from, self.context.serial(call.owner)
+            self.taken = self.taken + 1 if self.taken_from == before else 1
 
     def generator_given(self, call: Call) -> None:
         generator = call["generator"]

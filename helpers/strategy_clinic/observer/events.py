@@ -730,7 +730,7 @@ class OrderDrawn(LocatedEvent):
 
 @dataclass(frozen=True)
 class ExamplesSkipped(LocatedEvent):
-    """The program leaves out the first elements of a dataset."""
+    """The program leaves out the first elements of a dataset: by `skip`, or it takes them and makes no step."""
 
     count: int
 

@@ -42,16 +42,16 @@ NEAR = 0.1  # of a factor, which is 1 in a correct program and at least 2 in a b
 VERY_NEAR = 0.01  # of what changes in one way only
 # Why updates grow, whatever the program's loss is.
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
-MEANS = "reduce_mean", "reduce_sum", "mean", "sum", "compute_average_loss"
+OWN_MEANS = "reduce_mean", "mean"
+MEANS = *OWN_MEANS, "reduce_sum", "sum", "compute_average_loss"
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 PENALTIES = {"losses", "l2_loss", "global_norm"}
 
 
+GROWS = "grows as their number: each replica divides that part of the loss by its own examples"
 # What a part of the gradients does, and its size on a number of replicas.
 GROWTHS: dict[str, Callable[[int], float]] = {
-    "grows as their number: each replica divides that part of the loss by its own examples": (
-        lambda replicas: replicas
-    ),
+    GROWS: lambda replicas: replicas,
     "falls as their number grows: that part of the loss is divided by it twice": (
         lambda replicas: 1 / replicas
     ),
@@ -140,7 +140,7 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
         return None
     counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
     message = f"on {counts}, with the same examples, a part of the first update {why}"
-    return from_sum(loss), message
+    return (from_part if why == GROWS else from_sum)(loss), message
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
@@ -285,6 +285,37 @@ def from_penalty(stack: Stack) -> Stack:
 def makes_penalty(frame: Frame) -> bool:
     """Tells whether a line computes a penalty on weights, or takes those that a model of Keras has computed."""
     return bool({*blame.called_at(frame), *attributes_in(blame.statement_at(frame))} & PENALTIES)
+
+
+def from_part(stack: Stack) -> Stack:
+    """Returns the only line that takes a mean of all values for the loss, or else the one that adds to it."""
+    total = from_sum(stack)
+    means = {*filter(makes_own_mean, lines_before(total[0]))}
+    return (*means, *total) if len(means) == 1 else total
+
+
+def makes_own_mean(frame: Frame) -> bool:
+    """Tells whether a line calls a library's function for the mean over all axes."""
+    return any(
+        blame.called_name(call) in OWN_MEANS
+        and len(call.args) == 1
+        and not call.keywords
+        and not is_own_method(call)
+        for call in blame.calls_in(blame.statement_at(frame))
+    )
+
+
+def is_own_method(call: ast.Call) -> bool:
+    owner = getattr(call.func, "value", None)
+    return isinstance(owner, ast.Name) and owner.id == "self"
+
+
+def lines_before(frame: Frame) -> list[Frame]:
+    """Returns a line and all lines from which its values come."""
+    found = [frame]
+    for each in found:
+        found += [source for source in sources_of(each) if source not in found]
+    return found
 
 
 def from_sum(stack: Stack) -> Stack:
