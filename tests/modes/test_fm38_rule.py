@@ -3,12 +3,28 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, ended, found, modes, run, stack, state, updated, variable, written
+from recorded import (
+    LINE,
+    answering,
+    ended,
+    found,
+    modes,
+    run,
+    stack,
+    state,
+    strategy,
+    updated,
+    variable,
+    written,
+)
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     DataRanOut,
     DivergedCopies,
     ExceptionRaised,
+    ModelCalled,
     Outcome,
     Owner,
     StepEnded,
@@ -110,6 +126,61 @@ def test_what_is_not_trained_differs_for_another_reason():
 )
 def test_what_the_end_of_the_data_does_not_explain(events):
     assert [each.by_framework for each in found(ended_apart(TRAINED, events=events))][:1] == [False]
+
+
+# What the first replica alone stores
+
+
+def stored(devices, value, **changes):
+    mean = variable(1, copies=devices, aggregation="ONLY_FIRST_REPLICA", shape=(2,))
+    events = strategy(devices), replace(mean, **changes), CALLED[devices], written(number=1)
+    return run(*events, ended({1: [value, value], 2: [1.0, 1.0]}), devices=devices)
+
+
+CALLED = {1: ModelCalled(LINE, 8, 1, (1,)), 2: ModelCalled(LINE, 4, 2, (1,))}
+
+
+def stored_apart(*runs, again):
+    return diagnose(Runs(runs), answering(same=again)).findings
+
+
+def test_a_statistic_of_the_first_replica_s_part():
+    other = stored(2, 1.2)
+    (finding,) = stored_apart(stored(1, 1.0), other, again=other)
+    assert (finding.mode, finding.line) == ("fm38", 7)
+    assert "that of the first is stored" in str(finding.message)
+
+
+def test_the_line_that_chooses_the_first_replica(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "model = Net()\nmean = add(aggregation='only_first_replica', trainable=False)\n"
+    )
+    made = stack(path, 1)
+    other = stored(2, 1.2, location=made)
+    (finding,) = stored_apart(stored(1, 1.0, location=made), other, again=other)
+    assert finding.line == 2
+
+
+def test_a_number_that_changes_from_run_to_run():
+    assert stored_apart(stored(1, 1.0), stored(2, 1.2), again=stored(2, 1.1)) == []
+
+
+@pytest.mark.parametrize(
+    "value, changes",
+    [
+        (1.000001, {}),
+        (1.2, {"aggregation": "MEAN"}),
+        (1.2, {"dtype": "int64"}),
+        (1.2, {"location": ()}),
+        (1.2, {"maker": Owner.OPTIMIZER}),
+        (1.2, {"number": 2}),
+    ],
+    ids=["the same", "a mean", "a count", "a library's", "an optimizer's", "never written"],
+)
+def test_what_is_right_although_the_first_replica_stores_it(value, changes):
+    other = stored(2, value, **changes)
+    assert stored_apart(stored(1, 1.0, **changes), other, again=other) == []
 
 
 # Processes

@@ -285,6 +285,7 @@ class VariableMade(LocatedEvent):
     copies: int  # 0 if no strategy distributes it
     parts: tuple[int, ...]  # the numbers of its copies
     synchronization: str  # ON_READ, ON_WRITE, AUTO or nothing
+    aggregation: str = ""  # ONLY_FIRST_REPLICA, MEAN, SUM, NONE or nothing
 
 
 @dataclass(frozen=True)

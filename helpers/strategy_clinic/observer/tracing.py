@@ -15,12 +15,10 @@ from .patching import Call
 Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes that a call was given
 # Calls that all traced, after which they are reported. A function, a shape or an object may be new for a reason, a few times.
 ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
-ENOUGH_FRACTIONS = (
-    3  # where each pass over the data has a new one: whole numbers may be a few settings
-)
-MOST_PASSES = (
-    4  # from one trace to the next: training and evaluation, each of which may make two iterators
-)
+# The same for a fraction that is new in each pass over the data. A whole number may be one of a few settings.
+ENOUGH_FRACTIONS = 3
+# Passes from one trace to the next: over data for training and for evaluation, each of which may count twice.
+MOST_PASSES = 4
 LEAST_TRACES = 3  # for each call that uses a graph again: a schedule may come back to a number
 
 
@@ -58,9 +56,8 @@ class Tracing:
         self.sites: dict[Any, CallSite | None] = {}  # None: its calls use graphs again
         self.traces: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.made_at: weakref.WeakKeyDictionary[Any, Stack] = weakref.WeakKeyDictionary()
-        self.functions: weakref.WeakSet[types.FunctionType] = (
-            weakref.WeakSet()
-        )  # that were arguments
+        # Those that were arguments.
+        self.functions: weakref.WeakSet[types.FunctionType] = weakref.WeakSet()
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -77,7 +74,9 @@ class Tracing:
 
         provenance = self.context.provenance
         line, _ = provenance.call_site()
-        site = self.sites.setdefault(line, CallSite())
+        if line not in self.sites:
+            self.sites[line] = CallSite()
+        site = self.sites[line]
         if site is None or not tf.executing_eagerly() or not provenance.called_by_program():
             return
         known = self.traces.get(call.owner)

@@ -175,7 +175,7 @@ class Variables:
         diverged = []
         for record in self.alive():
             variable = record.variable
-            on_read = "ON_READ" in str(getattr(variable, "synchronization", ""))
+            on_read = member(variable, "synchronization") == "ON_READ"
             if not on_read and len(copies_of(variable)) > 1:
                 distance = distance_of_copies(variable)
                 if distance > LEAST_DISTANCE:
@@ -230,7 +230,8 @@ class Variables:
                 maker=record.maker,
                 copies=copies,
                 parts=parts,
-                synchronization=str(getattr(variable, "synchronization", "")).rpartition(".")[2],
+                synchronization=member(variable, "synchronization"),
+                aggregation=member(variable, "aggregation"),
             )
         )
         settings = self.context.settings
@@ -304,6 +305,11 @@ def variable_in(weight: Any) -> Any:
 @functools.cache
 def is_cast(kind: Any) -> bool:
     return any(base.__name__ == "AutoCastVariable" for base in kind.__mro__)
+
+
+def member(variable: Any, name: str) -> str:
+    """Returns the name of the member that an attribute has of an enumeration; nothing without that attribute."""
+    return str(getattr(variable, name, "")).rpartition(".")[2]
 
 
 def copies_of(value: Any) -> list[Any]:

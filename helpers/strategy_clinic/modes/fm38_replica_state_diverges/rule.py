@@ -1,15 +1,16 @@
 """Checks fm38: a variable that is one for whoever reads it has another value on each replica, or in each process."""
 
+import ast
 import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...examiner.blame import from_choice
+from ...examiner.blame import from_choice, nodes_of_file
 from ...examiner.divergence import SAME, by_key, distance
-from ...examiner.findings import Evidence, Finding, Location, Text
+from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, observed, reclassify, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
 from ...observer.events import (
     DataRanOut,
     DivergedCopies,
@@ -106,8 +107,54 @@ def processes_differ(runs: Runs) -> Iterator[Finding]:
                 return
 
 
+@rule_of_runs("fm38")
+def first_replica_alone(runs: Runs) -> Steps:
+    """Checks what each replica computes of its part of the batch while only the value of the first one is stored.
+
+    Where weights differ, too, it may follow from them.
+    """
+    for one, other in itertools.permutations(runs.whole, 2):
+        same_examples = one.examples == other.examples > 0 and one.finished and other.finished
+        if other.replicas <= one.replicas or runs.divergences or not same_examples:
+            continue
+        apart = {
+            made.number: distance
+            for made, distance in differences(other, one)
+            if is_of_first_replica(other, made) and distance > SAME
+        }
+        again = (yield FollowUp(other, None, "once more, as it was")) if apart else None
+        changes = {made.number: each for made, each in differences(other, again)} if again else {}
+        for number in [each for each in apart if changes.get(each, SAME) < SAME][:1]:
+            made = other.variables[number]
+            message = f"each replica computes {made.name} of its part of the batch, and that of the first is stored"
+            counts = one.devices, other.devices
+            proof = "compared {} and {} devices: ".format(*counts)
+            proof += f"{apart[number]:.2g} of its size apart at the end"
+            yield compared("fm38", counts, from_aggregation(made.location), message, proof)
+            return
+
+
+def from_aggregation(stack: Stack) -> Stack:
+    """Returns the only line of a file that chooses the first replica, or else the line that made a variable."""
+    chosen = {
+        node.value.lineno
+        for node in nodes_of_file(stack[0].path)
+        if isinstance(node, ast.keyword) and node.arg == "aggregation"
+        if "only_first_replica" in ast.unparse(node.value).lower()
+    }
+    return (stack[0]._replace(line=chosen.pop()), *stack) if len(chosen) == 1 else stack
+
+
+def is_of_first_replica(recording: Recording, made: VariableMade) -> bool:
+    """Tells whether the program writes a number that is not trained, and of those of all replicas the first is stored."""
+    written = {each.number for each in recording.of(VariableWritten)} - recording.trained
+    is_own = made.maker in (Owner.USER, Owner.LAYER) and bool(made.location)
+    is_first = made.aggregation == "ONLY_FIRST_REPLICA" and "float" in made.dtype
+    return is_first and is_own and made.number in written
+
+
 def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade, float]]:
-    """Returns how far the variables of two processes are apart at the end."""
+    """Returns how far the variables of two runs or processes are apart at the end."""
     ended, other_ended = one.last(Ended), other.last(Ended)
     values = by_key(one, ended.values) if ended else {}
     other_values = by_key(other, other_ended.values) if other_ended else {}
