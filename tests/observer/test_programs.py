@@ -431,6 +431,7 @@ IN_EACH_PASS = """
             calls[1](number, 0.5)
             calls[2](number, [0.1, 0.2, 0.1, 0.2][epoch])
             calls[3](number, tf.constant(1 / (epoch + 1)))
+            calls[1](number, 0.5)  # of this line, no call traces
         for batch in data:
             pass
     """
@@ -441,6 +442,7 @@ def test_a_number_that_is_new_in_each_pass(run):
     watched = run(IN_EACH_PASS, "--devices", "2")
     retraced = watched.of(events.FunctionRetraced)
     assert [(each.location[0].line, each.calls) for each in retraced] == [(10, 3)], watched.error
+    assert watched.of(events.ObserverFailed) == []
 
 
 BY_HAND = """

@@ -138,7 +138,7 @@ class Tracing:
 
 def has_numbers_of_last(site: CallSite, args: Any) -> bool:
     """Tells whether a call uses the graph of the last one that traced, by a number that is the same."""
-    _, (numbers, _) = site.causes[-1]
+    numbers = site.causes[-1][1][0] if site.causes else ()
     return bool(numbers) and numbers_in(args) == numbers
 
 
