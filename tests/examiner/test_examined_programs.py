@@ -266,6 +266,8 @@ def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(number, tmp_
     words = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
     options = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     places = os.environ | {"PYTHONPATH": str(files.PACKAGE.parent)}
+    # Below `nohup` a process ignores the end of the terminal, and so does all that it starts.
+    options["preexec_fn"] = lambda: signal.signal(number, signal.SIG_DFL)
     with subprocess.Popen(words, env=places, **options) as process:
         assert process.stderr.readline() == "running on 2 devices (watched) ...\n"
         assert until(lambda: begun.exists() and begun.read_text(), 60)
