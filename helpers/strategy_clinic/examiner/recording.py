@@ -170,6 +170,10 @@ class Recording:
         return number in self.shared_centrally or (made is not None and made.copies > 1)
 
     @cached_property
+    def written(self) -> frozenset[int]:
+        return frozenset(write.number for write in self.of(VariableWritten))
+
+    @cached_property
     def trained(self) -> frozenset[int]:
         """Returns the variables that an optimizer updates, or the program itself if it has asked for their gradients."""
         updates, gradients = self.of(GradientsApplied), self.of(GradientComputed)

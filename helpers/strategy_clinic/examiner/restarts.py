@@ -273,8 +273,7 @@ def draws(*runs: Recording) -> list[str]:
         found += map(order_in_words, run.of(OrderDrawn))
         parts = [each for each in run.of(PartUsed) if each.part is Part.RANDOM_NUMBERS]
         found += [f"numbers in a step ({in_place(each)})" for each in parts]
-        written = {write.number for write in run.of(VariableWritten)}
-        if any(run.maker_of(number) is Owner.RANDOM for number in written):
+        if any(run.maker_of(number) is Owner.RANDOM for number in run.written):
             found.append("seeds of layers")
         found += [name for ended in run.of(Ended) for name in ended.drawn]
         if saves_amid_data(run):

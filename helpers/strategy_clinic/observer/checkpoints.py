@@ -35,6 +35,7 @@ from .variables import (
     Variables,
     arrays_of,
     assign,
+    is_on_read,
     outside_graphs,
     sample,
     sample_of,
@@ -200,7 +201,8 @@ class Checkpoints:
         if serial not in self.checked:
             self.checked.add(serial)
             doubtful = {*numbers} - {*self.reachable(root, listed=False)}
-            records = [each for each in self.fillable(doubtful) if not is_on_read(each)]
+            # A file has the sum or mean of such copies, so that no copy need have its value.
+            records = [each for each in self.fillable(doubtful) if not is_on_read(each.variable)]
             found = {each.sample for each in stored_in(path)} if records else set()
             missing = {each.number for each in records if sample_of(each) not in found}
             self.unsaved[serial] = missing
@@ -376,7 +378,7 @@ class Checkpoints:
 
         Values in `referred` went to variables that only an optimizer refers to, since it has trained them.
         """
-        records = [record for record in self.fillable(numbers) if not is_on_read(record)]
+        records = [record for record in self.fillable(numbers) if not is_on_read(record.variable)]
         samples = {record.number: sample_of(record) for record in records}
         in_file = {each.sample for each in stored}
         kept = [record for record in records if samples[record.number] not in in_file]
@@ -540,11 +542,6 @@ def omitted_variable(record: Record, attribute: bool) -> OmittedVariable:
         scalar=now.entries[0] if len(now.entries) == 1 else None,
         attribute=attribute,
     )
-
-
-def is_on_read(record: Record) -> bool:
-    """Tells whether a file has a sum or a mean of a variable's copies, so that no copy need have its value."""
-    return "ON_READ" in str(getattr(record.variable, "synchronization", ""))
 
 
 def is_partial(call: Call) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from ..base import tf_internals
 from .context import Context
 from .events import NumbersRepeated
-from .variables import Variables, captures_of, copies_of
+from .variables import Variables, captures_of, copies_of, is_on_read
 
 MOST_DRAWS = 200  # of a replica, in one graph or outside of graphs, that are compared
 MOST_OPERATIONS = 100  # that lead to random numbers
@@ -127,8 +127,7 @@ class RepeatedNumbers:
         if record is None:
             raise Unknown
         written = any(each.type != "ReadVariableOp" for each in handle.consumers())
-        is_own = "ON_READ" in str(getattr(record.variable, "synchronization", ""))
-        if is_own or len(copies_of(record.variable)) == 1 and written:
+        if is_on_read(record.variable) or len(copies_of(record.variable)) == 1 and written:
             raise Unknown
         return record.number
 

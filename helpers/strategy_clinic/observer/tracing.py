@@ -33,6 +33,11 @@ class CallSite:
     reported: bool = False
 
     @property
+    def last_numbers(self) -> tuple[Any, ...]:
+        """The numbers that the last call which traced was given."""
+        return self.causes[-1][1][0] if self.causes else ()
+
+    @property
     def is_new_in_each_pass(self) -> bool:
         """Whether each trace came as many passes after the one before, and soon."""
         apart = {later - earlier for earlier, later in pairwise(self.passes)}
@@ -41,12 +46,12 @@ class CallSite:
     @property
     def enough(self) -> int:
         """The calls that trace after which this is reported; 0: it is not."""
-        cause, (numbers, _) = self.causes[-1]
+        cause, _ = self.causes[-1]
         if not self.is_reused:
             return ENOUGH[cause]
         if cause is not RetraceCause.NUMBER or not self.is_new_in_each_pass:
             return 0
-        is_fraction = any(isinstance(number, float) for number in numbers)
+        is_fraction = any(isinstance(number, float) for number in self.last_numbers)
         return ENOUGH_FRACTIONS if is_fraction else ENOUGH[cause]
 
 
@@ -82,14 +87,15 @@ class Tracing:
         known = self.traces.get(call.owner)
         traced = call.owner.experimental_get_tracing_count()
         positional = call.args[1:]
+        given = positional, call.kwargs
         if traced == known:
             site.reused += 1
             site.is_reused |= site.reused * LEAST_TRACES > len(site.causes)
-            if site.is_reused and not has_numbers_of_last(site, (positional, call.kwargs)):
+            if site.is_reused and not has_numbers_of_last(site, given):
                 self.sites[line] = None
             return
         self.traces[call.owner] = traced
-        site.causes.append(self.cause(known is None, (positional, call.kwargs), site.causes))
+        site.causes.append(self.cause(known is None, given, site.causes))
         site.passes.append(self.context.passes)
         self.report(site, positional, self.made_at.get(call.owner, ()))
 
@@ -103,7 +109,7 @@ class Tracing:
         functions = [value for value in values if isinstance(value, types.FunctionType)]
         new = [function for function in functions if function not in self.functions]
         self.functions.update(new)
-        numbers = numbers_in(args)
+        numbers = tuple(filter(is_number, values))
         shapes = tuple(str(value.shape) for value in values if hasattr(value, "shape"))
         if first_call:
             cause = RetraceCause.TRACED_FUNCTION
@@ -138,14 +144,12 @@ class Tracing:
 
 def has_numbers_of_last(site: CallSite, args: Any) -> bool:
     """Tells whether a call uses the graph of the last one that traced, by a number that is the same."""
-    numbers = site.causes[-1][1][0] if site.causes else ()
-    return bool(numbers) and numbers_in(args) == numbers
-
-
-def numbers_in(args: Any) -> tuple[Any, ...]:
     import tensorflow as tf
 
-    return tuple(filter(is_number, tf.nest.flatten(args, expand_composites=True)))
+    if not site.last_numbers:  # most calls: their arguments need not be searched
+        return False
+    values = tf.nest.flatten(args, expand_composites=True)
+    return tuple(filter(is_number, values)) == site.last_numbers
 
 
 def is_number(value: Any) -> bool:

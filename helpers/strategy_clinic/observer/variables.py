@@ -175,8 +175,7 @@ class Variables:
         diverged = []
         for record in self.alive():
             variable = record.variable
-            on_read = member(variable, "synchronization") == "ON_READ"
-            if not on_read and len(copies_of(variable)) > 1:
+            if not is_on_read(variable) and len(copies_of(variable)) > 1:
                 distance = distance_of_copies(variable)
                 if distance > LEAST_DISTANCE:
                     diverged.append(DivergedCopies(record.number, distance, ()))
@@ -310,6 +309,11 @@ def is_cast(kind: Any) -> bool:
 def member(variable: Any, name: str) -> str:
     """Returns the name of the member that an attribute has of an enumeration; nothing without that attribute."""
     return str(getattr(variable, name, "")).rpartition(".")[2]
+
+
+def is_on_read(variable: Any) -> bool:
+    """Tells whether each replica has a value of its own, and whoever reads the variable gets their sum or mean."""
+    return member(variable, "synchronization") == "ON_READ"
 
 
 def copies_of(value: Any) -> list[Any]:

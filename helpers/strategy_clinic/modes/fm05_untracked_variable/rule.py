@@ -146,8 +146,8 @@ def counter_never_written(run: Recording) -> Iterator[Finding]:
 def never_written(recording: Recording) -> Iterator[tuple[VariableMade, Saved]]:
     """Returns the program's own numbers that checkpoints hold and nothing writes, each with the first save of a checkpoint."""
     saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
-    written = {write.number for write in recording.of(VariableWritten)}
-    for number in sorted({number for save in saves for number in save.variables} - written):
+    held = {number for save in saves for number in save.variables}
+    for number in sorted(held - recording.written):
         made = recording.variable(number)
         if made and made.maker is Owner.USER and not made.shape and made.location:
             yield made, saves[0]
@@ -210,9 +210,8 @@ def is_used_as_made(recording: Recording, kept: VariablesKept) -> bool:
     """Tells whether variables that a restore has left as they were are read after it, and never written, trained or loaded."""
     numbers = {*kept.kept}
     read = {event.number for event in recording.of(VariableRead, after=kept)}
-    written = {event.number for event in recording.of(VariableWritten)}
     loads = [load for load in recording.of(Loaded) if numbers & {*load.variables}]
-    return bool(numbers & read) and not numbers & written and len(loads) == 1
+    return bool(numbers & read) and not numbers & recording.written and len(loads) == 1
 
 
 @rule("fm05", explains_divergence=False)

@@ -13,7 +13,6 @@ from ...observer.events import (
     ModelCalled,
     Stack,
     UnbuiltModelRead,
-    VariableWritten,
 )
 
 # What `tf.add_n`, and `all_reduce` of a replica's context, say of an empty list.
@@ -43,7 +42,7 @@ def nothing_follows(recording: Recording) -> Iterator[Finding]:
     """Checks whether a model is used as it was made, since the program asked for its variables to write to them too early."""
     changed = changed_variables(recording)
     for early in empty_reads(recording) if recording.trained else ():
-        calls = [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
+        calls = calls_of(recording, early)
         numbers = {number for call in calls for number in call.variables}
         if numbers and not numbers & changed:
             yield observed(
@@ -64,7 +63,7 @@ def rest_untrained(recording: Recording) -> Iterator[Finding]:
     changed = changed_variables(recording)
     for early in recording.of(UnbuiltModelRead):
         had = {*early.variables} & recording.trained
-        calls = [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
+        calls = calls_of(recording, early)
         trainable = {number for call in calls for number in call.trainable}
         left = sorted(trainable - {*early.variables} - changed)
         if had and left and recording.finished:
@@ -79,9 +78,13 @@ def rest_untrained(recording: Recording) -> Iterator[Finding]:
             return
 
 
-def changed_variables(recording: Recording) -> set[int]:
-    changed = {*recording.trained, *(write.number for write in recording.of(VariableWritten))}
-    return changed | {number for load in recording.of(Loaded) for number in load.variables}
+def calls_of(recording: Recording, early: UnbuiltModelRead) -> list[ModelCalled]:
+    return [each for each in recording.of(ModelCalled) if each.model == early.model != 0]
+
+
+def changed_variables(recording: Recording) -> frozenset[int]:
+    loaded = (number for load in recording.of(Loaded) for number in load.variables)
+    return recording.trained.union(recording.written, loaded)
 
 
 def empty_reads(recording: Recording) -> list[UnbuiltModelRead]:

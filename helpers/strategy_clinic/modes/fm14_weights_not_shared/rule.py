@@ -199,7 +199,7 @@ def is_trained(recording: Recording, numbers: tuple[int, ...], until: ModelUsed)
 
 
 def is_given_values(recording: Recording, numbers: tuple[int, ...]) -> bool:
-    given = {write.number for write in recording.of(VariableWritten)}
+    given = {*recording.written}
     loads = [each.variables for each in recording.of(Loaded)]
     loads += [each.variables for each in recording.of(CheckpointRestored)]
     given |= {number for numbers in loads for number in numbers}

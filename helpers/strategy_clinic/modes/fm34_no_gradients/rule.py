@@ -17,7 +17,6 @@ from ...observer.events import (
     StepEnded,
     StepsCounted,
     VariableRead,
-    VariableWritten,
 )
 
 # Operations without a derivative.
@@ -66,7 +65,6 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
     """Returns the variables of layers that got no gradient where others did, and that nothing writes to."""
-    written = {write.number for write in recording.of(VariableWritten)}
     read = {each.number for each in recording.of(VariableRead)}
     filtered = [update for update in recording.of(GradientsApplied) if not update.missing]
     found = {
@@ -80,7 +78,7 @@ def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
         for number, computed in sorted(
             found.items(), key=lambda pair: kernels_first(recording, pair[0])
         )
-        if number in read - written - recording.trained
+        if number in read - recording.written - recording.trained
         and recording.maker_of(number) in (Owner.LAYER, Owner.USER)
         and computed.location
         and not stops_gradients(computed.location[0])

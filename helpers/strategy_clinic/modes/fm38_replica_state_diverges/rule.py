@@ -16,7 +16,6 @@ from ...observer.events import (
     DivergedCopies,
     Ended,
     ExceptionRaised,
-    GradientsApplied,
     Owner,
     Stack,
     StepEnded,
@@ -60,11 +59,11 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
             yield observed("fm38", recording, location, message, proof)
 
 
-def fitted_only(recording: Recording) -> set[int]:
+def fitted_only(recording: Recording) -> frozenset[int]:
     """Returns the variables that optimizers train and nothing else writes."""
-    trained = {n for update in recording.of(GradientsApplied) for n in update.optimizer.trains}
     written = recording.of(VariableWritten)
-    return trained - {each.number for each in written if each.writer is not Owner.OPTIMIZER}
+    others = {each.number for each in written if each.writer is not Owner.OPTIMIZER}
+    return recording.trained - others
 
 
 def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
@@ -147,10 +146,9 @@ def from_aggregation(stack: Stack) -> Stack:
 
 def is_of_first_replica(recording: Recording, made: VariableMade) -> bool:
     """Tells whether the program writes a number that is not trained, and of those of all replicas the first is stored."""
-    written = {each.number for each in recording.of(VariableWritten)} - recording.trained
     is_own = made.maker in (Owner.USER, Owner.LAYER) and bool(made.location)
     is_first = made.aggregation == "ONLY_FIRST_REPLICA" and "float" in made.dtype
-    return is_first and is_own and made.number in written
+    return is_first and is_own and made.number in recording.written - recording.trained
 
 
 def differences(one: Recording, other: Recording) -> Iterator[tuple[VariableMade, float]]:
