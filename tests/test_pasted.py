@@ -1,6 +1,7 @@
 """Every health check that a page prints works where there is nothing but TensorFlow."""
 
 import ast
+import inspect
 
 import pytest
 from strategy_clinic import Setup, pasted
@@ -20,6 +21,25 @@ def test_a_check_can_be_pasted(name):
     assert name in {each.name for each in body}
     run = run_program(Job(f"{text}\n\n{EXAMPLES[name]}", Setup("mirrored", 2)))
     assert run.error is None and run.printed.split() == ["quiet", "SilentFailure"], run
+
+
+def test_the_source_of_checks_is_the_same_on_every_python():
+    """Since Python 3.12 `ast.unparse` writes a string within an f-string with other quotes."""
+    fields = [
+        node
+        for node in ast.walk(ast.parse(inspect.getsource(checks)))
+        if isinstance(node, ast.FormattedValue)
+    ]
+    nested = [
+        ast.unparse(field)
+        for field in fields
+        if any(is_text(node) for node in ast.walk(field.value))
+    ]
+    assert fields and not nested
+
+
+def is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 SETTING = """

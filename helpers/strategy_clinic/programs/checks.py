@@ -20,9 +20,10 @@ def assert_distributed(strategy: Any, variables: Any) -> None:
     in_scope = strategy.extended.variable_created_in_scope
     outside = [weight for weight in variables if not in_scope(variable_of(weight))]
     if outside and devices_of(strategy) > 1:
+        name = type(strategy).__name__.removesuffix("V1").removesuffix("V2")
         raise SilentFailure(
-            f"{len(outside)} of {len(variables)} variables were created outside the scope of "
-            f"{type(strategy).__name__.removesuffix('V1').removesuffix('V2')}: each is on one device, and nothing was said."
+            f"{len(outside)} of {len(variables)} variables were created outside the scope of {name}: "
+            "each is on one device, and nothing was said."
         )
 
 
@@ -182,8 +183,9 @@ def assert_scope_of_writers(strategy: Any, variables: Any) -> None:
     in_scope, replicas = strategy.extended.variable_created_in_scope, strategy.num_replicas_in_sync
     outside = [variable for variable in map(variable_of, variables) if not in_scope(variable)]
     if outside and replicas > 1:
+        name = outside[0].name.split(":")[0]
         raise SilentFailure(
-            f"{replicas} replicas write to {outside[0].name.split(':')[0]}, which was made outside their scope: "
+            f"{replicas} replicas write to {name}, which was made outside their scope: "
             "every one of their updates counts, and nothing was said."
         )
 
