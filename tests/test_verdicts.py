@@ -20,6 +20,8 @@ ONE, TWO, FOUR = (Setup("mirrored", count) for count in (1, 2, 4))
 RIGHT, WRONG = Run("sum 3\n"), Run("sum 4\n")
 REFUSED = Run("", ValueError("in user code:\n\n  ValueError: wrong shape\n"), 1)
 OTHERWISE = Run("", ValueError("wrong dtype"), 1)
+STAGED = Run("", programs.exception_named("StagingError", "ValueError: wrong shape"), 1)
+STAGED_OTHERWISE = Run("", programs.exception_named("StagingError", "TypeError: wrong shape"), 1)
 ABSENT = Run("", Unavailable("there is no TPU"))
 
 
@@ -123,6 +125,13 @@ def test_a_table_refuses_the_right_outcome_for_the_wrong_reason():
         opened("OTHERWISE", "RIGHT").table([TWO])
     with pytest.raises(Disagreement, match="at 'fixed"):
         opened("REFUSED", "WRONG").table([TWO])
+
+
+@pytest.mark.usefixtures("ended")
+def test_an_error_that_autograph_wraps_is_the_one_in_its_message():
+    opened("STAGED", "RIGHT").table([TWO])
+    with pytest.raises(Disagreement, match="TypeError"):
+        opened("STAGED_OTHERWISE", "RIGHT").table([TWO])
 
 
 def test_variants_of_a_program_differ_in_one_line():

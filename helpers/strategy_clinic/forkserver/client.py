@@ -29,7 +29,7 @@ ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a ne
 READ_AT_IMPORT = re.compile(f"{ISOLATED}$|(CUDA|GRPC|KERAS|LD|MKL|OMP|OPENBLAS|TF|XLA)_|MPL|PYTHON")
 READ_LATER = ("PYTHONPATH", "TF_CONFIG", "TF_USE_LEGACY_KERAS")
 # What a kernel sets before it imports these libraries.
-KERNEL_ENVIRONMENT = runtime.QUIET_START | {
+KERNEL_ENVIRONMENT = runtime.TENSORFLOW_START | {
     "KERAS_BACKEND": "tensorflow",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }

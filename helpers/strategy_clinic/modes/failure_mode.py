@@ -46,7 +46,11 @@ class Symptom:
         return "silent" if self.raises == "SilentFailure" else "raises"
 
     def matches(self, verdict: Verdict) -> bool:
-        return verdict.error == self.raises and bool(re.search(self.says, verdict.message))
+        # Where AutoGraph cannot make an exception again, it raises this one, with the name of the other in the message.
+        staged = verdict.error == "StagingError" and verdict.message.startswith(f"{self.raises}: ")
+        return (verdict.error == self.raises or staged) and bool(
+            re.search(self.says, verdict.message)
+        )
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,14 @@ def unless(kind: Any, plain: Any, instead: Callable[[Any], Any]) -> Any:
 
 
 def make_devices() -> None:
-    """Splits the CPU into as many devices as the TPU has cores, if TensorFlow has not started yet."""
+    """Splits the CPU into as many devices as the TPU has cores, if TensorFlow has not started yet.
+
+    A GPU is hidden: variables would be made on it, and the cores are CPU devices.
+    """
     import tensorflow as tf
 
     with contextlib.suppress(RuntimeError):
+        tf.config.set_visible_devices([], "GPU")
         runtime.split(tf.config.list_physical_devices("CPU"), {})
 
 

@@ -15,7 +15,11 @@ from ..base.package_versions import distribution_version, version_of
 MOST_DEVICES = 8
 GPU_MEMORY_MB = 1024
 KERAS_VERSIONS = (2, 3)
-QUIET_START = {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0"}
+TENSORFLOW_START = {
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # else the first of several processes takes the whole GPU
+}
 HOSTS = {
     "colab": "COLAB_RELEASE_TAG",
     "kaggle": "KAGGLE_KERNEL_RUN_TYPE",
@@ -25,7 +29,7 @@ HOSTS = {
 
 def start_tensorflow() -> None:
     """Imports TensorFlow without its start-up lines, whose times and process ids would be in a notebook's outputs."""
-    for name, value in QUIET_START.items():
+    for name, value in TENSORFLOW_START.items():
         os.environ.setdefault(name, value)
     with _silent_stderr():
         import tensorflow as tf

