@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import nbformat
@@ -12,6 +13,7 @@ from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.records import atlas, compare, junit, measure, store
 from strategy_clinic.rendering import render, sources
+from strategy_clinic.rendering.mode_notebooks import mode_notebooks
 from strategy_clinic.setups import runtime
 
 RECORD = "notebooks/records/cpu-keras3.json"
@@ -31,7 +33,9 @@ def few(project, monkeypatch):
     """
     for path in (project / "notebooks" / "records").glob("tensorflow-*"):
         path.unlink()
-    monkeypatch.setattr(measure, "grid_of", lambda mode, base: store.grid_of(mode, base)[:3])
+    whole = store.grid_of
+    for module in (measure, store):
+        monkeypatch.setattr(module, "grid_of", lambda mode, base: whole(mode, base)[:3])
     record = json.loads((project / RECORD).read_text())
     listed = [line for line in record["verdicts"] if line["mode"] == "fm01"][:3]
     (project / RECORD).write_text(json.dumps(record | {"verdicts": listed}))
@@ -219,22 +223,37 @@ def test_atlas_page_has_all_cells_and_working_links(project):
     # Messages may name addresses, and the reasons of differences link to their sources; the page loads nothing.
     loaded = r"(<(?!a\b)[^>]*\bhref|src)\s*=\s*.?http|url\(\s*.?http|@import"
     assert not re.search(loaded, text) and re.search(loaded, "<link href='https://x'>")
-    assert "gpu-keras3: not recorded yet" in text
+    assert "gpu-keras2: not recorded yet" in text
     for mode in registry.modes():
-        assert re.search(f"<li>{mode.id} {mode.slug}, cpu, Keras (2 and )?3: ", text)
+        assert re.search(f"<li>{mode.id} {mode.slug}, cpu, Keras (2 and )?3[:;] ", text)
 
 
 def test_runtimes_with_the_same_outcomes_are_one_row():
     rows = [row for row in atlas.atlas_rows() if row.mode.id == "fm37"]
-    assert [row.runtimes_in_words for row in rows] == ["cpu, Keras 2 and 3"]
+    assert [row.runtimes_in_words for row in rows] == ["cpu, Keras 2 and 3; gpu, Keras 3"]
     apart = [row for row in atlas.atlas_rows() if row.mode.id == "fm32"]
-    assert {row.runtimes for row in apart} == {("cpu-keras3",), ("cpu-keras2",)}
+    assert {row.runtimes for row in apart} == {("cpu-keras3", "gpu-keras3"), ("cpu-keras2",)}
     assert ("tpu", 1) not in atlas.places_of(atlas.atlas_rows())
 
 
-def test_what_a_cell_of_the_atlas_says_is_escaped():
-    from dataclasses import replace
+def test_a_runtime_that_recorded_some_setups_is_in_the_row_that_it_agrees_with():
+    (mode,) = (each for each in registry.modes() if each.id == "fm37")
+    whole = store.read_record("cpu-keras3")
+    for outcome, words in (("silent", ["cpu, Keras 3; gpu, Keras 3 in part"]), ("works", 2)):
+        own = next(each for each in whole.of_mode("fm37").values() if each.broken == "silent")
+        part = replace(whole, runtime="gpu-keras3", verdicts=[replace(own, broken=outcome)])
+        rows = atlas.rows_of(mode, [whole, part], {})
+        assert words in ([row.runtimes_in_words for row in rows], len(rows))
 
+
+def test_a_mode_recorded_under_some_of_its_setups_is_recorded_again():
+    record, (wanted,) = store.read_record("cpu-keras3"), mode_notebooks(["fm37"])
+    assert record.holds(wanted)
+    record.verdicts.remove(next(each for each in record.verdicts if each.mode == "fm37"))
+    assert not record.holds(wanted)
+
+
+def test_what_a_cell_of_the_atlas_says_is_escaped():
     evil = "<script>alert(1)</script>' onload='y\""
     row = atlas.atlas_rows()[0]
     mode = replace(row.mode, title=evil)

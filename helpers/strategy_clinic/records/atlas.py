@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,14 @@ PLACES: list[Place] = [(row.name, count) for row in strategies.ROWS for count in
 class AtlasRow:
     """One mode on the runtimes where its outcomes are the same.
 
-    For each place it has the outcome by save format, or by 'any' if the format does not matter.
+    For each place it has the outcome by save format, or by 'any' if the format does not matter. `in_part` are the runtimes
+    that have recorded some of these outcomes only.
     """
 
     mode: FailureMode
     runtimes: tuple[str, ...]
     outcomes: dict[Place, dict[str, str]]
+    in_part: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -45,11 +47,12 @@ class AtlasRow:
 
     @property
     def runtimes_in_words(self) -> str:
-        """Returns 'cpu, Keras 2 and 3'."""
+        """Returns 'cpu, Keras 2 and 3; gpu, Keras 3 in part'."""
         kinds: dict[str, list[str]] = {}
         for runtime in sorted(self.runtimes):
             kind, _, keras = runtime.partition("-keras")
-            kinds.setdefault(kind, []).append(keras)
+            part = " in part" if runtime in self.in_part else ""
+            kinds.setdefault(kind, []).append(keras + part)
         return "; ".join(f"{kind}, Keras {' and '.join(keras)}" for kind, keras in kinds.items())
 
 
@@ -68,12 +71,19 @@ def rows_of(mode: FailureMode, records: list[Record], chosen: dict[str, str]) ->
     found: list[AtlasRow] = []
     for record in (each for each in records if mode.id in each.modes):
         outcomes = outcomes_of(mode, record, chosen)
-        same = next((row for row in found if row.outcomes == outcomes), None)
-        if same:
-            found.remove(same)
-        runtimes = same.runtimes if same else ()
-        found.append(AtlasRow(mode, (*runtimes, record.runtime), outcomes))
+        same = next((row for row in found if is_part(outcomes, row.outcomes)), None)
+        if same is None:
+            found.append(AtlasRow(mode, (record.runtime,), outcomes))
+            continue
+        in_part = (record.runtime,) if outcomes != same.outcomes else ()
+        found[found.index(same)] = replace(
+            same, runtimes=(*same.runtimes, record.runtime), in_part=(*same.in_part, *in_part)
+        )
     return found
+
+
+def is_part(part: dict[Place, dict[str, str]], whole: dict[Place, dict[str, str]]) -> bool:
+    return all(outcomes.items() <= whole.get(place, {}).items() for place, outcomes in part.items())
 
 
 def outcomes_of(

@@ -83,9 +83,12 @@ class Record:
         self.verdicts = sorted(others + measured.verdicts, key=lambda verdict: verdict.mode)
 
     def holds(self, wanted: ModeNotebook) -> bool:
-        """Returns whether the mode is recorded, and its notebook's code is the same since then."""
+        """Returns whether the mode is recorded under all of its setups, and its notebook's code is the same since then."""
         recorded = self.modes.get(wanted.mode.id)
-        return recorded is not None and recorded.code == code_of(wanted.notebook)
+        if recorded is None or recorded.code != code_of(wanted.notebook):
+            return False
+        own = own_setup(wanted.notebook, int(self.runtime[-1]))
+        return set(grid_of(wanted.mode, own)) <= self.of_mode(wanted.mode.id).keys()
 
 
 def new_record(keras: int) -> Record:
