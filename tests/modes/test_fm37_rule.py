@@ -473,6 +473,23 @@ class Trainer:
     def penalized(self, loss):
         penalty = tf.add_n(self.model.losses)
         return loss + penalty
+
+def part_of(losses, size):
+    return tf.reduce_sum(losses) / size
+
+def average(losses, size):
+    return tf.nn.compute_average_loss(losses, global_batch_size=size)
+
+def mean_of_mean(losses, size):
+    return tf.reduce_mean(losses) / size
+
+def steps(batch):
+    first = part_of(batch, len(batch))
+    second = average(batch, size=len(batch))
+    third = mean_of_mean(batch, 2)
+    total = 2 * first
+    last = total
+    return last
 """
 
 
@@ -492,6 +509,10 @@ class Trainer:
         (rule.from_penalty, 44, 40),
         (rule.from_penalty, 48, 48),
         (rule.from_mean, 34, 31),
+        (rule.from_mean, 61, 61),
+        (rule.from_mean, 62, 62),
+        (rule.from_mean, 63, 58),
+        (rule.from_mean, 65, 61),
     ],
 )
 def test_the_line_that_divides_or_adds(tmp_path, find, line, blamed):

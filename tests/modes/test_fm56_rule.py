@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, found, run, strategy
+from recorded import LINE, found, run, stack, strategy
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import BatchTaken, ModelCalled, NumbersRepeated, Owner
@@ -26,6 +26,31 @@ def test_numbers_for_each_example(events):
     (finding,) = found(run(strategy(), *events))
     assert (finding.mode, finding.line) == ("fm56", 7)
     assert "each of 2 replicas draws the same random numbers" in str(finding.message)
+
+
+PROGRAM = """\
+def noise(shape, seed):
+    return tf.random.stateless_normal(shape, seed=[seed, 2])
+
+def step(batch):
+    seed = optimizer.iterations
+    return noise(batch.shape, seed=seed)
+
+def own(shape, seed):
+    return tf.random.stateless_normal(shape, seed=[1, 2])
+
+def other(batch):
+    return own(batch.shape, seed=3)
+"""
+
+
+@pytest.mark.parametrize("lines, blamed", [((2, 6), 6), ((9, 12), 9)])
+def test_whoever_gives_the_seed_is_blamed(tmp_path, lines, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    drawn = replace(DRAWN, location=stack(path, *lines))
+    (finding,) = found(run(strategy(), drawn, CALLED))
+    assert finding.line == blamed
 
 
 @pytest.mark.parametrize(

@@ -402,6 +402,17 @@ def from_caller(stack: Stack) -> Stack:
     return stack
 
 
+def from_giver(stack: Stack, takes: Callable[[Frame], Collection[str]]) -> Stack:
+    """Returns the frames from the call on that gives what a line takes, which has the names that `takes` returns."""
+    while len(stack) > 1:
+        function = function_at(stack[0])
+        given = {*takes(stack[0])} & ({*parameters(function)} - {"self"})
+        if not function or not given or function.name not in called_at(stack[1]):
+            break
+        stack = stack[1:]
+    return stack
+
+
 def has_literals(statement: ast.stmt | None) -> bool:
     """Tells whether a value is written into a call here."""
     arguments = [argument for call in calls_in(statement) for argument in call.args]

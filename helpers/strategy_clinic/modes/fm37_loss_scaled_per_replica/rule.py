@@ -259,7 +259,31 @@ def scaled_by(pair: Pair, factor: float) -> str:
 def from_mean(stack: Stack) -> Stack:
     """Returns the line that chose or wrote the mean from which a value comes, maybe in functions that are called on the way."""
     chosen = blame.from_choice(stack)
-    return from_source(stack, makes_mean) if stack and chosen[0] == stack[0] else chosen
+    if not stack or chosen[0] != stack[0]:
+        return chosen
+    return from_divisor(from_source(stack, makes_mean), stack)
+
+
+def from_divisor(found: Stack, stack: Stack) -> Stack:
+    """Returns the line that gives the number, if the one found is in a function that divides a sum by its argument."""
+    if found[0] == stack[0]:
+        return blame.from_giver(stack, divisors_at)
+    calls = [each for each in lines_before(stack[0]) if found[0].function in blame.called_at(each)]
+    given = blame.from_giver((found[0], *calls[:1]), divisors_at)
+    return found if given[0] == found[0] else (*given, *stack)
+
+
+def divisors_at(frame: Frame) -> set[str]:
+    """Returns the names by which a line divides a sum; none if it takes a mean besides."""
+    if {*blame.called_at(frame)} & {*OWN_MEANS}:
+        return set()
+    statement = blame.statement_at(frame)
+    quotients = [each for each in blame.nodes_under(statement) if isinstance(each, ast.BinOp)]
+    divisors: list[ast.expr | None] = [
+        each.right for each in quotients if isinstance(each.op, ast.Div)
+    ]
+    divisors += [blame.keyword(call, "global_batch_size") for call in blame.calls_in(statement)]
+    return {each.id for each in divisors if isinstance(each, ast.Name)}
 
 
 def from_division(stack: Stack) -> Stack:

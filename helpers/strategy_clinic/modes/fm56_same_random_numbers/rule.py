@@ -1,9 +1,10 @@
 """Checks fm56: all replicas draw the same random numbers for their parts of a batch."""
 
+from ...examiner import blame
 from ...examiner.findings import Note
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, observed, rule
-from ...observer.events import BatchTaken, ModelCalled, NumbersRepeated, Owner
+from ...observer.events import BatchTaken, Frame, ModelCalled, NumbersRepeated, Owner
 
 OF_KERAS = (
     "layers of Keras 3 draw the same random numbers on every replica, such as the masks of `Dropout`; "
@@ -19,12 +20,17 @@ def same_numbers(recording: Recording) -> Steps:
             yield observed(
                 "fm56",
                 recording,
-                each.location,
+                blame.from_giver(each.location, names_in_seed),
                 f"each of {each.replicas} replicas draws the same random numbers for its part of the batch",
                 "others in each step, from one seed for all replicas",
             )
     if any(each.drawer is Owner.LAYER for each in repeated):
         yield Note(OF_KERAS)
+
+
+def names_in_seed(frame: Frame) -> list[str]:
+    seeds = [blame.keyword(call, "seed") for call in blame.calls_in(blame.statement_at(frame))]
+    return [name for seed in seeds for name in blame.names_in(seed)]
 
 
 def is_of_examples(recording: Recording, repeated: NumbersRepeated) -> bool:
