@@ -56,7 +56,7 @@ for epoch in range(2):
 """
 PROGRAM, FRAMEWORK, NOBODY = "program", "framework", "nobody"
 # Parts of the names of programs that are right in Keras 2, which clips the sum and divides any loss; and what it does not have.
-RIGHT_IN_KERAS_2 = "clip", "one number", "overflow"
+RIGHT_IN_KERAS_2 = "clip", "one number", "overflow", "positions"
 NOT_IN_KERAS_2 = "Dice", "Tversky"
 
 
@@ -144,6 +144,21 @@ class Centre(tf.keras.layers.Layer):
 
 
 strategy ="""
+POSITIONS = change(
+    "\nstrategy =",
+    """
+
+class Positions(tf.keras.layers.Layer):
+    def build(self, shape):
+        self.table = tf.keras.layers.Embedding(3, 1)
+        self.table.build(None)
+
+    def call(self, inputs):
+        return inputs + self.table(tf.range(3))[:, 0]
+
+
+strategy =""",
+)
 MEANS = """
 
 class Means(tf.distribute.ReductionToOneDevice):
@@ -390,6 +405,12 @@ PROGRAMS = (
         ),
     ),
     # Faults of the framework
+    Program(
+        "positions in an embedding, with Adam",
+        FRAMEWORK,
+        LOOP,
+        (POSITIONS, optimizer("Adam(0.02)"), layers("Positions(), L.Dense(1)")),
+    ),
     Program("clipnorm", FRAMEWORK, FIT, (optimizer("SGD(0.02, clipnorm=0.5)"),)),
     Program("global_clipnorm", FRAMEWORK, FIT, (optimizer("SGD(0.02, global_clipnorm=0.5)"),)),
     Program("clipvalue", FRAMEWORK, FIT, (optimizer("SGD(0.02, clipvalue=0.1)"),)),

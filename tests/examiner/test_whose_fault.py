@@ -287,6 +287,7 @@ def test_clipping_beside_random_numbers():
         (Part.WHOLE_BATCH_LOSS, Replacement.WHOLE_BATCH_LOSS),
         (Part.REDUCTION, Replacement.REDUCTION_TO_ONE_DEVICE),
         (Part.MASK, Replacement.NO_MASK),
+        (Part.SPARSE_GRADIENTS, Replacement.DENSE_GRADIENTS),
     ],
 )
 def test_other_parts_of_the_framework(part, replacement):
@@ -294,6 +295,17 @@ def test_other_parts_of_the_framework(part, replacement):
     diagnosis, _ = settled(*runs, {(replacement,): (0.7, 0.7)})
     assert [(each.mode, each.line) for each in diagnosis.findings] == [(FRAMEWORK, 0)]
     assert [each.mode for each in settled(*runs)[0].findings] == [DIVERGES]
+
+
+def test_repeated_rows_of_an_embedding_hide_a_fault_of_the_program():
+    parts = PartUsed(LINE, Part.CLIPPING), PartUsed(LINE, Part.SPARSE_GRADIENTS)
+    runs = trained(0.9, *parts, devices=1), trained(0.8, *parts)
+    rows, own = Replacement.DENSE_GRADIENTS, Replacement.NO_OWN_CLIPPING
+    answers = {(rows,): (0.7, 0.6), (own,): (0.7, 0.6)}
+    diagnosis, _ = settled(*runs, answers | {(rows, own): (0.7, 0.7)})
+    assert [(each.mode, each.by_framework) for each in diagnosis.findings] == [("fm50", False)]
+    diagnosis, _ = settled(*runs, answers)
+    assert [each.mode for each in diagnosis.findings] == [DIVERGES]
 
 
 def test_an_overflow_that_another_replica_has():
@@ -388,6 +400,7 @@ def test_every_program_is_another():
         thorough("own loss of each example, beside dropout", 3),
         thorough("centred by the mean of a part", 3),
         ("clipnorm in AdamW", 3),
+        ("positions in an embedding, with Adam", 3),
         ("Dice", 3),
         ("an uneven last batch of arrays", 3),
         ("a generator in the step", 3),

@@ -36,6 +36,10 @@ IN_KERAS_3 = (
     "Keras 3 computes something else on several replicas, and Keras 2 does not: with it, this program "
     f"trains the same on all numbers of devices{RIGHT}"
 )
+REPEATED_ROWS = (
+    "Keras 3 does not add up the gradients of equal rows of an embedding before it squares them, and several replicas have "
+    f"the same rows{RIGHT}"
+)
 REDUCED = f"the chosen `cross_device_ops` add up replicas to something else{RIGHT}"
 
 
@@ -146,8 +150,18 @@ def clippings(recording: Recording) -> frozenset[Replacement]:
     return frozenset(found)
 
 
+ROWS = Suspect(
+    Replacement.DENSE_GRADIENTS,
+    "with dense gradients of embeddings",
+    Side.FRAMEWORK,
+    uses(Part.SPARSE_GRADIENTS),
+    REPEATED_ROWS,
+    "apply `tf.convert_to_tensor(gradient)`, or use SGD, or Keras 2",
+)
+
 # Those that no failure mode explains. A mode declares its own in its rule.py, and they are tried first.
 SUSPECTS = (
+    ROWS,
     Suspect(
         Replacement.WHOLE_BATCH_LOSS,
         "with the loss of the whole batch",

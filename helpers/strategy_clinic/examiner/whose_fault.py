@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ..observer.events import (
     DatasetBatched,
@@ -36,7 +36,7 @@ from .findings import (
 )
 from .recording import Recording
 from .rule import Answers, ModeRules, Runs, Steps
-from .suspects import EXPECTED, IN_LOOPS, SUSPECTS, Side, Suspect
+from .suspects import EXPECTED, IN_LOOPS, ROWS, SUSPECTS, Side, Suspect
 
 SMALL = 20  # times the tolerance
 # Of the first training: a later one begins with other weights if that has differed.
@@ -96,19 +96,31 @@ def settle_stable(
     is_small = bool(expected) and is_late_and_small(left, ignored)
     small_is_allowed = bool(expected) and not is_small
     found: Finding | Note = small(left, expected) if is_small else unsettled(left, expected)
-    for suspect in known:
-        # A last batch may be why runs differ later, where what is expected came first
-        is_possible = suspect.applies(divergence) or suspect.applies(left)
-        if is_possible and not (suspect.last and (is_small or is_only_in_loops)):
-            chosen = [*expected, suspect]
-            without = [*one_step, *chosen]
-            if (yield from agrees_without(without, divergence, ignored, small_is_allowed)):
-                found = verdict(chosen, divergence)
-                break
+    # A last batch may be why runs differ later, where what is expected came first
+    possible = [
+        suspect
+        for suspect in known
+        if suspect.applies(divergence) or suspect.applies(left)
+        if not (suspect.last and (is_small or is_only_in_loops))
+    ]
+    for chosen in combined(possible):
+        without = [*one_step, *expected, *chosen]
+        if (yield from agrees_without(without, divergence, ignored, small_is_allowed)):
+            found = verdict([*expected, *chosen], divergence)
+            break
     plain, is_program = divergence.one.plain, isinstance(found, Finding) and not found.by_framework
     if plain and is_program and not (yield from depends_on_mean(divergence.one)):
         found = Note(reason_of_other_training(plain, divergence.other))
     yield found
+
+
+def combined(possible: Sequence[Suspect]) -> Iterator[list[Suspect]]:
+    """Yields each suspect, and each fault of the program also together with the repeated rows, which it may hide."""
+    first = [each for each in possible if not each.last]
+    yield from ([each] for each in first)
+    if ROWS in first:
+        yield from ([ROWS, each] for each in first if each.side is Side.PROGRAM)
+    yield from ([each] for each in possible if each.last)
 
 
 def divergence_without(

@@ -62,6 +62,7 @@ class Part(enum.Enum):
     BATCH_STATISTICS = "statistics of a part of a batch"
     HALF_PRECISION = "half precision"
     CLIPPING = "clipping by the program"
+    SPARSE_GRADIENTS = "gradients of some rows of an embedding"
     WHOLE_BATCH_LOSS = "a loss of Keras that is no mean over examples"
     SCALAR_LOSS = "a loss of the program's own that returns one number"
     OWN_LOSS = "a loss of the program's own that returns several numbers"

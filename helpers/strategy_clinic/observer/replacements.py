@@ -41,6 +41,7 @@ class Replacement(enum.Enum):
     FULL_PRECISION = "full_precision"  # float32 instead of half precision
     NO_CLIPPING = "no_clipping"  # by optimizers
     NO_OWN_CLIPPING = "no_own_clipping"  # by the program, in replicas
+    DENSE_GRADIENTS = "dense_gradients"  # of embeddings, whose rows may repeat
     SHARED_OVERFLOW = "shared_overflow"  # a step is left out if any replica overflows
     FULL_BATCHES = "full_batches"  # no last batch that is smaller than the others
     NO_MASK = "no_mask"  # in losses of Keras
@@ -96,6 +97,7 @@ class Replacements:
         if package == "keras":
             self.watch_losses(keras)
             self.replace_in_optimizers(keras)
+            wrap(keras.optimizers.Optimizer, "apply", before=self.gradients_given)
             adapter = tf_internals.array_data_adapter.ArrayDataAdapter
         else:
             self.watch_mask_of_keras_2()
@@ -211,6 +213,18 @@ class Replacements:
         if Replacement.SHARED_OVERFLOW in self.chosen:
             owner = keras.mixed_precision.LossScaleOptimizer
             replace(owner, "check_finite", everywhere_finite(owner.check_finite))
+
+    def gradients_given(self, call: Call) -> None:
+        import tensorflow as tf
+
+        gradients = list(call["grads"])
+        call.replace("grads", gradients)  # it may have been a generator
+        if not any(isinstance(each, tf.IndexedSlices) for each in gradients):
+            return
+        self.used(Part.SPARSE_GRADIENTS)
+        if Replacement.DENSE_GRADIENTS in self.chosen:
+            dense = [each if each is None else tf.convert_to_tensor(each) for each in gradients]
+            call.replace("grads", dense)
 
     # Losses
 

@@ -371,7 +371,11 @@ def distance_of_copies(variable: Any) -> float:
 
     first, *others = [np.asarray(array, dtype="float64") for array in arrays_of(variable)]
     size = 1e-12 + np.abs(first).max(initial=0.0)
-    distances = [float(np.abs(first - other).max(initial=0.0) / size) for other in others]
+    distances = [
+        float(np.abs(first - other).max(initial=0.0) / size)
+        for other in others
+        if other.shape == first.shape  # one without a value yet is empty
+    ]
     return max(distances, default=0.0)
 
 
