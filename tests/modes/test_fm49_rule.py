@@ -5,7 +5,7 @@ import functools
 import pytest
 from divergent_programs import FIT, NAMED, compiled, defined
 from edited_programs import edited, examined
-from recorded import LINE, settled, trained
+from recorded import LINE, settled, stack, trained
 from strategy_clinic.examiner.findings import DIVERGES
 from strategy_clinic.observer.events import Part, PartUsed
 from strategy_clinic.observer.replacements import Replacement, last_line
@@ -24,6 +24,13 @@ def test_runs_that_agree_once_the_loss_is_divided():
     findings, asked = reported({DIVIDED: (0.7, 0.7)}, SCALAR)
     assert findings == [("fm49", 7)]
     assert (frozenset(DIVIDED), 0) in asked
+
+
+def test_a_statement_of_several_lines_is_blamed_on_its_first(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("def loss(y, p):\n    return tf.reduce_mean(\n        tf.square(y - p))\n")
+    scalar = PartUsed(stack(path, 3), Part.SCALAR_LOSS)
+    assert reported({DIVIDED: (0.7, 0.7)}, scalar)[0] == [("fm49", 2)]
 
 
 def test_it_is_no_fault_of_the_program():

@@ -81,6 +81,12 @@ def statement_at(frame: Frame) -> ast.stmt | None:
     return innermost(frame, ast.stmt)
 
 
+def from_first_line(stack: Stack) -> Stack:
+    """Returns the frames with the first line of the statement that a line belongs to, which may have several."""
+    statement = statement_at(stack[0]) if stack else None
+    return (stack[0]._replace(line=statement.lineno), *stack[1:]) if statement else stack
+
+
 def functions_around(frame: Frame) -> list[Function]:
     """Returns the functions that the line belongs to, the innermost last."""
     nodes = [node for node in nodes_of_file(frame.path) if isinstance(node, Function)]

@@ -15,7 +15,7 @@ from ..observer.events import (
     TrainedInLoop,
 )
 from ..observer.replacements import Replacement
-from .blame import called_at
+from .blame import called_at, from_first_line
 from .divergence import Divergence, is_finite
 from .recording import Recording
 
@@ -79,7 +79,7 @@ def place_of(part: Part) -> Callable[[Divergence], Stack]:
 
     def place(divergence: Divergence) -> Stack:
         used = [each for each in divergence.other.of(PartUsed) if each.part is part]
-        return next((each.location for each in used if each.location), ())
+        return from_first_line(next((each.location for each in used if each.location), ()))
 
     return place
 
