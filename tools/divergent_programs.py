@@ -144,9 +144,7 @@ class Centre(tf.keras.layers.Layer):
 
 
 strategy ="""
-POSITIONS = change(
-    "\nstrategy =",
-    """
+POSITIONS = """
 
 class Positions(tf.keras.layers.Layer):
     def build(self, shape):
@@ -157,8 +155,7 @@ class Positions(tf.keras.layers.Layer):
         return inputs + self.table(tf.range(3))[:, 0]
 
 
-strategy =""",
-)
+strategy ="""
 MEANS = """
 
 class Means(tf.distribute.ReductionToOneDevice):
@@ -409,7 +406,7 @@ PROGRAMS = (
         "positions in an embedding, with Adam",
         FRAMEWORK,
         LOOP,
-        (POSITIONS, optimizer("Adam(0.02)"), layers("Positions(), L.Dense(1)")),
+        (defined(POSITIONS), optimizer("Adam(0.02)"), layers("Positions(), L.Dense(1)")),
     ),
     Program("clipnorm", FRAMEWORK, FIT, (optimizer("SGD(0.02, clipnorm=0.5)"),)),
     Program("global_clipnorm", FRAMEWORK, FIT, (optimizer("SGD(0.02, global_clipnorm=0.5)"),)),

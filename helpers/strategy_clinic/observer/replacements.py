@@ -97,7 +97,7 @@ class Replacements:
         if package == "keras":
             self.watch_losses(keras)
             self.replace_in_optimizers(keras)
-            wrap(keras.optimizers.Optimizer, "apply", before=self.gradients_given)
+            wrap(keras.optimizers.Optimizer, "apply", before=self.gradients_given, listed="grads")
             adapter = tf_internals.array_data_adapter.ArrayDataAdapter
         else:
             self.watch_mask_of_keras_2()
@@ -217,8 +217,7 @@ class Replacements:
     def gradients_given(self, call: Call) -> None:
         import tensorflow as tf
 
-        gradients = list(call["grads"])
-        call.replace("grads", gradients)  # it may have been a generator
+        gradients = call["grads"]
         if not any(isinstance(each, tf.IndexedSlices) for each in gradients):
             return
         self.used(Part.SPARSE_GRADIENTS)
