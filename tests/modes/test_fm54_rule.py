@@ -174,6 +174,12 @@ def test_a_best_value_that_the_program_keeps(tmp_path, text, line, name):
     )
 
 
+def test_a_best_model_that_is_first_saved_after_the_kill(tmp_path):
+    recording = saved_as_best(tmp_path, KEEPS, before=[saved(path="ck-1")])
+    whole = run(*recording.of(Saved))
+    assert [each.mode for each in found(replace(recording, whole=whole))] == ["fm54"]
+
+
 @pytest.mark.parametrize(
     "text, edits",
     [

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from typing import TypeGuard
+from collections.abc import Iterator
 
-from ...examiner.blame import (
-    called_at,
-    called_name,
-    calls_in,
-    functions_around,
-    name_of,
-    names_in,
-    nodes_of_file,
-    nodes_under,
-    parameters,
-    spans,
-)
+from ...examiner.best_values import best_value
+from ...examiner.blame import called_at
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
@@ -35,7 +23,6 @@ from ...examiner.rule import Steps, observed, rule
 from ...observer.events import (
     CallbackState,
     ExamplesSkipped,
-    Frame,
     GradientsApplied,
     Loaded,
     OrderDrawn,
@@ -44,7 +31,6 @@ from ...observer.events import (
 )
 
 MODE = "fm54"
-SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
 States = list[CallbackState]
 
@@ -100,7 +86,9 @@ def forgotten_by_program(run: Recording) -> Iterator[Finding]:
     stopped, loads = run.before, loads_at_start(run)
     if run.role is not Role.RESTARTED or not run.finished or stopped is None or not loads:
         return
-    replaced = {stopped.absolute(save.path) for save in stopped.of(Saved)}
+    # A short run may save its best model for the first time after the kill.
+    known = [stopped, *([run.whole] if run.whole else [])]
+    replaced = {each.absolute(save.path) for each in known for save in each.of(Saved)}
     for save in run.of(Saved, after=loads[-1]):
         is_again = run.absolute(save.path) in replaced or save.kind is SaveKind.CHECKPOINT
         if not is_again or not run.of(GradientsApplied, until=save):
@@ -117,115 +105,6 @@ def forgotten_by_program(run: Recording) -> Iterator[Finding]:
             )
             yield finding(run, (made, *save.location), message, fix, mode=MODE)
             return
-
-
-def best_value(frame: Frame) -> tuple[str, Frame] | None:
-    """Returns the name of the best value which decides that a line is executed, and where it gets its first value.
-
-    None if it gets a value that is no constant anywhere else: the program may have restored it.
-    """
-    nodes = nodes_of_file(frame.path)
-    for condition in nodes:
-        if not isinstance(condition, ast.If) or not is_within(frame.line, condition.body):
-            continue
-        for name in compared_names(condition.test, nodes):
-            firsts = first_values(name, frame, nodes)
-            if firsts:
-                return name, frame._replace(line=firsts[0].lineno)
-    return None
-
-
-def is_within(line: int, statements: Sequence[ast.stmt]) -> bool:
-    return any(spans(each, line) for each in statements)
-
-
-def compared_names(test: ast.expr, nodes: Sequence[ast.AST]) -> list[str]:
-    """Returns the names that a condition compares by size; it may be the name of a comparison."""
-    named = [
-        each.value
-        for each in nodes
-        if isinstance(each, ast.Assign) and {*map(name_of, each.targets)} & {*names_in(test)}
-    ]
-    compared = [
-        side
-        for each in (test, *named)
-        for node in nodes_under(each)
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], SIZES)
-        for side in (node.left, *node.comparators)
-    ]
-    return list(filter(None, map(name_of, compared)))
-
-
-def first_values(name: str, frame: Frame, nodes: Sequence[ast.AST]) -> list[ast.expr]:
-    """Returns the constants that a name begins with, if all else that it gets is a better value, in place of a worse one."""
-    pairs = [pair for node in nodes for pair in assigned(node)]
-    values = [value for target, value in pairs if name_of(target) == name]
-    stores = [each for each in nodes if is_store(each) and name_of(each) == name]
-    firsts = [each for each in values if is_first_value(each)]
-    others = [each for each in values if each not in firsts]
-    is_given = any(name in parameters(function) for function in functions_around(frame))
-    is_given = is_given or any(map(sets_attributes, nodes))
-    is_kept = others and all(is_better_value(each, name, nodes) for each in others)
-    return firsts if is_kept and len(values) == len(stores) and not is_given else []
-
-
-def sets_attributes(node: ast.AST) -> bool:
-    """Tells whether code gives values to attributes that it does not name."""
-    is_call = isinstance(node, ast.Call) and called_name(node) in ("setattr", "vars")
-    return is_call or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
-
-
-def assigned(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
-    """Returns targets and values of an assignment; of several names, each with its own."""
-    if isinstance(node, ast.AnnAssign) and node.value:
-        return [(node.target, node.value)]
-    if not isinstance(node, ast.Assign):
-        return []
-    return [
-        pair
-        for target in node.targets
-        for pair in (
-            zip(target.elts, node.value.elts)
-            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            else [(target, node.value)]
-        )
-    ]
-
-
-def is_store(node: ast.AST) -> TypeGuard[ast.Name | ast.Attribute]:
-    return isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store)
-
-
-def is_first_value(value: ast.expr) -> bool:
-    """Tells whether this is a number, or infinity in one of its spellings."""
-    match value:
-        case ast.UnaryOp(operand=operand):
-            return is_first_value(operand)
-        case ast.Constant():
-            return True
-        case ast.Attribute(attr=name):
-            return name.lower() in ("inf", "infinity", "maxsize", "max")
-        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant()]):
-            return True
-    return False
-
-
-def is_better_value(value: ast.expr, name: str, nodes: Sequence[ast.AST]) -> bool:
-    """Tells whether a value is given only where it is better than the last one, by a condition or by `max` and `min`.
-
-    A sum is none: a program that saves at times keeps the next one so.
-    """
-    if isinstance(value, ast.BinOp):
-        return False
-    chooses = [call for call in calls_in(value) if called_name(call) in ("max", "min")]
-    if any(name in map(name_of, call.args) for call in chooses):
-        return True
-    return any(
-        isinstance(node, ast.If)
-        and is_within(value.lineno, node.body)
-        and name in compared_names(node.test, nodes)
-        for node in nodes
-    )
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:
