@@ -234,6 +234,44 @@ def test_a_gradient_that_no_line_of_the_program_computes():
     assert judged(one, replace(other, events=(*events, GradientComputed(LINE, 0, 1)))) == ["fm37"]
 
 
+SUMS = """\
+def step(self, batch):
+    with tf.GradientTape() as tape:
+        loss = self.loss_of(batch)
+    gradients = tape.gradient(loss, weights)
+    context = tf.distribute.get_replica_context()
+    gradients = context.all_reduce("SUM", gradients)
+    optimizer.apply_gradients(zip(gradients, weights))
+
+def one_number(self, batch):
+    gradients = tape.gradient(loss, weights)
+    self.seen = context.all_reduce("SUM", batch.size)
+    optimizer.apply_gradients(zip(gradients, weights))
+
+def divided(self, batch):
+    gradients = tape.gradient(loss, weights)
+    gradients = context.all_reduce("SUM", gradients)
+    gradients = [each / strategy.num_replicas_in_sync for each in gradients]
+    optimizer.apply_gradients(zip(gradients, weights))
+"""
+
+
+@pytest.mark.parametrize("line, blamed", [(4, 6), (10, 10), (15, 15)])
+def test_gradients_that_are_added_up_twice(tmp_path, line, blamed):
+    path = tmp_path / "train.py"
+    path.write_text(SUMS)
+    other = steps(0.2, 2)
+    events = [
+        replace(e, location=stack(path, line)) if isinstance(e, GradientComputed) else e
+        for e in other.events
+    ]
+    recording = replace(other, events=tuple(events))
+    (finding,) = diagnose(Runs([recording, steps(0.1, 1)])).findings
+    assert (finding.mode, finding.line) == ("fm37", blamed)
+    assert bool(finding.fix) is (line != blamed)
+    assert ("adds them up again" in str(finding.message)) is (line != blamed)
+
+
 def test_another_divergence_proves_nothing():
     one, other = steps(0.1, 1), steps(0.2, 2)
     divergences = [first_divergence(steps(0.1, 1), steps(0.4, 4))]
@@ -490,6 +528,16 @@ def steps(batch):
     total = 2 * first
     last = total
     return last
+
+def of_features(targets, outputs):
+    losses = tf.reduce_mean(tf.square(targets - outputs), axis=-1)
+    loss = tf.einsum("b->", losses) / losses.shape[0]
+    return loss
+
+def of_features_only(targets, outputs):
+    losses = tf.reduce_mean(tf.square(targets - outputs), axis=-1)
+    loss = tf.einsum("b->", losses)
+    return loss
 """
 
 
@@ -513,6 +561,8 @@ def steps(batch):
         (rule.from_mean, 62, 62),
         (rule.from_mean, 63, 58),
         (rule.from_mean, 65, 61),
+        (rule.from_mean, 71, 70),
+        (rule.from_mean, 76, 74),
     ],
 )
 def test_the_line_that_divides_or_adds(tmp_path, find, line, blamed):

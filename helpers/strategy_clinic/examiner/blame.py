@@ -221,6 +221,13 @@ def argument_at(frame: Frame, functions: Collection[str], position: int) -> ast.
     return None
 
 
+def axes_of(call: ast.Call) -> list[object] | None:
+    """Returns the axes that a call of a reduction names as numbers; None if it is given no axes."""
+    axes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "axis")]
+    nodes = [node for axis in axes for node in ast.walk(axis)]
+    return [node.value for node in nodes if isinstance(node, ast.Constant)] if axes else None
+
+
 def keyword(call: ast.Call, name: str) -> ast.expr | None:
     return next((word.value for word in call.keywords if word.arg == name), None)
 

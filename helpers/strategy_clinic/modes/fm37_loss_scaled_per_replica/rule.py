@@ -44,6 +44,10 @@ VERY_NEAR = 0.01  # of what changes in one way only
 OTHER_REASONS = Part.WHOLE_BATCH_LOSS, Part.SCALAR_LOSS
 OWN_MEANS = "reduce_mean", "mean"
 MEANS = *OWN_MEANS, "reduce_sum", "sum", "compute_average_loss"
+NO_SUM = (
+    "give the optimizer each replica's own gradients, or divide their sum by the number of replicas"
+)
+SIZES = {"shape", "size", "len"}
 SCALES = "scale_regularization_loss", "scale_loss_for_distribution"
 PENALTIES = {"losses", "l2_loss", "global_norm"}
 
@@ -74,7 +78,8 @@ class Pair:
         return bool(clippings(self.other) - self.replacements)
 
 
-Shown = tuple[Stack, str]  # the line to blame, and a message
+# The line to blame, a message, and a repair that is not the usual one.
+Shown = tuple[Stack, str] | tuple[Stack, str, str]
 
 
 @rule_of_runs("fm37")
@@ -112,6 +117,9 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
     for factor in (many / few, few / many):
         what = scaled_by(pair, factor)
         if what and (yield from is_repeated(scaled_by, pair, factor)):
+            if factor > 1 and (sums := line_of_sum(pair)):
+                why = "they are added up here, and the optimizer adds them up again"
+                return sums, f"{what} {on_many}: {why}", NO_SUM
             if factor > 1:
                 return from_mean(loss), f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
@@ -206,11 +214,31 @@ def line_of_loss(pair: Pair) -> Stack:
     return blame.line_of_loss(located[0]) if located else ()
 
 
-def found(pair: Pair, seen: Sequence[Divergence], location: Stack, message: str) -> Finding:
+def line_of_sum(pair: Pair) -> Stack:
+    """Returns the line of a step that adds up the gradients of all replicas, if no line of it divides by their number."""
+    stack = line_of_loss(pair)
+    function = blame.function_at(stack[0])
+    lines = {call.lineno for call in blame.calls_in(function) if adds_up(call)}
+    others = {node.lineno for node in blame.nodes_under(function) if isinstance(node, ast.stmt)}
+    if len(lines) != 1 or any(names_count(stack[0]._replace(line=line)) for line in others):
+        return ()
+    return (stack[0]._replace(line=min(lines)), *stack)
+
+
+def adds_up(call: ast.Call) -> bool:
+    """Tells whether a call adds up the gradients of all replicas, which are named so, as by `all_reduce("SUM", gradients)`."""
+    text = ast.unparse(call)
+    return blame.called_name(call) == "all_reduce" and "SUM" in text and "grad" in text
+
+
+def found(
+    pair: Pair, seen: Sequence[Divergence], location: Stack, message: str, fix: str = ""
+) -> Finding:
     counts = pair.one.replicas, pair.other.replicas
     step = step_name(pair.training, 1)
     proof = str(seen[0]) if seen else "compared {} and {} devices, in ".format(*counts) + step
-    return compared("fm37", counts, location, message, proof)
+    finding = compared("fm37", counts, location, message, proof)
+    return replace(finding, fix=fix) if fix else finding
 
 
 def is_repeated(shows: Callable[..., object], pair: Pair, *against: Any) -> Answers[bool]:
@@ -261,7 +289,10 @@ def from_mean(stack: Stack) -> Stack:
     chosen = blame.from_choice(stack)
     if not stack or chosen[0] != stack[0]:
         return chosen
-    return from_divisor(from_source(stack, makes_mean), stack)
+    found = from_source(stack, makes_mean_of_part)
+    if found == stack and not makes_mean_of_part(stack[0]):
+        found = from_source(stack, makes_mean)
+    return from_divisor(found, stack)
 
 
 def from_divisor(found: Stack, stack: Stack) -> Stack:
@@ -278,10 +309,7 @@ def divisors_at(frame: Frame) -> set[str]:
     if {*blame.called_at(frame)} & {*OWN_MEANS}:
         return set()
     statement = blame.statement_at(frame)
-    quotients = [each for each in blame.nodes_under(statement) if isinstance(each, ast.BinOp)]
-    divisors: list[ast.expr | None] = [
-        each.right for each in quotients if isinstance(each.op, ast.Div)
-    ]
+    divisors: list[ast.expr | None] = [each.right for each in quotients_in(statement)]
     divisors += [blame.keyword(call, "global_batch_size") for call in blame.calls_in(statement)]
     return {each.id for each in divisors if isinstance(each, ast.Name)}
 
@@ -363,6 +391,30 @@ def makes_mean(frame: Frame) -> bool:
     return any(name in MEANS and not returns_of(frame, name) for name in blame.called_at(frame))
 
 
+def makes_mean_of_part(frame: Frame) -> bool:
+    """Tells whether a line reduces all examples of a part, or divides by their number; along other axes each has a value."""
+    statement = blame.statement_at(frame)
+    reductions = [
+        blame.called_name(call)
+        for call in blame.calls_in(statement)
+        if blame.called_name(call) in MEANS and 0 in (blame.axes_of(call) or (0,))
+    ]
+    is_reduced = any(not returns_of(frame, name) for name in reductions)
+    return is_reduced or any(map(names_size, quotients_in(statement)))
+
+
+def names_size(quotient: ast.BinOp) -> bool:
+    """Tells whether something is divided by the size of a tensor."""
+    divisor = quotient.right
+    called = {*map(blame.called_name, blame.calls_in(divisor))}
+    return bool({*called, *attributes_in(divisor)} & SIZES)
+
+
+def quotients_in(node: ast.AST | None) -> list[ast.BinOp]:
+    operations = [each for each in blame.nodes_under(node) if isinstance(each, ast.BinOp)]
+    return [each for each in operations if isinstance(each.op, ast.Div)]
+
+
 def names_count(frame: Frame) -> bool:
     """Tells whether a line names the number of replicas, or a number that is computed from it."""
     return bool(words_of(frame) & replica_counts(frame))
@@ -397,12 +449,7 @@ def is_number(value: ast.expr) -> bool:
     others = [
         call for call in blame.calls_in(value) if blame.called_name(call) not in ("int", "float")
     ]
-    quotients = [
-        node
-        for node in blame.nodes_under(value)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
-        if not isinstance(node.left, ast.Constant)
-    ]
+    quotients = [each for each in quotients_in(value) if not isinstance(each.left, ast.Constant)]
     return isinstance(value, numbers) and not others and not quotients
 
 

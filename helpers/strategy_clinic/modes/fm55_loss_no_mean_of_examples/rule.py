@@ -232,7 +232,11 @@ def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
 def joins_examples(call: ast.Call) -> bool:
     """Tells whether a call reduces the first axis by name, or multiplies all examples by all."""
     is_product = blame.called_name(call) == "matmul" and blame.keyword(call, "transpose_b")
-    return bool(is_product) or blame.called_name(call) in REDUCTIONS and 0 in (axes_of(call) or ())
+    return (
+        bool(is_product)
+        or blame.called_name(call) in REDUCTIONS
+        and 0 in (blame.axes_of(call) or ())
+    )
 
 
 def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
@@ -285,12 +289,5 @@ def line_of_reduction(value: ast.expr, nodes: list[ast.AST], names: Collection[s
 
 def reduces_all(call: ast.Call, names: Collection[str]) -> bool:
     """Tells whether a call reduces all examples that it is given; along other axes there is a value for each."""
-    axes = axes_of(call)
+    axes = blame.axes_of(call)
     return blame.called_name(call) in names and (axes is None or 0 in axes)
-
-
-def axes_of(call: ast.Call) -> list[object] | None:
-    """Returns the axes that a call of a reduction names as numbers; None if it is given no axes."""
-    axes = [*call.args[1:2], *(word.value for word in call.keywords if word.arg == "axis")]
-    nodes = [node for axis in axes for node in ast.walk(axis)]
-    return [node.value for node in nodes if isinstance(node, ast.Constant)] if axes else None
