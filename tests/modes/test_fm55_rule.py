@@ -70,7 +70,7 @@ def loss_of(a, b):
 def step(a, b):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(loss_of(a, b)) / 2
-    return tape.gradient(loss, weights)
+    return tape.gradient(loss, w)
 """
 
 
@@ -79,11 +79,37 @@ def step(a, b):
     [
         ("", "", 2),
         ("a, axis=0)", "a, 0, True)", 2),
-        ("a - center", "tf.matmul(a, center, transpose_b=True)", 9),
+        ("a - center", "tf.matmul(a, center, transpose_b=True)", 2),
         ("tf.reduce_mean(\n        a, axis=0)", "tf.matmul(a, b, transpose_b=True)", 2),
         ("axis=0", "axis=1", 9),
+        ("axis=0", "keepdims=True", 4),
+        ("center = tf.reduce_mean(\n        a, axis=0)", "center =\\\n        tf.zeros(())", 9),
+        ("center = tf.reduce_mean(\n        a, axis=0)", "a = a\\\n        - tf.reduce_mean(a)", 2),
+        ("tf.reduce_mean(\n        a, axis=0)", "tf.nn.softmax(\n        a, 0)", 2),
+        ("tf.reduce_mean(\n        a, axis=0)", "(1 *\n        tf.norm(a))", 3),
+        ("tf.reduce_mean(\n        a, axis=0)", "(1 *\n        tf.norm(a, axis=1))", 9),
+        ("tf.reduce_mean(\n        a, axis=0)", "tf.sqrt(\n        tf.reduce_mean(b))", 2),
+        ("tf.reduce_mean(\n        a, axis=0)", "tf.sqrt(\n        tf.reduce_mean(b, -1))", 9),
+        ("tf.reduce_mean(\n        a, axis=0)", "(\n        tf.reduce_mean(b) ** 2)", 3),
+        ("return tape.gradient(loss, w)", "seen = tape.gradient(loss, w)\n    tf.norm(seen)", 2),
     ],
-    ids=["axis", "second argument", "two lines", "product", "of each example"],
+    ids=[
+        "axis",
+        "second argument",
+        "the first of two lines",
+        "product",
+        "of each example",
+        "subtracted",
+        "a number",
+        "subtracted on its line",
+        "softmax",
+        "norm",
+        "norm of each example",
+        "root",
+        "root of each example",
+        "power",
+        "after the gradient",
+    ],
 )
 def test_the_line_that_joins_examples(program, old, new, line):
     stack = program(JOINED.replace(old, new))

@@ -31,6 +31,13 @@ from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
 REDUCTIONS = {*SUMS, "reduce_mean", "mean", "reduce_max", "max", "reduce_std", "std", "moments"}
+AVERAGES = {"compute_average_loss"}
+# Reductions that are no sums of what each example has, and functions that are no factors of what they get.
+NO_SUMS = {"norm", "reduce_euclidean_norm", "reduce_logsumexp", "logsumexp", "reduce_prod"}
+NO_SUMS |= {"reduce_std", "std", "reduce_variance", "var", "moments"}
+BENDS = {"sqrt", "rsqrt", "log", "log1p", "exp", "square", "pow"}
+# Functions of each value and its neighbours along an axis.
+ALONG = {"softmax", "log_softmax", "l2_normalize", "normalize", "cumsum", "sort", "argsort"}
 RATIOS = "divide_no_nan", "divide", "truediv"
 # Why a loss of Keras, or a chosen way to add up, makes the runs differ.
 OTHER_REASONS = {
@@ -60,11 +67,16 @@ def ratio_of_part(runs: Runs) -> Steps:
 
 @rule_of_runs("fm55")
 def compares_examples(runs: Runs) -> Steps:
-    """Checks for a loss that compares all examples with all: a replica then computes what one device does with its part alone."""
+    """Checks for a loss that combines all examples: a replica then computes what one device does with its part alone."""
     for divergence in runs.divergences[:1]:
         one, other = divergence.one, divergence.other
         is_own = divergence.step == 1 and has_own_loss(divergence)
-        location = product_of_examples(gradient_line(divergence)) if is_own else ()
+        line = gradient_line(divergence) if is_own else ()
+        location = product_of_examples(line) if line else ()
+        way = "compares the examples of a batch with each other, and each replica compares"
+        if line and not location:
+            location = joining_line(functions_of_step(line[0]), line)
+            way = "combines the examples of a batch, and each replica combines"
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
         change = Replace(replaced_as_expected(divergence) | {Replacement.ONE_PART})
@@ -75,7 +87,7 @@ def compares_examples(runs: Runs) -> Steps:
             continue
         if update_ratio(part, parts, divergence.training, EXACT) is not None:
             message = (
-                "the loss compares the examples of a batch with each other, and each replica compares those of its part: "
+                f"the loss {way} those of its part: "
                 f"on {other.devices} devices it does what one device does with a part of the batch"
             )
             finding = compared("fm55", (one.devices, other.devices), location, message)
@@ -219,24 +231,72 @@ def is_of_batch(value: ast.expr, function: blame.Function) -> bool:
 
 
 def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
-    """Returns the only line of these functions that computes one value from all examples; nothing if there are several."""
-    lines = [
-        Frame(stack[0].path, call.lineno, function.name)
-        for function in functions
-        for call in blame.calls_in(function)
-        if joins_examples(call)
+    """Returns the first line that computes something from all examples; nothing if several functions have such lines."""
+    lines = {
+        function.name: [node.lineno for node in joining_nodes(function)] for function in functions
+    }
+    found = [(min(numbers), name) for name, numbers in lines.items() if numbers]
+    return (Frame(stack[0].path, *found[0]), *stack) if len(found) == 1 else ()
+
+
+def joining_nodes(function: ast.FunctionDef) -> list[ast.expr]:
+    """Returns what computes something from all examples, in front of the line that computes gradients."""
+    nodes = list(ast.walk(function))
+    taken = [
+        each.lineno for each in blame.calls_in(function) if blame.called_name(each) == "gradient"
     ]
-    return (lines[0], *stack) if len(set(lines)) == 1 else ()
+    end = min(taken, default=function.end_lineno or 0)
+    expressions = [each for each in nodes if isinstance(each, ast.expr) and each.lineno <= end]
+    return [
+        each
+        for each in expressions
+        if joins_examples(each) or is_bent(each) or is_of_each_and_all(each, nodes)
+    ]
 
 
-def joins_examples(call: ast.Call) -> bool:
-    """Tells whether a call reduces the first axis by name, or multiplies all examples by all."""
-    is_product = blame.called_name(call) == "matmul" and blame.keyword(call, "transpose_b")
-    return (
-        bool(is_product)
-        or blame.called_name(call) in REDUCTIONS
-        and 0 in (blame.axes_of(call) or ())
+def joins_examples(node: ast.expr) -> bool:
+    """Tells whether a call works along the first axis by name, is no sum of examples, or multiplies all examples by all."""
+    if not isinstance(node, ast.Call):
+        return False
+    axes, name = blame.axes_of(node), blame.called_name(node)
+    is_product = name == "matmul" and blame.keyword(node, "transpose_b")
+    along_first = name in REDUCTIONS | ALONG and 0 in (axes or ())
+    return bool(is_product) or along_first or name in NO_SUMS and axes is None
+
+
+def is_bent(node: ast.expr) -> bool:
+    """Tells whether something other than a factor is applied to the mean of a part, such as a root."""
+    match node:
+        case ast.Call(args=[value, *_]) if blame.called_name(node) in BENDS:
+            return reduces(value)
+        case ast.BinOp(left=value, op=ast.Pow()):
+            return reduces(value)
+    return False
+
+
+def reduces(value: ast.expr) -> bool:
+    return any(reduces_all(call, REDUCTIONS | AVERAGES) for call in blame.calls_in(value))
+
+
+def is_of_each_and_all(node: ast.expr, nodes: list[ast.AST]) -> bool:
+    """Tells whether values of examples are combined with the mean, or another reduction, of the same values."""
+    if not isinstance(node, ast.BinOp):
+        return False
+    sides = (node.left, node.right), (node.right, node.left)
+    return any(
+        {*blame.names_in(call.args[0])} & {*blame.names_in(each)}
+        for each, other in sides
+        for call in reductions_of(other, nodes)
+        if call.args and not reduces(each)
     )
+
+
+def reductions_of(value: ast.expr, nodes: list[ast.AST]) -> list[ast.Call]:
+    """Returns the reductions of all examples that a value is, or that a name is assigned to."""
+    assigned = [each for each in nodes if isinstance(each, ast.Assign)]
+    name = value.id if isinstance(value, ast.Name) else ""
+    values = [value, *(each.value for each in assigned if name in blame.targets_of(each))]
+    return [each for each in values if isinstance(each, ast.Call) and reduces_all(each, REDUCTIONS)]
 
 
 def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
