@@ -88,6 +88,28 @@ def test_a_number_that_depends_on_the_number_of_devices(name, tmp_path):
     assert "is printed on 1 and" in str(finding.message)
 
 
+AVERAGE = "tf.nn.compute_average_loss(errors, global_batch_size=8)"
+APPLIES = "    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))\n"
+CLIPS_SUM = """\
+    gradients = tape.gradient(loss, variables)
+    context = tf.distribute.get_replica_context()
+    gradients, _ = tf.clip_by_global_norm(context.all_reduce("SUM", gradients), 0.01)
+    gradients = [each / strategy.num_replicas_in_sync for each in gradients]
+    optimizer.apply_gradients(zip(gradients, variables))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss, count", [("tf.reduce_mean(errors)", 1), (AVERAGE, 0)])
+def test_a_loss_whose_factor_is_clipped_from_the_gradients(loss, count, tmp_path):
+    text = edited(PROGRAM, [(APPLIES, CLIPS_SUM), (AVERAGE, loss)])
+    findings = examined(tmp_path, text).findings
+    lines = [text.splitlines()[each.line - 1].strip() for each in findings]
+    assert lines == [f"loss = {loss}"] * count
+    assert [each.mode for each in findings] == ["fm37"] * count
+    assert all("2.00 times as much" in str(each.message) for each in findings)
+
+
 PRINTS = 'print(f"Epoch {epoch}: '
 RIGHT = {
     "as it is": [],

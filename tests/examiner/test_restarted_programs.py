@@ -310,10 +310,13 @@ def test_steps_that_are_all_made_once_more_are_told():
     killed = run(START, WEIGHT, updated(), replace(SAVE, optimizers=(state(steps=4),)))
     told = "it has loaded what was saved at step 4, and makes all steps of a whole run after that"
 
-    def note(steps):
-        return found(replace(restarted(steps=steps, entries=(7.0,)), before=killed))[1][0]
+    def note(steps, *events):
+        again = restarted(*events, steps=steps, entries=(7.0,))
+        return found(replace(again, before=killed))[1][0]
 
     assert note(12).endswith(told)
+    order = note(12, OrderDrawn(OTHER, "shuffle"))
+    assert order.endswith(f"{told}; these begin again: the order of the examples (line 20)")
     assert note(13).endswith("so their ends were not compared")
 
 

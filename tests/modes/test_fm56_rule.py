@@ -53,6 +53,30 @@ def test_whoever_gives_the_seed_is_blamed(tmp_path, lines, blamed):
     assert finding.line == blamed
 
 
+CONSTANT = """\
+def step(batch):
+    noise = tf.random.stateless_normal(batch.shape, seed=[1, 2])
+    with tf.GradientTape() as tape:
+        loss = model(batch + noise)
+    return tape.gradient(loss, weights)
+
+def evaluate(batch):
+    def inner():
+        return tape.gradient(loss, weights)
+    return tf.random.stateless_normal(batch.shape, seed=[1, 2])
+
+model.fit(data)
+"""
+
+
+@pytest.mark.parametrize("lines, count", [((2,), 1), ((10, 12), 1), ((10,), 0)])
+def test_numbers_that_are_the_same_in_each_step(tmp_path, lines, count):
+    path = tmp_path / "train.py"
+    path.write_text(CONSTANT)
+    drawn = replace(DRAWN, location=stack(path, *lines), changes=False)
+    assert len(found(run(strategy(), drawn, CALLED))) == count
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -19,7 +19,7 @@ DRAWS = {
     "tf.random.normal(tf.shape(x))": False,
     "tf.nn.dropout(x, 0.5)": False,
     "generator.normal([2, 4])": False,
-    "tf.random.stateless_normal([2, 4], seed=[7, 1])": False,  # a constant
+    "tf.random.stateless_normal([2, 4], seed=[7, 1])": True,
     "tf.random.stateless_normal([2, 4], seed=[replica(), count])": False,
     "tf.random.stateless_normal([2, 4], seed=fold_in([7, count], replica()))": False,
     "tf.random.stateless_normal([2, 4], seed=[7, tf.cast(x[0, 0], tf.int32)])": False,
@@ -75,4 +75,6 @@ def test_numbers_that_all_replicas_draw(run, eager):  # noqa: F811
     assert {line: line in repeated for line in DRAWS} == DRAWS
     of_keras = [line for line, each in repeated.items() if each.drawer is Owner.LAYER]
     assert of_keras == ["layer(x, training=True)"]
+    constant = [line for line, each in repeated.items() if not each.changes]
+    assert constant == ["tf.random.stateless_normal([2, 4], seed=[7, 1])"]
     assert {(each.shape[-1], each.replicas) for each in repeated.values()} == {(4, 2)}

@@ -169,6 +169,13 @@ def calls_in(node: ast.AST | None) -> list[ast.Call]:
     return [each for each in nodes_under(node) if isinstance(each, ast.Call)]
 
 
+def calls_without_inner(function: Function | None) -> list[ast.Call]:
+    """Returns the calls in a function, without those in functions that it defines."""
+    inner = [each for each in nodes_under(function) if isinstance(each, Function)]
+    others = {id(call) for each in inner if each is not function for call in calls_in(each)}
+    return [call for call in calls_in(function) if id(call) not in others]
+
+
 def calls_in_file(path: str) -> list[ast.Call]:
     return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
 

@@ -303,13 +303,15 @@ def notes_of(run: Recording, whole: Recording) -> Iterator[Note]:
     if mine and theirs and mine != theirs:
         yield Note(
             f"started again, it ends at step {numbers(mine)}, and the whole run at step {numbers(theirs)}, "
-            f"so their ends were not compared{steps_once_more(run, whole)}"
+            f"so their ends were not compared{steps_once_more(run, whole)}{begun_again(run, whole)}"
         )
-    elif mine and (drawn := draws(run, whole)) and other_end(run, whole):
-        yield Note(
-            "started again, it ends with other weights than the whole run; these begin again: "
-            + ", ".join(drawn)
-        )
+    elif mine and (again := begun_again(run, whole)) and other_end(run, whole):
+        yield Note(f"started again, it ends with other weights than the whole run{again}")
+
+
+def begun_again(run: Recording, whole: Recording) -> str:
+    drawn = draws(run, whole)
+    return f"; these begin again: {', '.join(drawn)}" if drawn else ""
 
 
 def makes_all_steps_again(run: Recording, whole: Recording) -> bool:

@@ -414,11 +414,12 @@ class PythonValueFrozen(LocatedEvent):
 
 @dataclass(frozen=True)
 class NumbersRepeated(LocatedEvent):
-    """All replicas draw the same random numbers here, other ones in each step."""
+    """All replicas draw the same random numbers here."""
 
     drawer: Owner  # a layer of Keras, or else the program
     shape: tuple[int | None, ...]
     replicas: int
+    changes: bool = True  # in each step there are others
 
 
 @dataclass(frozen=True)

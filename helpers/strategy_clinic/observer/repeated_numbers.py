@@ -34,7 +34,8 @@ class RepeatedNumbers:
         self.draws: dict[tuple[Any, int], int] = {}  # by graph and replica, how many there were
         # By graph and number, what the first replica drew.
         self.first: dict[tuple[Any, int], Any] = {}
-        self.varied: dict[Any, Any] = {}  # by line, the last numbers that replicas repeated
+        # By line, the numbers that replicas repeated first, and how many were drawn until then.
+        self.varied: dict[Any, tuple[int, Any]] = {}
         # What leads to a tensor gets a number, by its operation and the numbers of its inputs.
         self.origins: dict[Any, int] = {}
         self.changing: set[int] = set()  # those whose values change from step to step
@@ -59,20 +60,25 @@ class RepeatedNumbers:
         if replica == 0:
             self.first[place, draws] = drawn
         elif drawn is not None and drawn == self.first.get((place, draws)):
-            self.repeated(numbers, drawn, eager)
+            self.repeated(numbers, drawn, draws if eager else None)
 
-    def repeated(self, numbers: Any, drawn: Any, eager: bool) -> None:
-        """Reports numbers that are others in each step: those that never change are meant to be constants."""
+    def repeated(self, numbers: Any, drawn: Any, draws: int | None) -> None:
+        """Reports whether repeated numbers are others in each step; outside of graphs that is known from the second step on."""
         import tensorflow as tf
 
         site, owner = self.context.provenance.call_site()
-        before = self.varied.setdefault(site, drawn)
-        changes = drawn != before if eager else drawn in self.changing
-        if changes and self.context.is_first("numbers repeated", site, owner):
+        if draws is None:
+            changes = drawn in self.changing
+        else:
+            first, before = self.varied.setdefault(site, (draws, drawn))
+            if draws == first:
+                return
+            changes = drawn != before
+        if self.context.is_first("numbers repeated", site, owner, changes):
             shape = tuple(numbers.shape.as_list()) if numbers.shape.rank else ()
             replicas = int(tf.distribute.get_strategy().num_replicas_in_sync)
             stack = self.context.provenance.stack()
-            self.context.emit(NumbersRepeated(stack, owner, shape, replicas))
+            self.context.emit(NumbersRepeated(stack, owner, shape, replicas, changes))
 
     # What leads to numbers in a graph
 

@@ -102,10 +102,24 @@ def printed_loss(runs: Runs) -> Steps:
     """Checks a loss that is right for the updates, and is printed as the sum of what each replica divides by its own part."""
     difference = yield from printed_difference(runs)
     if difference and difference.is_by_replicas and difference.is_loss:
+        for pair in same_trainings(runs):
+            shown = yield from scaling_without_clipping(pair)
+            if shown:
+                yield found(pair, (), *shown)
+                return
         location = source_of(difference)
         if location:
             way = "the sum of means" if difference.factor > 1 else "a mean of parts of a mean"
             yield compared("fm37", difference.counts, location, f"{difference}: it is {way}")
+
+
+def scaling_without_clipping(pair: Pair) -> Answers[Shown | None]:
+    """Returns what shows that a loss is scaled otherwise on more devices, although clipping hides it from the updates."""
+    clips = clippings(pair.other)
+    if not clips:
+        return None
+    replaced = yield from with_replacements(pair, clips, "without clipping")
+    return (yield from scaling(replaced)) if replaced else None
 
 
 def scaling(pair: Pair) -> Answers[Shown | None]:

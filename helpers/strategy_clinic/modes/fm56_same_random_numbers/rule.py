@@ -4,7 +4,7 @@ from ...examiner import blame
 from ...examiner.findings import Note
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, observed, rule
-from ...observer.events import BatchTaken, Frame, ModelCalled, NumbersRepeated, Owner
+from ...observer.events import BatchTaken, Frame, ModelCalled, NumbersRepeated, Owner, Stack
 
 OF_KERAS = (
     "layers of Keras 3 draw the same random numbers on every replica, such as the masks of `Dropout`; "
@@ -16,7 +16,8 @@ OF_KERAS = (
 def same_numbers(recording: Recording) -> Steps:
     repeated = recording.of(NumbersRepeated)
     for each in repeated:
-        if each.drawer is not Owner.LAYER and each.location and is_of_examples(recording, each):
+        is_own = each.drawer is not Owner.LAYER and each.location
+        if is_own and is_of_examples(recording, each) and (each.changes or trains(each.location)):
             yield observed(
                 "fm56",
                 recording,
@@ -24,13 +25,21 @@ def same_numbers(recording: Recording) -> Steps:
                 f"each of {each.replicas} replicas draws the same random numbers for its part of the batch",
                 "others in each step, from one seed for all replicas",
             )
-    if any(each.drawer is Owner.LAYER for each in repeated):
+    if any(each.drawer is Owner.LAYER and each.changes for each in repeated):
         yield Note(OF_KERAS)
 
 
 def names_in_seed(frame: Frame) -> list[str]:
     seeds = [blame.keyword(call, "seed") for call in blame.calls_in(blame.statement_at(frame))]
     return [name for seed in seeds for name in blame.names_in(seed)]
+
+
+def trains(stack: Stack) -> bool:
+    """Tells whether this is in a step that trains: elsewhere the same numbers each time may be wanted, to evaluate alike."""
+    lines = [blame.called_at(frame) for frame in stack]
+    steps = [blame.calls_without_inner(blame.function_at(frame)) for frame in stack]
+    called = [*lines, *([blame.called_name(call) for call in calls] for calls in steps)]
+    return any({"fit", "gradient", "minimize"} & {*names} for names in called)
 
 
 def is_of_examples(recording: Recording, repeated: NumbersRepeated) -> bool:
