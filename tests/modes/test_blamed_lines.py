@@ -125,6 +125,17 @@ def test_a_tensor_is_stored_where_it_is_made(tmp_path):
     assert blamed("fm33", stack(path, 1)) == [1]
 
 
+def test_a_tensor_that_raises_where_it_is_read(tmp_path):
+    path = tmp_path / "train.py"
+    text = (
+        "def step(self, x):\n    self.last = self.net(x)\n\ndef log(self):\n    print(self.last)\n"
+    )
+    path.write_text(text)
+    assert blamed("fm33", stack(path, 5)) == [2, 5]
+    path.write_text(f"{text}\ndef other(self, x):\n    self.last = x\n")
+    assert blamed("fm33", stack(path, 5)) == [5]
+
+
 def test_the_line_of_a_statement_that_reads_a_value(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("average.set_weights(\n    mixed(average.get_weights())\n)\nlog(x)\n")

@@ -278,6 +278,27 @@ def test_a_backup_in_a_folder_that_is_new_at_each_start(program):
     assert "each start looks in another folder: backup_1/latest.weights.h5" in str(finding.message)
 
 
+NAMED = """\
+import argparse
+class Trainer:
+    def __init__(self):
+        folder = os.path.join("runs", f"job-{os.getpid()}")
+        self.manager = CheckpointManager(self.checkpoint, directory=folder)
+
+    def start(self):
+        latest = self.manager.latest_checkpoint
+"""
+
+
+def test_a_folder_that_an_earlier_line_names_anew_at_each_start(program):
+    looks = [CheckpointSought(program(8, NAMED), each, None, ()) for each in ("runs/1", "runs/2")]
+    (finding,) = from_zero(looks[:1], looks[1:], "runs/1/ckpt-1")
+    assert (finding.mode, finding.line) == ("fm08", 4)
+    fixed = NAMED.replace("{os.getpid()}", "{os.environ}")
+    looks = [CheckpointSought(program(8, fixed), each, None, ()) for each in ("runs/1", "runs/2")]
+    assert from_zero(looks[:1], looks[1:], "runs/1/ckpt-1") == []
+
+
 @pytest.mark.parametrize(
     "before, now, path",
     [

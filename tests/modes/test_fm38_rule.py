@@ -90,6 +90,17 @@ def test_replicas_that_differ_are_blamed_on_the_layer():
     assert modes(run(MIRRORED, ended(diverged_copies=diverged(0.2, layer)))) == [("fm38", 3)]
 
 
+@pytest.mark.parametrize("line, blamed", [(2, 2), (3, 4)])
+def test_a_layer_of_the_program_is_blamed_on_the_line_that_makes_its_variable(
+    tmp_path, line, blamed
+):
+    path = tmp_path / "train.py"
+    path.write_text("class Own:\n    x = self.add_weight()\n    y = self.norm(x)\nlayer = Own()\n")
+    made = replace(MIRRORED, location=stack(path, line, 4))
+    copies = diverged(0.2, stack(path, 4))
+    assert modes(run(made, ended(diverged_copies=copies))) == [("fm38", blamed)]
+
+
 UNKNOWN_LENGTH = DataRanOut(LINE, 0), updated()
 
 

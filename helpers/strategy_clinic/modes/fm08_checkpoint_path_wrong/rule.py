@@ -39,6 +39,10 @@ EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
 # Functions whose values are others in each process.
 NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
 
+# What gets the folder of checkpoints, and through how many names this is followed.
+MANAGERS = {"CheckpointManager", "latest_checkpoint", "get_checkpoint_state", "BackupAndRestore"}
+MOST_STEPS = 3
+
 # What Python, h5py and Keras say of a file that is not there, and a path in it.
 MISSING = re.compile(r"No such file|File not found|No file or directory found")
 PATH = re.compile(r"(?:['\"]|filepath=| at )([^\s'\"]+?)(?=['\"]|\.?(?:\s|$))")
@@ -192,6 +196,8 @@ def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding
             for save in stopped.of(Saved)
             if any(looks_for(each, stopped, stopped.absolute(save.path)) for each in earlier)
         ]
+        named = line_of_new_name(location[0])
+        location = (location[0]._replace(line=named), *location) if named else location
         is_fixed = NEW_VALUES & {*called_at(location[0])} or not any(
             map(blame.takes_options, location)
         )
@@ -199,6 +205,39 @@ def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding
             message = f"each start looks in another folder: {saved[-1]} was there, and it begins from zero"
             fix = "give the folder a name that is the same at each start"
             yield finding(run, location, message, fix, mode="fm08")
+
+
+def line_of_new_name(frame: Frame) -> int:
+    """Returns the line that gives a folder of checkpoints a name which each process makes anew; 0 if none does."""
+    nodes = blame.nodes_of_file(frame.path)
+    assignments = [each for each in nodes if isinstance(each, ast.Assign)]
+    here, all_calls = blame.calls_in(blame.statement_at(frame)), blame.calls_in_file(frame.path)
+    managers = [
+        [each for each in calls if blame.called_name(each) in MANAGERS]
+        for calls in (here, all_calls)
+    ]
+    used: list[ast.expr] = [*(managers[0] or managers[1])]
+    for _ in range(MOST_STEPS):
+        new = [each.lineno for each in used if NEW_VALUES & names_called(each)]
+        if new:
+            return new[0]
+        names = {name for each in used for name in names_read(each)}
+        used = [each.value for each in assignments if targets_of(each) & names]
+    return 0
+
+
+def names_called(node: ast.AST) -> set[str]:
+    return {blame.called_name(call) for call in blame.calls_in(node)}
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """Returns names and attributes."""
+    nodes = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]
+    return {blame.name_of(each) for each in nodes}
+
+
+def targets_of(assignment: ast.Assign) -> set[str]:
+    return {blame.name_of(each) for each in assignment.targets}
 
 
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:

@@ -7,6 +7,8 @@ from ...examiner.blame import (
     called_name,
     function_at,
     names_in,
+    nodes_of_file,
+    nodes_under,
     spans,
     statement_at,
     targets_of,
@@ -25,7 +27,25 @@ def storing_line(recording: Recording, stack: Stack) -> Stack:
         if line:
             rest = stack[i + 1 :] if line == frame.line else stack[i:]
             return (frame._replace(line=line), *rest)
-    return stack
+    stored = [line for frame in stack[:1] for line in lines_that_store(frame)]
+    return (stack[0]._replace(line=stored[0]), *stack) if len(stored) == 1 else stack
+
+
+def lines_that_store(frame: Frame) -> list[int]:
+    """Returns the lines of other functions that compute an attribute which this line reads."""
+    own = function_at(frame)
+    read = {
+        each.attr
+        for each in nodes_under(statement_at(frame))
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
+    }
+    return [
+        each.lineno
+        for each in nodes_of_file(frame.path)
+        if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant)
+        if {target.attr for target in each.targets if isinstance(target, ast.Attribute)} & read
+        and function_at(frame._replace(line=each.lineno)) is not own
+    ]
 
 
 def stored_at(frame: Frame) -> int:

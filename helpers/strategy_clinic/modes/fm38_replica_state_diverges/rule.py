@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...examiner.blame import from_choice, nodes_of_file
+from ...examiner.blame import called_at, from_choice, nodes_of_file
 from ...examiner.divergence import SAME, by_key, distance
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
 from ...examiner.recording import Recording
@@ -32,6 +32,8 @@ KNOWN_LENGTH = (
     "declare the length of the dataset, `dataset.apply(tf.data.experimental.assert_cardinality(batches))`, or "
     "repeat it and give `steps_per_epoch`"
 )
+# Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
+MAKES = {"add_weight", "Variable"}
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
@@ -55,7 +57,9 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         if made and made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
-            location = from_choice(first.layer_location or made.location)
+            is_own = MAKES & {*called_at(made.location[0])}
+            located = made.location if is_own else first.layer_location or made.location
+            location = from_choice(located)
             yield observed("fm38", recording, location, message, proof)
 
 
