@@ -15,6 +15,11 @@ TEXTS = {
     "eager": "in get_devices_from\n  return destinations._devices\nAttributeError: 'Result' object has no attribute 'device'",
 }
 
+TEXTS["in a graph"] = """AttributeError: in user code:
+    File "/program/train.py", line 38, in train  *
+        return strategy.reduce("SUM", losses, axis=None)
+
+    AttributeError: 'Result' object has no attribute 'device'"""
 NOTHING = TEXTS["nothing returned"]
 for name, value in ("a name", "train"), ("an object", "<main.Result object at 0x7f>"):
     TEXTS[f"{name} returned"] = NOTHING.replace("value None", f"value {value}")

@@ -193,6 +193,29 @@ def strategy_cases():
             {"map_func": lambda _: np.random.uniform()},
             told(events.RandomNumberFrozen, "function"),
         ),
+        "tensorflow.DatasetV2.flat_map": lambda t: Case(
+            t.tf.data.Dataset.range(2).flat_map,
+            {"map_func": lambda _: t.tf.data.Dataset.from_tensors(np.random.uniform())},
+            told(events.RandomNumberFrozen, "function"),
+        ),
+        "tensorflow.DatasetV2.interleave": lambda t: Case(
+            t.tf.data.Dataset.range(2).interleave,
+            {"map_func": lambda _: t.tf.data.Dataset.from_tensors(np.random.uniform())},
+            told(events.RandomNumberFrozen, "function"),
+        ),
+        "tensorflow.DatasetV2.filter": lambda t: Case(
+            t.tf.data.Dataset.range(2).filter,
+            {"predicate": lambda number: number > int(2 * np.random.uniform())},
+            told(events.RandomNumberFrozen, "function"),
+        ),
+        "tensorflow.DatasetV2.scan": lambda t: Case(
+            t.tf.data.Dataset.range(2).scan,
+            {
+                "initial_state": np.int64(0),
+                "scan_func": lambda state, number: (state, np.random.uniform()),
+            },
+            told(events.RandomNumberFrozen, "function"),
+        ),
         "tensorflow.DistributedDataset.__iter__": lambda t: Case(
             t.distributed.__iter__, {}, lambda o, _: len(o.context.patches.replaced) > 0
         ),

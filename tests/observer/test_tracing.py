@@ -23,7 +23,7 @@ def tracing_to(emitted):
         ([TRACED] * 9, 8),
         ([TRACED] * 7, 0),
         ([TRACED, *[FUNCTION] * 8], 8),
-        ([TRACED, *[NUMBER] * 8], 5),
+        ([TRACED, *[NUMBER] * 8], 4),
         ([TRACED, FUNCTION, *[NUMBER] * 8], 0),
         ([TRACED, *[SHAPE] * 8], 8),
         ([TRACED, *[SHAPE] * 6], 0),
@@ -39,6 +39,19 @@ def test_calls_that_all_trace(causes, calls):
     last = causes[calls - 1]
     made_at = OTHER if last is TRACED else ()
     assert emitted == ([FunctionRetraced(LINE, calls, last, 0, made_at)] if calls else [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "numbers, calls",
+    [([3, 4, 5, 6], 4), ([1, 2, 4, 8], 0), ([1, 2, 4, 8, 16], 5), ([0.1, 0.2, 0.3, 0.4], 0)],
+)
+def test_a_number_that_counts_the_calls(numbers, calls):
+    emitted, site = [], CallSite()
+    for number in numbers:
+        site.causes.append((NUMBER if site.causes else TRACED, given([number])))
+        tracing_to(emitted).report(site, (number,), OTHER)
+    assert [each.calls for each in emitted] == ([calls] if calls else [])
 
 
 @pytest.mark.slow

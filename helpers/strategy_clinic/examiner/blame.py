@@ -176,6 +176,11 @@ def calls_without_inner(function: Function | None) -> list[ast.Call]:
     return [call for call in calls_in(function) if id(call) not in others]
 
 
+def computes_gradient(frame: Frame) -> bool:
+    """Tells whether the function of a frame, and not one that it defines, computes gradients."""
+    return "gradient" in map(called_name, calls_without_inner(function_at(frame)))
+
+
 def calls_in_file(path: str) -> list[ast.Call]:
     return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
 

@@ -10,6 +10,8 @@ from .events import CounterFrozen, Frame, PythonValueFrozen, RandomNumberFrozen,
 from .patching import Call
 from .python_reads import UNKNOWN, NumberRead, RandomDraw, Reads, each_generator, reads_of, state_of
 
+# Methods of a dataset that trace their function at once, and call its graph for each element.
+TRACE_AT_ONCE = "map", "flat_map", "interleave", "filter", "scan"
 ENOUGH_CALLS = 2  # of one graph, after which a counter or a random number should have changed
 
 
@@ -55,7 +57,8 @@ class FrozenValues:
         wrap = self.context.patches.wrap
         function = type(tf.function(lambda: None))
         wrap(function, "__call__", before=self.call_begins, after=self.call_ended)
-        wrap(tf.data.Dataset, "map", before=self.map_begins, after=self.mapped)
+        for name in TRACE_AT_ONCE:
+            wrap(tf.data.Dataset, name, before=self.map_begins, after=self.mapped)
 
     def reads_of(self, function: Any, call: Call | None = None) -> Reads:
         """Returns what a function reads; `call` is the call of it, if it is called now."""
@@ -132,10 +135,11 @@ class FrozenValues:
         callers = self.context.provenance.stack()
         return (frame, *(caller for caller in callers if caller != frame))
 
-    # Dataset.map, which traces its function at once, and calls it for each element
+    # Datasets
 
     def map_begins(self, call: Call) -> None:
-        reads = self.reads_of(call["map_func"])
+        given = [*call.args[1:], *call.kwargs.values()]
+        reads = self.reads_of(next(filter(callable, given), None))
         call.state = [(draw, state_of(draw.generator)) for draw in each_generator(reads.draws)]
 
     def mapped(self, _: Any, call: Call) -> None:

@@ -17,6 +17,8 @@ Given = tuple[tuple[Any, ...], tuple[str, ...]]  # the numbers and the shapes th
 ENOUGH = dict.fromkeys(RetraceCause, 8) | {RetraceCause.NUMBER: 5}
 # The same for a fraction that is new in each pass over the data. A whole number may be one of a few settings.
 ENOUGH_FRACTIONS = 3
+# The same for a whole number that counts the calls.
+ENOUGH_COUNTS = 4
 # Passes from one trace to the next: over data for training and for evaluation, each of which may count twice.
 MOST_PASSES = 4
 LEAST_TRACES = 3  # for each call that uses a graph again: a schedule may come back to a number
@@ -44,11 +46,18 @@ class CallSite:
         return len(apart) == 1 and 0 < max(apart) <= MOST_PASSES
 
     @property
+    def counts_up(self) -> bool:
+        """Whether each call that traced was given the number after that of the one before."""
+        numbers = [given[0] for _, given in self.causes]
+        return all(map(is_next, numbers, numbers[1:]))
+
+    @property
     def enough(self) -> int:
         """The calls that trace after which this is reported; 0: it is not."""
         cause, _ = self.causes[-1]
         if not self.is_reused:
-            return ENOUGH[cause]
+            is_count = cause is RetraceCause.NUMBER and self.counts_up
+            return ENOUGH_COUNTS if is_count else ENOUGH[cause]
         if cause is not RetraceCause.NUMBER or not self.is_new_in_each_pass:
             return 0
         is_fraction = any(isinstance(number, float) for number in self.last_numbers)
@@ -150,6 +159,12 @@ def has_numbers_of_last(site: CallSite, args: Any) -> bool:
         return False
     values = tf.nest.flatten(args, expand_composites=True)
     return tuple(filter(is_number, values)) == site.last_numbers
+
+
+def is_next(numbers: tuple[Any, ...], later: tuple[Any, ...]) -> bool:
+    """Tells whether numbers differ in one that is one greater."""
+    apart = [b - a for a, b in zip(numbers, later) if a != b]
+    return len(numbers) == len(later) and apart == [1]
 
 
 def is_number(value: Any) -> bool:

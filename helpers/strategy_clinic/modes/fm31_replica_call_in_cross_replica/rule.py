@@ -2,7 +2,7 @@
 
 import re
 
-from ...examiner.blame import from_maker
+from ...examiner.blame import computes_gradient, from_maker
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, reclassify
 from ...observer.events import ExceptionRaised, Stack, StrategyMade
@@ -13,6 +13,10 @@ ATTRIBUTES = "merge_call", "all_reduce", "all_gather", "replica_id_in_sync_group
 
 @blames("fm31")
 def scope_opened(recording: Recording, stack: Stack) -> Stack:
+    """Returns the frames from the call of a step on, or else from the function on that made the strategy."""
+    for i, frame in enumerate(stack[:-1]):
+        if computes_gradient(frame):
+            return stack[i + 1 :]
     strategy = recording.last(StrategyMade)
     return from_maker(stack, strategy.location) if strategy else stack
 

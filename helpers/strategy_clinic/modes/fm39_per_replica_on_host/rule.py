@@ -1,9 +1,16 @@
 """Blames, for fm39, the line that gives a value of all replicas to functions which take one value."""
 
-from ...examiner.blame import called_at, called_name, calls_in_file, from_caller, function_at
+from ...examiner.blame import (
+    called_at,
+    called_name,
+    calls_in_file,
+    computes_gradient,
+    from_caller,
+    function_at,
+)
 from ...examiner.recording import Recording
-from ...examiner.rule import blames
-from ...observer.events import Frame, Stack
+from ...examiner.rule import blames, reclassify
+from ...observer.events import ExceptionRaised, Frame, Stack
 
 
 @blames("fm39")
@@ -21,3 +28,10 @@ def with_caller(stack: Stack) -> Stack:
                 return (*stack[: i + 1], Frame(frame.path, calls[0].lineno, ""), *stack[i + 1 :])
             break
     return stack
+
+
+@reclassify("fm39")
+def unless_in_step(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
+    """Tells a step that gets a distributed batch, since it is called without `strategy.run`, from what uses its results."""
+    runs = any("run" in called_at(frame) for frame in stack)
+    return "fm31" if any(map(computes_gradient, stack)) and not runs else mode

@@ -1,0 +1,48 @@
+"""The examiner's rule for fm31: a step that is not given to `strategy.run`, and gets the batch of all replicas."""
+
+import pytest
+from recorded import modes, run, stack
+from strategy_clinic.observer.events import ExceptionRaised, Outcome
+
+PROGRAM = """\
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = model(x)
+    return tape.gradient(loss, weights)
+
+def train(batch):
+    return step(batch)
+
+def replicas(batch):
+    return strategy.run(step, args=(batch,))
+
+def log(losses):
+    print(losses + 1)
+
+def outer(batch):
+    def inner(x):
+        return tape.gradient(loss, weights)
+    print(batch + 1)
+
+train(batch)
+"""
+MESSAGE = "TypeError: unsupported operand type(s) for +: 'PerReplica' and 'int'"
+
+
+@pytest.mark.parametrize(
+    "lines, expected",
+    [
+        ((3, 7, 20), ("fm31", 7)),
+        ((3, 10), ("fm39", 10)),
+        ((13, 20), ("fm39", 20)),
+        ((18, 20), ("fm39", 20)),
+    ],
+    ids=["a step", "in run", "a result", "beside a step"],
+)
+def test_who_gets_the_values_of_all_replicas(tmp_path, lines, expected):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    raised = ExceptionRaised(
+        stack(path, *lines), "TypeError", f"Traceback (most recent call last):\n{MESSAGE}", ()
+    )
+    assert modes(run(raised, outcome=Outcome.RAISED)) == [expected]
