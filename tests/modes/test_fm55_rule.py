@@ -71,6 +71,10 @@ def step(a, b):
     with tf.GradientTape() as tape:
         loss = tf.reduce_mean(loss_of(a, b)) / 2
     return tape.gradient(loss, w)
+
+
+def clip(gradients):
+    return gradients / tf.norm(gradients)
 """
 
 
@@ -92,6 +96,7 @@ def step(a, b):
         ("tf.reduce_mean(\n        a, axis=0)", "tf.sqrt(\n        tf.reduce_mean(b, -1))", 9),
         ("tf.reduce_mean(\n        a, axis=0)", "(\n        tf.reduce_mean(b) ** 2)", 3),
         ("return tape.gradient(loss, w)", "seen = tape.gradient(loss, w)\n    tf.norm(seen)", 2),
+        ("return tape.gradient(loss, w)", "seen = tape.gradient(loss, w)\n    clip(seen)", 2),
     ],
     ids=[
         "axis",
@@ -109,6 +114,7 @@ def step(a, b):
         "root of each example",
         "power",
         "after the gradient",
+        "in a function that is called after it",
     ],
 )
 def test_the_line_that_joins_examples(program, old, new, line):

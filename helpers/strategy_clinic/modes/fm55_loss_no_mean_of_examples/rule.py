@@ -245,7 +245,7 @@ def joining_nodes(function: ast.FunctionDef) -> list[ast.expr]:
     taken = [
         each.lineno for each in blame.calls_in(function) if blame.called_name(each) == "gradient"
     ]
-    end = min(taken, default=function.end_lineno or 0)
+    end = max(taken, default=function.end_lineno or 0)
     expressions = [each for each in nodes if isinstance(each, ast.expr) and each.lineno <= end]
     return [
         each
@@ -307,7 +307,7 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     given = blame.step_given_at(frame)
     steps = [each for each in nodes if each.name == given] + around
     taped = [step for step in steps if "gradient" in map(blame.called_name, blame.calls_in(step))]
-    called = [blame.called_name(call) for step in taped for call in blame.calls_in(step)]
+    called = [blame.called_name(call) for step in taped for call in calls_for_gradient(step)]
     found = [
         function
         for name in dict.fromkeys(called)
@@ -315,6 +315,13 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
         for function in blame.functions_behind(frame.path, name)
     ]
     return list(dict.fromkeys(taped + found))
+
+
+def calls_for_gradient(function: ast.FunctionDef) -> list[ast.Call]:
+    """Returns the calls up to the last line that computes gradients: what follows, such as a clip, is no part of the loss."""
+    calls = blame.calls_in(function)
+    last = max(call.lineno for call in calls if blame.called_name(call) == "gradient")
+    return [call for call in calls if call.lineno <= last]
 
 
 def combines(nodes: list[ast.AST]) -> bool:
