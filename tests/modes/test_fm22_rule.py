@@ -18,6 +18,8 @@ TEXTS = {
 TEXTS["in a graph"] = """AttributeError: in user code:
     File "/program/train.py", line 38, in train  *
         return strategy.reduce("SUM", losses, axis=None)
+    File "/observer/patching.py", line 170, in wrapper  **
+        result = plain(*call.args, **call.kwargs)
 
     AttributeError: 'Result' object has no attribute 'device'"""
 NOTHING = TEXTS["nothing returned"]

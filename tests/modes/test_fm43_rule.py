@@ -22,3 +22,9 @@ def test_the_line_that_made_the_number_is_blamed(tmp_path):
     assert modes(run(made)) == [("fm43", 1)]
     assert modes(run(retraced(here))) == [("fm43", 2)]
     assert modes(run(retraced(here, argument=1))) == [("fm43", 3)]
+
+
+def test_the_call_is_blamed_for_a_count_that_begins_above_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text("for epoch in data:\n    total, n = 0.0, 0\n    train_step(n)\n    n += 1\n")
+    assert modes(run(retraced(stack(path, 3, function="<module>")))) == [("fm43", 3)]

@@ -1,8 +1,9 @@
 """Checks fm43: every call of a traced function has traced it again, since each was given something new."""
 
+import ast
 from collections.abc import Iterator
 
-from ...examiner.blame import argument_name, called_at, last_assignment
+from ...examiner.blame import argument_name, assigned_value, called_at, last_assignment
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
@@ -29,4 +30,11 @@ def from_new_argument(retraced: FunctionRetraced) -> Stack:
         return retraced.location
     name = argument_name(call, called_at(call), retraced.argument)
     assigned = last_assignment(call, name) if name else None
-    return (assigned, *retraced.location) if assigned else retraced.location
+    is_first = assigned is not None and is_literal(assigned_value(assigned))
+    return (assigned, *retraced.location) if assigned and not is_first else retraced.location
+
+
+def is_literal(value: ast.expr | None) -> bool:
+    """Tells whether this is written out: the first value of a count, and not what a call gets in each step."""
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    return all(isinstance(each, ast.Constant) for each in parts)
