@@ -415,7 +415,7 @@ NUMBERED = """
 def test_calls_that_use_a_graph_now_and_then(run):
     watched = run(NUMBERED)
     retraced = watched.of(events.FunctionRetraced)
-    assert [(each.location[0].line, each.calls) for each in retraced] == [(6, 5)], watched.error
+    assert [(each.location[0].line, each.calls) for each in retraced] == [(6, 4)], watched.error
 
 
 IN_EACH_PASS = """
