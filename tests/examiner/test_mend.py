@@ -266,8 +266,8 @@ def test_a_program_with_two_faults_gets_two_repairs(tmp_path, monkeypatch, capfd
         "+        seen = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)"
         in repaired["fm23"]
     )
-    scaled = "net(examples)[:, 0]) / tf.distribute.get_strategy().num_replicas_in_sync"
-    assert f"value = criterion(tf.reduce_sum(examples, axis=1), {scaled}" in repaired["fm37"]
+    averaged = "tf.nn.compute_average_loss(tf.square(truth - answer), global_batch_size=SIZE)"
+    assert f"+        return {averaged}" in repaired["fm37"]
     sarif = json.loads((tmp_path / "found.sarif").read_text())
     assert all(len(each["fixes"]) == 1 for each in sarif["runs"][0]["results"])
     assert (tmp_path / "train.py").read_text() == text
