@@ -95,6 +95,16 @@ def test_a_checkpoint_near_the_place_where_it_is_sought(recording):
     assert "ck-1 was there" in str(finding.proof)
 
 
+def test_a_checkpoint_that_is_sought_where_each_start_saves_a_file_of_keras():
+    weights = saved(path="runs/last.weights.h5", kind=SaveKind.MODEL)
+    looks = sought(nearby=[weights.path])
+    killed = run(weights, role=Role.STOPPED)
+    (finding,) = found(run(looks, weights, before=killed))
+    assert "saves files of Keras" in str(finding.message)
+    assert modes(run(looks, weights)) == []
+    assert modes(run(looks, replace(weights, path="runs/ck-1"), before=killed)) == []
+
+
 @pytest.mark.parametrize(
     "events",
     [

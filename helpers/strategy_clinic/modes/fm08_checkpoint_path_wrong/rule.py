@@ -157,7 +157,13 @@ def is_first_start(recording: Recording, sought: CheckpointSought) -> bool:
     ]
     found = [each for each in recording.of(CheckpointSought, after=sought) if each.path]
     restored = [each for each in recording.of(CheckpointRestored, after=sought) if each.path]
-    own = [save for save in later if os.path.dirname(os.path.normpath(save.path)) == folder]
+    before = {recording.absolute(save.path) for save in recording.saves_before_start}
+    own = [
+        save
+        for save in later
+        if os.path.dirname(os.path.normpath(save.path)) == folder
+        and recording.absolute(save.path) not in before
+    ]
     return bool(found or restored or loads or own)
 
 
