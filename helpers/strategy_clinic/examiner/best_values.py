@@ -71,15 +71,19 @@ def conditions_of(line: int, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
         if isinstance(node, ast.If) and is_within(line, [*node.body, *node.orelse]):
             yield node.test
         for statements in blocks_of(node):
-            before = [each for each in statements if (each.end_lineno or each.lineno) < line]
-            for each in before if is_within(line, statements) else []:
-                if isinstance(each, ast.If) and isinstance(each.body[-1], JUMPS):
-                    yield each.test
+            if is_within(line, statements):
+                yield from (each.test for each in statements if is_left(each, line))
 
 
 def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
     blocks = [getattr(node, name, None) for name in ("body", "orelse", "finalbody")]
     return [each for each in blocks if isinstance(each, list)]
+
+
+def is_left(statement: ast.stmt, line: int) -> TypeGuard[ast.If]:
+    """Tells whether this is a branch above a line that does not go on to it."""
+    is_above = (statement.end_lineno or statement.lineno) < line
+    return is_above and isinstance(statement, ast.If) and isinstance(statement.body[-1], JUMPS)
 
 
 def is_within(line: int, statements: Sequence[ast.stmt]) -> bool:

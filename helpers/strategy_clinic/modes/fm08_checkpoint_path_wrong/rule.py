@@ -217,19 +217,19 @@ def line_of_new_name(frame: Frame) -> int:
     """Returns the line that gives a folder of checkpoints a name which each process makes anew; 0 if none does."""
     nodes = blame.nodes_of_file(frame.path)
     assignments = [each for each in nodes if isinstance(each, ast.Assign)]
-    here, all_calls = blame.calls_in(blame.statement_at(frame)), blame.calls_in_file(frame.path)
-    managers = [
-        [each for each in calls if blame.called_name(each) in MANAGERS]
-        for calls in (here, all_calls)
-    ]
-    used: list[ast.expr] = [*(managers[0] or managers[1])]
+    here = managers_among(blame.calls_in(blame.statement_at(frame)))
+    used: list[ast.expr] = [*(here or managers_among(blame.calls_in_file(frame.path)))]
     for _ in range(MOST_STEPS):
         new = [each.lineno for each in used if NEW_VALUES & names_called(each)]
         if new:
             return new[0]
         names = {name for each in used for name in names_read(each)}
-        used = [each.value for each in assignments if targets_of(each) & names]
+        used = [each.value for each in assignments if {*map(blame.name_of, each.targets)} & names]
     return 0
+
+
+def managers_among(calls: list[ast.Call]) -> list[ast.Call]:
+    return [each for each in calls if blame.called_name(each) in MANAGERS]
 
 
 def names_called(node: ast.AST) -> set[str]:
@@ -240,10 +240,6 @@ def names_read(node: ast.AST) -> set[str]:
     """Returns names and attributes."""
     nodes = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]
     return {blame.name_of(each) for each in nodes}
-
-
-def targets_of(assignment: ast.Assign) -> set[str]:
-    return {blame.name_of(each) for each in assignment.targets}
 
 
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:

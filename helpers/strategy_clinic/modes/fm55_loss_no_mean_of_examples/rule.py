@@ -241,11 +241,7 @@ def joining_line(functions: list[ast.FunctionDef], stack: Stack) -> Stack:
 
 def joining_nodes(function: ast.FunctionDef) -> list[ast.expr]:
     """Returns what computes something from all examples, in front of the line that computes gradients."""
-    nodes = list(ast.walk(function))
-    taken = [
-        each.lineno for each in blame.calls_in(function) if blame.called_name(each) == "gradient"
-    ]
-    end = max(taken, default=function.end_lineno or 0)
+    nodes, end = list(ast.walk(function)), end_of_loss(function)
     expressions = [each for each in nodes if isinstance(each, ast.expr) and each.lineno <= end]
     return [
         each
@@ -307,7 +303,12 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     given = blame.step_given_at(frame)
     steps = [each for each in nodes if each.name == given] + around
     taped = [step for step in steps if "gradient" in map(blame.called_name, blame.calls_in(step))]
-    called = [blame.called_name(call) for step in taped for call in calls_for_gradient(step)]
+    called = [
+        blame.called_name(call)
+        for step in taped
+        for call in blame.calls_in(step)
+        if call.lineno <= end_of_loss(step)
+    ]
     found = [
         function
         for name in dict.fromkeys(called)
@@ -317,11 +318,11 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     return list(dict.fromkeys(taped + found))
 
 
-def calls_for_gradient(function: ast.FunctionDef) -> list[ast.Call]:
-    """Returns the calls up to the last line that computes gradients: what follows, such as a clip, is no part of the loss."""
+def end_of_loss(function: ast.FunctionDef) -> int:
+    """Returns the last line that computes gradients, or else the last of all: what follows, such as a clip, is no loss."""
     calls = blame.calls_in(function)
-    last = max(call.lineno for call in calls if blame.called_name(call) == "gradient")
-    return [call for call in calls if call.lineno <= last]
+    taken = [each.lineno for each in calls if blame.called_name(each) == "gradient"]
+    return max(taken, default=function.end_lineno or 0)
 
 
 def combines(nodes: list[ast.AST]) -> bool:
