@@ -29,9 +29,10 @@ SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,)
     [
         [SHARED, TRAINS, CALLED],
         [replace(SHARED, function=VALUES), TRAINS, CALLED],
+        [replace(SHARED, function=VALUES), TRAINS, CALLED, BatchTaken(LINE, (8, 8))],
         [DatasetBatched(OTHER, 16), SHARED, TRAINS],
     ],
-    ids=["run", "values", "without a model of Keras"],
+    ids=["run", "values", "values, and batches later", "without a model of Keras"],
 )
 def test_the_same_batch_on_every_replica(events):
     (finding,) = found(run(strategy(), *events))
@@ -47,7 +48,7 @@ def test_the_same_batch_on_every_replica(events):
         [SHARED, TRAINS, replace(CALLED, replicas=1)],
         [SHARED, TRAINS, replace(CALLED, variables=(2,))],
         [replace(SHARED, location=()), TRAINS, CALLED],
-        [replace(SHARED, function=VALUES), TRAINS, CALLED, BatchTaken(LINE, (8, 8))],
+        [replace(SHARED, function=VALUES), BatchTaken(LINE, (8, 8)), TRAINS, CALLED],
         [TRAINS, CALLED],
         [DatasetBatched(OTHER, 8), SHARED, TRAINS],
     ],

@@ -6,6 +6,7 @@ It reads source code and the attributes that objects have; it runs no code of th
 from __future__ import annotations
 
 import ast
+import collections
 import functools
 import linecache
 import random
@@ -28,6 +29,7 @@ RUN_IN_PYTHON = "py_function", "numpy_function", "from_generator"
 MAKES_VARIABLES = "Variable", "add_weight", "seed"
 OF_STATE = "seed", "get_state", "set_state", "getstate", "setstate", "default_rng", "RandomState"
 FunctionNode = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SIZED = (list, dict, set, collections.deque)
 Lookup = Callable[[], Any]  # the present value, or UNKNOWN
 
 
@@ -218,6 +220,8 @@ class FunctionWalk:
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name in SHOWN or name in RUN_IN_PYTHON:
             return
+        if name == "len" and isinstance(node.func, ast.Name):
+            self.read_length(node, first)
         self.follow_with_arguments(node.func, node.args, node.keywords)
         if name == "run":  # strategy.run(function, args=(...))
             self.follow_run(node)
@@ -230,6 +234,13 @@ class FunctionWalk:
             self.read(child, first)
         if name in MAKES_VARIABLES:  # their first values are meant to be drawn once
             del self.walk.reads.draws[draws:]
+
+    def read_length(self, node: ast.Call, first: bool) -> None:
+        """Adds the length of a list, which may grow, as a number."""
+        for argument in node.args:
+            value, lookup = self.resolve(argument)
+            if isinstance(value, SIZED) and lookup is not None:
+                self.found(node, len(value), functools.partial(length_of, lookup), first)
 
     def follow_with_arguments(
         self, function: ast.AST, arguments: Sequence[ast.AST], keywords: Sequence[ast.keyword]
@@ -422,6 +433,11 @@ def item_of(holder: Any, key: Any) -> tuple[Any, Lookup | None]:
     if type(holder) is not dict or key not in holder:
         return UNKNOWN, None
     return holder[key], lambda: holder.get(key, UNKNOWN)
+
+
+def length_of(lookup: Lookup) -> Any:
+    value = lookup()
+    return len(value) if isinstance(value, SIZED) else UNKNOWN
 
 
 def is_number(value: Any) -> bool:

@@ -11,12 +11,13 @@ import enum
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base import tf_internals
 from .context import BATCHES, Context
 from .events import Frame, Owner, Part, PartUsed, Stack
+from .gradient_changes import GradientChanges
 from .patching import Call, as_plain, defining_class, is_of_keras
 from .repeated_numbers import RepeatedNumbers
 from .variables import Variables, arrays_of, copies_of, outside_graphs, replicas_now
@@ -61,6 +62,7 @@ class Replacements:
         self.returned_scalar = False  # by the loss of Keras that is being computed
         self.reductions = 0  # of losses, by Keras
         self.repeated = RepeatedNumbers(context, variables)
+        self.changes = GradientChanges(context)
 
     def watch(self) -> None:
         import tensorflow as tf
@@ -83,6 +85,7 @@ class Replacements:
         if Replacement.FULL_BATCHES in self.chosen:
             for name in BATCHES:
                 wrap(tf.data.Dataset, name, before=drop_remainder)
+        self.changes.watch()
         wrap(tf.distribute.MirroredStrategy, "__init__", before=self.reduction_chosen)
         if Replacement.NUDGED_WEIGHTS in self.chosen:
             wrap(tf_internals.resource_variables.BaseResourceVariable, "__init__", after=self.nudge)
@@ -101,6 +104,8 @@ class Replacements:
             adapter = tf_internals.array_data_adapter.ArrayDataAdapter
         else:
             self.watch_mask_of_keras_2()
+            kind = keras.optimizers.Optimizer
+            wrap(kind, "apply_gradients", before=self.pairs_given, listed="grads_and_vars")
             adapter = tf_internals.adapters_of_keras_2.TensorLikeDataAdapter
         if Replacement.FULL_BATCHES in self.chosen:
             wrap(adapter, "__init__", before=leave_out_partial_batch)
@@ -217,13 +222,27 @@ class Replacements:
     def gradients_given(self, call: Call) -> None:
         import tensorflow as tf
 
-        gradients = call["grads"]
-        if not any(isinstance(each, tf.IndexedSlices) for each in gradients):
-            return
-        self.used(Part.SPARSE_GRADIENTS)
-        if Replacement.DENSE_GRADIENTS in self.chosen:
-            dense = [each if each is None else tf.convert_to_tensor(each) for each in gradients]
-            call.replace("grads", dense)
+        gradients = self.unchanged(call["grads"], call["trainable_variables"] or ())
+        if any(isinstance(each, tf.IndexedSlices) for each in gradients):
+            self.used(Part.SPARSE_GRADIENTS)
+            if Replacement.DENSE_GRADIENTS in self.chosen:
+                gradients = [
+                    each if each is None else tf.convert_to_tensor(each) for each in gradients
+                ]
+        call.replace("grads", gradients)
+
+    def pairs_given(self, call: Call) -> None:
+        """Does the same for an optimizer of Keras 2, as far as its replicas are concerned."""
+        gradients, variables = zip(*call["grads_and_vars"])
+        call.replace("grads_and_vars", list(zip(self.unchanged(gradients, variables), variables)))
+
+    def unchanged(self, gradients: Sequence[Any], variables: Sequence[Any]) -> Sequence[Any]:
+        """Returns gradients as a replica has computed them, if it has clipped them itself and another run shall not."""
+        if not self.changes.are_changed(gradients):
+            return gradients
+        self.used(Part.CLIPPING)
+        is_replaced = Replacement.NO_OWN_CLIPPING in self.chosen
+        return self.changes.as_computed(gradients, variables) if is_replaced else gradients
 
     # Losses
 

@@ -2,13 +2,25 @@
 
 import ast
 
-from ...examiner.blame import call_in_files, keyword, with_keyword
+from ...examiner.blame import (
+    assignments_before,
+    call_in_files,
+    called_at,
+    called_name,
+    calls_in,
+    keyword,
+    names_in,
+    statement_at,
+    targets_of,
+    with_keyword,
+)
 from ...examiner.divergence import Divergence
 from ...examiner.suspects import RIGHT, Side, Suspect, place_of, uses
 from ...observer.events import GradientsApplied, Part, Stack
 from ...observer.replacements import Replacement
 
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
+UPDATES = {"apply_gradients", "apply"}
 
 
 def updates(divergence: Divergence) -> list[GradientsApplied]:
@@ -28,6 +40,23 @@ def optimizer_line(divergence: Divergence) -> Stack:
     return stack
 
 
+def clipping_line(divergence: Divergence) -> Stack:
+    """Returns the line that calls a clipping function of TensorFlow, or else the last one that changes the gradients."""
+    stack = place_of(Part.CLIPPING)(divergence)
+    if not stack or not {*called_at(stack[0])} & UPDATES:
+        return stack
+    given = {*names_in(statement_at(stack[0]))}
+    gradients, line = set[str](), 0
+    for each in sorted(assignments_before(stack[0]), key=lambda each: each.lineno):
+        is_computed = "gradient" in map(called_name, calls_in(each.value))
+        is_changed = bool(gradients & {*names_in(each.value)})
+        if is_computed or is_changed:
+            gradients |= targets_of(each)
+        if is_changed and targets_of(each) & given:
+            line = each.lineno
+    return (stack[0]._replace(line=line), *stack) if line else stack
+
+
 clipped_before_the_sum = Suspect(
     Replacement.NO_CLIPPING,
     "without the clipping of the optimizer",
@@ -43,9 +72,9 @@ clipped_in_the_step = Suspect(
     "without the clipping in replicas",
     Side.PROGRAM,
     uses(Part.CLIPPING),
-    "each replica clips its own gradients here, before they are added up",
+    "each replica clips or normalises its own gradients here, before they are added up",
     "add up the gradients with `all_reduce`, clip the sum, and divide it by the number of replicas, since "
     "`apply_gradients` adds up again",
-    place_of(Part.CLIPPING),
+    clipping_line,
     mode="fm50",
 )

@@ -13,6 +13,7 @@ from ...observer.events import (
     DatasetBatched,
     ExceptionRaised,
     Frame,
+    GradientsApplied,
     InputShared,
     ModelCalled,
     Stack,
@@ -26,9 +27,12 @@ ON_BATCH = {"train_on_batch": "fit", "test_on_batch": "evaluate", "predict_on_ba
 @rule("fm53")
 def same_batch_everywhere(recording: Recording) -> Iterator[Finding]:
     """Checks for tensors that a training step gives to all replicas."""
+    updates = recording.of(GradientsApplied)
+    # What is taken after the first step may be for an evaluation.
+    taken = recording.of(BatchTaken, until=updates[0]) if updates else recording.of(BatchTaken)
     for shared in recording.of(InputShared):
         examples = examples_given(recording, shared)
-        is_input = shared.function == "run" or not recording.of(BatchTaken)
+        is_input = shared.function == "run" or not taken
         if examples and is_input and shared.location:
             instead = instead_of(shared.location[0])
             better = f"`{instead}`" if instead else "batches of `experimental_distribute_dataset`"

@@ -208,7 +208,10 @@ def ratio_in_loss(recording: Recording, reductions: Collection[str] = SUMS) -> S
         own = blame.function_at(stack[0]) if stack in given else None
         for function in [own] if own else functions_of_step(stack[0]):
             nodes = list(ast.walk(function))
-            divisors = [] if combines(nodes) else [*divisors_in(nodes)]
+            in_loss = [
+                each for each in nodes if getattr(each, "lineno", 0) <= end_of_loss(function)
+            ]
+            divisors = [] if combines(nodes) else [*divisors_in(in_loss)]
             if own:
                 divisors = [each for each in divisors if is_of_batch(each, function)]
             lines = [
@@ -318,7 +321,7 @@ def functions_of_step(frame: Frame) -> list[ast.FunctionDef]:
     return list(dict.fromkeys(taped + found))
 
 
-def end_of_loss(function: ast.FunctionDef) -> int:
+def end_of_loss(function: blame.Function) -> int:
     """Returns the last line that computes gradients, or else the last of all: what follows, such as a clip, is no loss."""
     calls = blame.calls_in(function)
     taken = [each.lineno for each in calls if blame.called_name(each) == "gradient"]
