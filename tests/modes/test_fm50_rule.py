@@ -5,10 +5,12 @@ from divergent_programs import FIT, LOOP, optimizer
 from edited_programs import edited, examined
 from recorded import settled, stack, trained, updated
 from strategy_clinic.examiner.findings import DIVERGES
+from strategy_clinic.observer.events import Part, PartUsed
 from strategy_clinic.observer.replacements import Replacement
 from thorough import thorough
 
 NO_CLIPPING = (Replacement.NO_CLIPPING,)
+NO_OWN_CLIPPING = (Replacement.NO_OWN_CLIPPING,)
 LIMITS = "clipnorm", "global_clipnorm", "clipvalue"
 
 
@@ -64,6 +66,43 @@ def test_runs_that_agree_are_not_run_again():
 def test_a_run_without_clipping_that_did_not_end():
     runs = clipping(0.9, 1), clipping(0.8, 2)
     assert reported(*runs, {NO_CLIPPING: (float("inf"), 0.7)})[0] == [(DIVERGES, 20)]
+
+
+# Clipping by the program
+
+STEP = """\
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = loss_of(x)
+    gradients = tape.gradient(loss, weights)
+    norm = tf.norm(gradients[0])
+    gradients = [each / norm for each in gradients]
+    weights = sorted(weights)
+    optimizer.apply_gradients(zip(gradients, weights))
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line",
+    [
+        (STEP, 6),
+        (STEP.replace("zip(gradients", "zip([each / norm for each in gradients]"), 6),
+        (STEP.replace("    gradients = [each / norm for each in gradients]", "    pass"), 8),
+        (
+            STEP.replace("gradients = [each", "others = [each").replace("zip(gr", "zip(others, gr"),
+            6,
+        ),
+        (STEP.replace("optimizer.apply_gradients(", "tf.clip_by_global_norm("), 8),
+    ],
+    ids=["a name", "once more", "in the call", "another name", "a function that clips"],
+)
+def test_the_line_of_the_program_that_clips(tmp_path, text, line):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    clips = PartUsed(stack(path, 8), Part.CLIPPING)
+    one, other = trained(0.9, devices=1), trained(0.8, clips, devices=2)
+    findings, _ = reported(one, other, {NO_OWN_CLIPPING: (0.7, 0.7)})
+    assert findings == [("fm50", line)]
 
 
 # Programs

@@ -54,6 +54,8 @@ OTHERS = {
     ),
     "a sum for each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=1)"),
     "an axis by position": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, 1)"),
+    "a sum over gradients": STEP.replace("/ words", "/ 16")
+    + "    seen = gradients / tf.reduce_sum(gradients)\n",
     "a mean": STEP.replace("tf.reduce_sum(errors) / words", "tf.reduce_mean(errors)"),
     "an axis of each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=[1, 2])"),
     "no step": "for batch in data:\n    train(batch)\n    total = seen / tf.reduce_sum(counts)\n\n\n\n",

@@ -117,6 +117,19 @@ def test_values_are_looked_up_again():
     assert read.lookup() is UNKNOWN
 
 
+def test_the_length_of_a_list_is_a_number():
+    seen, other = [], 2.0
+
+    def counting(x):
+        return x / (1 + len(seen)) + len(other) + len(x)
+
+    (read,) = reads_of(counting, lambda path: path == __file__).numbers[:1]
+    assert (read.name, read.lookup()) == ("len(seen)", 0)
+    seen.append(1)
+    assert read.lookup() == 1
+    assert names(counting) == ["len(seen)", "other"]
+
+
 def test_objects_are_not_kept_alive():
     own = Settings()
     read = reads_of(own.step, lambda path: path == __file__).numbers[0]
