@@ -157,6 +157,30 @@ def test_the_end_of_the_step(mode, at):
     assert blamed(mode, at(15)) == [13, 15]
 
 
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("return tf.reduce_sum(gathered), loss", [7, 10]),
+        ("return tf.reduce_max(gathered), tf.reduce_sum(loss)", [3, 10]),
+        ("return gathered", [3, 10]),
+    ],
+)
+def test_a_gather_whose_result_is_added_up(tmp_path, line, expected):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def step(x):\n    total = tf.reduce_sum(x)\n    return total\n\ndef all_losses(x):\n"
+        f"    loss = strategy.run(step, args=(x,))\n    gathered = strategy.gather(loss, axis=0)\n    {line}\n\nall_losses(x)\n"
+    )
+    assert blamed("fm20", stack(path, 7, 10)) == expected
+    text = (
+        path.read_text()
+        .replace("gathered = strategy", "return sum(strategy")
+        .replace("=0)", "=0))")
+    )
+    path.write_text(text)
+    assert blamed("fm20", stack(path, 7, 10)) == [7, 10]
+
+
 def test_the_function_that_made_the_strategy():
     inner = (*stack("/program/train.py", 3, function="step"), *IN_MAIN)
     assert blamed("fm31", inner, strategy(location=LINE)) == [9, 30]
