@@ -99,8 +99,20 @@ def test_the_function_that_loads_and_makes_the_optimizer():
     again = updated((Frame("/program/train.py", 3, "step"), main), trains=(2,), steps=0)
     before = saved(optimizers=(state(),))
     assert modes(run(made, before, loaded(location=load), again)) == [("fm29", 7)]
-    made = replace(made, location=(main,))
-    assert modes(run(made, before, loaded(location=load), again)) == [("fm29", 20)]
+
+
+@pytest.mark.parametrize(
+    "given, line", [("path", 20), ("'weights/' + path", 20), ("NAME", 3), ("self.path", 3)]
+)
+def test_a_function_that_decides_what_it_loads(tmp_path, given, line):
+    path = tmp_path / "train.py"
+    path.write_text(f"def resume(self, path):\n    if path:\n        model.load_weights({given})\n")
+    main = Frame(str(path), 20, "main")
+    load = (Frame(str(path), 3, "resume"), main)
+    made = variable(4, maker=Owner.OPTIMIZER, location=(main,))
+    again = updated((Frame(str(path), 3, "step"), main), trains=(2,), steps=0)
+    before = saved(optimizers=(state(),))
+    assert modes(run(made, before, loaded(location=load), again)) == [("fm29", line)]
 
 
 def test_several_updates_are_one_finding():

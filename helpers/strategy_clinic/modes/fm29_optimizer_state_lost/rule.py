@@ -2,7 +2,16 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_maker, from_one_of
+from ...examiner.blame import (
+    calls_in,
+    from_caller,
+    from_maker,
+    from_one_of,
+    function_at,
+    names_in,
+    parameters,
+    statement_at,
+)
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
@@ -44,7 +53,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             if is_meant or is_replaced(recording, load, update):
                 continue
             made_at = recording.location_of(min(new.variables, default=0)) or update.location
-            blamed = saved_at(recording, load, made_at) or from_maker(load.location, made_at)
+            blamed = saved_at(recording, load, made_at) or loaded_at(load, made_at)
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
@@ -165,6 +174,18 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
                 holders = {frame.scope for frame in restored.made_at[:1]}
                 return restored.made_at if holders & makers else from_caller(restored.made_at)
     return ()
+
+
+def loaded_at(load: Loaded, optimizer_at: Stack) -> Stack:
+    """Returns the line that loads, or where it was decided to load if its function is only given what it loads."""
+    given = {*parameters(function_at(load.location[0]))} - {"self"} if load.location else set()
+    paths = [
+        name
+        for call in calls_in(statement_at(load.location[0]) if load.location else None)
+        for argument in [*call.args, *(word.value for word in call.keywords)]
+        for name in names_in(argument)
+    ]
+    return from_maker(load.location, optimizer_at) if given & {*paths} else load.location
 
 
 def is_beside(restored: CheckpointRestored, load: Loaded) -> bool:
