@@ -102,11 +102,21 @@ def test_the_function_that_loads_and_makes_the_optimizer():
 
 
 @pytest.mark.parametrize(
-    "given, line", [("path", 20), ("'weights/' + path", 20), ("NAME", 3), ("self.path", 3)]
+    "given, line",
+    [
+        ("path", 20),
+        ("filepath=path", 20),
+        ("*paths", 20),
+        ("'weights/' + path", 3),
+        ("NAME", 3),
+        ("join(path)", 3),
+    ],
 )
 def test_a_function_that_decides_what_it_loads(tmp_path, given, line):
     path = tmp_path / "train.py"
-    path.write_text(f"def resume(self, path):\n    if path:\n        model.load_weights({given})\n")
+    path.write_text(
+        f"def resume(self, path, *paths):\n    if path:\n        model.load_weights({given})\n"
+    )
     main = Frame(str(path), 20, "main")
     load = (Frame(str(path), 3, "resume"), main)
     made = variable(4, maker=Owner.OPTIMIZER, location=(main,))

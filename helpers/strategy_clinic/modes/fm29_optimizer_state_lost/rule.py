@@ -1,14 +1,13 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
+import ast
 from collections.abc import Iterator
 
 from ...examiner.blame import (
     calls_in,
     from_caller,
-    from_maker,
     from_one_of,
     function_at,
-    names_in,
     parameters,
     statement_at,
 )
@@ -53,7 +52,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             if is_meant or is_replaced(recording, load, update):
                 continue
             made_at = recording.location_of(min(new.variables, default=0)) or update.location
-            blamed = saved_at(recording, load, made_at) or loaded_at(load, made_at)
+            blamed = saved_at(recording, load, made_at) or loaded_at(load)
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
@@ -176,16 +175,26 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
     return ()
 
 
-def loaded_at(load: Loaded, optimizer_at: Stack) -> Stack:
-    """Returns the line that loads, or where it was decided to load if its function is only given what it loads."""
-    given = {*parameters(function_at(load.location[0]))} - {"self"} if load.location else set()
-    paths = [
-        name
-        for call in calls_in(statement_at(load.location[0]) if load.location else None)
-        for argument in [*call.args, *(word.value for word in call.keywords)]
-        for name in names_in(argument)
+def loaded_at(load: Loaded) -> Stack:
+    """Returns the line that decides what is loaded: a function that only passes on what it is given does not."""
+    stack = load.location
+    while len(stack) > 1 and passes_on(stack[0]):
+        stack = stack[1:]
+    return stack
+
+
+def passes_on(frame: Frame) -> bool:
+    """Tells whether a line gives a function what its own function was given, by position or by keyword."""
+    function = function_at(frame)
+    given = {*parameters(function)} - {"self"}
+    if function:
+        given |= {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
+    calls = calls_in(statement_at(frame))
+    arguments = [each for call in calls[:1] for each in (*call.args, *call.keywords)]
+    passed = [
+        each.value if isinstance(each, ast.Starred | ast.keyword) else each for each in arguments
     ]
-    return from_maker(load.location, optimizer_at) if given & {*paths} else load.location
+    return any(isinstance(each, ast.Name) and each.id in given for each in passed)
 
 
 def is_beside(restored: CheckpointRestored, load: Loaded) -> bool:

@@ -34,6 +34,7 @@ KNOWN_LENGTH = (
 )
 # Functions by which a program makes a variable; layers of Keras make theirs where they are called first.
 MAKES = {"add_weight", "Variable"}
+LOADS = {"load_model", "from_config", "clone_model", "model_from_json"}
 RAISED_IN = re.compile(r'File "([^"]+)", line \d+')
 
 
@@ -57,10 +58,28 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         if made and made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
-            is_own = MAKES & {*called_at(made.location[0])}
-            located = made.location if is_own else first.layer_location or made.location
-            location = from_choice(located)
+            location = from_choice(made_before_load(recording, located(made, first)))
             yield observed("fm38", recording, location, message, proof)
+
+
+def located(made: VariableMade, copies: DivergedCopies) -> Stack:
+    """Returns where the program makes a variable, or else the layer that has it."""
+    is_own = MAKES & {*called_at(made.location[0])}
+    return made.location if is_own else copies.layer_location or made.location
+
+
+def made_before_load(recording: Recording, stack: Stack) -> Stack:
+    """Returns where the layers of a model are made that a line loads, if they differ already in the training before."""
+    if not LOADS & {*called_at(stack[0])}:
+        return stack
+    earlier = [
+        located(made, each)
+        for _, copies in looks_at(recording)
+        for each in copies
+        if (made := recording.variable(each.number)) and made.location
+    ]
+    others = [each for each in earlier if not LOADS & {*called_at(each[0])}]
+    return others[0] if others else stack
 
 
 def fitted_only(recording: Recording) -> frozenset[int]:
@@ -72,21 +91,24 @@ def fitted_only(recording: Recording) -> frozenset[int]:
 
 def last_difference(recording: Recording) -> tuple[str, list[DivergedCopies]]:
     """Returns when copies differed last, at the end or after a step: what is loaded then makes them equal again."""
+    found = [(when, copies) for when, copies in looks_at(recording) if copies]
+    return found[-1] if found else ("", [])
+
+
+def looks_at(recording: Recording) -> list[tuple[str, list[DivergedCopies]]]:
+    """Returns after each step and at the end which copies differ, without those of optimizers."""
     looks = [(f"after {step.name}", step.diverged_copies) for step in recording.of(StepEnded)]
     ended = recording.last(Ended)
     if ended and recording.finished:
         looks.append(("at the end", ended.diverged_copies))
-    for when, copies in reversed(looks):
-        diverged = [
-            each
-            for each in copies
-            if each.distance > SAME_COPIES
-            # what optimizers keep for themselves is theirs
-            and recording.maker_of(each.number) in (Owner.USER, Owner.LAYER)
-        ]
-        if diverged:
-            return when, diverged
-    return "", []
+    own = Owner.USER, Owner.LAYER
+    return [
+        (
+            when,
+            [c for c in copies if c.distance > SAME_COPIES and recording.maker_of(c.number) in own],
+        )
+        for when, copies in looks
+    ]
 
 
 @rule_of_runs("fm38")
