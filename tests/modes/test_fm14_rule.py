@@ -8,6 +8,7 @@ from strategy_clinic.observer.events import (
     CopiedToItself,
     CopyCalled,
     Frame,
+    GradientComputed,
     ModelCalled,
     ModelUsed,
     OutdatedCopyUsed,
@@ -128,6 +129,45 @@ def test_a_clone_with_weights_of_its_own(at, events):
 def test_a_clone_that_is_called_outside_of_training(at, call, update):
     used = CopyCalled(at(call), (3, 4)), updated(at(update), trains=(8,))
     assert modes(run(LEARNT, CLONE, *used)) == []
+
+
+HALF_TRAINED = GradientComputed(LINE, 2, 4, disconnected=(3, 4), connected=(1, 2))
+CALLED = CopyCalled(OTHER, (3, 4))
+
+
+def test_a_clone_in_a_model_that_gets_no_gradients(at):
+    (finding,) = found(run(CLONE, HALF_TRAINED, CALLED))
+    assert (finding.mode, finding.line) == ("fm14", 7)
+    assert "line 20 calls the clone" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [CLONE, HALF_TRAINED],
+        [CLONE, CALLED, HALF_TRAINED],
+        [CLONE, replace(HALF_TRAINED, disconnected=(), connected=(1, 2, 3, 4)), CALLED],
+        [CLONE, replace(HALF_TRAINED, disconnected=(3, 4), connected=(5,)), CALLED],
+        [CLONE, replace(HALF_TRAINED, disconnected=(), connected=(1, 2)), CALLED],
+        [CLONE, HALF_TRAINED, written(number=3), CALLED],
+        [CLONE, HALF_TRAINED, loaded(variables=(3, 4)), CALLED],
+        [replace(CLONE, equal=True), HALF_TRAINED, CALLED],
+        [replace(CLONE, function="deepcopy"), HALF_TRAINED, CALLED],
+    ],
+    ids=[
+        "not called",
+        "called before",
+        "trained, too",
+        "beside another part",
+        "in no model that is trained",
+        "written",
+        "loaded",
+        "with the same values",
+        "a copy with its weights",
+    ],
+)
+def test_a_clone_that_gets_values_or_is_not_used(events):
+    assert modes(run(*events)) == []
 
 
 # One model under two names

@@ -32,6 +32,17 @@ def test_a_whole_batch_for_each_replica():
     assert modes(batches(1, 8), batches(2, 8, inside)) == [("fm21", 20)]
 
 
+@pytest.mark.parametrize("size, line", [("batch_size", 5), ("BATCH", 2)])
+def test_a_function_that_is_given_the_size_of_the_batch(tmp_path, size, line):
+    path = tmp_path / "train.py"
+    path.write_text(
+        f"def make(data, batch_size):\n    data = data.batch({size})\n    return data\n\n"
+        "function = lambda context: make(DATA, 8)\n"
+    )
+    inside = DatasetBatched((*stack(path, 2, 5), *LINE), 8)
+    assert modes(batches(1, 8), batches(2, 8, inside)) == [("fm21", line)]
+
+
 def test_a_batch_on_no_line_or_of_another_dataset_is_not_blamed():
     others = DatasetBatched((), 8), DatasetBatched(OTHER, 8)
     assert modes(batches(1, 8), batches(2, 8, *others)) == [("fm21", 7)]

@@ -427,6 +427,28 @@ def from_caller(stack: Stack) -> Stack:
     return stack
 
 
+def from_decision(stack: Stack, functions: Collection[str]) -> Stack:
+    """Returns the frames from the one on that decides what these functions get: who only passes on its arguments does not."""
+    while len(stack) > 1 and passes_on(stack[0], functions):
+        functions = [stack[0].function]
+        stack = stack[1:]
+    return stack
+
+
+def passes_on(frame: Frame, functions: Collection[str]) -> bool:
+    """Tells whether a line gives a call of these functions, or else its outermost call, what its own function was given."""
+    function, calls = function_at(frame), calls_in(statement_at(frame))
+    given = {*parameters(function)} - {"self"}
+    if function:
+        given |= {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
+    named = [call for call in calls if called_name(call) in functions] or calls[:1]
+    arguments = [each for call in named for each in (*call.args, *call.keywords)]
+    passed = [
+        each.value if isinstance(each, ast.Starred | ast.keyword) else each for each in arguments
+    ]
+    return any(isinstance(each, ast.Name) and each.id in given for each in passed)
+
+
 def from_giver(stack: Stack, takes: Callable[[Frame], Collection[str]]) -> Stack:
     """Returns the frames from the call on that gives what a line takes, which has the names that `takes` returns."""
     while len(stack) > 1:

@@ -22,6 +22,7 @@ from ...observer.events import (
     CopiedToItself,
     CopyCalled,
     Frame,
+    GradientComputed,
     GradientsApplied,
     Loaded,
     ModelCalled,
@@ -33,6 +34,7 @@ from ...observer.events import (
     WeightsCopied,
 )
 
+CLONES = "clone_model", "from_config"  # which copy no weights
 UPDATES = {"apply_gradients", "apply", "minimize"}
 
 
@@ -76,9 +78,7 @@ def outdated_copy(recording: Recording) -> Iterator[Finding]:
 def clone_without_weights(recording: Recording) -> Iterator[Finding]:
     """Checks whether the clone of a trained model keeps random weights and is used in the training of another."""
     for clone in recording.of(WeightsCopied):
-        is_random = (
-            clone.function in ("clone_model", "from_config") and not clone.equal and clone.target
-        )
+        is_random = clone.function in CLONES and not clone.equal and clone.target
         if (
             is_random
             and clone.location
@@ -101,6 +101,43 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
                     fix="give the clone the weights, `clone.set_weights(model.get_weights())`",
                 )
                 break
+
+
+@rule("fm14")
+def clone_without_gradients(recording: Recording) -> Iterator[Finding]:
+    """Checks whether a part of a model is a clone of another part, gets no gradients in training, and is used after it."""
+    for clone in recording.of(WeightsCopied):
+        source, target = set(clone.source), set(clone.target)
+        computed = [
+            each
+            for each in recording.of(GradientComputed, after=clone)
+            if target and target <= {*each.disconnected} and source & {*each.connected}
+        ]
+        is_clone = clone.function in CLONES and not clone.equal and clone.location
+        if not is_clone or not computed or is_changed(recording, clone):
+            continue
+        for call in recording.of(CopyCalled, after=computed[0]):
+            if set(call.target) == target:
+                finding = observed(
+                    "fm14",
+                    recording,
+                    clone.location,
+                    f"{clone.function} copies no weights, and the clone gets no gradients: it keeps random weights",
+                    line_of(computed[0].location, "a step"),
+                    " trains the original, and ",
+                    line_of(call.location, "a later line"),
+                    " calls the clone",
+                )
+                yield replace(finding, fix="call the original itself, where its weights are meant")
+                return
+
+
+def is_changed(recording: Recording, clone: WeightsCopied) -> bool:
+    """Tells whether the clone gets other values by any write or load."""
+    changed = {write.number for write in recording.of(VariableWritten, after=clone)}
+    for load in recording.of(Loaded, after=clone):
+        changed |= {*load.variables}
+    return bool(changed & set(clone.target))
 
 
 @rule("fm14")
@@ -225,12 +262,10 @@ def has_learnt(recording: Recording, clone: WeightsCopied) -> bool:
 
 def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     """Tells whether the clone gets other values, or shall be trained itself."""
-    changed = {write.number for write in recording.of(VariableWritten, after=clone)}
-    for load in recording.of(Loaded, after=clone):
-        changed |= {*load.variables}
-    for update in recording.of(GradientsApplied):
-        changed |= {*update.optimizer.trains}
-    return bool(changed & set(clone.target))
+    trained = {
+        each for update in recording.of(GradientsApplied) for each in update.optimizer.trains
+    }
+    return bool(trained & set(clone.target)) or is_changed(recording, clone)
 
 
 def uses_in_training(

@@ -25,6 +25,7 @@ from ...observer.events import (
     Stack,
 )
 
+BATCHES = "batch", "padded_batch"
 IN_FUNCTION = "distribute_datasets_from_function"
 OTHER_ARGUMENTS = "() takes"
 NO_FUNCTION = re.compile(
@@ -78,7 +79,8 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     batched = [each for each in other.batched_in_functions if each.location]
     inside = [each.location for each in batched if each.size * many == more]
     message = f"each replica takes a whole batch: a step has {examples} examples on {counted(few, 'device')} and {more} on {many}"
-    yield compared("fm21", (few, many), inside[-1] if inside else made.location, message)
+    location = blame.from_decision(inside[-1], BATCHES) if inside else made.location
+    yield compared("fm21", (few, many), location, message)
 
 
 def in_functions(recording: Recording) -> int:

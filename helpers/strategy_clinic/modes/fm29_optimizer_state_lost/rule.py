@@ -1,15 +1,11 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
-import ast
 from collections.abc import Iterator
 
 from ...examiner.blame import (
-    calls_in,
     from_caller,
+    from_decision,
     from_one_of,
-    function_at,
-    parameters,
-    statement_at,
 )
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
@@ -52,7 +48,9 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             if is_meant or is_replaced(recording, load, update):
                 continue
             made_at = recording.location_of(min(new.variables, default=0)) or update.location
-            blamed = saved_at(recording, load, made_at) or loaded_at(load)
+            blamed = saved_at(recording, load, made_at) or from_decision(
+                load.location, (load.function,)
+            )
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
@@ -173,28 +171,6 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
                 holders = {frame.scope for frame in restored.made_at[:1]}
                 return restored.made_at if holders & makers else from_caller(restored.made_at)
     return ()
-
-
-def loaded_at(load: Loaded) -> Stack:
-    """Returns the line that decides what is loaded: a function that only passes on what it is given does not."""
-    stack = load.location
-    while len(stack) > 1 and passes_on(stack[0]):
-        stack = stack[1:]
-    return stack
-
-
-def passes_on(frame: Frame) -> bool:
-    """Tells whether a line gives a function what its own function was given, by position or by keyword."""
-    function = function_at(frame)
-    given = {*parameters(function)} - {"self"}
-    if function:
-        given |= {each.arg for each in (function.args.vararg, function.args.kwarg) if each}
-    calls = calls_in(statement_at(frame))
-    arguments = [each for call in calls[:1] for each in (*call.args, *call.keywords)]
-    passed = [
-        each.value if isinstance(each, ast.Starred | ast.keyword) else each for each in arguments
-    ]
-    return any(isinstance(each, ast.Name) and each.id in given for each in passed)
 
 
 def is_beside(restored: CheckpointRestored, load: Loaded) -> bool:
