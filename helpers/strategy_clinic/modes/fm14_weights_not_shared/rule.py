@@ -105,39 +105,56 @@ def clone_without_weights(recording: Recording) -> Iterator[Finding]:
 
 @rule("fm14")
 def clone_without_gradients(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a part of a model is a clone of another part, gets no gradients in training, and is used after it."""
+    """Checks whether a part of a model is a clone of another part, gets no gradients in training, and is used after it.
+
+    A penalty on its weights gives some of them a gradient, and not those that have no penalty.
+    """
     for clone in recording.of(WeightsCopied):
-        source, target = set(clone.source), set(clone.target)
+        target = set(clone.target)
         computed = [
             each
             for each in recording.of(GradientComputed, after=clone)
-            if target and target <= {*each.disconnected} and source & {*each.connected}
+            if (alone := without_gradient(clone, each)) and not is_changed(recording, clone, alone)
         ]
         is_clone = clone.function in CLONES and not clone.equal and clone.location
-        if not is_clone or not computed or is_changed(recording, clone):
+        if not is_clone or not computed:
             continue
-        for call in recording.of(CopyCalled, after=computed[0]):
-            if set(call.target) == target:
-                finding = observed(
-                    "fm14",
-                    recording,
-                    clone.location,
-                    f"{clone.function} copies no weights, and the clone gets no gradients: it keeps random weights",
-                    line_of(computed[0].location, "a step"),
-                    " trains the original, and ",
-                    line_of(call.location, "a later line"),
-                    " calls the clone",
-                )
-                yield replace(finding, fix="call the original itself, where its weights are meant")
-                return
+        called = [each for each in recording.of(CopyCalled) if set(each.target) == target]
+        # A network that is random on purpose is called in a step, before its gradients are computed.
+        if called and not any(recording.is_before(call, computed[0]) for call in called):
+            finding = observed(
+                "fm14",
+                recording,
+                clone.location,
+                f"{clone.function} copies no weights, and the clone gets no gradients of the loss: it does not learn",
+                line_of(computed[0].location, "a step"),
+                " trains the original, and ",
+                line_of(called[0].location, "a later line"),
+                " calls the clone",
+            )
+            yield replace(finding, fix="call the original itself, where its weights are meant")
+            return
 
 
-def is_changed(recording: Recording, clone: WeightsCopied) -> bool:
-    """Tells whether the clone gets other values by any write or load."""
-    changed = {write.number for write in recording.of(VariableWritten, after=clone)}
-    for load in recording.of(Loaded, after=clone):
-        changed |= {*load.variables}
-    return bool(changed & set(clone.target))
+def without_gradient(clone: WeightsCopied, computed: GradientComputed) -> set[int]:
+    """Returns the variables of a clone that have no gradient, while those of its source have."""
+    pairs = zip(clone.source, clone.target)
+    return {
+        own
+        for original, own in pairs
+        if own in computed.disconnected and original in computed.connected
+    }
+
+
+def is_changed(recording: Recording, clone: WeightsCopied, alone: set[int]) -> bool:
+    """Tells whether anything writes to the variables that have no gradient, or gives the clone other values than an optimizer."""
+    changed = set(clone.target) & {
+        write.number
+        for write in recording.of(VariableWritten, after=clone)
+        if write.writer is not Owner.OPTIMIZER or write.number in alone
+    }
+    loaded = {each for load in recording.of(Loaded, after=clone) for each in load.variables}
+    return bool(changed or loaded & set(clone.target))
 
 
 @rule("fm14")
@@ -265,7 +282,8 @@ def is_filled(recording: Recording, clone: WeightsCopied) -> bool:
     trained = {
         each for update in recording.of(GradientsApplied) for each in update.optimizer.trains
     }
-    return bool(trained & set(clone.target)) or is_changed(recording, clone)
+    target = set(clone.target)
+    return bool(trained & target) or is_changed(recording, clone, target)
 
 
 def uses_in_training(
