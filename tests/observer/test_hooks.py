@@ -319,10 +319,9 @@ def message_cases():
             self.show(*given, **named)
 
         def log(self, *given, **named):
-            logging.getLogger("quiet").handle(*given, **named)
+            logging.getLogger("quiet").warning(*given, **named)
 
-    logging.getLogger("quiet").propagate = False
-    record = logging.LogRecord("quiet", logging.WARNING, "file.py", 7, text, (), None)
+    logging.getLogger("quiet").setLevel(logging.ERROR)
     nowhere = io.StringIO()
     warning = {
         "message": UserWarning(text),
@@ -341,7 +340,7 @@ def message_cases():
 
     return {
         "warnings.showwarning": lambda t: Case(EpochIterator(shown(t)).warn, warning, said),
-        "logging.Logger.handle": lambda t: Case(EpochIterator().log, {"record": record}, said),
+        "logging.Logger.warning": lambda t: Case(EpochIterator().log, {"msg": text}, said),
     }
 
 

@@ -19,7 +19,7 @@ from ..base import tf_internals
 from .context import Context
 from .events import Activations
 from .patching import Call
-from .variables import is_in_replica
+from .variables import replica_now
 
 MOST_OPERATIONS = 30_000  # of a graph that is copied
 # Numbers of examples for which sizes are computed: two give what each example adds.
@@ -91,18 +91,18 @@ class ActivationCounts:
             call.state = graph, len(graph.get_operations())
 
     def differentiated(self, gradients: Any, call: Call) -> None:
-        import tensorflow as tf
 
         if not call.state:
             return
         graph, start = call.state
-        replica = tf.distribute.get_replica_context().devices if is_in_replica() else ()
-        if self.traced and self.traced[0].replica != replica:
+        replica = replica_now()
+        traced = self.traced  # another thread may end the step meanwhile
+        if traced and traced[0].replica != replica:
             return  # every replica traces the same
         kept = kept_for(graph, start, makers(call["output_gradients"]), makers(gradients))
-        if not self.traced or self.traced[-1].graph() is not graph:
-            self.traced.append(Steps(graph, replica))
-        self.traced[-1].calls.append(kept)
+        if not traced or traced[-1].graph() is not graph:
+            traced.append(Steps(graph, replica))
+        traced[-1].calls.append(kept)
 
     def step_ended(self, trains: bool) -> None:
         """Takes what was traced in this step, if the step trains."""

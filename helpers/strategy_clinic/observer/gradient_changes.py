@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..base import tf_internals
 from .context import Context
 from .patching import Call
-from .variables import replicas_now, variable_in
+from .variables import replica_now, replicas_now, variable_in
 
 MOST_TENSORS = 2000  # that lead to the gradients of one update
 # Operations that do something else to a sum than to its parts; a mask of finite numbers is none of them.
@@ -42,7 +41,7 @@ class GradientChanges:
 
         if tf.executing_eagerly() or replicas_now() == 0:
             return
-        sources, replica = tf.nest.flatten(call["sources"]), replica_now()
+        sources, replica = tf.nest.flatten(call["sources"]), replica_now() or 0
         for source, gradient in zip(sources, tf.nest.flatten(result)):
             tensor = dense_part(gradient)
             if tensor is not None:
@@ -119,16 +118,8 @@ class GradientChanges:
             return gradient
         graph = self.context.serial(tensor.graph)
         serial = self.context.serial(variable_in(variable))
-        name = self.computed.get((graph, replica_now(), serial))
+        name = self.computed.get((graph, replica_now() or 0, serial))
         return tensor.graph.get_tensor_by_name(name) if name else gradient
-
-
-def replica_now() -> int:
-    """Returns the number of the replica, without an operation that is added to the graph."""
-    import tensorflow as tf
-
-    number = tf_internals.read(tf.distribute.get_replica_context(), "_replica_id")
-    return number if isinstance(number, int) else 0
 
 
 def dense_part(gradient: Any) -> Any:

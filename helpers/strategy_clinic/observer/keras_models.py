@@ -60,7 +60,8 @@ class KerasModels:
             patches.wrap_everywhere(package, setting, self.distribution_set)
         if self.context.is_first("messages"):
             patches.wrap(warnings, "showwarning", after=self.warned)
-            patches.wrap(logging.Logger, "handle", after=self.logged)
+            # Not its `handle`: the level of a logger may leave the message out.
+            patches.wrap(logging.Logger, "warning", after=self.logged)
 
     def model_made(self, _: Any, call: Call) -> None:
         import tensorflow as tf
@@ -142,7 +143,7 @@ class KerasModels:
         self.ran_out(str(call["message"]))
 
     def logged(self, _: Any, call: Call) -> None:
-        self.ran_out(call["record"].getMessage())
+        self.ran_out(str(call["msg"]))
 
     def ran_out(self, message: str) -> None:
         """Reports data that ended, each time if a number of steps was asked for; Keras 3 warns of any other end, too."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from ..base import tf_internals
 from .context import Context
 from .events import NumbersRepeated
-from .variables import Variables, captures_of, copies_of, is_on_read
+from .variables import Variables, captures_of, copies_of, is_on_read, replica_now
 
 MOST_DRAWS = 200  # of a replica, in one graph or outside of graphs, that are compared
 MOST_OPERATIONS = 100  # that lead to random numbers
@@ -44,9 +43,8 @@ class RepeatedNumbers:
         """Compares numbers that a replica has drawn with those of the first replica at the same point."""
         import tensorflow as tf
 
-        # `replica_id_in_sync_group` adds an operation to the graph, and that gives others other seeds.
-        replica = tf_internals.read(tf.distribute.get_replica_context(), "_replica_id")
-        if not isinstance(replica, int) or not numbers.dtype.is_floating:
+        replica = replica_now()
+        if replica is None or not numbers.dtype.is_floating:
             return
         eager = not hasattr(numbers, "graph") or tf.executing_eagerly()
         place = 0 if eager else self.context.serial(numbers.graph)

@@ -399,6 +399,18 @@ def is_in_replica() -> bool:
     return tf.distribute.has_strategy() and not tf.distribute.in_cross_replica_context()
 
 
+def replica_now() -> int | None:
+    """Returns the number of a replica within its process; None where it is done once, or where only a graph has the number.
+
+    `replica_id_in_sync_group` adds an operation to the graph, and that gives others other seeds.
+    """
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context() if is_in_replica() else None
+    number = tf_internals.read(context, "_replica_id") if context is not None else None
+    return number if isinstance(number, int) else None
+
+
 def replicas_now() -> int:
     """Returns how many replicas do what is being done; 0 where it is done once."""
     import tensorflow as tf

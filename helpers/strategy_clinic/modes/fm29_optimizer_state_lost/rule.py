@@ -151,8 +151,12 @@ def is_like(recording: Recording, old: OptimizerState, new: OptimizerState) -> b
     updates = recording.whole.of(GradientsApplied) if recording.whole else []
     begun = [update.optimizer for update in updates if not update.optimizer.steps]
     rates = {each.learning_rate for each in (old, *begun) if is_same_kind(each, new)}
-    remembers = len(old.variables) > COUNT_AND_RATE
-    return remembers and is_same_kind(old, new) and new.learning_rate in rates
+    return remembers(old, new) and is_same_kind(old, new) and new.learning_rate in rates
+
+
+def remembers(old: OptimizerState, new: OptimizerState) -> bool:
+    """Tells whether an optimizer has more than its count and its rate, which one of Keras 2 does not list."""
+    return len(old.variables) > min(COUNT_AND_RATE, len(new.variables))
 
 
 def is_same_kind(one: OptimizerState, other: OptimizerState) -> bool:
