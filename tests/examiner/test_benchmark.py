@@ -51,14 +51,15 @@ def test_programs_under_another_strategy():
 # How they are scored
 
 
-def scored(program, mode="fm37", line=0, outcome=Outcome.FINISHED, **fields):
+def scored(program, mode="fm37", line=0, outcome=Outcome.FINISHED, by_framework=False, **fields):
     location = Location((Frame("train.py", line, "main"),))
-    finding = Finding(mode, location, Evidence.OBSERVED, Text(), Text())
+    finding = Finding(mode, location, Evidence.OBSERVED, Text(), Text(), by_framework=by_framework)
     return score.Score(program, (finding,) if mode else (), outcome, **fields)
 
 
 BROKEN, FIXED, SOLVED = programs.benchmark_programs(["fm37"], 3)
 WITHOUT_RULE = programs.benchmark_programs(["fm56"], 3)[0]
+HARMLESS = programs.benchmark_programs(["fm52"], 2)[0]  # works on Keras 2
 (GUILTY,) = BROKEN.guilty
 
 
@@ -73,6 +74,9 @@ WITHOUT_RULE = programs.benchmark_programs(["fm56"], 3)[0]
         (scored(WITHOUT_RULE, ""), "not looked for"),
         (scored(WITHOUT_RULE, "fm56"), "named"),
         (scored(FIXED), "FALSE POSITIVE"),
+        (scored(FIXED, by_framework=True), "FALSE POSITIVE"),
+        (scored(HARMLESS), "FALSE POSITIVE"),
+        (scored(HARMLESS, by_framework=True), "correct"),
         (scored(FIXED, ""), "correct"),
         (scored(FIXED, outcome=Outcome.RAISED), "FAILED"),  # whatever its failure is called
         (scored(FIXED, "", outcome=Outcome.HANGS), "FAILED"),
