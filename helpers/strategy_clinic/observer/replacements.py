@@ -233,15 +233,19 @@ class Replacements:
 
     def pairs_given(self, call: Call) -> None:
         """Does the same for an optimizer of Keras 2, as far as its replicas are concerned."""
-        gradients, variables = zip(*call["grads_and_vars"])
+        gradients = [pair[0] for pair in call["grads_and_vars"]]
+        variables = [pair[1] for pair in call["grads_and_vars"]]
         call.replace("grads_and_vars", list(zip(self.unchanged(gradients, variables), variables)))
 
     def unchanged(self, gradients: Sequence[Any], variables: Sequence[Any]) -> Sequence[Any]:
-        """Returns gradients as a replica has computed them, if it has clipped them itself and another run shall not."""
+        """Returns gradients as a replica has computed them, if it has clipped them itself and another run shall not.
+
+        Without the variables nobody knows which are theirs.
+        """
         if not self.changes.are_changed(gradients):
             return gradients
         self.used(Part.CLIPPING)
-        is_replaced = Replacement.NO_OWN_CLIPPING in self.chosen
+        is_replaced = variables and Replacement.NO_OWN_CLIPPING in self.chosen
         return self.changes.as_computed(gradients, variables) if is_replaced else gradients
 
     # Losses
