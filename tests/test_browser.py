@@ -117,7 +117,7 @@ def chromium():
 def window(front, chromium):
     """One page of each front end, which shows one notebook after the other."""
     made = chromium.new_page()
-    made.set_default_timeout(180_000)  # Voila runs all cells before it answers
+    made.set_default_timeout(420_000)  # Voila runs all cells before it answers
     made.add_init_script(STILL)
     yield made
     made.close()
