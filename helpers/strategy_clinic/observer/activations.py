@@ -91,7 +91,6 @@ class ActivationCounts:
             call.state = graph, len(graph.get_operations())
 
     def differentiated(self, gradients: Any, call: Call) -> None:
-
         if not call.state:
             return
         graph, start = call.state

@@ -28,7 +28,7 @@ class GradientChanges:
         self.context = context
         # By graph and name of a computed gradient, the replica that has computed it.
         self.replicas: dict[tuple[int, str], int] = {}
-        # By graph, replica and variable, the gradient that was computed last, and its name.
+        # By graph, replica and variable, the name of the gradient that was computed last.
         self.computed: dict[tuple[int, int, int], str] = {}
 
     def watch(self) -> None:

@@ -229,13 +229,16 @@ class Replacements:
                 gradients = [
                     each if each is None else tf.convert_to_tensor(each) for each in gradients
                 ]
-        call.replace("grads", gradients)
+        if gradients is not call["grads"]:
+            call.replace("grads", gradients)
 
     def pairs_given(self, call: Call) -> None:
         """Does the same for an optimizer of Keras 2, as far as its replicas are concerned."""
         gradients = [pair[0] for pair in call["grads_and_vars"]]
         variables = [pair[1] for pair in call["grads_and_vars"]]
-        call.replace("grads_and_vars", list(zip(self.unchanged(gradients, variables), variables)))
+        computed = self.unchanged(gradients, variables)
+        if computed is not gradients:
+            call.replace("grads_and_vars", list(zip(computed, variables)))
 
     def unchanged(self, gradients: Sequence[Any], variables: Sequence[Any]) -> Sequence[Any]:
         """Returns gradients as a replica has computed them, if it has clipped them itself and another run shall not.

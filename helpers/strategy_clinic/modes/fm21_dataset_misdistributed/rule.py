@@ -16,6 +16,7 @@ from ...examiner.rule import (
     names,
     rule_of_runs,
 )
+from ...observer.context import BATCHES
 from ...observer.events import (
     DatasetBatched,
     DatasetFromFunction,
@@ -25,7 +26,6 @@ from ...observer.events import (
     Stack,
 )
 
-BATCHES = "batch", "padded_batch"
 IN_FUNCTION = "distribute_datasets_from_function"
 OTHER_ARGUMENTS = "() takes"
 NO_FUNCTION = re.compile(

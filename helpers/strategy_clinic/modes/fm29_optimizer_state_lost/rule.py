@@ -2,11 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import (
-    from_caller,
-    from_decision,
-    from_one_of,
-)
+from ...examiner.blame import from_caller, from_decision, from_one_of
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule

@@ -207,10 +207,8 @@ def ratio_in_loss(recording: Recording, reductions: Collection[str] = SUMS) -> S
     for stack in [*located[:1], *filter(None, given)]:
         own = blame.function_at(stack[0]) if stack in given else None
         for function in [own] if own else functions_of_step(stack[0]):
-            nodes = list(ast.walk(function))
-            in_loss = [
-                each for each in nodes if getattr(each, "lineno", 0) <= end_of_loss(function)
-            ]
+            nodes, end = list(ast.walk(function)), end_of_loss(function)
+            in_loss = [each for each in nodes if getattr(each, "lineno", 0) <= end]
             divisors = [] if combines(nodes) else [*divisors_in(in_loss)]
             if own:
                 divisors = [each for each in divisors if is_of_batch(each, function)]
