@@ -145,7 +145,7 @@ IN_PARTS = f"""
 
 def test_a_checkpoint_holds_the_parts_of_what_servers_divide(sandbox_of):
     with sandbox_of(IN_PARTS) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         chief = cluster.run_tasks(sandbox, "parameter_server", Role.TASK)[0]
     made = [event.number for event in chief.of(VariableMade) if event.maker is Owner.USER]
     (save,) = chief.of(Saved)

@@ -28,7 +28,7 @@ def program(tmp_path):
 
 
 def names_in(sandbox):
-    sandbox.copy.restore(sandbox.initial)
+    sandbox.files.restore(sandbox.files.initial)
     return sorted(os.listdir(sandbox.folder))
 
 
@@ -116,7 +116,7 @@ def test_nothing_but_the_package_is_beside_the_observer(program):
 def test_an_edited_file_is_another_in_the_copy_only(program):
     edited = replace(program, edited=(("train.py", "print(2)\n"),))
     with Sandbox(edited) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         recording = sandbox.run(Role.WATCHED, 1)
     assert (recording.outcome, recording.output.strip()) == (Outcome.FINISHED, "2")
     assert (program.folder / "train.py").read_text() == "print(1)\n"
@@ -125,7 +125,7 @@ def test_an_edited_file_is_another_in_the_copy_only(program):
 def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path):
     old = python(tmp_path / "python", "echo too old")
     with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         with pytest.raises(UserError, match="cannot start in .*: too old"):
             sandbox.run(Role.WATCHED, 1)
 
@@ -141,7 +141,7 @@ def observed_at(path, program, listing=None):
         events.write_text(f"{Started(2).to_json()}\n{event.to_json()}\n")
         observer = python(program.folder.parent / "python", f'cp {events} "$3"')
         sandbox.program = replace(sandbox.program, python=observer)
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         recording = sandbox.run(Role.WATCHED, 2)
         (made,) = recording.of(StrategyMade)
         text = Path(made.location[0].path).read_text()
@@ -302,7 +302,7 @@ def test_activations_are_counted_in_runs_that_are_reported(program, role, monkey
     plain = Sandbox.start
     monkeypatch.setattr(Sandbox, "start", lambda self, *a: given.append([*a[1]]) or plain(self, *a))
     with Sandbox(program) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         sandbox.run(role, 1)
     unreported = role in (Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN)
     assert given == [["--uncounted"] if unreported else []]

@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000  # of unshare(2)
+from ..base import namespaces
+
 PR_SET_CHILD_SUBREAPER = 36  # of prctl(2)
 SIOCSIFFLAGS, IFF_UP_AND_RUNNING = 0x8914, 0x41  # of netdevice(7)
 KILLING = 5  # seconds to kill what starts more processes
@@ -36,24 +37,11 @@ def is_permitted(step: Callable[[], object]) -> bool:
 
 
 def leave_network() -> None:
-    """Enters a new network namespace. A user who is not root enters a new user namespace first, with the same number there."""
-    user, group = os.getuid(), os.getgid()
-    try:
-        unshare(CLONE_NEWNET)
-    except PermissionError:
-        unshare(CLONE_NEWUSER | CLONE_NEWNET)
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-        Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    """Enters a new network namespace in which there is only loopback."""
+    namespaces.unshare_as_user(namespaces.NEW_NETWORK)
     with socket.socket() as any_socket:
         request = struct.pack("16sh22x", b"lo", IFF_UP_AND_RUNNING)
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, request)
-
-
-def unshare(flags: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(flags):
-        raise OSError(ctypes.get_errno(), "unshare")
 
 
 def kill_children(but: set[int]) -> None:

@@ -34,6 +34,8 @@ SEED = 87654321  # TensorFlow's own for operations with a seed of their own: wha
 def main() -> None:
     place = sys.argv.index("--")
     settings, program = read_settings(sys.argv[1:place]), sys.argv[place + 1 :]
+    if settings.enter:
+        enter_view(settings.enter)
     if settings.seed:
         random.seed(SEED)
     write_stacks(settings.events)
@@ -64,6 +66,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--devices", type=int, default=1)
     for name in ("--steps", "--reset", "--replicas", "--die-at-step", "--die-in-save"):
         parser.add_argument(name, type=int, default=0)
+    parser.add_argument("--enter", default="")
     parser.add_argument("--give", type=two_numbers, default=(0, 0))
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     parser.add_argument("--replace", type=names, default=())
@@ -71,6 +74,14 @@ def read_settings(arguments: list[str]) -> Settings:
     for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
+
+
+def enter_view(entrance: str) -> None:
+    """Enters a view of the file system, in which this process and its children change nothing of the real one."""
+    from ..base import namespaces  # Linux has them
+
+    process, _, root = entrance.partition(":")
+    namespaces.enter_mounts_of(int(process), root)
 
 
 def two_numbers(text: str) -> tuple[int, int]:

@@ -226,7 +226,7 @@ class Plan:
                 self.notes.append(NEVER_KILLED[moment])
                 continue
             left = self.sandbox.place / f"left-{moment.name}"
-            self.sandbox.copy.store(left)
+            self.sandbox.files.store(left)
             run = self.run_again(first, Role.RESTARTED, stored=left)
             restarted = replace(run, before=stopped, moment=moment, whole=first)
             self.left[restarted] = left
@@ -240,7 +240,7 @@ class Plan:
         if not ended.finished:
             return
         left = self.sandbox.place / "left-ENDED"
-        self.sandbox.copy.store(left)
+        self.sandbox.files.store(left)
         words = f"on {counted(first.devices, 'device')} (started again after it had ended)"
         run = self.run_again(first, Role.AGAIN, stored=left, words=words)
         if run.finished:
@@ -287,7 +287,7 @@ class Plan:
         """
         sandbox = self.sandbox
         self.report(RunStarted(words or description(role, devices, cluster)))
-        sandbox.copy.restore(stored or sandbox.initial)
+        sandbox.files.restore(stored or sandbox.files.initial)
         recordings = (
             run_tasks(sandbox, cluster, role, options)
             if cluster

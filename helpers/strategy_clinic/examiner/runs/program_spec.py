@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ...base.errors import UserError, choose
 from ..cells import Listing, require_python
-from .folder import require_size
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,6 @@ class ProgramSpec:
             choose("keras", self.keras, (2, 3))
         if not self.fork_server:  # a forked process has it
             require_tensorflow(self.python)
-        require_size(self.folder)
         return program
 
 

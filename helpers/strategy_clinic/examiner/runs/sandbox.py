@@ -1,4 +1,4 @@
-"""Sandbox: a copy of the program's folder, in which the program runs in its own interpreter under an observer."""
+"""Sandbox: the program runs in it, in its own interpreter under an observer, and changes nothing outside of it."""
 
 import copy
 import json
@@ -18,10 +18,11 @@ from ...observer.stacks import read_steps
 from ...processes import python_process
 from ..findings import Location
 from ..recording import ProcessStacks, Recording, Role, ThreadStack, read_events
-from .folder import PREFIX, WorkingCopy, copy_folder
+from .folder import PREFIX
 from .process import RunningProcess
 from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
 from .program_spec import ProgramSpec
+from .workspace import workspace
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ UNREPORTED = Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN
 
 
 class Sandbox:
-    """The folder is copied once. Every run begins with it as the reader has it, or as a killed run has left it.
+    """Every run begins with the files as the reader has them, or as a killed run has left them.
 
     Runs go on in it one after the other; what runs at the same time has a `twin`.
     """
@@ -40,44 +41,50 @@ class Sandbox:
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
         self.running: RunningProcess | None = None  # the last one
-        self.initial = self.place / "initial"
-        copy_folder(program.folder, self.initial / "program")
-        (self.initial / "temporary").mkdir()
+        self.share()
+        self.files = workspace(program.folder, self.place)
         for name, text in program.edited:
-            (self.initial / "program" / program.folder.name / name).write_text(text)
+            self.files.in_initial(name).write_text(text)
         self.script = ""  # of a program of cells
         if program.listing:
-            script = self.initial / "program" / program.folder.name / program.listing.file_name
+            script = self.files.in_initial(program.listing.file_name)
             script.write_text(program.listing.text)
             self.script = str(script)
-        self.work_in(self.place)
-        # Beside the observer's package is nothing else that the program's interpreter could import.
-        self.packages = self.place / "packages"
-        self.packages.mkdir()
+
+    def share(self) -> None:
+        """Makes the folder for what runs share with this process: their events, and the observer.
+
+        Beside the observer's package is nothing else that the program's interpreter could import.
+        """
+        self.shared = self.place / "shared"
+        self.packages = self.shared / "packages"
+        self.packages.mkdir(parents=True)
         (self.packages / files.PACKAGE.name).symlink_to(files.PACKAGE)
 
-    def work_in(self, place: Path) -> None:
-        """Gives the runs a copy of the folder in this place, beside which their events are written."""
-        place.mkdir(exist_ok=True)
-        self.place, self.copy = place, WorkingCopy(place / "copy")
-        self.folder = self.copy.root / "program" / self.program.folder.name
-        self.originals = {
-            self.folder: self.program.folder
-        }  # since events have the paths of the copy
-        if self.script:
-            script = Path(self.script)
-            self.originals = {self.folder / script.name: script} | self.originals
+    @property
+    def folder(self) -> Path:
+        return self.files.folder
+
+    @property
+    def originals(self) -> dict[Path, Path]:
+        """The paths that events have, with those that their reader knows."""
+        script = Path(self.script)
+        of_cells = {self.folder / script.name: script} if self.script else {}
+        return of_cells | {self.folder: self.files.original}
 
     def twin(self, name: str) -> "Sandbox":
         """Returns a sandbox for the same program in another copy of its folder, so that two runs can go on at once."""
         twin = copy.copy(self)
-        twin.work_in(self.place / name)
+        twin.place = self.place / name
+        twin.share()
+        twin.files = self.files.twin(twin.place)
         return twin
 
     def __enter__(self) -> "Sandbox":
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.files.end()
         self.temporary.cleanup()
 
     def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
@@ -99,7 +106,7 @@ class Sandbox:
     ) -> RunningProcess:
         """Starts the program; a forked one has TensorFlow imported already."""
         self.processes += 1
-        events = self.place / f"events-{self.processes}.jsonl"
+        events = self.shared / f"events-{self.processes}.jsonl"
         command = self.command(events, devices, options)
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
@@ -162,8 +169,8 @@ class Sandbox:
         """Reads events, with the reader's own paths in them."""
         if path.exists():
             text = path.read_text(errors="replace")
-            for copied, original in self.originals.items():
-                text = text.replace(in_json(copied), in_json(original))
+            for seen, original in self.originals.items():
+                text = text.replace(in_json(seen), in_json(original))
             path.write_text(text)
         return read_events(path)
 
@@ -178,15 +185,16 @@ class Sandbox:
         if program.fork_server:
             observer = ["-m", "strategy_clinic.observer"]
         own = ["--events", str(events), "--devices", str(devices), "--seed", *options]
+        own += self.files.options
         own += ["--steps", str(program.steps)] if program.steps else []
         own += ["--hold"] if program.edited else []  # as much is compared as there is
         return [program.python, *observer, *own, "--", *program.arguments]
 
     def environment(self) -> dict[str, str]:
         given = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | {
-            "TMPDIR": str(self.copy.root / "temporary"),
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
+            **self.files.environment,
         }
         places = [given.get("PYTHONPATH", "")]
         if self.program.fork_server:  # in whose processes the first becomes the program's folder

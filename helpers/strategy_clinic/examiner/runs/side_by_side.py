@@ -37,7 +37,7 @@ class RunBeside:
         sandbox = self.sandbox
         try:
             with suppress(UserError):  # no room for the copy: the run is made alone, and says so
-                sandbox.copy.restore(sandbox.initial)
+                sandbox.files.restore(sandbox.files.initial)
                 if not self.discarded:
                     self.result = sandbox.run(self.role, self.devices)
         finally:
@@ -64,6 +64,7 @@ class RunBeside:
             self.kill()  # again, if it was just being started
             self.ended.wait(BETWEEN_LOOKS)
         self.thread.join()
+        self.sandbox.files.end()
         shutil.rmtree(self.sandbox.place, ignore_errors=True)
 
 

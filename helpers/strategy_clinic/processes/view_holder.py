@@ -1,0 +1,196 @@
+"""Builds a view of the file system in a mount namespace, and keeps it until standard input ends.
+
+    python -c "from strategy_clinic.processes.view_holder import main; main()" STATE WORK HIDDEN SHARED
+
+In the view, everything can be read and written; what is written lands in the folder STATE, and nothing else changes. Each
+folder that holds no mount is an overlay whose upper layer is the folder with the same path below STATE. Other folders, such
+as `/`, are made anew in STATE, with their files. HIDDEN is an empty folder in the view, but for SHARED in it, which is the
+real one. Prints one line of JSON: what went wrong, or what can only be read, and whether a user namespace was needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Iterator
+
+from ..base import namespaces
+from ..base.namespaces import BIND, PRIVATE, READ_ONLY, RECURSIVE, REMOUNT, mount
+
+# Kinds of file systems that hold no files of a user, as they are in the view.
+OF_THE_KERNEL = frozenset(
+    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fusectl hugetlbfs mqueue"
+    " nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
+)
+SERVICES = "/run"  # holds sockets, which an overlay cannot connect
+SHARED_MEMORY = "/dev/shm"  # where the C library wants this kind of file system
+MOST_MOUNTS = 1000
+LARGEST_COPY = 1 << 30  # bytes of one file in a folder that holds a mount
+OCTAL = re.compile(r"\\([0-7]{3})")  # as mountinfo writes spaces
+
+
+class View:
+    def __init__(self, state: str, work: str) -> None:
+        self.state, self.work = state, work
+        self.is_new = not os.path.isdir(state + "/proc")  # which every view has
+        self.in_user_namespace = namespaces.unshare_as_user(namespaces.NEW_MOUNTS)
+        mount("none", "/", flags=RECURSIVE | PRIVATE)
+        self.points = dict(mount_points())
+        self.folders_of_mounts = {up for point in self.points for up in folders_above(point)}
+        self.mounted, self.read_only = 0, list[str]()
+
+    def build(self) -> None:
+        self.remake("/")
+
+    def inside(self, path: str) -> str:
+        return self.state + path
+
+    def add(self, path: str) -> None:
+        """Adds what is at a path to the view."""
+        status = os.lstat(path)
+        if self.points.get(path) in OF_THE_KERNEL or path == SERVICES:
+            self.bind(path, RECURSIVE)
+            if path == SERVICES:
+                self.forbid_writing(path)
+            for below in (SHARED_MEMORY,) if path == "/dev" and os.path.isdir(SHARED_MEMORY) else ():
+                mount("tmpfs", self.inside(below), "tmpfs", options="mode=1777")
+                self.fill(below)
+        elif stat.S_ISLNK(status.st_mode):
+            if not os.path.lexists(self.inside(path)) and self.is_new:
+                os.symlink(os.readlink(path), self.inside(path))
+        elif not stat.S_ISDIR(status.st_mode):
+            self.add_file(path, status)
+        elif path in self.folders_of_mounts:
+            self.remake(path)
+        else:
+            self.overlay(path)
+
+    def remake(self, path: str) -> None:
+        """Makes a folder that holds mounts, and adds what is in it."""
+        make_folder(self.inside(path), path)
+        self.fill(path)
+
+    def fill(self, path: str) -> None:
+        for name in sorted(os.listdir(path)):
+            with contextlib.suppress(FileNotFoundError):  # removed in the meantime
+                self.add(os.path.join(path, name))
+
+    def add_file(self, path: str, status: os.stat_result) -> None:
+        """Copies a file, which no overlay can hold alone; a large one, a device or a socket can only be read."""
+        is_small = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_COPY
+        if is_small and path not in self.points and not path.startswith(SHARED_MEMORY):
+            if self.is_new and os.access(path, os.R_OK):
+                shutil.copy2(path, self.inside(path))
+            return
+        if not os.path.lexists(self.inside(path)):
+            os.close(os.open(self.inside(path), os.O_CREAT | os.O_WRONLY, 0o600))
+        self.bind(path)
+        self.forbid_writing(path)
+
+    def overlay(self, path: str) -> None:
+        """Mounts a folder whose changes land in the state; where that cannot be done, it can only be read."""
+        upper = self.inside(path)
+        make_folder(upper, path)
+        work = os.path.join(self.work, str(self.mounted))
+        os.mkdir(work)
+        # By descriptors, since in the options of a mount a path must not hold a comma or a colon.
+        with opened(path) as lower, opened(upper) as top, opened(work) as aside:
+            options = f"lowerdir={lower},upperdir={top},workdir={aside},"
+            options += "userxattr" if self.in_user_namespace else "redirect_dir=on"
+            try:
+                mount("overlay", upper, "overlay", options=options)
+            except OSError:
+                self.bind(path, RECURSIVE)
+                self.forbid_writing(path)
+        self.count()
+
+    def bind(self, path: str, flags: int = 0) -> None:
+        if os.path.isdir(path):
+            os.makedirs(self.inside(path), exist_ok=True)
+        mount(path, self.inside(path), flags=BIND | flags)
+        self.count()
+
+    def forbid_writing(self, path: str) -> None:
+        """Makes a mount one that can only be read, with the flags that it has, which a user may not clear."""
+        flags = os.statvfs(path).f_flag & ~(os.ST_RDONLY | 0x20)  # of statvfs, without "valid"
+        kept = flags & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
+        mount("none", self.inside(path), flags=BIND | REMOUNT | READ_ONLY | kept | relatime(flags))
+        self.read_only.append(path)
+
+    def count(self) -> None:
+        self.mounted += 1
+        if self.mounted > MOST_MOUNTS:
+            raise OSError(f"the view needs more than {MOST_MOUNTS} mounts")
+
+    def hide(self, hidden: str, shared: str) -> None:
+        place = self.inside(hidden)
+        mount("tmpfs", place, "tmpfs", options="mode=700")
+        os.makedirs(self.inside(shared))
+        mount(shared, self.inside(shared), flags=BIND)
+
+
+def relatime(flags: int) -> int:
+    return 1 << 21 if flags & getattr(os, "ST_RELATIME", 4096) else 0
+
+
+def mount_points() -> Iterator[tuple[str, str]]:
+    """Yields where file systems are mounted, and their kinds, as mountinfo of proc(5) tells."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            fields, _, rest = line.partition(" - ")
+            path = OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
+            if os.path.lexists(path):  # not beneath another mount
+                yield path, rest.split()[0]
+
+
+def folders_above(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path
+
+
+def make_folder(path: str, like: str) -> None:
+    """Makes a folder with the owner, permissions and times of another.
+
+    One that another user owns cannot be had in a user namespace: it is this user's there, who may write to it no more than
+    to the other.
+    """
+    if like != "/":
+        if os.path.isdir(path):
+            return
+        os.mkdir(path)
+    status, mode = os.lstat(like), stat.S_IMODE(os.lstat(like).st_mode)
+    try:
+        os.chown(path, status.st_uid, status.st_gid)
+    except OSError:
+        may = [bit for bit in (os.R_OK, os.W_OK, os.X_OK) if os.access(like, bit)]
+        mode = sum(may) << 6 | mode & 0o1077
+    os.chmod(path, mode)
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[str]:
+    descriptor = os.open(path, os.O_PATH)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+def main() -> None:
+    state, work, hidden, shared = sys.argv[1:]
+    try:
+        view = View(state, work)
+        view.build()
+        view.hide(hidden, shared)
+        reply = {"read_only": view.read_only, "user": view.in_user_namespace}
+    except OSError as error:
+        reply = {"error": str(error)}
+    print(json.dumps(reply), flush=True)
+    if "error" not in reply:
+        sys.stdin.buffer.read()
