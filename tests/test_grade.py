@@ -173,7 +173,8 @@ def test_nothing_outlives_its_run(tmp_path):
 @pytest.mark.slow
 def test_without_a_namespace_only_loopback_is_reached():
     script = (
-        "import socket, sys\nfrom strategy_clinic.base import namespaces\nfrom strategy_clinic.forkserver import isolation\nfrom strategy_clinic.processes import no_network\n"
+        "import socket, sys\nfrom strategy_clinic.base import namespaces\nfrom strategy_clinic.forkserver import isolation\n"
+        "from strategy_clinic.processes import no_network\n"
         "assert not isolation.is_permitted(lambda: namespaces.unshare(-1))\n"
         "sys.addaudithook(no_network.refuse_outside)\nprint(no_network.network())\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"

@@ -19,6 +19,13 @@ from strategy_clinic.observer.events import Frame, Outcome, Started, StrategyMad
 from test_mistakes import python
 
 
+@pytest.fixture(params=["view", "copy"])
+def either(request):
+    """Runs have a view, or a copy where there is none."""
+    if request.param == "copy":
+        request.getfixturevalue("copied")
+
+
 @pytest.fixture
 def program(tmp_path):
     folder = tmp_path / "program"
@@ -33,7 +40,7 @@ def names_in(sandbox):
 
 
 @pytest.mark.parametrize("name", ["venv", "any name"])
-def test_a_virtual_environment_is_not_copied(program, name):
+def test_a_virtual_environment_is_not_copied(program, name, copied):
     (program.folder / name).mkdir()
     (program.folder / name / "large").write_bytes(b"x" * 100)
     (program.folder / name / "pyvenv.cfg").touch()
@@ -42,7 +49,7 @@ def test_a_virtual_environment_is_not_copied(program, name):
 
 
 def test_a_program_in_the_folder_for_temporary_files_is_copied_without_its_copies(
-    program, monkeypatch
+    program, monkeypatch, copied
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(program.folder))
     with Sandbox(program) as first, Sandbox(program) as second:
@@ -53,13 +60,13 @@ def test_a_program_in_the_folder_for_temporary_files_is_copied_without_its_copie
     assert folder.not_copied(str(program.folder / "data"), ["clinic-1"]) == set()
 
 
-def test_a_folder_that_only_has_the_name_of_an_environment_is_copied(program):
+def test_a_folder_that_only_has_the_name_of_an_environment_is_copied(program, copied):
     (program.folder / "venv").mkdir()
     with Sandbox(program) as sandbox:
         assert names_in(sandbox) == ["train.py", "venv"]
 
 
-def test_a_folder_is_copied_with_what_it_reaches(program):
+def test_a_folder_is_copied_with_what_it_reaches(program, copied):
     (program.folder.parent / "data").write_text("numbers")
     (program.folder / "link").symlink_to("../data")
     os.mkfifo(program.folder / "pipe")
@@ -69,7 +76,7 @@ def test_a_folder_is_copied_with_what_it_reaches(program):
         assert (sandbox.folder / "../data").read_text() == "numbers"
 
 
-def test_a_folder_that_cannot_be_copied(program, monkeypatch):
+def test_a_folder_that_cannot_be_copied(program, monkeypatch, copied):
     def fail(*_, **__):
         raise shutil.Error([("train.py", "copy", "no permission")])
 
@@ -78,7 +85,7 @@ def test_a_folder_that_cannot_be_copied(program, monkeypatch):
         Sandbox(program)
 
 
-def test_a_file_that_goes_while_the_folder_is_copied_is_not_missed(program, monkeypatch):
+def test_a_file_that_goes_while_the_folder_is_copied_is_not_missed(program, monkeypatch, copied):
     """As the journal of a database that another process has open."""
     assert folder.not_copied(str(program.folder), ["gone", "train.py"]) == {"gone"}
     (program.folder / "journal").touch()
@@ -107,13 +114,13 @@ def test_a_program_finds_what_its_reader_finds(program, monkeypatch, socket):
     assert "TF_CONFIG" not in environment
 
 
-def test_nothing_but_the_package_is_beside_the_observer(program):
+def test_nothing_but_the_package_is_beside_the_observer(program, either):
     with Sandbox(program) as sandbox:
         assert os.listdir(sandbox.packages) == ["strategy_clinic"]
         assert os.path.isfile(sandbox.command(sandbox.place / "events", 1, ())[1])
 
 
-def test_an_edited_file_is_another_in_the_copy_only(program):
+def test_an_edited_file_is_another_for_the_run_only(program, either):
     edited = replace(program, edited=(("train.py", "print(2)\n"),))
     with Sandbox(edited) as sandbox:
         sandbox.files.restore(sandbox.files.initial)
@@ -122,7 +129,7 @@ def test_an_edited_file_is_another_in_the_copy_only(program):
     assert (program.folder / "train.py").read_text() == "print(1)\n"
 
 
-def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path):
+def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path, either):
     old = python(tmp_path / "python", "echo too old")
     with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:
         sandbox.files.restore(sandbox.files.initial)
@@ -148,7 +155,7 @@ def observed_at(path, program, listing=None):
         return recording, sandbox.locate(Location(made.location)), text
 
 
-def test_events_have_the_paths_of_the_reader(program):
+def test_events_have_the_paths_of_the_reader(program, either):
     recording, location, _ = observed_at("train.py", program)
     assert location.file == str(program.folder / "train.py")
     assert (recording.outcome, recording.status) == (
@@ -165,7 +172,7 @@ def test_a_run_is_logged_with_its_command_and_its_end(program, caplog):
     assert ended == "watched run on 2 devices: status 0, 2 events"
 
 
-def test_a_line_of_a_cell_is_located_in_its_cell(program):
+def test_a_line_of_a_cell_is_located_in_its_cell(program, either):
     listing = cells.listing_of("notes.ipynb", [cells.Cell(3, "x = 1")], "/notes.ipynb")
     _, location, text = observed_at(listing.file_name, program, listing)
     assert text == listing.text

@@ -52,7 +52,7 @@ end()
 
 
 @pytest.fixture
-def examined(tmp_path, monkeypatch):
+def examined(tmp_path, monkeypatch, copied):
     """Examines a program on 1 and 2 devices, side by side or one after the other; gives all of it, and how runs went."""
     monkeypatch.setattr(side_by_side, "processors", lambda: 2)
     monkeypatch.setattr(side_by_side, "free_memory", lambda: 1 << 40)

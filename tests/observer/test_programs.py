@@ -193,7 +193,7 @@ def imports_of(path):
 def test_the_observer_needs_the_standard_library_and_tensorflow():
     needed = {name for path in OBSERVER.glob("*.py") for name in imports_of(path)}
     others = needed - sys.stdlib_module_names - {"tensorflow", "numpy"}
-    own = {"..base.tf_internals", "..setups.described_tpu", "strategy_clinic"}
+    own = {"..base.tf_internals", "..base.namespaces", "..setups.described_tpu", "strategy_clinic"}
     own.add("..base.dataset_iterators.turn_off_autotuning")
     assert others <= own
 

@@ -44,11 +44,11 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
     call("mount", *map(os.fsencode, (source, target, kind)), flags, os.fsencode(options))
 
 
-def enter_mounts_of(process: int, root: str) -> None:
+def enter_mounts_of(process: int, root: str) -> bool:
     """Enters the mount namespace of another process, with a folder of it as the root, and stays in the same folder.
 
-    This process must have one thread. Where a user namespace comes with it, its privileges are given up again: what this
-    user may not do elsewhere is refused here, too.
+    Returns whether a user namespace came with it. Its privileges are given up again: what this user may not do elsewhere
+    is refused here, too. This process must have one thread.
     """
     here, as_user = os.getcwd(), enter("user", NEW_USER, process)
     enter("mnt", NEW_MOUNTS, process)
@@ -56,6 +56,7 @@ def enter_mounts_of(process: int, root: str) -> None:
     os.chdir(here)
     if as_user:
         give_up_privileges()
+    return as_user
 
 
 def enter(name: str, flag: int, process: int) -> bool:

@@ -29,7 +29,9 @@ class Settings:
 
     events: str  # a file
     devices: int = 1
-    enter: str = ""  # the view of the file system in which the process runs: a process in it and its root
+    enter: str = (
+        ""  # the view of the file system in which the process runs: a process in it and its root
+    )
     steps: int = 0  # after which the program is stopped; 0: none
     seed: bool = False
     hold: bool = (

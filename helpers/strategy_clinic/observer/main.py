@@ -35,6 +35,8 @@ def main() -> None:
     place = sys.argv.index("--")
     settings, program = read_settings(sys.argv[1:place]), sys.argv[place + 1 :]
     if settings.enter:
+        from .entrance import enter_view  # Linux has namespaces
+
         enter_view(settings.enter)
     if settings.seed:
         random.seed(SEED)
@@ -74,14 +76,6 @@ def read_settings(arguments: list[str]) -> Settings:
     for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
-
-
-def enter_view(entrance: str) -> None:
-    """Enters a view of the file system, in which this process and its children change nothing of the real one."""
-    from ..base import namespaces  # Linux has them
-
-    process, _, root = entrance.partition(":")
-    namespaces.enter_mounts_of(int(process), root)
 
 
 def two_numbers(text: str) -> tuple[int, int]:

@@ -79,4 +79,7 @@ def copy_entry(source: str, target: str) -> None:
     elif stat.S_ISFIFO(status.st_mode):
         os.mkfifo(target)
     elif stat.S_ISREG(status.st_mode):
-        shutil.copy2(source, target)
+        # Without the mark of the file that it was, which two links have in common and an overlay takes for one file.
+        shutil.copyfile(source, target)
+        os.chmod(target, stat.S_IMODE(status.st_mode))
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

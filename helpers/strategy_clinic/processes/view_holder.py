@@ -23,8 +23,8 @@ from ..base import namespaces
 from ..base.namespaces import BIND, PRIVATE, READ_ONLY, RECURSIVE, REMOUNT, mount
 
 # Kinds of file systems that hold no files of a user, as they are in the view.
-OF_THE_KERNEL = frozenset(
-    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fusectl hugetlbfs mqueue"
+OF_THE_KERNEL = set(
+    "autofs binfmt_misc bpf cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs fusectl hugetlbfs mqueue"  # noqa: SIM905
     " nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
 )
 SERVICES = "/run"  # holds sockets, which an overlay cannot connect
@@ -57,7 +57,9 @@ class View:
             self.bind(path, RECURSIVE)
             if path == SERVICES:
                 self.forbid_writing(path)
-            for below in (SHARED_MEMORY,) if path == "/dev" and os.path.isdir(SHARED_MEMORY) else ():
+            for below in (
+                (SHARED_MEMORY,) if path == "/dev" and os.path.isdir(SHARED_MEMORY) else ()
+            ):
                 mount("tmpfs", self.inside(below), "tmpfs", options="mode=1777")
                 self.fill(below)
         elif stat.S_ISLNK(status.st_mode):
@@ -118,7 +120,9 @@ class View:
     def forbid_writing(self, path: str) -> None:
         """Makes a mount one that can only be read, with the flags that it has, which a user may not clear."""
         flags = os.statvfs(path).f_flag & ~(os.ST_RDONLY | 0x20)  # of statvfs, without "valid"
-        kept = flags & (os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME)
+        kept = flags & (
+            os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
+        )
         mount("none", self.inside(path), flags=BIND | REMOUNT | READ_ONLY | kept | relatime(flags))
         self.read_only.append(path)
 

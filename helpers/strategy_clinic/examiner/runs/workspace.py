@@ -1,15 +1,11 @@
-"""Workspace: the files that a run sees. What it changes is kept apart from the reader's files, and may be stored for another run."""
+"""Workspace: the files that a run sees. What it changes is kept apart from the reader's, and may be stored for another run."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from ...base.errors import UserError
 from ...processes.view import NoView, View, copy_state
 from .folder import WorkingCopy, copy_folder, copying, require_size
 
@@ -46,7 +42,7 @@ class Workspace(ABC):
     def environment(self) -> dict[str, str]:
         return {}
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027 - a copy is held by nothing
         """Lets go of what the system holds for it."""
 
 
@@ -64,7 +60,7 @@ def new_folder(path: Path) -> Path:
 
 
 class ViewedFolder(Workspace):
-    """The program runs in its own folder, in a view of the file system: whatever it writes, wherever, is seen in the view only."""
+    """The program runs in its own folder, in a view of the file system: what it writes, wherever, is seen in the view only."""
 
     def __init__(self, folder: Path, temporary: Path, place: Path, initial: Path):
         self.original = self.folder = folder

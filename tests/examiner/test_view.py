@@ -1,0 +1,144 @@
+"""What a run changes outside of its folder is seen by the runs that follow it, and by nobody else. No TensorFlow."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import ways_to_write
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs import workspace
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
+from strategy_clinic.observer.events import Outcome
+from strategy_clinic.processes import view
+
+
+@pytest.fixture(params=["root or user", "user"])
+def sees_a_view(request, monkeypatch):
+    """Runs see a view, once as this user may have it, once without the privilege to mount."""
+    if request.param == "user":
+        setpriv = shutil.which("setpriv") or pytest.skip("no setpriv, to give a privilege up")
+        plain = subprocess.Popen
+        less = [setpriv, "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+        popen = lambda command, **more: plain([*less * (os.getuid() == 0), *command], **more)  # noqa: E731
+        monkeypatch.setattr(view.subprocess, "Popen", popen)
+    return request.param
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder for each way to write, outside of the program's folder."""
+    for way in ways_to_write.WAYS:
+        folder = tmp_path / "outside" / way
+        (folder / "tree").mkdir(parents=True)
+        (folder / "old.txt").write_text("old text")
+        (folder / "tree" / "leaf.txt").write_text("a leaf")
+        shutil.copy(array_file(tmp_path), folder / "old.npy")
+    return tmp_path / "outside"
+
+
+def array_file(folder: Path) -> Path:
+    import numpy
+
+    numpy.save(folder / "array.npy", numpy.zeros(3))
+    return folder / "array.npy"
+
+
+def listing(root: Path) -> dict[str, tuple[object, ...]]:
+    """Returns permissions, time and a hash of all that is in a folder."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(root.rglob("*")):
+        status = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        found[str(path.relative_to(root))] = (status.st_mode, status.st_mtime_ns, content)
+    return found
+
+
+def sandbox_of(tmp_path, text):
+    folder = tmp_path / "program"
+    folder.mkdir()
+    (folder / "train.py").write_text(text)
+    return Sandbox(ProgramSpec(("train.py",), folder))
+
+
+def run(sandbox, stored, *arguments):
+    sandbox.program = ProgramSpec(("train.py", *arguments), sandbox.program.folder)
+    sandbox.files.restore(stored)
+    recording = sandbox.run(Role.WATCHED, 1)
+    assert recording.outcome is Outcome.FINISHED, recording.output
+    assert "FAILED" not in recording.output, recording.output
+    return json.loads(recording.output.splitlines()[-1])
+
+
+def test_no_way_to_write_changes_anything(tmp_path, outside, sees_a_view):
+    """A second run goes on from what the first has left; a third begins with what the reader has."""
+    before = listing(outside)
+    with sandbox_of(tmp_path, ways_to_write.program(str(outside))) as sandbox:
+        assert isinstance(sandbox.files, workspace.ViewedFolder), sandbox.files.why
+        found = run(sandbox, sandbox.files.initial, "write")
+        sandbox.files.store(sandbox.place / "left")
+        again = run(sandbox, sandbox.place / "left")
+        anew = run(sandbox, sandbox.files.initial)
+    assert listing(outside) == before
+    assert again == found
+    # The program cannot tell these by names and contents; all others have changed something that it then saw.
+    unseen = {"changes_permissions", "changes_times", "makes_temporary_files"}
+    assert {way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)} == unseen
+    assert set(anew) == {name for name in before if "tmp" not in name}
+
+
+def test_a_run_in_a_view_has_the_file_system_that_its_reader_has(tmp_path, sees_a_view):
+    """Its own folder by its path, links that lead out, what is two folders up, and devices; but nothing of this process."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.csv").write_text("1,2")
+    text = f"""
+import json, multiprocessing, os
+os.symlink("../data", "link")
+multiprocessing.Lock()
+open("/dev/null", "w").write("x")
+print(json.dumps({{
+    "here": os.getcwd(), "file": os.path.abspath(__file__),
+    "read": [open(path).read() for path in ("../data/x.csv", "link/x.csv", {str(tmp_path / "data/x.csv")!r})],
+    "hidden": os.listdir({str(tmp_path)!r}), "user": os.getuid(),
+}}))
+"""
+    with sandbox_of(tmp_path, text) as sandbox:
+        found = run(sandbox, sandbox.files.initial)
+    here = tmp_path / "program"
+    assert (found["here"], found["file"]) == (str(here), str(here / "train.py"))
+    assert found["read"] == ["1,2"] * 3 and found["user"] == os.getuid()
+    assert sorted(os.listdir(here)) == ["train.py"]
+
+
+def test_two_processes_share_a_view(tmp_path, sees_a_view):
+    """As the workers of a cluster do, which wait for each other's files."""
+    with sandbox_of(
+        tmp_path, "import os, sys; open(sys.argv[1], 'x'); print(os.listdir())"
+    ) as sandbox:
+        sandbox.files.restore(sandbox.files.initial)
+        for name in ("one", "two"):
+            sandbox.program = ProgramSpec(("train.py", name), sandbox.program.folder)
+            output = sandbox.run(Role.TASK, 1).output
+    assert "one" in output and "two" in output
+
+
+def test_nothing_is_left_of_a_view(tmp_path, sees_a_view):
+    with sandbox_of(tmp_path, "open('new', 'w')") as sandbox:
+        place, holder = sandbox.place, sandbox.files.view.holder
+    assert holder.returncode == 0 and not place.exists()
+
+
+def test_a_program_that_fills_a_view_by_renaming_a_folder_of_its_reader(tmp_path, sees_a_view):
+    """A user's overlay cannot rename such a folder; `shutil.move`, which copies then, can."""
+    text = "import json, os, shutil; shutil.move('old', 'new'); print(json.dumps(sorted(os.listdir())))"
+    with sandbox_of(tmp_path, text) as sandbox:
+        (sandbox.folder / "old").mkdir()
+        assert run(sandbox, sandbox.files.initial) == ["new", "train.py"]
+
+
+def part(found, way):
+    return {name: value for name, value in found.items() if name.startswith(f"{way}/")}
