@@ -98,6 +98,7 @@ class Recording:
     plain: Recording | None = (
         None  # of a matched run, the one on as many devices with its own batches
     )
+    unseen: tuple[str, ...] = ()  # sentences about processes that were not examined
 
     @property
     def finished(self) -> bool:

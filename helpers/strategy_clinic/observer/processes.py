@@ -4,36 +4,79 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from .context import Context
-from .events import ChildKilled, Outcome, ProcessLeft
+from .context import Context, own_file
+from .events import ChildKilled, ChildStarted, Outcome, ProcessLeft
 from .patching import Call
 
 LONGEST_COMMAND = 120
 
 
 class Processes:
-    def __init__(self, context: Context, end: Callable[[Outcome, int], None]) -> None:
-        self.context, self.end = context, end
+    def __init__(
+        self,
+        context: Context,
+        raised: Callable[[BaseException], None],
+        end: Callable[[Outcome, int], None],
+    ) -> None:
+        self.context, self.raised, self.end = context, raised, end
         self.process = os.getpid()
+        self.steps = 0  # that its parent had made, in a forked process
 
     def watch(self) -> None:
         wrap = self.context.patches.wrap
         wrap(os, "_exit", before=self.leaves)
         wrap(os, "waitpid", after=self.waited)
         wrap(subprocess.Popen, "_handle_exitstatus", after=self.child_ended)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forked)
 
     @property
     def is_child(self) -> bool:
         """Whether this is a process that was forked from the program: its end is not the program's."""
         return os.getpid() != self.process
 
+    @property
+    def has_own_end(self) -> bool:
+        """Whether the end of this process is reported. Variables that a forked one has from its parent may not be readable."""
+        return not self.is_child or self.context.steps.count > self.steps
+
+    # Forked processes
+
+    def forked(self) -> None:
+        """Gives a forked process a file of events of its own, which begins with what both have in common."""
+        context, name = self.context, os.path.basename(self.context.events)
+        context.heading = context.heading or ChildStarted("", name, context.written)
+        context.events, context.written = own_file(context.settings), 0
+        self.steps = context.steps.count
+
+    def watch_multiprocessing(self) -> None:
+        process = sys.modules["multiprocessing.process"].BaseProcess  # type: ignore[attr-defined]
+        self.context.patches.wrap(process, "_bootstrap", before=self.process_begins)
+
+    def process_begins(self, call: Call) -> None:
+        """Reports what ends the function of a process: `multiprocessing` prints it, and raises nothing."""
+        plain = call.owner.run
+
+        def run() -> None:
+            try:
+                plain()
+            except Exception as error:
+                self.raised(error)
+                raise
+
+        call.owner.run = run
+
+    # Ends
+
     def leaves(self, call: Call) -> None:
         status, stack = int(call["status"]), self.context.provenance.plain_stack()
-        if stack and not self.is_child:  # without a line of the program, the fork server calls it
+        if stack and not self.is_child:
             self.context.emit(ProcessLeft(stack, status))
+        if stack or self.is_child:  # without a line of the program, the fork server calls it
             self.end(Outcome.EXITED if status else Outcome.FINISHED, status)
 
     def waited(self, result: tuple[int, int], call: Call) -> None:
