@@ -32,6 +32,7 @@ from ..observer.events import (
     from_json,
 )
 
+OBSERVER_FAILED = "the observer failed in a part of the program ({})"
 Kind = TypeVar("Kind", bound=Event)
 
 

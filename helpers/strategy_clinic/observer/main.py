@@ -26,19 +26,13 @@ from .context import Settings, flush_output
 from .events import ChildStarted, Outcome
 from .observer import Observer
 from .one_device import use_one_device
-from .processes import LONGEST_COMMAND
+from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
 from .provenance import HERE
 from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
 from .stacks import write_stacks
 
 SEED = 87654321  # TensorFlow's own for operations with a seed of their own: what those draw does not change
-IN_CHILDREN = os.path.join(
-    HERE, "in_children"
-)  # a folder with a sitecustomize.py, and nothing else
-CHILD_OPTIONS = (
-    "STRATEGY_CLINIC_CHILD"  # the environment variable with the options of the observer in it
-)
 
 
 def main() -> None:
@@ -87,8 +81,7 @@ def observe_children(options: list[str]) -> None:
     """Lets each Python that the program starts begin with an observer of its own, with the same options."""
     own = [option for option in options if option != "--stay"]
     os.environ[CHILD_OPTIONS] = json.dumps([*own, "--leader", str(os.getpid())])
-    places = IN_CHILDREN, os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, places))
+    os.environ.update(missing_in(os.environ))
 
 
 def observe_child() -> None:

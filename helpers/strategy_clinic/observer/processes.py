@@ -5,14 +5,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .context import Context, own_file
 from .events import ChildKilled, ChildStarted, Outcome, ProcessLeft
 from .patching import Call
+from .provenance import HERE
 
 LONGEST_COMMAND = 120
+
+
+IN_CHILDREN = os.path.join(
+    HERE, "in_children"
+)  # a folder with a sitecustomize.py, and nothing else
+CHILD_OPTIONS = "STRATEGY_CLINIC_CHILD"  # the variable with the options of the observer in a child
+
+
+def missing_in(environment: Mapping[str, str]) -> dict[str, str]:
+    """Returns the variables that start an observer in each Python, as far as an environment has lost them."""
+    options, paths = os.environ.get(CHILD_OPTIONS), environment.get("PYTHONPATH", "")
+    if not options or (CHILD_OPTIONS in environment and IN_CHILDREN in paths):
+        return {}
+    return {
+        CHILD_OPTIONS: options,
+        "PYTHONPATH": os.pathsep.join(filter(None, (IN_CHILDREN, paths))),
+    }
 
 
 class Processes:
@@ -31,6 +49,8 @@ class Processes:
         wrap(os, "_exit", before=self.leaves)
         wrap(os, "waitpid", after=self.waited)
         wrap(subprocess.Popen, "_handle_exitstatus", after=self.child_ended)
+        wrap(subprocess.Popen, "__init__", before=self.child_starts)
+        wrap(os, "system", before=self.child_starts_here)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self.forked)
 
@@ -44,6 +64,19 @@ class Processes:
         """Whether the end of this process is reported. Variables that a forked one has from its parent may not be readable."""
         return not self.is_child or self.context.steps.count > self.steps
 
+    # Processes that are started
+
+    def child_starts(self, call: Call) -> None:
+        """Gives a process what starts its observer, although the program gives it an environment of its own."""
+        if call["env"] is None:
+            self.child_starts_here(call)
+        elif missing := missing_in(call["env"]):
+            call.replace("env", {**call["env"], **missing})
+
+    def child_starts_here(self, _: Call) -> None:
+        """Does the same where the program has changed its own environment."""
+        os.environ.update(missing_in(os.environ))
+
     # Forked processes
 
     def forked(self) -> None:
@@ -54,8 +87,9 @@ class Processes:
         self.steps = context.steps.count
 
     def watch_multiprocessing(self) -> None:
-        process = sys.modules["multiprocessing.process"].BaseProcess  # type: ignore[attr-defined]
+        process = sys.modules["multiprocessing.process"].BaseProcess
         self.context.patches.wrap(process, "_bootstrap", before=self.process_begins)
+        self.context.patches.wrap(process, "start", before=self.child_starts_here)
 
     def process_begins(self, call: Call) -> None:
         """Reports what ends the function of a process: `multiprocessing` prints it, and raises nothing."""

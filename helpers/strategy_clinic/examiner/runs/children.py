@@ -53,6 +53,7 @@ BETWEEN_LOOKS, SHARE = (
 DOES = {3: "trains", 2: "works with a model", 1: "makes a strategy"}
 BY_MULTIPROCESSING = "multiprocessing.spawn"
 FIRST = "its first process"
+ONE = "only one process of a program is, so examine what this one runs by itself"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +144,7 @@ def joined(processes: Sequence[ProcessEvents]) -> JoinedEvents:
     return JoinedEvents(
         (*events_of(chosen, first), *failures_in(processes, chosen)),
         bool(chosen.ended and chosen.ended.outcome is Outcome.RAISED),
-        tuple(f"{each.name} {DOES[each.weight]}, too, and was not examined" for each in left_out),
+        tuple(f"{each.name} {DOES[each.weight]}, and was not examined: {ONE}" for each in left_out),
     )
 
 
@@ -169,7 +170,7 @@ def failures_in(processes: Sequence[ProcessEvents], chosen: ProcessEvents) -> It
 
 
 def look_for_unobserved(running: RunningProcess) -> None:
-    """Looks until the program ends whether a process of it has TensorFlow in memory, and no observer; where the system can say so."""
+    """Looks until the program ends whether a process has TensorFlow in memory and no observer, if the system can list them."""
     threading.Thread(target=look_on, args=(running,), daemon=True).start()
 
 
