@@ -16,9 +16,7 @@ from .provenance import HERE
 LONGEST_COMMAND = 120
 
 
-IN_CHILDREN = os.path.join(
-    HERE, "in_children"
-)  # a folder with a sitecustomize.py, and nothing else
+IN_CHILDREN = os.path.join(HERE, "in_children")  # a folder with a sitecustomize.py
 CHILD_OPTIONS = "STRATEGY_CLINIC_CHILD"  # the variable with the options of the observer in a child
 
 

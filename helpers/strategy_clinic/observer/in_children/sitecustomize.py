@@ -1,4 +1,4 @@
-"""Starts the observer in each Python that an observed program starts: PYTHONPATH has this folder, and nothing else is in it.
+"""Starts the observer in each Python that an observed program starts: PYTHONPATH has this folder.
 
 Any Python may read this file, also one that is too old for the observer.
 """
