@@ -68,6 +68,7 @@ class Context:
         self.events = own_file(settings) if settings.leader else settings.events
         self.heading: Event | None = None  # which is to be the first event there
         self.written = 0  # events there
+        self.first_process = settings.leader or os.getpid()  # of the program
         self.provenance = Provenance()
         self.steps = StepCounter(self.events)
         self.after_step: list[Callable[[], None]] = []  # called after each step
@@ -144,8 +145,8 @@ def flush_output() -> None:
         sys.stdout.flush()
 
 
-def kill_process(leader: int = 0) -> None:
-    """Kills the program: this process, and the one that has started it, if there is one."""
+def kill_process(first: int) -> None:
+    """Kills the program: its first process, and this one."""
     flush_output()
-    for process in filter(None, (leader, os.getpid())):
+    for process in (first, os.getpid()):
         os.kill(process, signal.SIGKILL)

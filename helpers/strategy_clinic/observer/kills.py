@@ -34,7 +34,7 @@ class Kills:
             self.context.patches.wrap(sys.modules["h5py"].File, "close", before=self.writes)
 
     def kill(self) -> None:
-        kill_process(self.context.settings.leader)
+        kill_process(self.context.first_process)
 
     def step_ended(self) -> None:
         if self.context.steps.count == self.context.settings.die_at_step:
