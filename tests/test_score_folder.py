@@ -4,6 +4,7 @@ Other people's programs lie outside of this repository; `python tools/score_fold
 """
 
 import ast
+from dataclasses import replace
 
 import pytest
 import score_folder
@@ -101,9 +102,9 @@ def test_what_does_not_fit_is_said(folder, name, old, new):
     assert len(score_folder.problems(folder)) == 1
 
 
-def finding(mode, line):
+def finding(mode, line, **fields):
     location = Location((Frame("train.py", line, "step"),))
-    return Finding(mode, location, Evidence.OBSERVED, Text(), Text())
+    return Finding(mode, location, Evidence.OBSERVED, Text(), Text(), **fields)
 
 
 def scored(other, *findings, ended="finished"):
@@ -117,15 +118,28 @@ def test_words_and_totals(folder):
         "correct": scored(correct),
         "FALSE POSITIVE": scored(correct, other),
         "ENDED raised": scored(correct, ended="raised"),
-        "on the line": scored(broken, right, other),
-        "on the line, not first": scored(broken, other, right),
+        "on the line": scored(broken, right),
+        "on the line, 1 false": scored(broken, right, other),
+        "on the line, not first, 2 false": scored(broken, other, right, finding("fm23", 3)),
         "named": scored(broken, near),
         "missed": scored(broken, other),
     }
     assert [each.word for each in scores.values()] == list(scores)
     told = score_folder.totals(list(scores.values()))
-    assert told == "3 of 4 faults named, 2 on the line, 2 likeliest first; 1 of 3 correct reported"
+    assert told == (
+        "4 of 5 faults named (28 to 99 %); 3 of 5 on the line (15 to 95 %); 3 likeliest first; "
+        "4 false findings beside, in 3 programs; 4 of 9 findings right (14 to 79 %); "
+        "1 of 3 correct accused (1 to 91 %)"
+    )
     assert "fm23 at line 15" in score_folder.line_of(scores["missed"])
+
+
+def test_a_finding_that_says_the_program_is_right_names_no_fault(folder):
+    _, broken, _ = score_folder.programs(folder, 3)
+    by_framework = finding("fm37", 15, by_framework=True)
+    assert scored(broken, by_framework).word == "missed"
+    planted = replace(broken, modes=("fm37", "framework"))
+    assert scored(planted, by_framework).word == "on the line"
 
 
 @pytest.mark.slow
@@ -133,5 +147,7 @@ def test_a_real_score(folder, capsys):
     assert score_folder.main([str(folder)]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[-1] == (
-        "Keras 3: 2 of 2 faults named, 2 on the line, 2 likeliest first; 0 of 1 correct reported"
+        "Keras 3: 2 of 2 faults named (16 to 100 %); 2 of 2 on the line (16 to 100 %); 2 likeliest first; "
+        "0 false findings beside, in 0 programs; 2 of 2 findings right (16 to 100 %); "
+        "0 of 1 correct accused (0 to 98 %)"
     )

@@ -35,6 +35,7 @@ FOLDERS = [
 # The same inside a folder that has folders; its own modules may be imported by all of them.
 SUBFOLDERS = {
     "examiner": ["runs", "report", "benchmark", "frontends"],
+    "observer": ["in_children"],
     "sweep": ["tables", "measurements", "runs"],
 }
 ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "session"}

@@ -10,6 +10,9 @@ licence and its copyright, and `faults.toml` with faults to plant, each a table 
     restart   true if it shows only when the program is started again (false)
     keras     the versions of Keras that have the fault (both)
 
+A fault is named by a finding of its mode. Every other finding in its program, and every one in a correct program, is false: the
+precision is the share of the right ones among all findings. In brackets are 95 % intervals (Clopper and Pearson).
+
 With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a correct one is reported.
 """
 
@@ -24,7 +27,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from strategy_clinic.examiner.findings import Finding
+from strategy_clinic.examiner.benchmark.rates import beside_in_words, precision, rate
+from strategy_clinic.examiner.findings import FRAMEWORK, Finding
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.processes import python_process
@@ -56,7 +60,18 @@ class Score:
 
     @property
     def named(self) -> list[Finding]:
-        return [each for each in self.findings if each.mode in self.other.modes]
+        """Returns the findings of the fault's mode that do not say that the program is right."""
+        return [
+            each for each in self.findings if each.mode in self.other.modes and self.blames(each)
+        ]
+
+    def blames(self, finding: Finding) -> bool:
+        return not finding.by_framework or FRAMEWORK in self.other.modes
+
+    @property
+    def false(self) -> list[Finding]:
+        """Returns what is found beside the fault, or in a correct program."""
+        return [each for each in self.findings if each not in self.named]
 
     @property
     def on_line(self) -> bool:
@@ -72,7 +87,8 @@ class Score:
             failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
             return "FALSE POSITIVE" if self.findings else failed
         word = "on the line" if self.on_line else "named" if self.named else "missed"
-        return word + (", not first" if self.named and not self.first else "")
+        beside = f", {len(self.false)} false" if self.named and self.false else ""
+        return word + (", not first" if self.named and not self.first else "") + beside
 
 
 def programs(folder: Path, keras: int) -> list[OtherProgram]:
@@ -152,20 +168,21 @@ def line_of(score: Score) -> str:
 
 
 def totals(scores: list[Score]) -> str:
+    """Returns the shares with their 95 % intervals, and what is found beside the faults."""
     broken = [each for each in scores if each.other.modes]
     well = [each for each in scores if not each.other.modes]
-    named, lines, first = (
-        (sum(map(bool, each)) for each in zip(*map(counted, broken))) if broken else (0, 0, 0)
+    return "; ".join(
+        [
+            rate(sum(bool(each.named) for each in broken), len(broken), "faults named"),
+            rate(sum(each.on_line for each in broken), len(broken), "on the line"),
+            f"{sum(each.first for each in broken)} likeliest first",
+            beside_in_words([each.false for each in broken]),
+            precision(
+                sum(len(each.named) for each in scores), sum(len(each.findings) for each in scores)
+            ),
+            rate(sum(bool(each.findings) for each in well), len(well), "correct accused"),
+        ]
     )
-    reported = sum(bool(each.findings) for each in well)
-    return (
-        f"{named} of {len(broken)} faults named, {lines} on the line, {first} likeliest first; "
-        f"{reported} of {len(well)} correct reported"
-    )
-
-
-def counted(score: Score) -> tuple:
-    return score.named, score.on_line, score.first
 
 
 def main(words: list[str]) -> int:

@@ -1,13 +1,14 @@
 """The benchmark: its programs, how they are scored, and the score of some of them. `clinic examine --benchmark` runs all."""
 
 import ast
+from dataclasses import replace
 
 import pytest
 from recorded import LINE, run
 from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner import rule
-from strategy_clinic.examiner.benchmark import programs, score
+from strategy_clinic.examiner.benchmark import programs, rates, score
 from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
 from strategy_clinic.observer.events import ExceptionRaised, Frame, ObserverFailed, Outcome
 
@@ -97,8 +98,40 @@ def test_totals():
         scored(SOLVED, "", available=False),
         scored(WITHOUT_RULE, ""),
     ]
-    said = "2 of 3 named, 1 on the line; 1 false positives in 2 correct programs, 1 failed"
+    said = (
+        "2 of 3 named (9 to 99 %); 1 of 3 on the line (1 to 91 %); 0 false findings beside, in 0 programs; "
+        "2 of 3 findings right (9 to 99 %); 1 of 2 correct accused (1 to 99 %); 1 failed"
+    )
     assert score.totals(scores) == said
+
+
+def test_what_is_found_beside_a_mode_is_false():
+    one, other = scored(BROKEN, line=GUILTY), scored(BROKEN, "fm02")
+    both = replace(one, findings=(*one.findings, *other.findings, *other.findings))
+    assert (both.word, [each.mode for each in both.false]) == ("on the line", ["fm02"] * 2)
+    assert "2 false findings beside, in 1 program; 1 of 3 findings right" in score.totals([both])
+
+
+# Published values, and those of closed forms: the bounds of 0 and 10 of 10 are 1 - 0.025 ** 0.1 and 0.025 ** 0.1.
+@pytest.mark.parametrize(
+    "hits, trials, lower, upper",
+    [
+        (38, 40, 0.8308, 0.9939),
+        (32, 40, 0.6435, 0.9095),
+        (5, 10, 0.1871, 0.8129),
+        (0, 10, 0.0, 0.3085),
+        (10, 10, 0.6915, 1.0),
+        (0, 0, 0.0, 1.0),
+    ],
+)
+def test_the_interval_of_a_share(hits, trials, lower, upper):
+    assert rates.interval(hits, trials) == pytest.approx((lower, upper), abs=5e-5)
+    if hits:  # by its definition
+        assert rates.at_least(hits, trials, rates.interval(hits, trials)[0]) == pytest.approx(0.025)
+
+
+def test_a_rate_in_words():
+    assert rates.rate(38, 40, "faults named") == "38 of 40 faults named (83 to 99 %)"
 
 
 def test_a_score_tells_what_the_observer_could_not_see():

@@ -56,7 +56,7 @@ def test_a_program_that_does_not_repeat_itself_is_asked_no_more():
     again = answering(ResetVariable=trained(2.0), same=trained(3.0))
     rules = asks(ResetVariable(1)), asks(ResetVariable(2))
     found = diagnosed([trained(1.0)], again, *rules)
-    assert (found.findings, found.notes) == ([], [engine.NOT_REPEATED])
+    assert (found.findings, found.unseen) == ([], [engine.NOT_REPEATED])
     assert again.asked == [ResetVariable(1), None]
 
 
@@ -94,7 +94,7 @@ def test_an_error_of_a_rule_loses_nothing_that_others_find():
 
     found = diagnosed([run()], None, fails, finds)
     assert [finding.mode for finding in found.findings] == ["first", "second"]
-    assert found.notes == [
+    assert found.unseen == [
         "not everything was looked for (first: IndexError: list index out of range)"
     ]
     with pytest.raises(UserError, match="disk"):

@@ -1,10 +1,18 @@
 """What an examination makes of its recordings: which processes a program asks for, and which failures are its own."""
 
+from types import SimpleNamespace
+
 import pytest
 from recorded import LINE, run, strategy
+from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.runs import cluster, plan
-from strategy_clinic.observer.events import ClusterStrategyRequested, ExceptionRaised, Outcome
+from strategy_clinic.observer.events import (
+    ClusterStrategyRequested,
+    ExceptionRaised,
+    ObserverFailed,
+    Outcome,
+)
 
 
 @pytest.mark.parametrize(
@@ -36,3 +44,40 @@ def test_a_program_that_fails_on_all_devices_has_failed():
     assert plan.failed_run([run(), failed]) is failed
     assert plan.ending(failed) == "raised with status 1: AssertionError: 2 GPUs"
     assert plan.uncompared([run(), failed]) == []
+
+
+def result_of(*recordings, diagnosis=None, **attributes):
+    """What an examination says of recordings, each of which is a run that was made."""
+    program = SimpleNamespace(name="train.py", listing=None)
+    sandbox = SimpleNamespace(program=program, locate=lambda location: location, script="")
+    planned = plan.Plan(sandbox)
+    planned.recordings = list(recordings)
+    planned.made = [("a run", recording) for recording in recordings]
+    for name, value in attributes.items():
+        setattr(planned, name, value)
+    return planned.result(diagnosis or Diagnosis())
+
+
+def test_what_was_not_seen_is_said():
+    """By a rule that failed, by an observer, of another number of devices, and of processes; of discarded runs, nothing."""
+    failed = ObserverFailed("Variables.read", "KeyError: 1")
+    refused = run(REFUSES, devices=1, role=Role.COMPARED, outcome=Outcome.RAISED, status=1)
+    discarded = run(ObserverFailed("Variables.read", "KeyError: 2"))
+    told = result_of(
+        run(failed, unseen=("a process was not observed",)),
+        refused,
+        discarded,
+        diagnosis=Diagnosis(unseen=[NOT_REPEATED], notes=["a note"]),
+        discarded={discarded},
+    )
+    assert (told.notes, told.unseen) == (
+        ["a note"],
+        [
+            NOT_REPEATED,
+            "on 1 device it raised with status 1: AssertionError: 2 GPUs, so it was not compared there",
+            "a process was not observed",
+            "the observer failed in a part of the program (Variables.read: KeyError: 1)",
+        ],
+    )
+    assert [each.discarded for each in told.runs] == [False, False, True]
+    assert result_of(run()).unseen == []

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -18,10 +19,13 @@ from strategy_clinic.examiner.findings import (
     Examination,
     Finding,
     Location,
+    RunMade,
     Text,
 )
 from strategy_clinic.examiner.frontends import program_input
+from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.report import explanation, html, machine_readable, text
+from strategy_clinic.observer.events import Outcome
 
 # As published by OASIS: github.com/oasis-tcs/sarif-spec, sarif-2.1/schema; under the terms of its LICENSE.md.
 SCHEMA = json.loads((ROOT / "tests" / "sarif-schema-2.1.0.json").read_text())
@@ -51,6 +55,11 @@ NOWHERE = finding(mode="fm37", location=Location(), evidence=Evidence.COMPARED)
 
 def examination(*findings, **options):
     return Examination("train.py", [run(keras=3, seconds=1.25)], list(findings), **options)
+
+
+def made(words="on 2 devices (watched)", **changes):
+    usual = RunMade(words, Role.WATCHED, 2, Outcome.FINISHED, 1.25, 3)
+    return replace(usual, **changes)
 
 
 # Text
@@ -108,21 +117,62 @@ def test_no_character_of_a_program_controls_a_terminal():
         (examination(failure="raised"), 3),
         (examination(stopped=True), 130),
         (examination(finding(), stopped=True), 1),
+        (examination(unseen=["a process was not observed"]), 4),
+        (examination(finding(), unseen=["a process was not observed"]), 1),
+        (examination(failure="raised", unseen=["a process was not observed"]), 3),
+        (examination(stopped=True, unseen=["a process was not observed"]), 130),
     ],
 )
 def test_exit_status(result, status):
     assert text.exit_status(result) == status
 
 
+def test_what_was_not_seen_is_no_clean_bill(tmp_path):
+    told = examination(unseen=["a process <x> was not observed"])
+    words = text.in_words(told)
+    assert words.startswith("nothing found in 1 run (devices: 2), but not everything was seen\n")
+    assert words.endswith("not seen: a process <x> was not observed")
+    card = html.card_of_program(told, listing_of("train.py", [Cell(0, "x")]), "")
+    assert "but not everything was seen" in card and "data-clinic-outcome='unavailable'" in card
+    assert "Not seen: a process &lt;x&gt; was not observed." in card
+    assert machine_readable.as_json(told)["unseen"] == told.unseen
+    sarif = machine_readable.as_sarif(told, tmp_path)
+    assert violations(sarif) == []
+    (invocation,) = sarif["runs"][0]["invocations"]
+    (said,) = invocation["toolExecutionNotifications"]
+    assert (said["level"], said["message"]["text"]) == ("warning", told.unseen[0])
+    assert invocation["exitCode"] == 4
+
+
+def test_all_runs_are_listed():
+    discarded = made("on 1 device (compared)", devices=1, role=Role.COMPARED, discarded=True)
+    told = examination(
+        runs=[made(), discarded, made("with v", task="worker 0"), made("again"), made("again")]
+    )
+    said = (
+        "the program ran 5 times: on 2 devices (watched); on 1 device (compared), discarded; "
+        "with v, worker 0; again, 2 times"
+    )
+    assert text.in_words(told).endswith(said)
+    card = html.card_of_program(told, listing_of("train.py", [Cell(0, "x")]), "")
+    assert "<summary>the program ran 5 times</summary>" in card
+    assert "on 1 device (compared), discarded\nwith v, worker 0" in card
+    written = machine_readable.as_json(told)["runs"]
+    assert [each["discarded"] for each in written] == [False, True, False, False, False]
+
+
 # JSON
 
 
 def test_json_has_the_promised_shape(script):
-    written = json.loads(json.dumps(machine_readable.as_json(examination(finding(script)))))
+    told = examination(finding(script), runs=[made()])
+    written = json.loads(json.dumps(machine_readable.as_json(told)))
     assert list(written) == [
-        "program", "runs", "findings", "notes", "counts", "failure", "stopped",
+        "program", "runs", "findings", "unseen", "notes", "counts", "failure", "stopped",
     ]  # fmt: skip
-    assert written["runs"] == [{"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}]
+    ended = {"devices": 2, "keras": 3, "ended": "finished", "seconds": 1.2}
+    role = {"role": "watched", "says": "on 2 devices (watched)", "discarded": False}
+    assert written["runs"] == [ended | role]
     names = ["mode", "file", "line", "code", "says", "proof", "devices", "fix", "notebook"]
     assert list(written["findings"][0]) == names
     assert written["findings"][0]["code"] == 'name = "weights"'
@@ -203,7 +253,7 @@ def test_sarif_has_the_notes_and_the_failure(script, tmp_path):
     assert failure["locations"][0]["physicalLocation"]["region"] == {"startLine": 12}
     assert note == {"level": "note", "message": {"text": "a note"}}
     (well,) = machine_readable.as_sarif(examination(), ROOT)["runs"][0]["invocations"]
-    assert well == {"executionSuccessful": True, "toolExecutionNotifications": []}
+    assert well == {"exitCode": 0, "executionSuccessful": True, "toolExecutionNotifications": []}
 
 
 def test_sarif_calls_what_the_framework_does_no_error():

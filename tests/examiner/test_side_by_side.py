@@ -77,6 +77,10 @@ def ended(examination):
     return [(each.role, each.devices, each.outcome) for each in examination.recordings]
 
 
+def made(examination):
+    return [(each.words, each.outcome, each.discarded) for each in examination.runs]
+
+
 BOTH = [(Role.WATCHED, 2, Outcome.FINISHED), (Role.COMPARED, 1, Outcome.FINISHED)]
 
 
@@ -156,14 +160,15 @@ def test_values_that_differ_only_beside_another_run_are_not_compared(examined):
     )
     assert ended(examination) == BOTH
     assert examination.findings == []
-    assert examination.notes == [plan.NOT_REPEATED]
+    assert examination.unseen == [plan.NOT_REPEATED]
 
 
 def test_values_that_differ_each_time_by_the_number_of_devices_are(examined):
     examination, outcomes = examined("end(float(devices))")
     assert ended(examination) == BOTH
-    assert plan.NOT_REPEATED not in examination.notes
+    assert plan.NOT_REPEATED not in examination.unseen
     assert len(outcomes) == 5  # both are repeated, and one run has other last digits
+    assert len(examination.runs) == 5 and not any(each.discarded for each in examination.runs)
 
 
 def test_a_run_that_nobody_waits_for_is_ended(examined, tmp_path):
@@ -181,6 +186,9 @@ def test_a_run_that_nobody_waits_for_is_ended(examined, tmp_path):
     assert until(lambda: not os.path.exists(f"/proc/{pid}"), 5)
     assert ended(examination) == [(Role.WATCHED, 2, Outcome.RAISED)]
     assert outcomes == [Outcome.RAISED] * 2  # beside the other run, and alone
+    watched = "on 2 devices (watched)", Outcome.RAISED
+    compared = "on 1 device (compared)", Outcome.KILLED
+    assert made(examination) == [(*watched, True), (*compared, True), (*watched, False)]
 
 
 def test_a_run_beside_ends_when_memory_runs_out_and_is_made_alone(examined, monkeypatch, tmp_path):

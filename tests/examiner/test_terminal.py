@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 from conftest import ROOT
+from strategy_clinic.examiner import pytest_plugin
 from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.frontends import in_process
 from strategy_clinic.examiner.report import terminal, text
@@ -131,6 +132,25 @@ def test_the_fixture_fails_a_test_with_one_sentence(pytester):
     assert "program_spec.py" not in written and "pytest_plugin.py" not in written
 
 
+@pytest.mark.parametrize(
+    "told, partly, reason",
+    [
+        (examination(), False, ""),
+        (examination(finding(), unseen=["x"]), False, ""),
+        (examination(failure="KeyError: 1"), True, "none of the modes: KeyError: 1"),
+        (
+            examination(unseen=["x"]),
+            False,
+            "nothing found in 1 run (devices: 2), but not everything was seen: x",
+        ),
+        (examination(unseen=["x"]), True, ""),
+    ],
+)
+def test_the_fixture_accepts_only_a_clean_bill(told, partly, reason):
+    said = pytest_plugin.refusal(told, partly)
+    assert said.endswith(reason) and bool(said) == bool(reason)
+
+
 def test_importing_the_plugin_costs_nothing():
     code = "import strategy_clinic.examiner.pytest_plugin, sys; print(*sys.modules)"
     places = os.environ | {"PYTHONPATH": str(ROOT / "helpers")}
@@ -149,6 +169,8 @@ def test_importing_the_plugin_costs_nothing():
 def test_findings_are_true_and_shown_in_one_line():
     assert not in_process.Findings()
     assert repr(in_process.Findings()) == "<nothing found>"
+    partly = in_process.Findings(examination(unseen=["x"]))
+    assert (repr(partly), partly.unseen) == ("<nothing found, but not everything was seen>", ["x"])
     findings = in_process.Findings(examination(finding()))
     assert findings
     assert repr(findings) == "</program/train.py:12  fm05  no checkpoint holds it>"

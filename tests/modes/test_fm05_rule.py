@@ -182,7 +182,7 @@ def test_a_variable_that_makes_no_difference():
 def test_a_program_that_does_not_repeat_itself():
     again = answering(ResetVariable=trained(2.0), same=trained(3.0))
     diagnosis, asked = diagnosed(trained(1.0), again)
-    assert (diagnosis.findings, diagnosis.notes) == ([], [NOT_REPEATED])
+    assert (diagnosis.findings, diagnosis.unseen) == ([], [NOT_REPEATED])
     assert asked == [ResetVariable(1), None]
 
 

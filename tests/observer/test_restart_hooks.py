@@ -100,6 +100,23 @@ def test_a_process_is_killed_between_the_first_byte_and_the_end_of_a_save(tmp_pa
     assert not (tmp_path / "2.zip").exists()
 
 
+FORKED = """
+    import os, time
+    from strategy_clinic.observer.context import Context, Settings
+    from strategy_clinic.observer.kills import Kills
+
+    kills = Kills(Context(Settings("events.jsonl", die=True)))
+    if os.fork() == 0:
+        kills.save_ended()
+    time.sleep(30)
+"""
+
+
+def test_a_program_is_killed_with_the_process_that_saves(tmp_path):
+    script = [sys.executable, "-c", textwrap.dedent(FORKED)]
+    assert subprocess.run(script, cwd=tmp_path, timeout=20).returncode == -9
+
+
 class Callback:
     def on_train_begin(self, logs=None):
         pass

@@ -51,7 +51,8 @@ def enter_mounts_of(process: int, root: str) -> bool:
     is refused here, too. This process must have one thread.
     """
     here, as_user = os.getcwd(), enter("user", NEW_USER, process)
-    enter("mnt", NEW_MOUNTS, process)
+    if not enter("mnt", NEW_MOUNTS, process):
+        return as_user  # a child of one that has entered
     os.chroot(root)
     os.chdir(here)
     if as_user:

@@ -29,7 +29,8 @@ class Diagnosis:
     """What the rules found."""
 
     findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
+    notes: list[str] = field(default_factory=list)  # what need not be a finding, and why
+    unseen: list[str] = field(default_factory=list)  # what could not be compared or looked for
     stopped: bool = False  # by Ctrl-C in a follow-up run; the findings that need none are there
 
 
@@ -68,7 +69,7 @@ def guarded(what: str, findings: Iterator[Finding], diagnosis: Diagnosis) -> Ite
     except UserError:
         raise
     except Exception as error:
-        diagnosis.notes.append(
+        diagnosis.unseen.append(
             f"not everything was looked for ({what}: {type(error).__name__}: {error})"
         )
 
@@ -121,7 +122,7 @@ class FollowUps:
             return None
         if follow_up.change is None and not is_deterministic(first, recording):
             self.unrepeatable.add(first)
-            self.diagnosis.notes.append(NOT_REPEATED)
+            self.diagnosis.unseen.append(NOT_REPEATED)
         return recording
 
 

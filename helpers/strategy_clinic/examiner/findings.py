@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from ..observer.events import Stack
+from ..observer.events import Outcome, Stack
 from ..observer.replacements import Replacement
 
 if TYPE_CHECKING:
     from .edits import Repair
-    from .recording import Recording
+    from .recording import Recording, Role
 
 
 # Words in place of a mode, for findings that are none of the modes.
@@ -177,6 +177,20 @@ class RunCounts:
     shown: bool  # to a person: those of the first run, or of each process of a cluster
 
 
+@dataclass(frozen=True)
+class RunMade:
+    """A process of the program that was started and has ended: what it did outside of its folder, it has done."""
+
+    words: str  # such as "on 2 devices (watched)"
+    role: Role
+    devices: int
+    outcome: Outcome
+    seconds: float
+    keras: int | None = None
+    task: str = ""  # of a cluster
+    discarded: bool = False  # nothing follows from it
+
+
 @dataclass
 class Examination:
     """The recordings of a program, and what rules found in them."""
@@ -184,12 +198,14 @@ class Examination:
     program: str
     recordings: list[Recording] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # what could not be compared, and why
+    notes: list[str] = field(default_factory=list)  # what need not be a finding, and why
+    unseen: list[str] = field(default_factory=list)  # what was not observed or compared, and why
     failure: str = ""  # of a program that fails in a way that is none of the modes
     failed_at: Location = Location()
     stopped: bool = False  # by Ctrl-C, so that some runs are missing
     repairs: list[Repair] = field(default_factory=list)  # that are proven
     counts: list[RunCounts] = field(default_factory=list)  # of speed and memory
+    runs: list[RunMade] = field(default_factory=list)  # all of them, in their order
 
 
 def counted(count: int, noun: str) -> str:

@@ -32,6 +32,7 @@ from ..observer.events import (
     from_json,
 )
 
+OBSERVER_FAILED = "the observer failed in a part of the program ({})"
 Kind = TypeVar("Kind", bound=Event)
 
 
@@ -98,6 +99,7 @@ class Recording:
     plain: Recording | None = (
         None  # of a matched run, the one on as many devices with its own batches
     )
+    unseen: tuple[str, ...] = ()  # sentences about processes that were not examined
 
     @property
     def finished(self) -> bool:

@@ -17,7 +17,7 @@ from .events import Event, ObserverFailed
 from .identity_map import IdentityMap
 from .patching import Patches, WrongCall
 from .provenance import Provenance
-from .stacks import StepCounter
+from .stacks import StepCounter, child_file
 
 MOST_MESSAGE = 300
 BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches of examples
@@ -27,13 +27,14 @@ BATCHES = "batch", "padded_batch"  # the methods of a dataset that make batches 
 class Settings:
     """Where events are written, how the program is run, and what is changed in it."""
 
-    events: str  # a file
+    events: str  # a file; those of other processes that the program starts are beside it
     devices: int = 1
     enter: str = (
         ""  # the view of the file system in which the process runs: a process in it and its root
     )
     steps: int = 0  # after which the program is stopped; 0: none
     seed: bool = False
+    leader: int = 0  # the program's first process, in one that it has started; 0: this is the first
     hold: bool = (
         False  # the program's own variables exist until the end, where their values are reported
     )
@@ -66,8 +67,13 @@ class ThreadState(threading.local):
 class Context:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        # Each process that the program starts has a file of its own.
+        self.events = own_file(settings) if settings.leader else settings.events
+        self.heading: Event | None = None  # which is to be the first event there
+        self.written = 0  # events there
+        self.first_process = settings.leader or os.getpid()  # of the program
         self.provenance = Provenance()
-        self.steps = StepCounter(settings.events)
+        self.steps = StepCounter(self.events)
         self.after_step: list[Callable[[], None]] = []  # called after each step
         self.patches = Patches(self.guard)
         self.thread, self.stopped = ThreadState(), False
@@ -79,8 +85,10 @@ class Context:
 
     def emit(self, event: Event) -> None:
         """Writes an event, whole or not at all, whatever becomes of the process afterwards."""
-        with open(self.settings.events, "ab", buffering=0) as file:
-            file.write(event.to_json().encode() + b"\n")
+        lines = [each.to_json().encode() + b"\n" for each in (self.heading, event) if each]
+        self.heading, self.written = None, self.written + len(lines)
+        with open(self.events, "ab", buffering=0) as file:
+            file.write(b"".join(lines))
 
     def guard(self, handler: Callable[..., Any], *arguments: Any) -> Any:
         """Returns what a handler returns. Its errors become events, and calls that it makes are not reported."""
@@ -129,12 +137,19 @@ class Context:
         return self.serials.setdefault(thing, lambda: next(self.next_serial))
 
 
+def own_file(settings: Settings) -> str:
+    """Returns the file for the events of this process, which the program has started."""
+    return child_file(settings.events, os.getpid())
+
+
 def flush_output() -> None:
     """Writes what the program has printed; it may have closed or replaced its output."""
     with contextlib.suppress(Exception):
         sys.stdout.flush()
 
 
-def kill_process() -> None:
+def kill_process(first: int) -> None:
+    """Kills the program: its first process, and this one."""
     flush_output()
-    os.kill(os.getpid(), signal.SIGKILL)
+    for process in (first, os.getpid()):
+        os.kill(process, signal.SIGKILL)

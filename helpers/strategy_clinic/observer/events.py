@@ -218,6 +218,15 @@ class Started(Event):
 
 
 @dataclass(frozen=True)
+class ChildStarted(Event):
+    """The first event in the file of a process that the program has started."""
+
+    command: str  # empty for one that was forked
+    forked_from: str = ""  # the name of the file of events of the process that it was forked from
+    after: int = 0  # how many events of that file this process has in common with it
+
+
+@dataclass(frozen=True)
 class ObserverFailed(Event):
     """An error in the observer itself; the program did not notice it."""
 

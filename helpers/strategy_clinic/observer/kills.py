@@ -33,9 +33,12 @@ class Kills:
         if self.context.settings.die_in_save:
             self.context.patches.wrap(sys.modules["h5py"].File, "close", before=self.writes)
 
+    def kill(self) -> None:
+        kill_process(self.context.first_process)
+
     def step_ended(self) -> None:
         if self.context.steps.count == self.context.settings.die_at_step:
-            kill_process()
+            self.kill()
 
     # Saves
 
@@ -46,12 +49,12 @@ class Kills:
 
     def save_ended(self) -> None:
         if self.context.settings.die:
-            kill_process()
+            self.kill()
 
     def save_not_flushed(self) -> None:
         """Kills the process while the program has its file open, whose end is in memory."""
         if self.saves == self.context.settings.die_in_save > 0:
-            kill_process()
+            self.kill()
 
     @property
     def is_saving(self) -> bool:
@@ -67,7 +70,7 @@ class Kills:
     def writes(self, _: Any) -> None:
         """Kills the process where the first part of a file is written and its end is not."""
         if self.is_chosen:
-            kill_process()
+            self.kill()
 
     @property
     def is_chosen(self) -> bool:

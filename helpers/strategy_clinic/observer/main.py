@@ -10,19 +10,23 @@ nothing but its standard library and TensorFlow.
 from __future__ import annotations
 
 import argparse
+import atexit
 import functools
+import json
 import os
 import random
 import runpy
 import sys
 import threading
 import types
+from typing import Any
 
 from ..base.dataset_iterators import turn_off_autotuning
 from .context import Settings, flush_output
-from .events import Outcome
+from .events import ChildStarted, Outcome
 from .observer import Observer
 from .one_device import use_one_device
+from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
 from .provenance import HERE
 from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
@@ -33,18 +37,29 @@ SEED = 87654321  # TensorFlow's own for operations with a seed of their own: wha
 
 def main() -> None:
     place = sys.argv.index("--")
-    settings, program = read_settings(sys.argv[1:place]), sys.argv[place + 1 :]
+    options, program = sys.argv[1:place], sys.argv[place + 1 :]
+    settings = read_settings(options)
     if settings.enter:
         from .entrance import enter_view  # Linux has namespaces
 
         enter_view(settings.enter)
+    write_stacks(settings.events)
+    observer = observing(settings, program[0])
+    observe_children(options)
+    sys.exit(run_observed(observer, program))
+
+
+def observing(settings: Settings, script: str) -> Observer:
+    """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
     if settings.seed:
         random.seed(SEED)
-    write_stacks(settings.events)
     if settings.keras:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
-    observer.context.provenance.script = os.path.abspath(program[0])
+    if settings.leader:
+        words = getattr(sys, "orig_argv", sys.argv)  # of Python 3.9, without the interpreter
+        observer.context.heading = ChildStarted(" ".join(words)[:LONGEST_COMMAND])
+    observer.context.provenance.script = os.path.abspath(script)
     restarts = observer.restarts = Restarts(observer.context)
     observer.start(
         {
@@ -53,20 +68,49 @@ def main() -> None:
             "keras": functools.partial(restarts.watch_keras, "keras"),
             "tf_keras": functools.partial(restarts.watch_keras, "tf_keras"),
             "h5py": observer.kills.watch_h5py,
+            "multiprocessing.process": observer.processes.watch_multiprocessing,
         }
     )
     # Only in a process that is started to be examined.
     observer.processes.watch()
     observer.kills.watch()
     restarts.watch()
-    sys.exit(run_observed(observer, program))
+    return observer
+
+
+# Processes that the program starts
+
+
+def observe_children(options: list[str]) -> None:
+    """Lets each Python that the program starts begin with an observer of its own, with the same options."""
+    own = [option for option in options if option != "--stay"]
+    os.environ[CHILD_OPTIONS] = json.dumps([*own, "--leader", str(os.getpid())])
+    os.environ.update(missing_in(os.environ))
+
+
+def observe_child() -> None:
+    """Observes this process, which an observed program has started, until its end; events get a file of their own."""
+    options = os.environ.get(CHILD_OPTIONS)
+    if not options:
+        return
+    settings = read_settings(json.loads(options))
+    write_stacks(settings.events, at_fatal_signals=False)
+    observer = observing(settings, (*sys.argv, "")[0])
+    atexit.register(observer.end_of_child)
+    hook = sys.excepthook
+
+    def raised(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        observer.exception_raised(error)
+        hook(kind, error, trace)
+
+    sys.excepthook = raised
 
 
 def read_settings(arguments: list[str]) -> Settings:
     parser = argparse.ArgumentParser()
     parser.add_argument("--events", type=os.path.abspath)
     parser.add_argument("--devices", type=int, default=1)
-    for name in ("--steps", "--reset", "--replicas", "--die-at-step", "--die-in-save"):
+    for name in ("--steps", "--reset", "--replicas", "--die-at-step", "--die-in-save", "--leader"):
         parser.add_argument(name, type=int, default=0)
     parser.add_argument("--enter", default="")
     parser.add_argument("--give", type=two_numbers, default=(0, 0))

@@ -54,14 +54,14 @@ class Observer:
         self.models = KerasModels(self.context, self.variables)
         self.copies = Copies(self.context, self.variables, self.models.made_at)
         self.tracing = Tracing(self.context)
-        self.processes = Processes(self.context, self.end)
+        self.processes = Processes(self.context, self.exception_raised, self.end)
         self.frozen_values = FrozenValues(self.context)
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
         self.loops = GraphLoops(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
         self.imports = ImportWatch({})
-        self.began, self.process, self.ended = time.monotonic(), os.getpid(), False
+        self.began, self.ended, self.raised = time.monotonic(), False, False
 
     def start(self, prepare: Mapping[str, Action] | None = None) -> None:
         """Watches what is imported at once, and other modules as soon as they are imported.
@@ -125,6 +125,7 @@ class Observer:
 
     def exception_raised(self, error: BaseException) -> None:
         """Reports the exception that ends the program."""
+        self.raised = True
         self.context.guard(self.report_exception, error)
 
     def report_exception(self, error: BaseException) -> None:
@@ -140,8 +141,8 @@ class Observer:
         self.context.emit(ExceptionRaised(location, kind, text[-MOST_TEXT:], traced[::-1]))
 
     def end(self, outcome: Outcome, status: int) -> None:
-        """Reports the end once, with the values of all variables; in a forked child, which has another end, nothing."""
-        if self.ended or os.getpid() != self.process:
+        """Reports the end once, with the values of all variables; in a forked process that made no step, nothing."""
+        if self.ended or not self.processes.has_own_end:
             return
         self.ended = True
         look = self.context.guard_always if "tensorflow" in sys.modules else lambda _: None
@@ -160,6 +161,10 @@ class Observer:
             drawn=look(self.restarts.drawn) or () if self.restarts else (),
         )
         self.context.emit(ended)
+
+    def end_of_child(self) -> None:
+        """Reports the end of a process that the program has started; only its parent knows the status."""
+        self.end(Outcome.RAISED if self.raised else Outcome.FINISHED, int(self.raised))
 
     def diverged_copies(self) -> tuple[DivergedCopies, ...]:
         return tuple(

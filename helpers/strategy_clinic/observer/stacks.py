@@ -12,6 +12,12 @@ import signal
 # That no program uses, and that no system sends by itself; processes forked from the program have the handler, too.
 ASKING = getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 7) - 7
 COUNTER = 8  # bytes
+CHILD = ".child-"
+
+
+def child_file(events: str, process: int) -> str:
+    """Returns the file of events of a process that the program has started, beside the program's."""
+    return f"{events}{CHILD}{process}"
 
 
 def stacks_file(events: str) -> str:
@@ -22,11 +28,12 @@ def steps_file(events: str) -> str:
     return f"{events}.steps"
 
 
-def write_stacks(events: str) -> None:
+def write_stacks(events: str, *, at_fatal_signals: bool = True) -> None:
     """Lets this process, and those that it forks, write their stacks beside the file of events."""
     # The handlers use the descriptor for as long as the process lives.
     file = open(stacks_file(events), "ab", buffering=0)  # noqa: SIM115
-    faulthandler.enable(file)
+    if at_fatal_signals:
+        faulthandler.enable(file)
     faulthandler.register(ASKING, file, all_threads=True, chain=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from .programs import (
     benchmark_programs,
     examine_benchmark_program,
 )
+from .rates import beside_in_words, precision, rate
 
 ON_LINE, NAMED, MISSED = "on the line", "named", "missed"
 CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
@@ -42,17 +44,28 @@ class Score:
             return UNAVAILABLE
         if not self.program.is_broken:
             return self.word_of_correct
-        lines = [each.line for each in self.findings if each.mode == self.program.mode]
+        lines = [each.line for each in self.right]
         if lines:
             return ON_LINE if set(self.program.guilty) & set(lines) else NAMED
         return MISSED if self.program.is_sought else NOT_SOUGHT
 
     @property
-    def word_of_correct(self) -> str:
+    def right(self) -> list[Finding]:
+        is_broken, mode = self.program.is_broken, self.program.mode
+        return [each for each in self.findings if is_broken and each.mode == mode]
+
+    @property
+    def false(self) -> list[Finding]:
+        """Returns the findings of another mode; in a correct program, those that accuse it."""
+        if self.program.is_broken:
+            return [each for each in self.findings if each not in self.right]
         # A broken program that works on this version of Keras may still show what Keras does wrong; a repaired one may not.
         is_repaired = self.program.subject != "broken"
-        accusing = [each for each in self.findings if is_repaired or not each.by_framework]
-        if accusing and self.outcome is not Outcome.RAISED:
+        return [each for each in self.findings if is_repaired or not each.by_framework]
+
+    @property
+    def word_of_correct(self) -> str:
+        if self.false and self.outcome is not Outcome.RAISED:
             return FALSE_POSITIVE
         return CORRECT if self.outcome is Outcome.FINISHED else FAILED
 
@@ -81,12 +94,19 @@ def score_of(program: BenchmarkProgram, examination: Examination) -> Score:
 
 
 def totals(scores: Sequence[Score]) -> str:
-    words = [score.word for score in scores if score.word not in NOT_COUNTED]
-    lines = words.count(ON_LINE)
-    named, missed = lines + words.count(NAMED), words.count(MISSED)
-    failed = f", {words.count(FAILED)} failed" if FAILED in words else ""
-    correct = f"{words.count(FALSE_POSITIVE)} false positives in {len(words) - named - missed} correct programs"
-    return f"{named} of {named + missed} named, {lines} on the line; {correct}{failed}"
+    """Returns the shares with their 95 % intervals, and what is found beside the modes of the programs."""
+    scores = [score for score in scores if score.word not in NOT_COUNTED]
+    words = Counter(score.word for score in scores)
+    broken = [score for score in scores if score.program.is_broken]
+    right = sum(len(score.right) for score in scores)
+    parts = [
+        rate(words[ON_LINE] + words[NAMED], len(broken), "named"),
+        rate(words[ON_LINE], len(broken), "on the line"),
+        beside_in_words([score.false for score in broken]),
+        precision(right, right + sum(len(score.false) for score in scores)),
+        rate(words[FALSE_POSITIVE], len(scores) - len(broken), "correct accused"),
+    ]
+    return "; ".join([*parts, *([f"{words[FAILED]} failed"] if words[FAILED] else [])])
 
 
 def run_benchmark(

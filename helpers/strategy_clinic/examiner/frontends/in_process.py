@@ -11,7 +11,7 @@ from ...observer.events import Outcome
 from ...observer.observer import Observer
 from ..engine import diagnose
 from ..findings import Examination, Finding
-from ..recording import Recording, Role, read_events
+from ..recording import OBSERVER_FAILED, Recording, Role, observer_failures, read_events
 from ..report import text
 from ..rule import Runs
 from ..runs.folder import PREFIX
@@ -22,17 +22,19 @@ class Findings(list[Finding]):
 
     def __init__(self, examination: Examination | None = None):
         super().__init__()
-        self.report = ""
+        self.report, self.unseen = "", list[str]()  # what was not observed or compared
         if examination:
             self.add(examination)
 
     def add(self, examination: Examination) -> None:
         self += examination.findings
+        self.unseen += examination.unseen
         self.report = text.in_words(examination)
 
     def __repr__(self) -> str:
         lines = [f"{text.place_of(each.location)}  {each.mode}  {each.message}" for each in self]
-        return f"<{'; '.join(lines) or 'nothing found'}>"
+        nothing = "nothing found" + (", but not everything was seen" if self.unseen else "")
+        return f"<{'; '.join(lines) or nothing}>"
 
 
 @contextmanager
@@ -59,5 +61,6 @@ def watching() -> Iterator[Findings]:
             observer.stop()
             recording = Recording(Role.WATCHED, 1, read_events(events), outcome=outcome)
             recording = replace(recording, devices=recording.replicas)
-            found = diagnose(Runs([recording])).findings
-            findings.add(Examination("this process", [recording], found))
+            found = diagnose(Runs([recording]))
+            unseen = [*found.unseen, *map(OBSERVER_FAILED.format, observer_failures([recording]))]
+            findings.add(Examination("this process", [recording], found.findings, unseen=unseen))

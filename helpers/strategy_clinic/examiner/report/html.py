@@ -80,7 +80,9 @@ def look_of(examination: Examination) -> str:
     if examination.findings:
         loud = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
         return "raises" if loud else "silent"
-    return "crashes" if examination.failure else "unavailable" if examination.stopped else "works"
+    if examination.failure:
+        return "crashes"
+    return "unavailable" if examination.stopped or examination.unseen else "works"
 
 
 def headline_of(examination: Examination) -> str:
@@ -91,7 +93,7 @@ def headline_of(examination: Examination) -> str:
         return f"{program} failed, in a way that is none of the modes"
     if examination.stopped:
         return f"{program}: stopped before all runs were made"
-    return f"{program}: nothing found in {text.runs_of(examination)}"
+    return f"{program}: {text.nothing_found(examination)}"
 
 
 def marked_rows(examination: Examination, listing: Listing) -> Iterator[Row]:

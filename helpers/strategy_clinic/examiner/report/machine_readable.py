@@ -8,7 +8,7 @@ from ..cells import line_in_file
 from ..edits import Edit, Repair
 from ..findings import Examination, Finding, Location
 from .explanation import explanation_of
-from .text import code_of, diff_of, fix_of
+from .text import code_of, diff_of, exit_status, fix_of, run_in_words
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -20,17 +20,21 @@ def as_json(examination: Examination) -> Json:
         "program": examination.program,
         "runs": [
             {
-                "devices": recording.devices,
-                "keras": recording.keras,
-                "ended": recording.outcome.value,
-                "seconds": round(recording.seconds, 1),
+                "devices": run.devices,
+                "keras": run.keras,
+                "ended": run.outcome.value,
+                "seconds": round(run.seconds, 1),
+                "role": run.role.value,
+                "says": run_in_words(run),
+                "discarded": run.discarded,
             }
-            for recording in examination.recordings
+            for run in examination.runs
         ],
         "findings": [
             finding_as_json(finding) | repair_as_json(examination, finding)
             for finding in examination.findings
         ],
+        "unseen": examination.unseen,
         "notes": examination.notes,
         "counts": [each.values for each in examination.counts],
         "failure": failure_as_json(examination),
@@ -141,7 +145,8 @@ def as_sarif(examination: Examination, folder: Path) -> Json:
 def sarif_invocation(examination: Examination, folder: Path) -> Json:
     """Returns what is said beside the findings: how the program failed, and what could not be seen or compared."""
     notifications: list[Json] = [
-        {"level": "note", "message": {"text": note}} for note in examination.notes
+        *({"level": "warning", "message": {"text": each}} for each in examination.unseen),
+        *({"level": "note", "message": {"text": note}} for note in examination.notes),
     ]
     if examination.failure:
         failure = {
@@ -151,6 +156,7 @@ def sarif_invocation(examination: Examination, folder: Path) -> Json:
         }
         notifications.insert(0, failure)
     return {
+        "exitCode": exit_status(examination),
         "executionSuccessful": not examination.failure and not examination.stopped,
         "toolExecutionNotifications": notifications,
     }

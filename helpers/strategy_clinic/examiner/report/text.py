@@ -1,11 +1,12 @@
 """An examination as a person reads it: the location of each finding, its mode, its proof and its fix."""
 
 import os
+from collections import Counter
 
 from ..blame import code_at
 from ..cells import location_in_file
 from ..edits import Repair
-from ..findings import Examination, Finding, Location, RunCounts, counted
+from ..findings import Examination, Finding, Location, RunCounts, RunMade, counted
 from ..runs.progress import Progress, RunEnded, RunStarted
 from .explanation import explanation_of
 
@@ -19,10 +20,15 @@ def fix_of(finding: Finding) -> str:
 
 
 def exit_status(examination: Examination) -> int:
-    """0 nothing found, 1 findings, 3 a failure that is none of the modes; 130 if it was stopped before any of these."""
+    """0 nothing found, 1 findings, 3 a failure that is none of the modes; 130 if it was stopped before any of these.
+
+    4 nothing found, and not everything was seen.
+    """
     if examination.findings:
         return 1
-    return 3 if examination.failure else 130 if examination.stopped else 0
+    if examination.failure:
+        return 3
+    return 130 if examination.stopped else 4 if examination.unseen else 0
 
 
 def printable(text: str) -> str:
@@ -109,8 +115,11 @@ def rest_in_words(examination: Examination) -> list[str]:
             f"the program failed in a way that is none of the modes: {failure_of(examination)}"
         )
     elif not examination.findings:
-        parts.append(f"nothing found in {runs_of(examination)}")
+        parts.append(nothing_found(examination))
+    parts += [f"not seen: {each}" for each in examination.unseen]
     parts += [f"note: {note}" for note in examination.notes]
+    if examination.runs:
+        parts.append(f"{times_in_words(examination)}: {'; '.join(runs_in_words(examination))}")
     return [printable(part) for part in parts]
 
 
@@ -122,6 +131,28 @@ def failure_of(examination: Examination) -> str:
     # A program of cells is named already.
     place = str(location) if location.code else place_of(location)
     return f"{examination.failure} ({place})"
+
+
+def nothing_found(examination: Examination) -> str:
+    """Returns the words for an examination without a finding: they give a clean bill only if everything was seen."""
+    but = ", but not everything was seen" if examination.unseen else ""
+    return f"nothing found in {runs_of(examination)}{but}"
+
+
+def times_in_words(examination: Examination) -> str:
+    """Returns how often the program ran: what it does outside of its folder has happened as often."""
+    return f"the program ran {counted(len(examination.runs), 'time')}"
+
+
+def runs_in_words(examination: Examination) -> list[str]:
+    """Returns all runs, those that are alike together."""
+    made = Counter(map(run_in_words, examination.runs))
+    return [f"{words}, {count} times" if count > 1 else words for words, count in made.items()]
+
+
+def run_in_words(run: RunMade) -> str:
+    task = f", {run.task}" if run.task else ""
+    return f"{run.words}{task}" + (", discarded" if run.discarded else "")
 
 
 def runs_of(examination: Examination) -> str:

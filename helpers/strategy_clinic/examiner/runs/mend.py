@@ -73,6 +73,9 @@ def attempt_of(
     for repair in candidates(program, finding):
         edited = replace(program, edited=((in_folder(program, repair.file), repair.after),))
         after = examine(edited, counts, restart, of_repair(repair, report))
+        examination.runs += [
+            replace(each, words=words_of(repair, each.words)) for each in after.runs
+        ]
         reason = objection(examination, finding, after)
         if after.stopped:
             examination.stopped = True
@@ -102,10 +105,14 @@ def of_repair(repair: Repair, report: Reporter) -> Reporter:
 
     def reported(step: Progress) -> None:
         if isinstance(step, RunStarted):
-            step = RunStarted(f"with {repair.mode} repaired, {step.description}")
+            step = RunStarted(words_of(repair, step.description))
         report(step)
 
     return reported
+
+
+def words_of(repair: Repair, run: str) -> str:
+    return f"with {repair.mode} repaired, {run}"
 
 
 # The proof
@@ -124,7 +131,8 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
         return f"{', '.join(sorted(new))} is found with it"
     if after.failure or not all(each.finished for each in after.recordings):
         return f"the program fails with it ({after.failure or 'on another number of devices'})"
-    if others := [note for note in after.notes if note not in (*before.notes, NOT_DISTRIBUTED)]:
+    known = {*before.notes, *before.unseen, NOT_DISTRIBUTED}
+    if others := [each for each in (*after.unseen, *after.notes) if each not in known]:
         return f"it is not sure ({others[0]})"
     apart = disagreeing(after.recordings)
     if after.findings:  # another fault, which is there still, may be why

@@ -1,6 +1,7 @@
 """Plans an examination: which runs are made, which of them are compared, and what is said of those that failed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ..findings import (
     OnDevices,
     Replace,
     ResetVariable,
+    RunMade,
     ShowMeans,
     counted,
 )
@@ -33,7 +35,7 @@ from ..moments import (
     saves_of,
     usual_moment,
 )
-from ..recording import Moment, Recording, Role, observer_failures
+from ..recording import OBSERVER_FAILED, Moment, Recording, Role, observer_failures
 from ..restarts import RESTART, begins_from_zero
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
@@ -46,6 +48,7 @@ from .side_by_side import RunBeside, most_beside, runs_beside
 USUAL_COUNTS = (1, 2)
 MOST_DEVICES = 8
 EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show something about these
+MOST_PROCESSES = 5  # that were not examined, and are named
 NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
 
@@ -91,6 +94,9 @@ class Plan:
         self.again: list[Recording] = []  # of a program that had ended before
         self.divergences: list[Divergence] = []
         self.notes: list[str] = []
+        self.unseen: list[str] = []
+        self.made: list[tuple[str, Recording]] = []  # all runs, in words
+        self.discarded: set[Recording] = set()
         self.repetitions: dict[Recording, Recording] = {}
         self.beside: set[Recording] = set()  # that went on while another run did
         self.left: dict[Recording, Path] = {}  # the folder in which a program was started again
@@ -116,13 +122,14 @@ class Plan:
         """Compares runs on several numbers of devices. What may be wrong because two runs went on at once is made again."""
         first, others = self.run_on_devices(counts, most_beside())
         if others is None:
+            self.discarded.update(self.recordings)
             self.recordings.clear()
             first, others = self.run_on_devices(counts, 0)
         if self.cluster:
             self.compare_processes(first)
         elif others:
             self.compare(first, [self.matched(first, each) for each in others if each.finished])
-        elif first.finished and first.replicas <= 1:
+        elif first.finished and first.replicas <= 1 and not first.unseen:
             self.notes.append(NOT_DISTRIBUTED)
 
     def run_on_devices(
@@ -133,7 +140,7 @@ class Plan:
         Up to `most` of the others go on beside the first run. Without others, None says that they may be why it failed.
         """
         *fewer, largest = counts
-        with runs_beside(self.sandbox, Role.COMPARED, fewer, most) as beside:
+        with self.runs_beside(Role.COMPARED, fewer, most) as beside:
             first = self.run(Role.WATCHED, largest)
             self.cluster = requested_cluster(first)
             if not self.cluster and first.finished and first.replicas > 1:
@@ -142,6 +149,21 @@ class Plan:
                 is_clear = self.cluster or first.finished or not beside
                 return first, [] if is_clear or is_error_of_a_mode(first) else None
         return first, [self.other_run(Role.COMPARED, count, done) for count in fewer]
+
+    @contextmanager
+    def runs_beside(
+        self, role: Role, counts: Sequence[int], most: int
+    ) -> Iterator[dict[int, RunBeside]]:
+        """Makes runs beside others. They are discarded until one of them is taken."""
+        beside: dict[int, RunBeside] = {}
+        try:
+            with runs_beside(self.sandbox, role, counts, most) as beside:
+                yield beside
+        finally:
+            for devices, run in beside.items():
+                if run.result:
+                    self.made.append((description(role, devices, ""), run.result))
+                    self.discarded.add(run.result)
 
     def wait_for(self, role: Role, beside: dict[int, RunBeside]) -> dict[int, Recording]:
         """Returns by number of devices the runs that have finished beside a first one."""
@@ -159,6 +181,7 @@ class Plan:
         if recording is None:
             return self.run(role, devices)
         self.beside.add(recording)
+        self.discarded.discard(recording)
         if role in EXAMINED:
             self.recordings.append(recording)
         return recording
@@ -171,6 +194,7 @@ class Plan:
         options = options_of(OnDevices(other.devices, first.replicas))
         run = self.run(Role.MATCHED, other.devices, *options, words=words)
         if not run.finished:
+            self.unseen.append(not_compared(run, words))
             return other
         matched = replace(run, plain=other)
         self.options[matched] = options
@@ -194,7 +218,7 @@ class Plan:
             found = [first_divergence(other, run, unstable) for other in differing]
             self.divergences = [divergence for divergence in found if divergence]
         if differing and not self.divergences:
-            self.notes.append(NOT_REPEATED)
+            self.unseen.append(NOT_REPEATED)
 
     def unstable_points(
         self, run: Recording, differing: list[Recording]
@@ -203,7 +227,7 @@ class Plan:
         others = [each for each in differing if each in self.beside]
         counts = [other.devices for other in others]
         most = most_beside() if counts else 0
-        with runs_beside(self.sandbox, Role.REPEATED, counts, most) as beside:
+        with self.runs_beside(Role.REPEATED, counts, most) as beside:
             found = [unstable_points(run, self.follow_up(FollowUp(run, None, "")))]
             if found[0] is None:
                 return None
@@ -286,7 +310,8 @@ class Plan:
         The folder is as the reader has it, or as a killed run has left it. Raises KeyboardInterrupt after Ctrl-C.
         """
         sandbox = self.sandbox
-        self.report(RunStarted(words or description(role, devices, cluster)))
+        words = words or description(role, devices, cluster)
+        self.report(RunStarted(words))
         sandbox.files.restore(stored or sandbox.files.initial)
         recordings = (
             run_tasks(sandbox, cluster, role, options)
@@ -295,6 +320,7 @@ class Plan:
         )
         for recording in recordings:
             self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
+            self.made.append((words, recording))
         if role in EXAMINED:
             self.recordings += recordings
         if sandbox.stopped:
@@ -311,19 +337,25 @@ class Plan:
             failed = None
         stopped = self.stopped or diagnosis.stopped
         notes = ["stopped before all runs were made"] if stopped else []
-        notes += [*self.notes, *diagnosis.notes, *uncompared(self.recordings)]
         notes += [
-            f"not everything was seen ({each})" for each in observer_failures(self.recordings)
+            *self.notes,
+            *diagnosis.notes,
+            *(program.listing.notes if program.listing else ()),
         ]
+        used = [recording for _, recording in self.made if recording not in self.discarded]
+        unseen = [*self.unseen, *diagnosis.unseen, *uncompared(self.recordings)]
+        unseen += [*unseen_processes(used), *map(OBSERVER_FAILED.format, observer_failures(used))]
         return Examination(
             program.name,
             self.recordings,
             [finding.relocated(locate) for finding in diagnosis.findings],
-            list(dict.fromkeys([*notes, *(program.listing.notes if program.listing else ())])),
+            list(dict.fromkeys(notes)),
+            list(dict.fromkeys(unseen)),
             ending(failed) if failed else "",
             locate(failed_at(failed, self.sandbox.script)) if failed else Location(),
             stopped,
             counts=counts_of(self.recordings, locate),
+            runs=[run_made(*each, each[1] in self.discarded) for each in self.made],
         )
 
 
@@ -404,10 +436,30 @@ def failed_at(run: Recording, script: str) -> Location:
 
 def uncompared(recordings: list[Recording]) -> list[str]:
     return [
-        f"on {counted(run.devices, 'device')} it {ending(run)}, so it was not compared there"
+        not_compared(run, f"on {counted(run.devices, 'device')}")
         for run in failed_runs(recordings)
         if run.role is Role.COMPARED
     ]
+
+
+def not_compared(run: Recording, where: str) -> str:
+    return f"{where} it {ending(run)}, so it was not compared there"
+
+
+def unseen_processes(recordings: list[Recording]) -> list[str]:
+    """Returns sentences about some of the processes that were not examined; a pool may have many."""
+    found = list(dict.fromkeys(each for run in recordings for each in run.unseen))
+    more = len(found) - MOST_PROCESSES
+    return [
+        *found[:MOST_PROCESSES],
+        *([f"so it is with {more} other processes"] if more > 0 else []),
+    ]
+
+
+def run_made(words: str, run: Recording, discarded: bool) -> RunMade:
+    return RunMade(
+        words, run.role, run.devices, run.outcome, run.seconds, run.keras, run.task, discarded
+    )
 
 
 def ending(run: Recording) -> str:

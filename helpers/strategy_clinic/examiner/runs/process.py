@@ -23,6 +23,7 @@ class RunningProcess:
 
     def __init__(self, start: Callable[[Streams], Process], events: Path):
         self.events, self.began = events, time.monotonic()  # what the observer in it writes
+        self.unobserved: dict[int, str] = {}  # commands of its processes without an observer
         self.stacks: tuple[ProcessStacks, ...] = ()  # when it was ended by the time limit
         reading, writing = os.pipe()
         with open(os.devnull) as nothing:

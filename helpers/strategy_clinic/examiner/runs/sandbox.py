@@ -13,11 +13,18 @@ from pathlib import Path
 
 from ...base import files
 from ...base.errors import UserError
-from ...observer.events import Ended, Event, Frame, Outcome
+from ...observer.events import Event, Frame, Outcome
 from ...observer.stacks import read_steps
 from ...processes import python_process
 from ..findings import Location
 from ..recording import ProcessStacks, Recording, Role, ThreadStack, read_events
+from .children import (
+    ended_of,
+    joined,
+    look_for_unobserved,
+    processes_of_run,
+    unobserved_in_words,
+)
 from .folder import PREFIX
 from .process import RunningProcess
 from .process_stacks import ENVIRONMENT, fatal_stacks, take_stacks
@@ -111,24 +118,29 @@ class Sandbox:
         environment = {**self.environment(), **(more or {})}
         folder, server = str(self.folder), self.program.fork_server
         logger.debug("process %d in %s: %s", self.processes, folder, shlex.join(command))
-        return RunningProcess(
+        running = RunningProcess(
             lambda streams: python_process.start(command, environment, folder, streams, server),
             events,
         )
+        look_for_unobserved(running)
+        return running
 
     def recording(
         self, running: RunningProcess, role: Role, devices: int, status: int | None, task: str = ""
     ) -> Recording:
         """Returns what an ended process has shown; its status is None if it had to be ended."""
-        events, output = self.read(running.events), running.output
+        processes = processes_of_run(running.events, self.read)
+        (events, raised, left_out), output = joined(processes), running.output
         logger.debug(
             "%s run on %d devices: status %s, %d events", role.value, devices, status, len(events)
         )
         if not events and not self.stopped and status is not None:
             last = (output.strip().splitlines() or ["no output"])[-1]
             raise UserError(f"The observer cannot start in {self.program.python!r}: {last}")
-        outcomes = [event.outcome for event in events if isinstance(event, Ended)]
-        outcome = outcomes[-1] if outcomes else Outcome.KILLED
+        ended = ended_of(processes, running.process.pid)
+        outcome = ended.outcome if ended else Outcome.KILLED
+        if raised and outcome is Outcome.FINISHED:
+            outcome = Outcome.RAISED
         if self.stopped or status is None:
             outcome = Outcome.STOPPED if self.stopped else Outcome.HANGS
         return Recording(
@@ -143,6 +155,7 @@ class Sandbox:
             task,
             read_steps(str(running.events)),
             self.in_program(running.stacks or fatal_stacks(running)),
+            unseen=(*left_out, *unobserved_in_words(running.unobserved.values())),
         )
 
     def in_program(self, stacks: tuple[ProcessStacks, ...]) -> tuple[ProcessStacks, ...]:
