@@ -72,7 +72,8 @@ class Options:
     def function_given(self, call: Call) -> None:
         """Reports the parameters of the function, or of the methods, of which fire makes a command."""
         given = call["component"]
-        functions = [given, *(each for each in vars(given).values() if isinstance(given, type))]
+        parts = given if isinstance(given, dict) else getattr(given, "__dict__", {})
+        functions = [given, *parts.values()]
         codes = [getattr(each, "__code__", None) for each in functions]
         names = [name for code in codes if code for name in code.co_varnames[: code.co_argcount]]
         self.report(dict.fromkeys(names))
