@@ -84,6 +84,22 @@ def test_where_a_best_value_begins(tmp_path, text, name, line):
     assert found(tmp_path, text) == (name, line)
 
 
+OTHER_OBJECT = [
+    "print(vars(args))",
+    "setattr(optimizer, 'name', 'b')",
+    "config = Config(**vars(args))",
+    "args.__dict__.update(given)",
+    "class Record:\n    best: float\n    losses: list",
+]
+
+
+@pytest.mark.parametrize("line", OTHER_OBJECT)
+@pytest.mark.parametrize("text", [NAME, KEY, LIST, LEAVES], ids=["name", "key", "list", "leaves"])
+def test_what_happens_to_another_object(tmp_path, text, line):
+    name, _ = found(tmp_path, f"{text}{line}\n")
+    assert name == found(tmp_path, text)[0] != ""
+
+
 @pytest.mark.parametrize(
     "text, edit",
     [
@@ -100,7 +116,20 @@ def test_where_a_best_value_begins(tmp_path, text, name, line):
         (LIST, ("for epoch", "losses += restore()\nfor epoch")),
         (LIST, ("for epoch", "losses.extend(restore())\nfor epoch")),
         (LIST, ("for epoch", "restore(into=losses)\nfor epoch")),
-        (LIST, ("for epoch", "vars(state).update(restore())\nfor epoch")),
+        (
+            LEAVES,
+            (
+                "    def on_epoch_end",
+                "    def load(self):\n        vars(self).update(restore())\n\n    def on_epoch_end",
+            ),
+        ),
+        (
+            LEAVES,
+            (
+                "class Best",
+                "kept = Best('min')\nfor name in saved:\n    setattr(kept, name, saved[name])\nclass Best",
+            ),
+        ),
         (LIST, ("<= min(losses)", "== 3")),
         (LEAVES, ('if mode == "min" else -np.inf', 'if mode == "min" else restore()')),
         (OTHERWISE, ("value <= best", "value <= other")),

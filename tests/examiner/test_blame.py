@@ -269,18 +269,3 @@ def test_a_path_that_is_written_in_the_program(in_paths, line, path):
 def test_what_is_executed_only_if_a_call_returns_true(in_paths, line, first):
     branch = blame.branch_if(in_paths(line), ("exists",))
     assert next((each.lineno for each in branch), None) == first
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        (PATHS, True),
-        ("from absl import flags", True),
-        ("import os\nos.environ['HOME']", True),
-        ("import sys\nsys.argv", True),
-        ("import os\nos.listdir('.')", False),
-    ],
-)
-def test_a_file_that_takes_options(tmp_path, text, expected):
-    (tmp_path / "train.py").write_text(text)
-    assert blame.takes_options(stack(tmp_path / "train.py", 1)[0]) is expected

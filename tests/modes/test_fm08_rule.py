@@ -23,8 +23,10 @@ from strategy_clinic.observer.events import (
     CheckpointRestored,
     CheckpointSought,
     ExceptionRaised,
+    FileMoved,
     LoadUnused,
     LookedFor,
+    OptionRead,
     Outcome,
     Owner,
     SaveKind,
@@ -304,9 +306,10 @@ def test_a_folder_that_an_earlier_line_names_anew_at_each_start(program):
     looks = [CheckpointSought(program(8, NAMED), each, None, ()) for each in ("runs/1", "runs/2")]
     (finding,) = from_zero(looks[:1], looks[1:], "runs/1/ckpt-1")
     assert (finding.mode, finding.line) == ("fm08", 4)
-    fixed = NAMED.replace("{os.getpid()}", "{os.environ}")
-    looks = [CheckpointSought(program(8, fixed), each, None, ()) for each in ("runs/1", "runs/2")]
-    assert from_zero(looks[:1], looks[1:], "runs/1/ckpt-1") == []
+    given = NAMED.replace("{os.getpid()}", "{os.environ['JOB']}")
+    looks = [CheckpointSought(program(8, given), each, None, ()) for each in ("runs/1", "runs/2")]
+    asks = OptionRead("JOB", "")
+    assert from_zero([*looks[:1], asks], [looks[1], asks], "runs/1/ckpt-1") == []
 
 
 @pytest.mark.parametrize(
@@ -333,15 +336,73 @@ def test_a_program_that_goes_on_beside_a_folder_with_the_time(program):
     assert from_zero(looks[:1], looks[1:], "backup_1/latest.weights.h5", other) == []
 
 
-def test_a_checkpoint_folder_that_is_new_at_each_start_or_an_option(program):
-    def messages(text):
-        line = program(MANAGER, text)
-        looks = [CheckpointSought(line, folder, None, ()) for folder in ("runs/1", "runs/2")]
-        return [each.line for each in from_zero(looks[:1], looks[1:], "runs/1/ckpt-1")]
+GIVEN_FOLDER = """\
+import argparse
+args = parser.parse_args()
+{code}
+manager = CheckpointManager(checkpoint, {folder})
+checkpoint.restore(manager.latest_checkpoint)
+"""
+UNSET = (OptionRead("out", ""), OptionRead("epochs", "4"))
 
-    assert messages(PROGRAM) == [MANAGER]
-    assert messages(PROGRAM.replace("import os", "import argparse")) == []
-    assert messages(PROGRAM.replace("import os", "folder = os.environ.get('FOLDER', folder)")) == []
+
+def begun_anew(program, code, options=UNSET, others=UNSET, folder="folder"):
+    """Which lines are blamed if each start looks in another folder."""
+    text = GIVEN_FOLDER.format(code=code, folder=folder)
+    line = program(len(text.splitlines()), text)
+    looks = [CheckpointSought(line, f"/new/{each}", None, ()) for each in (1, 2)]
+    found = from_zero([*options, looks[0]], [*others, looks[1]], "/new/1/ckpt-1")
+    return [each.line for each in found if each.mode == "fm08"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "folder = args.out or tempfile.mkdtemp()",
+        "folder = args.out if args.out else tempfile.mkdtemp()",
+        "folder = os.path.join(args.out or tempfile.mkdtemp(), 'ckpt')",
+        "folder = args.out\nif not folder:\n    folder = tempfile.mkdtemp()",
+        "folder = vars(args)['out'] or tempfile.mkdtemp()",
+        "folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()",
+        "def named(given):\n    return given or tempfile.mkdtemp()\nfolder = named(args.out)",
+        "folder = time.strftime('%H')\nif args.out:\n    checkpoint.restore(args.out)",
+    ],
+)
+def test_a_new_folder_in_place_of_an_option_that_is_not_given(program, code):
+    assert begun_anew(program, code) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "folder = tempfile.mkdtemp()",
+        "folder = os.path.join(args.out or 'runs', time.strftime('%H'))",
+        "label = args.out or 'run'\nfolder = f'{label}-{os.getpid()}'",
+        "folder = args.folder or tempfile.mkdtemp()",
+        "args.out = tempfile.mkdtemp()\nfolder = args.out",
+    ],
+)
+def test_a_new_folder_that_no_option_can_replace(program, code):
+    """Though the program takes options for other things."""
+    (line,) = begun_anew(program, code)
+    assert line in range(3, 5)
+
+
+def test_a_new_folder_that_is_the_default_of_an_option(program):
+    options = [[OptionRead("out", f"/new/{each}")] for each in (1, 2)]
+    assert begun_anew(program, "", *options, folder="args.out") == []
+    assert begun_anew(program, "", options[0], options[0], folder="args.out") != []
+
+
+def test_a_folder_of_another_file_that_is_an_attribute_of_the_options(program):
+    assert begun_anew(program, "config = Config(**vars(args))", folder="config.out") == []
+
+
+def test_a_restore_of_nothing_in_a_folder_that_is_an_option(program):
+    text = GIVEN_FOLDER.format(code="folder = args.out or tempfile.mkdtemp()", folder="folder")
+    sought = CheckpointSought(program(5, text), "/new/2", None, ())
+    for options, expected in ((UNSET, []), ((), [("fm08", 7)])):
+        assert modes(run(*options, sought, restored(None), before=BEFORE)) == expected
 
 
 @pytest.mark.parametrize(
@@ -411,15 +472,20 @@ if latest_checkpoint(folder):
 """
 SEEKS, LISTS, COUNTS, ASKS = 3, 6, 9, 11
 OTHER_OBJECT = NEARLY.replace("checkpoint.restore", "pretrained.restore")
-WITH_OPTIONS = f"import argparse\n{NEARLY}"
 STATE = variable(2, maker=Owner.OPTIMIZER)
 
 
 def sought_nearly(
-    at, line=SEEKS, *, folder="./ckpt/edsr", path=".ckpt/edsr-8-x2/ckpt-1", made=STATE, text=NEARLY
+    at,
+    line=SEEKS,
+    *,
+    folder="./ckpt/edsr",
+    path=".ckpt/edsr-8-x2/ckpt-1",
+    made=STATE,
+    text=NEARLY,
+    options=(),
 ):
-    offset = text.count("import argparse")
-    looks = [CheckpointSought(at(line + offset, text), folder, None, ())]
+    looks = [*options, CheckpointSought(at(line, text), folder, None, ())]
     return [each.line for each in from_zero([made, *looks], [made, *looks], path)]
 
 
@@ -444,7 +510,8 @@ def test_a_folder_with_nearly_the_same_name(program, line, folder, path):
         {"folder": "ckpt/teacher", "path": "ckpt/student/ckpt-1"},
         {"folder": "pre_gan", "path": "gan/ckpt-1"},
         {"text": OTHER_OBJECT},
-        {"text": WITH_OPTIONS},
+        {"options": [OptionRead("start", "ckpt/edsr")]},
+        {"options": [OptionRead("save_to", ".ckpt/edsr-8-x2")]},
         {"made": variable(2)},
         {"line": COUNTS},
     ],
@@ -455,12 +522,21 @@ def test_a_folder_with_nearly_the_same_name(program, line, folder, path):
         "the training before",
         "another object",
         "an option",
+        "an option of the other folder",
         "weights alone",
         "not restored",
     ],
 )
 def test_a_folder_that_another_program_may_have_filled(program, changes):
     assert sought_nearly(program, **changes) == []
+
+
+@pytest.mark.parametrize(
+    "option", [("epochs", "4"), ("start", ""), ("model", "edsr"), ("scale", "8")]
+)
+def test_an_option_that_gives_neither_folder_or_a_part_of_both(program, option):
+    folders = {"folder": "runs/edsr/checkpoint", "path": "runs/edsr/checkpoints/ckpt-1"}
+    assert sought_nearly(program, options=[OptionRead(*option)], **folders) == [SEEKS]
 
 
 def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
@@ -485,7 +561,7 @@ def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
         (LISTS, "m/*_old.h5", "m/weights-0001.weights.h5", NEARLY, []),
         (LISTS, "m/weights_*.h5", "m/weights.h5", NEARLY, []),
         (COUNTS, "m/weights_*.h5", "m/weights-0001.weights.h5", NEARLY, []),
-        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", f"{NEARLY}os.rename(a, b)\n", []),
+        (LISTS, "m/weights_*.h5", "m/weights-0001.weights.h5", f"{NEARLY}np.copy(a)\n", [LISTS]),
     ],
     ids=[
         "nearly",
@@ -499,12 +575,20 @@ def test_a_folder_with_nearly_the_same_name_beside_the_right_one(program):
         "no word before the star",
         "not numbered",
         "not loaded",
-        "renamed",
+        "another copy",
     ],
 )
 def test_a_pattern_that_nearly_fits_what_is_saved(program, line, pattern, path, text, lines):
     looks = [LookedFor(program(line, text), pattern, True)]
     assert [each.line for each in from_zero(looks, looks, path)] == lines
+
+
+@pytest.mark.parametrize("target, lines", [("m/weights_1.h5", []), ("n/weights_1.h5", [LISTS])])
+def test_a_file_that_is_renamed_to_fit_a_pattern(program, target, lines):
+    looks = [LookedFor(program(LISTS, NEARLY), "m/weights_*.h5", True)]
+    moved = FileMoved(LINE, "m/weights-0001.weights.h5", target)
+    found = from_zero([*looks, moved], looks, "m/weights-0001.weights.h5")
+    assert [each.line for each in found] == lines
 
 
 RETURNED = """\
@@ -593,9 +677,8 @@ SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
         {"after": [SAVED_LATER]},
         {"own": [SAVED_LATER]},
         {"says": "ValueError: {} has 3 layers and not 4"},
-        {"text": LOADS.replace("import os", "os.replace('runs/new', path)")},
-        {"text": LOADS.replace("import os", "shutil.move('runs/new', path)")},
-        {"text": LOADS.replace("import os", "Path('runs/new').rename(path)")},
+        {"after": [FileMoved(LINE, "runs/new", f"saved/{WEIGHTS}")]},
+        {"own": [FileMoved(LINE, "runs", "saved")]},
     ],
     ids=[
         "another file",
@@ -604,24 +687,29 @@ SAVED_LATER = saved(path=f"/program/saved/{WEIGHTS}", kind=SaveKind.MODEL)
         "saved there at the end",
         "saved there by itself",
         "another error",
-        "replaced",
-        "moved",
-        "renamed",
+        "moved there at the end",
+        "its folder is moved there",
     ],
 )
 def test_a_second_start_that_fails_for_another_reason(tmp_path, changes):
     assert [mode for mode, _ in second_start_fails(tmp_path, **changes)] == ["restart"]
 
 
+def test_a_program_that_moves_another_file_or_has_only_such_words(tmp_path):
+    text = LOADS.replace("import os", "np.copy(x); name.replace('a', 'b'); os.rename")
+    others = [FileMoved(LINE, "logs/old", "logs/new")]
+    assert second_start_fails(tmp_path, text=text, after=others) == [("fm08", 4)]
+
+
 # A file with another number
 
 
-def load_fails(folder, asks, *paths, text=LOADS, says=OF_H5PY):
+def load_fails(folder, asks, *paths, moved=(), says=OF_H5PY):
     """What is found if a program has saved these files, and then does not find another."""
-    (folder / "train.py").write_text(text)
+    (folder / "train.py").write_text(LOADS)
     saves = [saved(path=f"/program/{path}", kind=SaveKind.MODEL) for path in paths]
     raised = not_found(stack(folder / "train.py", 4), says.format(asks))
-    return modes(run(START, *saves, raised, outcome=Outcome.RAISED))
+    return modes(run(START, *saves, *moved, raised, outcome=Outcome.RAISED))
 
 
 @pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
@@ -642,7 +730,7 @@ def test_a_file_whose_number_was_never_saved(tmp_path, says):
         (
             "logs/ep004.weights.h5",
             ["logs/ep003.weights.h5"],
-            {"text": LOADS.replace("import os", "os.replace('new', path)")},
+            {"moved": [FileMoved(LINE, "logs/ep004.weights.h5", "best.weights.h5")]},
         ),
     ],
     ids=[

@@ -133,19 +133,23 @@ def test_a_variable_that_is_not_tried(first):
     assert (examined(first, again), again.asked) == ([], [])
 
 
-def test_a_program_that_stops_gradients_means_it(tmp_path):
+@pytest.mark.parametrize(
+    "stopped, expected, asked", [((), [("fm34", 2)], BeginWith(1, 0.5)), ((1,), [], None)]
+)
+def test_only_a_variable_that_leads_to_the_loss_through_stop_gradient_is_meant_to_stay(
+    tmp_path, stopped, expected, asked
+):
+    """Not one whose program has the word in a function that nobody calls."""
     path = tmp_path / "train.py"
-    rounded = "y = tf.cast(tf.round(x), tf.float32)"
-    for code, asked in (("y = tf.stop_gradient(x)", []), (rounded, [BeginWith(1, 0.5)])):
-        path.write_text(f"{code}\ngradients = tape.gradient(loss, weights)\n")
-        events = [
-            replace(PARTLY, location=stack(path, 2)) if e == PARTLY else e
-            for e in trained(1.0).events
-        ]
-        first = replace(trained(1.0), events=tuple(events))
-        again = answering(BeginWith=trained(2.0), same=trained(1.0))
-        assert examined(first, again) == [("fm34", 1)] * len(asked)
-        assert again.asked[:1] == asked
+    path.write_text(
+        "def frozen(x): return tf.stop_gradient(x)\ngradients = tape.gradient(loss, w)\n"
+    )
+    partly = replace(PARTLY, location=stack(path, 2), stopped=stopped)
+    events = [partly if each == PARTLY else each for each in trained(1.0).events]
+    again = answering(BeginWith=trained(2.0), same=trained(1.0))
+    found = examined(replace(trained(1.0), events=tuple(events)), again)
+    assert [mode for mode, _ in found] == [mode for mode, _ in expected]
+    assert next(iter(again.asked), None) == asked
 
 
 # Updates that change nothing

@@ -92,8 +92,17 @@ def test_numbers_that_may_be_the_same(events):
     assert found(run(strategy(), *events)) == []
 
 
-def test_what_keras_draws_is_a_note():
-    diagnosis = diagnose(Runs([run(strategy(), replace(DRAWN, drawer=Owner.LAYER), CALLED)]))
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        replace(DRAWN, drawer=Owner.LAYER),
+        replace(DRAWN, of_generator=True),
+        replace(DRAWN, drawer=Owner.RANDOM, of_generator=True),
+    ],
+    ids=["by a layer", "with its generator's seed", "by its function"],
+)
+def test_what_keras_draws_is_a_note(drawn):
+    diagnosis = diagnose(Runs([run(strategy(), drawn, CALLED)]))
     assert diagnosis.findings == []
     (note,) = diagnosis.notes
     assert "layers of Keras 3" in note and "your program is right" in note

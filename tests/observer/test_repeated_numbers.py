@@ -18,6 +18,7 @@ DRAWS = {
     "tf.random.stateless_normal([2, 4], seed=[7, central])": True,
     "tf.nn.dropout(x, 0.5, seed=3)": True,
     "layer(x, training=True)": True,
+    "tf.keras.random.normal([2, 4], seed=seeds)": True,
     "tf.random.normal(tf.shape(x))": False,
     "tf.nn.dropout(x, 0.5)": False,
     "generator.normal([2, 4])": False,
@@ -38,6 +39,7 @@ with strategy.scope():
     count = tf.Variable(0)
     own = tf.Variable(0.0, synchronization=tf.VariableSynchronization.ON_READ, trainable=False)
     layer = tf.keras.layers.Dropout(0.5)
+    seeds = tf.keras.random.SeedGenerator(1)
     generator = tf.random.Generator.from_seed(1)
 
 
@@ -80,5 +82,7 @@ def test_numbers_that_all_replicas_draw(run, eager):  # noqa: F811
     assert {line: line in repeated for line in DRAWS} == expected
     of_keras = [line for line, each in repeated.items() if each.drawer is Owner.LAYER]
     assert of_keras == ["layer(x, training=True)"]
+    of_generator = [line for line, each in repeated.items() if each.of_generator]
+    assert of_generator == [*of_keras, "tf.keras.random.normal([2, 4], seed=seeds)"]
     assert [line for line, each in repeated.items() if not each.changes] == constants
     assert {(each.shape[-1], each.replicas) for each in repeated.values()} == {(4, 2)}

@@ -51,6 +51,8 @@ MODULES = {
         "tensorflow.python.ops.gen_stateless_random_ops_v2",
         "stateless_random_uniform_v2 stateless_random_normal_v2",
     ),
+    # What `tf.stop_gradient` and `keras.ops.stop_gradient` call.
+    "gen_array_ops": ("tensorflow.python.ops.gen_array_ops", "stop_gradient"),
     # Makes each loop of a graph.
     "while_v2": ("tensorflow.python.ops.while_v2", "while_loop"),
     # Draw the classes of a sampled loss.

@@ -54,11 +54,11 @@ def first_values(side: ast.expr, frame: Frame, nodes: Sequence[ast.AST]) -> list
     """Returns the constants that one side of a comparison begins with, if nothing restores it."""
     match side:
         case ast.Name() | ast.Attribute():
-            return first_numbers(name_of(side), frame, nodes)
+            return first_numbers(side, frame, nodes)
         case ast.Subscript(value=holder, slice=ast.Constant(value=str(key))):
-            return first_numbers_in(name_of(holder), key, nodes)
+            return first_numbers_in(holder, key, nodes)
         case ast.Call(args=[ast.Name() | ast.Attribute() as values]) if is_extreme(side):
-            return first_lists(name_of(values), nodes)
+            return first_lists(values, nodes)
     return []
 
 
@@ -121,12 +121,15 @@ def is_extreme(node: ast.expr) -> TypeGuard[ast.Call]:
 # A number in a name
 
 
-def first_numbers(name: str, frame: Frame, nodes: Sequence[ast.AST]) -> list[ast.expr]:
+def first_numbers(
+    side: ast.Name | ast.Attribute, frame: Frame, nodes: Sequence[ast.AST]
+) -> list[ast.expr]:
     """Returns the constants that a name begins with, if all else that it gets is a better value, in place of a worse one."""
+    name = name_of(side)
     values = [value for target, value in all_assigned(nodes) if name_of(target) == name]
-    stores = [each for each in nodes if is_store(each) and name_of(each) == name]
+    stores = stores_of(name, nodes)
     is_given = any(name in parameters(function) for function in functions_around(frame))
-    if len(values) != len(stores) or is_given or any(map(sets_attributes, nodes)):
+    if len(values) != len(stores) or is_given or is_set_unnamed(side, nodes):
         return []
     return firsts_of(values, name, nodes)
 
@@ -138,10 +141,40 @@ def firsts_of(values: list[ast.expr], name: str, nodes: Sequence[ast.AST]) -> li
     return firsts if is_kept else []
 
 
-def sets_attributes(node: ast.AST) -> bool:
-    """Tells whether code gives values to attributes that it does not name."""
-    is_call = isinstance(node, ast.Call) and called_name(node) in ("setattr", "vars")
-    return is_call or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
+def stores_of(name: str, nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Returns where a name gets a value: not where only its type is told."""
+    typed = [each.target for each in nodes if isinstance(each, ast.AnnAssign) and not each.value]
+    stores = [each for each in nodes if is_store(each) and name_of(each) == name]
+    return [each for each in stores if each not in typed]
+
+
+def is_set_unnamed(side: ast.expr, nodes: Sequence[ast.AST]) -> bool:
+    """Tells whether code gives values to attributes that it does not name, of the object that has this one."""
+    if not isinstance(side, ast.Attribute):
+        return False  # no attribute
+    changed = [each for node in nodes if (each := object_changed(node))]
+    owner, classes = ast.unparse(side.value), classes_around(side, nodes)
+    made = {ast.unparse(t) for t, value in all_assigned(nodes) if called_in(value) in classes}
+    return any(ast.unparse(each) in {owner, *made} for each in changed)
+
+
+def object_changed(node: ast.AST) -> ast.expr | None:
+    """Returns the object whose attributes, whichever these are, code can change."""
+    match node:
+        case ast.Call(args=[given, *_]) if called_name(node) in ("setattr", "vars"):
+            return given
+        case ast.Attribute(value=owner, attr="__dict__"):
+            return owner
+    return None
+
+
+def classes_around(side: ast.expr, nodes: Sequence[ast.AST]) -> set[str]:
+    kinds = [each for each in nodes if isinstance(each, ast.ClassDef)]
+    return {each.name for each in kinds if spans(each, side.lineno)}
+
+
+def called_in(value: ast.expr) -> str:
+    return called_name(value) if isinstance(value, ast.Call) else ""
 
 
 def all_assigned(nodes: Sequence[ast.AST]) -> list[Pair]:
@@ -212,11 +245,11 @@ def key_or_name(node: ast.expr) -> str:
 # A number in a dictionary, and a list of numbers
 
 
-def first_numbers_in(holder: str, key: str, nodes: Sequence[ast.AST]) -> list[ast.expr]:
+def first_numbers_in(held: ast.expr, key: str, nodes: Sequence[ast.AST]) -> list[ast.expr]:
     """Returns the constants that a key of a dictionary begins with."""
-    pairs = all_assigned(nodes)
+    pairs, holder = all_assigned(nodes), name_of(held)
     made = [value for target, value in pairs if name_of(target) == holder]
-    if not made or not is_known(holder, made, nodes) or not all(map(is_display, made)):
+    if not made or not is_known(held, made, nodes) or not all(map(is_display, made)):
         return []
     values = [value for each in made for value in values_of(each, key)]
     set_later = [
@@ -248,16 +281,17 @@ def values_of(display: ast.expr, key: str) -> list[ast.expr]:
     return []
 
 
-def first_lists(name: str, nodes: Sequence[ast.AST]) -> list[ast.expr]:
+def first_lists(held: ast.expr, nodes: Sequence[ast.AST]) -> list[ast.expr]:
     """Returns the empty lists that a list of values begins with, if values are only appended to it."""
-    made = [value for target, value in all_assigned(nodes) if name_of(target) == name]
+    made = [value for target, value in all_assigned(nodes) if name_of(target) == name_of(held)]
     is_empty = all(ast.unparse(each) in ("[]", "list()") for each in made)
-    return made if is_empty and is_known(name, made, nodes) else []
+    return made if is_empty and is_known(held, made, nodes) else []
 
 
-def is_known(name: str, made: list[ast.expr], nodes: Sequence[ast.AST]) -> bool:
+def is_known(held: ast.expr, made: list[ast.expr], nodes: Sequence[ast.AST]) -> bool:
     """Tells whether a name of a list or dictionary gets only these values, and nothing else may fill what it has."""
-    stores = [each for each in nodes if is_store(each) and name_of(each) == name]
+    name = name_of(held)
+    stores = stores_of(name, nodes)
     calls = [each for each in nodes if isinstance(each, ast.Call)]
     given = [
         call
@@ -272,8 +306,5 @@ def is_known(name: str, made: list[ast.expr], nodes: Sequence[ast.AST]) -> bool:
     }
     is_filled = methods - {"append", "get", "items", "keys", "values"}
     return (
-        len(stores) == len(made)
-        and is_read
-        and not is_filled
-        and not any(map(sets_attributes, nodes))
+        len(stores) == len(made) and is_read and not is_filled and not is_set_unnamed(held, nodes)
     )

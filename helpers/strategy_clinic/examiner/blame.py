@@ -22,7 +22,6 @@ Loop = ast.For | ast.While
 FILE_FUNCTIONS = "restore", "read", "load_weights", "save_weights", "load_model", "save", "load"
 OTHER_CALLS = {"functools.reduce", "tf.gather"}
 MOST_NAMES = 4  # that a function is followed through
-OPTION_PACKAGES = {"argparse", "optparse", "absl", "click", "fire", "typer", "docopt", "hydra"}
 
 
 # Syntax
@@ -118,6 +117,14 @@ def functions_behind(path: str, name: str, depth: int = MOST_NAMES) -> list[ast.
     return list(dict.fromkeys(found))
 
 
+def values_by_name(path: str) -> dict[str, list[ast.expr]]:
+    """Returns by name what is assigned to names of a file, and given to parameters; nothing of a file that cannot be read."""
+    try:
+        return values_given(path, Path(path).stat().st_mtime)
+    except OSError:
+        return {}
+
+
 @functools.lru_cache(maxsize=64)
 def values_given(path: str, changed: float) -> dict[str, list[ast.expr]]:
     """Returns by name what is assigned to names of a file, and given to parameters."""
@@ -185,7 +192,7 @@ def calls_in_file(path: str) -> list[ast.Call]:
     return [each for each in nodes_of_file(path) if isinstance(each, ast.Call)]
 
 
-def name_of(node: ast.expr) -> str:
+def name_of(node: ast.AST) -> str:
     """Returns a name, or that of an attribute; nothing for another expression."""
     return str(getattr(node, "attr", getattr(node, "id", "")))
 
@@ -324,18 +331,6 @@ def branch_if(frame: Frame, functions: Collection[str]) -> list[ast.stmt]:
         test, branch = test.operand, statement.orelse
     is_call = isinstance(test, ast.Call) and called_name(test) in functions
     return branch if is_call else []
-
-
-def takes_options(frame: Frame) -> bool:
-    """Tells whether the file of a line reads the command line or the environment."""
-    nodes = nodes_of_file(frame.path)
-    imported = {
-        alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    read = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    packages = {name.partition(".")[0] for name in imported}
-    return bool(packages & OPTION_PACKAGES or read & {"argv", "environ", "getenv"})
 
 
 def same_statement(one: Frame, other: Frame) -> bool:

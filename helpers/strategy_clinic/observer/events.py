@@ -359,6 +359,8 @@ class GradientComputed(LocatedEvent):
     total: int
     disconnected: tuple[int, ...] = ()  # the variables whose gradients are None
     connected: tuple[int, ...] = ()  # and those whose gradients are not
+    # Of the disconnected ones, those that lead to what is differentiated only through `stop_gradient`.
+    stopped: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -429,6 +431,7 @@ class NumbersRepeated(LocatedEvent):
     shape: tuple[int | None, ...]
     replicas: int
     changes: bool = True  # in each step there are others
+    of_generator: bool = False  # the seed comes from a SeedGenerator of Keras
 
 
 @dataclass(frozen=True)
@@ -716,6 +719,22 @@ class LookedFor(LocatedEvent):
 
     path: str
     lists: bool  # a folder or a pattern
+
+
+@dataclass(frozen=True)
+class FileMoved(LocatedEvent):
+    """A file or a folder gets another name here, or is copied; both paths as they are given."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class OptionRead(Event):
+    """An option of the command line or the environment, with its value in this run: given by the user, or a default."""
+
+    name: str  # by which the program reads it
+    value: str  # nothing if there is none
 
 
 @dataclass(frozen=True)

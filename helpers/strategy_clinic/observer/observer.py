@@ -16,11 +16,13 @@ from .context import Context, Settings
 from .copies import Copies
 from .counts import Counts
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
+from .files_moved import FilesMoved
 from .frozen_values import FrozenValues
 from .graph_loops import GraphLoops
 from .keras_models import KerasModels
 from .kills import Kills
 from .optimizers import Optimizers
+from .options import Options
 from .patching import ImportWatch
 from .processes import Processes
 from .provenance import Provenance
@@ -59,6 +61,8 @@ class Observer:
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
         self.loops = GraphLoops(self.context)
+        self.options = Options(self.context)
+        self.files_moved = FilesMoved(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
         self.imports = ImportWatch({})
         self.began, self.ended, self.raised = time.monotonic(), False, False
@@ -69,6 +73,8 @@ class Observer:
         `prepare` has actions by the name of a module that come before.
         """
         self.context.emit(Started(self.context.settings.devices, os.getcwd()))
+        self.options.watch()
+        self.files_moved.watch()
         watches, prepare = self.watches(), prepare or {}
         for name in {**watches, **prepare}:
             actions = [each[name] for each in (prepare, watches) if name in each]
@@ -96,6 +102,10 @@ class Observer:
             "keras": lambda: self.watch_keras("keras"),
             "tf_keras": lambda: self.watch_keras("tf_keras"),
             "numpy": self.checkpoints.watch_numpy,
+            "absl.flags": self.options.watch_absl,
+            "click": self.options.watch_click,
+            "fire": self.options.watch_fire,
+            "docopt": self.options.watch_docopt,
         }
 
     def watch_tensorflow(self) -> None:
@@ -110,6 +120,7 @@ class Observer:
         self.optimizers.watch()
         self.replacements.watch()
         self.loops.watch()
+        self.files_moved.watch_tensorflow()
 
     def watch_keras(self, package: str) -> None:
         """Watches Keras 3, which is `keras`, or Keras 2, which is `tf_keras`."""

@@ -20,6 +20,7 @@ from .events import (
 )
 from .identity_map import IdentityMap
 from .patching import Call, defining_class, is_of_keras
+from .stopped_gradients import StoppedGradients
 from .stored_values import attributes_of
 from .variables import Variables, arrays_of, outside_graphs, variable_in
 
@@ -31,6 +32,7 @@ Rates = list[tuple[Any, float]]
 class Optimizers:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
+        self.stopped_gradients = StoppedGradients(context, variables)
         # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
         # how far they had come.
         self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
@@ -42,6 +44,7 @@ class Optimizers:
         import tensorflow as tf
 
         self.context.patches.wrap(tf.GradientTape, "gradient", after=self.differentiated)
+        self.stopped_gradients.watch()
         for name in ("restore", "read"):
             self.context.patches.wrap(
                 tf.train.Checkpoint,
@@ -134,9 +137,12 @@ class Optimizers:
         missing = sum(gradient is None for gradient in gradients)
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("gradient", site, missing, disconnected):
-            stack = self.context.provenance.stack()
+            targets = tf.nest.flatten(call["target"])
+            among = self.stopped_gradients.among
+            stopped = self.context.guard_always(among, disconnected, targets) or ()
+            stack, total = self.context.provenance.stack(), len(gradients)
             self.context.emit(
-                GradientComputed(stack, missing, len(gradients), disconnected, connected)
+                GradientComputed(stack, missing, total, disconnected, connected, stopped)
             )
 
     def pairs_applied(self, call: Call) -> None:

@@ -7,10 +7,12 @@ draw the same numbers if all their inputs come from the same constants, variable
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import Any
 
 from .context import Context
 from .events import NumbersRepeated
+from .patching import Call
 from .variables import Variables, captures_of, copies_of, is_on_read, replica_now
 
 MOST_DRAWS = 200  # of a replica, in one graph or outside of graphs, that are compared
@@ -37,12 +39,21 @@ class RepeatedNumbers:
         self.varied: dict[Any, tuple[int, Any]] = {}
         # What leads to a tensor gets a number, by its operation and the numbers of its inputs.
         self.origins: dict[Any, int] = {}
+        self.of_generator = threading.local()  # whose seed is drawn with next, in each thread
         self.changing: set[int] = set()  # those whose values change from step to step
+
+    def watch_keras(self, keras: Any) -> None:
+        self.context.patches.wrap(keras.random.SeedGenerator, "next", after=self.seed_taken)
+
+    def seed_taken(self, _: Any, call: Call) -> None:
+        self.of_generator.value = True
 
     def drawn(self, numbers: Any) -> None:
         """Compares numbers that a replica has drawn with those of the first replica at the same point."""
         import tensorflow as tf
 
+        of_generator = getattr(self.of_generator, "value", False)
+        self.of_generator.value = False
         replica = replica_now()
         if replica is None or not numbers.dtype.is_floating:
             return
@@ -58,9 +69,9 @@ class RepeatedNumbers:
         if replica == 0:
             self.first[place, draws] = drawn
         elif drawn is not None and drawn == self.first.get((place, draws)):
-            self.repeated(numbers, drawn, draws if eager else None)
+            self.repeated(numbers, drawn, draws if eager else None, of_generator)
 
-    def repeated(self, numbers: Any, drawn: Any, draws: int | None) -> None:
+    def repeated(self, numbers: Any, drawn: Any, draws: int | None, of_generator: bool) -> None:
         """Reports whether repeated numbers are others in each step; outside of graphs that is known from the second step on."""
         import tensorflow as tf
 
@@ -72,11 +83,11 @@ class RepeatedNumbers:
             if draws == first:
                 return
             changes = drawn != before
-        if self.context.is_first("numbers repeated", site, owner, changes):
+        if self.context.is_first("numbers repeated", site, owner, changes, of_generator):
             shape = tuple(numbers.shape.as_list()) if numbers.shape.rank else ()
             replicas = int(tf.distribute.get_strategy().num_replicas_in_sync)
             stack = self.context.provenance.stack()
-            self.context.emit(NumbersRepeated(stack, owner, shape, replicas, changes))
+            self.context.emit(NumbersRepeated(stack, owner, shape, replicas, changes, of_generator))
 
     # What leads to numbers in a graph
 

@@ -99,6 +99,7 @@ class Replacements:
         self.watch_precision(getattr(policies, "DTypePolicy", None) or policies.Policy)
         if package == "keras":
             self.watch_losses(keras)
+            self.repeated.watch_keras(keras)
             self.replace_in_optimizers(keras)
             wrap(keras.optimizers.Optimizer, "apply", before=self.gradients_given, listed="grads")
             adapter = tf_internals.array_data_adapter.ArrayDataAdapter

@@ -11,6 +11,7 @@ from ...examiner import blame
 from ...examiner.blame import FILE_FUNCTIONS, called_at, from_argument
 from ...examiner.findings import Finding
 from ...examiner.moments import is_part, looks_for
+from ...examiner.options import Options, Origin, can_be_given, line_made_anew
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import begins_from_zero, finding
 from ...examiner.rule import blames, names, observed, rule
@@ -18,6 +19,7 @@ from ...observer.events import (
     CheckpointRestored,
     CheckpointSought,
     ExceptionRaised,
+    FileMoved,
     Frame,
     Loaded,
     LoadUnused,
@@ -36,18 +38,12 @@ SAVES, RESTORES = ("save", "write"), ("restore", "read")
 NEARLY_SAME = 0.75  # of the letters of two folders' names
 ENDS_OF_HDF5 = {".h5", ".hdf5"}
 EXISTS = "exists", "isfile", "isdir", "is_file", "is_dir"
-# Functions whose values are others in each process.
-NEW_VALUES = {"time", "time_ns", "now", "utcnow", "today", "strftime", "getpid", "uuid4", "mkdtemp"}
-
-# What gets the folder of checkpoints, and through how many names this is followed.
+# What gets the folder of checkpoints.
 MANAGERS = {"CheckpointManager", "latest_checkpoint", "get_checkpoint_state", "BackupAndRestore"}
-MOST_STEPS = 3
 
 # What Python, h5py and Keras say of a file that is not there, and a path in it.
 MISSING = re.compile(r"No such file|File not found|No file or directory found")
 PATH = re.compile(r"(?:['\"]|filepath=| at )([^\s'\"]+?)(?=['\"]|\.?(?:\s|$))")
-# Functions that give a file another name or place.
-MOVES = {"rename", "renames", "move", "copy", "copy2", "copyfile", "copytree", "link", "symlink"}
 
 
 @rule("fm08", explains_divergence=False)
@@ -55,7 +51,11 @@ def restored_nothing(recording: Recording) -> Iterator[Finding]:
     saved = [save for save in recording.saves_before_start if save.kind is SaveKind.CHECKPOINT]
     for first in recording.of(CheckpointRestored)[:1]:
         same_object = all(save.made_at[:1] == first.made_at[:1] for save in saved)
-        if saved and same_object and first.path is None and first.location:
+        sought = [each for each in recording.of(CheckpointSought, until=first) if not each.path]
+        is_given = (
+            recording.before and sought and is_option(recording, recording.before, sought[-1])
+        )
+        if saved and same_object and first.path is None and first.location and not is_given:
             message = "restore is given no path, and restores nothing"
             proof = f"{saved[-1].path} was there, saved before the restart"
             yield observed("fm08", recording, first.location, message, proof)
@@ -191,7 +191,7 @@ def begun_from_zero(run: Recording) -> Iterator[Finding]:
 
 
 def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding]:
-    """Yields the lines that look for the last save in another folder at each start; a user may give one as an option."""
+    """Yields the lines that look for the last save in another folder at each start, if no option can give one."""
     before = sought_at_start(stopped)
     for location, sought in sought_at_start(run).items():
         earlier = before.get(location, [])
@@ -202,44 +202,41 @@ def sought_in_new_folder(run: Recording, stopped: Recording) -> Iterator[Finding
             for save in stopped.of(Saved)
             if any(looks_for(each, stopped, stopped.absolute(save.path)) for each in earlier)
         ]
-        named = line_of_new_name(location[0])
-        location = (location[0]._replace(line=named), *location) if named else location
-        is_fixed = NEW_VALUES & {*called_at(location[0])} or not any(
-            map(blame.takes_options, location)
-        )
-        if is_new and saved and is_fixed:
+        if is_new and saved and not is_option(run, stopped, sought[-1]):
+            named = line_made_anew(location, Options(run), folders_used)
+            location = (named, *location) if named else location
             message = f"each start looks in another folder: {saved[-1]} was there, and it begins from zero"
             fix = "give the folder a name that is the same at each start"
             yield finding(run, location, message, fix, mode="fm08")
 
 
-def line_of_new_name(frame: Frame) -> int:
-    """Returns the line that gives a folder of checkpoints a name which each process makes anew; 0 if none does."""
-    nodes = blame.nodes_of_file(frame.path)
-    assignments = [each for each in nodes if isinstance(each, ast.Assign)]
-    here = managers_among(blame.calls_in(blame.statement_at(frame)))
-    used: list[ast.expr] = [*(here or managers_among(blame.calls_in_file(frame.path)))]
-    for _ in range(MOST_STEPS):
-        new = [each.lineno for each in used if NEW_VALUES & names_called(each)]
-        if new:
-            return new[0]
-        names = {name for each in used for name in names_read(each)}
-        used = [each.value for each in assignments if {*map(blame.name_of, each.targets)} & names]
-    return 0
+def is_option(run: Recording, stopped: Recording, sought: Sought) -> bool:
+    """Tells whether the user can give the folder in which a run looks, or what it restores, as an option."""
+    options, before = Options(run), Options(stopped)
+    is_default = options.given_otherwise(before, run.absolute(place_of(sought)))
+    if is_default or any(Origin(each, options).loads_option(RESTORES) for each in sought.location):
+        return True
+    if line_made_anew(sought.location, options, folders_used):
+        return False
+    return can_be_given(sought.location, options, folders_used)
+
+
+def folders_used(frame: Frame) -> list[ast.expr]:
+    """Returns what a line gives to callbacks and functions that get the folder of checkpoints; else what its file gives them.
+
+    Of a line that calls a function of the program, what it gives to that.
+    """
+    here = blame.calls_in(blame.statement_at(frame))
+    managers = managers_among(here) or (managers_among(blame.calls_in_file(frame.path)))
+    return [each for call in managers or here for each in given_to(call)]
+
+
+def given_to(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(word.value for word in call.keywords)]
 
 
 def managers_among(calls: list[ast.Call]) -> list[ast.Call]:
     return [each for each in calls if blame.called_name(each) in MANAGERS]
-
-
-def names_called(node: ast.AST) -> set[str]:
-    return {blame.called_name(call) for call in blame.calls_in(node)}
-
-
-def names_read(node: ast.AST) -> set[str]:
-    """Returns names and attributes."""
-    nodes = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]
-    return {blame.name_of(each) for each in nodes}
 
 
 def sought_at_start(run: Recording) -> dict[Stack, list[Sought]]:
@@ -334,8 +331,8 @@ def sought_under_other_name(run: Recording, stopped: Recording) -> Iterator[Find
         is_unknown = sought.path is None and not sought.nearby and folder not in folders
         if not alike or not is_unknown or not sought.location:
             continue
-        at = sought.location[0]
-        if restores_own(at) and not any(map(blame.takes_options, sought.location)):
+        is_option = Options(run).of_one_only(sought.folder, os.path.dirname(alike[-1].path))
+        if restores_own(sought.location[0]) and not is_option:
             other = os.path.dirname(alike[-1].path)
             message = f"no checkpoint is found in {sought.folder}: this program saves in {other}"
             fix = f"look in {other}"
@@ -420,12 +417,13 @@ def is_returned(frame: Frame) -> bool:
 def listed_by_other_name(run: Recording, stopped: Recording, whole: Recording) -> Iterator[Finding]:
     """Yields the line that loads files by a pattern which what the program saves beside them nearly matches."""
     saved = saved_paths(stopped, whole, run)
+    known = saved | moved_paths(stopped, whole, run)
     for looked in run.of(LookedFor):
         pattern = run.absolute(looked.path)
-        if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in saved):
+        if not is_pattern(looked) or any(fnmatch.fnmatch(path, pattern) for path in known):
             continue
         beside = sorted(path for path in saved if is_like_pattern(path, pattern))
-        if beside and is_loaded(looked.location) and not any(map(moves_files, looked.location)):
+        if beside and is_loaded(looked.location):
             name = os.path.basename(beside[0])
             message = f"no file is found by {looked.path}: this program saves {name} there"
             fix = "look for the name under which it is saved"
@@ -457,7 +455,7 @@ def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
         return False
     saved = saved_paths(stopped, whole, run)
     known = {os.path.basename(path) for path in saved}
-    missing = missing_files(run, raised) - saved
+    missing = missing_files(run, raised, stopped, whole) - saved
     return any(os.path.basename(path) in known for path in missing)
 
 
@@ -475,25 +473,24 @@ def without_number(path: str) -> str:
     return os.path.join(folder, re.sub(r"\d+", "#", name))
 
 
-def missing_files(run: Recording, raised: ExceptionRaised) -> set[str]:
-    """Returns the paths that an exception says are not there; none if the program may have moved files."""
-    if not MISSING.search(raised.traceback) or any(map(moves_files, raised.location)):
+def missing_files(run: Recording, raised: ExceptionRaised, *others: Recording) -> set[str]:
+    """Returns the paths that an exception says are not there, but for what one of these runs has given another name."""
+    if not MISSING.search(raised.traceback):
         return set()
-    return {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
+    missing = {run.absolute(path) for path in PATH.findall(useful_line(raised.traceback))}
+    moved = moved_paths(run, *others)
+    return {path for path in missing if not any(is_one(path, other) for other in moved)}
 
 
-def moves_files(frame: Frame) -> bool:
-    """Tells whether the file of a line gives files other names, so that they are not where they were saved."""
-    calls = blame.calls_in_file(frame.path)
-    return any(blame.called_name(call) in MOVES and call.args for call in calls) or any(
-        blame.called_name(call) == "replace" and (is_of_os(call) or len(call.args) == 1)
-        for call in calls
-    )
+def moved_paths(*runs: Recording) -> set[str]:
+    """Returns the paths of files that a run has renamed or copied, before and after."""
+    moves = [(run, moved) for run in runs for moved in run.of(FileMoved)]
+    return {run.absolute(path) for run, moved in moves for path in (moved.source, moved.target)}
 
 
-def is_of_os(call: ast.Call) -> bool:
-    owner = getattr(call.func, "value", None)
-    return isinstance(owner, ast.Name) and owner.id == "os"
+def is_one(path: str, moved: str) -> bool:
+    """Tells whether a path is that of a file or folder that was moved, of a part of it, or of what it is a part of."""
+    return is_part(path, moved) or is_part(moved, path)
 
 
 @blames("fm08")

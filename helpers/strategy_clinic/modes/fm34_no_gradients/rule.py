@@ -9,7 +9,6 @@ from ...examiner.findings import BeginWith, Finding, FollowUp
 from ...examiner.recording import Recording
 from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
-    Frame,
     GradientComputed,
     GradientsApplied,
     Owner,
@@ -64,8 +63,9 @@ def nothing_changes(recording: Recording) -> Iterator[Finding]:
 
 
 def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
-    """Returns the variables of layers that got no gradient where others did, and that nothing writes to."""
+    """Returns the variables of layers that got no gradient where others did, though nobody stops it or writes to them."""
     read = {each.number for each in recording.of(VariableRead)}
+    stopped = {number for each in recording.of(GradientComputed) for number in each.stopped}
     filtered = [update for update in recording.of(GradientsApplied) if not update.missing]
     found = {
         number: computed
@@ -78,22 +78,15 @@ def candidates(recording: Recording) -> list[tuple[int, GradientComputed]]:
         for number, computed in sorted(
             found.items(), key=lambda pair: kernels_first(recording, pair[0])
         )
-        if number in read - recording.written - recording.trained
+        if number in read - recording.written - recording.trained - stopped
         and recording.maker_of(number) in (Owner.LAYER, Owner.USER)
         and computed.location
-        and not stops_gradients(computed.location[0])
     ]
 
 
 def kernels_first(recording: Recording, number: int) -> tuple[bool, int]:
     made = recording.variable(number)
     return made is None or len(made.shape) < 2, number
-
-
-def stops_gradients(frame: Frame) -> bool:
-    """Tells whether the program stops gradients on purpose."""
-    nodes = blame.nodes_of_file(frame.path)
-    return any(isinstance(each, ast.Attribute) and each.attr == "stop_gradient" for each in nodes)
 
 
 def from_cut(stack: Stack) -> Stack:

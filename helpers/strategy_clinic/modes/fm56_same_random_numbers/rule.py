@@ -7,8 +7,8 @@ from ...examiner.rule import Steps, observed, rule
 from ...observer.events import BatchTaken, Frame, ModelCalled, NumbersRepeated, Owner, Stack
 
 OF_KERAS = (
-    "layers of Keras 3 draw the same random numbers on every replica, such as the masks of `Dropout`; "
-    "your program is right (fm56)"
+    "layers of Keras 3, and its `SeedGenerator`, give every replica the same random numbers, such as the masks of "
+    "`Dropout`; your program is right (fm56)"
 )
 
 
@@ -16,7 +16,7 @@ OF_KERAS = (
 def same_numbers(recording: Recording) -> Steps:
     repeated = recording.of(NumbersRepeated)
     for each in repeated:
-        is_own = each.drawer is not Owner.LAYER and each.location
+        is_own = not is_of_keras(each) and each.location
         if is_own and is_of_examples(recording, each) and (each.changes or trains(each.location)):
             yield observed(
                 "fm56",
@@ -25,8 +25,13 @@ def same_numbers(recording: Recording) -> Steps:
                 f"each of {each.replicas} replicas draws the same random numbers for its part of the batch",
                 "others in each step, from one seed for all replicas",
             )
-    if any(each.drawer is Owner.LAYER and each.changes for each in repeated):
+    if any(is_of_keras(each) and each.changes for each in repeated):
         yield Note(OF_KERAS)
+
+
+def is_of_keras(repeated: NumbersRepeated) -> bool:
+    """Tells whether a layer of Keras draws, or its generator of seeds has chosen the seed, as in layers that Keras documents."""
+    return repeated.drawer is Owner.LAYER or repeated.of_generator
 
 
 def names_in_seed(frame: Frame) -> list[str]:

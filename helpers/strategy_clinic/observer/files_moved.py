@@ -1,0 +1,60 @@
+"""Observes which files get another name, or are copied, whoever does it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from .context import Context
+from .events import FileMoved
+from .patching import Call
+
+MOST_FILES = 300
+# What Python says to audit hooks before it does it; each begins with the path as it was and the new one.
+EVENTS = {"os.rename", "os.link", "os.symlink", "shutil.copyfile"}
+COMPILED = "__pycache__"  # folders of what Python writes when it imports
+
+# An audit hook cannot be removed: there is one in a process, for all observers.
+listeners: list[Callable[[str, Any], None]] = []
+
+
+class FilesMoved:
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
+    def watch(self) -> None:
+        if not listeners:
+            sys.addaudithook(tell)
+        listeners.append(self.happens)
+
+    def watch_tensorflow(self) -> None:
+        import tensorflow as tf
+
+        for name in ("rename", "copy"):
+            self.context.patches.wrap(tf.io.gfile, name, after=self.moved_by_tensorflow)
+
+    def happens(self, event: str, arguments: Any) -> None:
+        if self.context.stopped:
+            listeners.remove(self.happens)
+        else:
+            self.context.guard(self.moved, *arguments[:2])
+
+    def moved_by_tensorflow(self, _: Any, call: Call) -> None:
+        self.moved(call["src"], call["dst"])
+
+    def moved(self, source: Any, target: Any) -> None:
+        paths = [each for each in (source, target) if isinstance(each, (str, bytes, os.PathLike))]
+        texts = [os.fsdecode(each) for each in paths]  # a descriptor is no path
+        if len(texts) < 2 or COMPILED in texts[1] or not self.context.is_first("moved", *texts):
+            return
+        if self.context.count("files moved") <= MOST_FILES:
+            stack = self.context.provenance.plain_stack()
+            self.context.emit(FileMoved(stack, *texts))
+
+
+def tell(event: str, arguments: Any) -> None:
+    if event in EVENTS:
+        for listener in [*listeners]:
+            listener(event, arguments)
