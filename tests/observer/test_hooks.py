@@ -893,6 +893,22 @@ def test_a_wrapped_function_keeps_its_signature(observer, things):
             assert (new.__name__, new.__doc__) == (plain.__name__, plain.__doc__)
 
 
+def test_pickle_finds_every_wrapped_function(observer, things):
+    """A process that is not observed then finds the plain function by the same name."""
+    not_found = []
+    for owner, name, _, _ in observer.context.patches.replaced:
+        function = getattr(owner, name)
+        is_local = "<locals>" in getattr(owner, "__qualname__", "")  # which no process finds
+        if is_local or not inspect.isfunction(function):
+            continue  # such as a property; a method of a class is found by its class
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            with suppress(pickle.PicklingError, AttributeError):
+                if pickle.loads(pickle.dumps(function, protocol)) is function:
+                    continue
+            not_found.append((owner, name, protocol))
+    assert not not_found
+
+
 def test_stop_puts_every_function_back(started, tmp_path):
     observer = Observer(Settings(str(tmp_path / "events.jsonl")))
     observer.start()

@@ -1,6 +1,7 @@
 """Wrapped functions: arguments by name, errors of handlers and of programs, and everything put back. No TensorFlow."""
 
 import inspect
+import pickle
 import subprocess
 import sys
 import weakref
@@ -144,6 +145,20 @@ def test_everything_is_put_back(context):
     patches.restore()
     assert (dict(vars(Base)), dict(vars(Inheriting))) == before
     assert Inheriting().inner() == "inner" and len(seen) == 5
+
+
+def test_pickle_finds_a_function_that_is_wrapped_in_another_class(context):
+    context.patches.wrap(Inheriting, "outer", here=True)
+    context.patches.wrap(Inheriting, "inner")
+    assert (Inheriting.outer.__qualname__, Inheriting.inner.__qualname__) == (
+        "Inheriting.outer",
+        "Base.inner",
+    )
+    pickled = pickle.dumps([Inheriting.outer, Inheriting.inner, Inheriting().outer])
+    assert pickle.loads(pickled)[:2] == [Inheriting.outer, Base.inner]
+    context.patches.restore()
+    outer, inner, method = pickle.loads(pickled)
+    assert (outer, inner, method.__func__) == (Base.outer, Base.inner, Base.outer)
 
 
 def test_what_the_program_has_replaced_since_stays(context, monkeypatch):

@@ -1,7 +1,9 @@
 """What a program looks for when it starts, and a kill in the middle of a file: without TensorFlow, in real processes."""
 
+import functools
 import glob
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -60,6 +62,20 @@ def test_what_a_program_looks_for_is_reported(context, tmp_path, name):
 def test_every_function_that_looks_has_a_call():
     names = {name for _, functions, _ in LOOKING for name in functions}
     assert names == {name.partition(" ")[0].removeprefix("Path.") for name in CALLS}
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_process_that_is_not_observed_gets_the_plain_function(context, protocol):
+    places = [(owner, name) for owner, names, _ in LOOKING for name in names]
+    functions = [getattr(owner, name) for owner, name in places]
+    given = [*functions, functools.partial(os.path.exists, "x"), Path("x").exists]
+    pickled = pickle.dumps(given, protocol)
+    *same, partial, method = pickle.loads(pickled)
+    assert same == functions and partial.func is os.path.exists
+    context.patches.restore()
+    *plain, partial, method = pickle.loads(pickled)
+    assert plain == [getattr(owner, name) for owner, name in places]
+    assert partial.func is os.path.exists and method.__func__ is Path.exists
 
 
 def test_a_descriptor_and_what_a_library_looks_for_are_not_reported(context, tmp_path):

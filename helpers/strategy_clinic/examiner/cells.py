@@ -1,23 +1,60 @@
 """Code cells as one program: what in them is Python, and which cell and line each line of the program comes from."""
 
+import ast
+import inspect
 import json
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import UserError
+from ..observer import notebook
 from .findings import Location
 
-# Cell magics below which stands Python that is run here all the same.
-AROUND_PYTHON = ("capture", "examine", "prun", "time", "timeit")
-# Line magics without a purpose outside of a notebook: nothing is said of them.
-NEEDLESS = re.compile(r"%(autoreload|config|load_ext|matplotlib|reload_ext|unload_ext)\b")
+
+class Use(Enum):
+    """What is done with a magic in a program that is run without IPython."""
+
+    RUN = "it does the same"
+    CODE = "the Python in it is run"
+    NEEDLESS = "it has no purpose outside of a notebook, and nothing is said of it"
+    LEFT_OUT = "it is left out, and a note says so"
+    REFUSED = "the program cannot be run without it"
+
+
+# Packages are there already: to install them would change the reader's environment at every run.
+INSTALLERS = ("conda", "mamba", "micromamba", "pip", "uv")
+INSTALLS = re.compile(
+    r"\s*(?:sudo\s+)?(?:\S*python\S*\s+-m\s+)?(?:apt|apt-get|brew|conda|mamba|pip[\d.]*|uv)\s(?:.*\s)?"
+    r"(?:install|remove|uninstall|update|upgrade)\b"
+)
+LINE_MAGICS = {
+    **dict.fromkeys((*notebook.LINE_MAGICS, *notebook.SHELL_COMMANDS), Use.RUN),
+    **dict.fromkeys(("lprun", "memit", "mprun", "prun", "time", "timeit"), Use.CODE),
+    **dict.fromkeys(("autoreload", "config", "load_ext", "matplotlib"), Use.NEEDLESS),
+    **dict.fromkeys(("reload_ext", "unload_ext"), Use.NEEDLESS),
+    **dict.fromkeys((*INSTALLERS, "pinfo", "pinfo2", "tensorboard"), Use.LEFT_OUT),
+    **dict.fromkeys(("macro", "pylab", "recall", "rerun", "store"), Use.REFUSED),
+}
+CELL_MAGICS = {
+    **dict.fromkeys((*notebook.INTERPRETERS, *notebook.WRITES), Use.RUN),
+    **dict.fromkeys(("capture", "examine", "memit", "prun", "time", "timeit", "wandb"), Use.CODE),
+    **dict.fromkeys(("HTML", "html", "javascript", "js", "latex"), Use.LEFT_OUT),
+    **dict.fromkeys(("markdown", "svg"), Use.LEFT_OUT),
+}
+# Options before the Python in a line; those of one letter may have a value.
+OPTIONS = re.compile(r"(?:-[lnpr]\s*\d+\s*|-[DTfms]\s*\S+\s*|--?[a-z][\w-]*(?:\s+|$))*")
+# A single line that IPython takes for a magic without its percent sign, if it is not Python.
+AUTOMAGIC = re.compile(r"(\w+)(?:\s+[^=\s(].*)?$")
+IN_SHELL = re.compile(r"get_ipython\(\)\.(?!run_line_magic\('run')")
 FUTURE = re.compile(r"from __future__ import (\w+(?:, *\w+)*)\s*$")
 # A kernel has `display`, and a program has not. What a program begins with stands in its first line, before all cells.
 BEGIN = "display = print"
+BEGIN_SHELL = f"from {notebook.__name__} import get_ipython"
 MOST_LEFT_OUT = 3  # magics and shell lines that a note quotes
 
 
@@ -56,6 +93,10 @@ class Listing:
         return f"cells_of_{re.sub(r'[^A-Za-z0-9_]+', '_', Path(self.name).stem)}.py"
 
     @property
+    def in_loop(self) -> bool:
+        return self.text.partition("\n")[0].endswith(notebook.IN_A_LOOP)
+
+    @property
     def file(self) -> str:
         return self.path or self.name
 
@@ -92,28 +133,64 @@ def location_in_file(name: str, cell: int, number: int) -> str:
 
 
 def listing_of(name: str, cells: Sequence[Cell], path: str = "") -> Listing:
-    """Returns the cells as one program, in which lines that only IPython understands are empty.
+    """Returns the cells as one program, in which what only IPython understands is Python, or is left out.
 
-    Raises UserError if nothing is left.
+    Raises UserError if nothing is left, or if a line cannot be run without IPython.
     """
     begin, listed, program, left_out = [BEGIN], [Line(0, 0, "")], [], []
     for cell in cells:
-        python, removed = python_in(cell)
-        left_out += removed
-        for number, (code, shown) in enumerate(zip(python, lines_of(cell.text)), 1):
-            listed.append(Line(cell.number, number, shown))
+        python = python_in(cell)
+        left_out += python.left_out
+        require_no_ipython(name, python)
+        numbered = enumerate(lines_of(cell.text), 1)
+        listed += [Line(cell.number, number, shown) for number, shown in numbered]
+        listed += [listed[-1]] * (len(python.lines) - len(lines_of(cell.text)))
+        for code in python.lines:
             future = FUTURE.match(code)
             if future:  # which must stand first
                 begin.insert(0, f"from __future__ import {future[1]}")
             program.append("" if future else code)
     if not is_program(program):
+        pairs = zip(program, listed[1:])
+        left_out += [quoted(line) for code, line in pairs if IN_SHELL.match(code.strip())]
         raise UserError(f"{nothing_in(name, cells, left_out)}, so there is no program to examine.")
+    if any("get_ipython" in code for code in program):
+        begin.append(BEGIN_SHELL)
     text = "\n".join(["; ".join(begin), *program, ""])
+    if needs_loop(text, cells):
+        text = text.replace("\n", f"{notebook.IN_A_LOOP}\n", 1)
     return Listing(name, tuple(listed), tuple(left_out), text, path)
 
 
+def quoted(line: Line) -> str:
+    return f"{line.location} `{line.code.strip()}`"
+
+
+def require_no_ipython(name: str, python: "Python") -> None:
+    for place in python.refused:
+        raise UserError(
+            f"{name}, {place} cannot be run without IPython: write it in Python, or take it out."
+        )
+
+
+def needs_loop(text: str, cells: Sequence[Cell]) -> bool:
+    """Tells whether a program waits at its top level; a notebook may also find the loop that it runs in by `asyncio`."""
+    if "asyncio" in text and any(cell.number for cell in cells):
+        return True
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            code = compile(text, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        except (SyntaxError, ValueError):
+            return False
+    return bool(code.co_flags & inspect.CO_COROUTINE)
+
+
 def is_program(lines: Iterable[str]) -> bool:
-    return any(code.split("#")[0].strip() not in ("", "pass") for code in lines)
+    """Tells whether there is Python besides commands of the shell; `%run` runs a program, too."""
+    return any(
+        code.split("#")[0].strip() not in ("", "pass") and not IN_SHELL.match(code.strip())
+        for code in lines
+    )
 
 
 def lines_of(text: str) -> list[str]:
@@ -128,20 +205,73 @@ def nothing_in(name: str, cells: Sequence[Cell], left_out: list[str]) -> str:
     return f"{name} has nothing but comments" if commented else f"{name} is empty"
 
 
-def python_in(cell: Cell) -> tuple[list[str], list[str]]:
-    """Returns the lines of a cell, as many as it has, and quotes what was removed from them."""
+@dataclass
+class Python:
+    """The Python of a cell: as many lines as the cell has, or one more, and the places of what it lacks, with quotes."""
+
+    lines: list[str]
+    left_out: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+
+def python_in(cell: Cell) -> Python:
+    """Returns what is run of a cell."""
     lines = lines_of(cell.text)
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    magic = re.match(r"%%(\w+)", lines[first].strip())
-    if not magic:
-        return without_magics(cell.number, lines)
-    if magic[1] not in AROUND_PYTHON:
-        return [""] * len(lines), [f"{location_in(cell.number, first + 1)} `{magic[0]}`"]
-    below = [""] * (first + 1) + lines[first + 1 :]
-    return without_magics(cell.number, below)
+    magic = re.match(r"%%(\w+)\s*(.*)", lines[first].strip())
+    if magic:
+        return python_of_magic(cell.number, lines, first, magic[1], magic[2])
+    if len(lines) == 1 and is_automagic(lines[0]):
+        lines = [f"%{lines[0]}"]
+    return without_magics(cell.number, lines)
 
 
-def without_magics(cell: int, lines: list[str]) -> tuple[list[str], list[str]]:
+def is_automagic(line: str) -> bool:
+    """Tells whether IPython takes a cell of one line for a magic without its percent sign."""
+    found = AUTOMAGIC.match(line)
+    if not found or found[1] not in LINE_MAGICS:
+        return False
+    return found[1] in ("ls", "pwd") or not is_python(line)
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def python_of_magic(cell: int, lines: list[str], first: int, name: str, rest: str) -> Python:
+    """Returns what is run of a cell below a cell magic."""
+    use, below = CELL_MAGICS.get(name, Use.REFUSED), lines[first + 1 :]
+    place = f"{location_in(cell, first + 1)} `%%{name}`"
+    empty = [""] * first
+    if use is Use.CODE:
+        begin, end = around(name, rest)
+        python = without_magics(cell, [*empty, begin, *below])
+        python.lines += end
+        return python
+    if use is Use.RUN and not any(map(INSTALLS.match, below)):
+        body = "".join(f"{line}\n" for line in below)
+        call = f"get_ipython().run_cell_magic({name!r}, {rest!r}, {body!r})"
+        return Python([*empty, call, *[""] * len(below)])
+    gone = Python([""] * len(lines))
+    (gone.refused if use is Use.REFUSED else gone.left_out).append(place)
+    return gone
+
+
+def around(name: str, rest: str) -> tuple[str, list[str]]:
+    """Returns what is run before and after the Python of a cell: the first line of `%%timeit` prepares it."""
+    if name == "timeit":
+        return rest[OPTIONS.match(rest).end() :], []  # type: ignore[union-attr] # which matches anything
+    target = rest.split()[0] if rest else ""
+    if name == "capture" and target.isidentifier():
+        return f"{target} = get_ipython().begin_capture()", [f"{target}.end()"]
+    return "", []
+
+
+def without_magics(cell: int, lines: list[str]) -> Python:
     """Finds magics as IPython does, so a percent sign within a string stays where it is."""
     from IPython.core import inputtransformer2 as ipython
 
@@ -152,27 +282,62 @@ def without_magics(cell: int, lines: list[str]) -> tuple[list[str], list[str]]:
         ipython.HelpEnd,
     )
     ended = [f"{line}\n" for line in lines]
-    removed: dict[int, str] = {}
+    noted: dict[int, tuple[Use, str]] = {}  # by line: they are found by their kind
     while True:
         tokens = ipython.make_tokens_by_line(ended)
         magic = next(filter(None, (kind.find(tokens) for kind in kinds)), None)
         if magic is None:
-            quoted = [removed[number] for number in sorted(removed)]
-            return [line.removesuffix("\n") for line in ended], quoted
+            left_out, refused = (
+                [noted[start][1] for start in sorted(noted) if noted[start][0] is use]
+                for use in (Use.LEFT_OUT, Use.REFUSED)
+            )
+            return Python([line.removesuffix("\n") for line in ended], left_out, refused)
         start = magic.start_line
         last = min(ipython.find_end_of_continued_line(ended, start), len(ended) - 1)
         last = max(last, getattr(magic, "q_line", last))
-        if not NEEDLESS.match(ended[start].strip()):
-            removed[start] = f"{location_in(cell, start + 1)} `{ended[start].strip()}`"
-        indent = ended[start][: len(ended[start]) - len(ended[start].lstrip())].rstrip("\n")
-        ended[start : last + 1] = [f"{indent}pass\n", *["\n"] * (last - start)]
+        call = magic.transform(ended)[start]  # of IPython's shell
+        use, code = translated(call.strip())
+        noted[start] = use, f"{location_in(cell, start + 1)} `{ended[start].strip()}`"
+        indent = call[: len(call) - len(call.lstrip())].rstrip("\n")
+        ended[start : last + 1] = [f"{indent}{code}\n", *["\n"] * (last - start)]
+
+
+CALL = re.compile(
+    r"(?P<target>.*?)get_ipython\(\)\.(?P<method>\w+)(?P<arguments>\(.*\))$", re.DOTALL
+)
+
+
+def translated(call: str) -> tuple[Use, str]:
+    """Returns what is done with a call of IPython's shell, and the Python that is run instead."""
+    found = CALL.match(call)
+    if not found:  # `/f x` is f(x)
+        return Use.RUN, call
+    target, (name, *more) = found["target"], ast.literal_eval(f"[{found['arguments'][1:-1]}]")
+    nothing = f"{target}[]" if target else "pass"
+    if found["method"] != "run_line_magic":
+        return (Use.LEFT_OUT, nothing) if INSTALLS.match(name) else (Use.RUN, call)
+    use, rest = LINE_MAGICS.get(name, Use.REFUSED if target else Use.LEFT_OUT), more[0].strip()
+    if use is Use.CODE:
+        return code_in(name, rest, target)
+    if name == "run" and ".ipynb" in rest:
+        return Use.REFUSED, "pass"
+    return use, call if use is Use.RUN else nothing
+
+
+def code_in(name: str, rest: str, target: str) -> tuple[Use, str]:
+    """Returns the Python in a line that takes its time, or the like; `-o` asks for an object with the times."""
+    options = OPTIONS.match(rest).group()  # type: ignore[union-attr] # which matches anything
+    if target and name != "time":
+        return Use.REFUSED, "pass"
+    return Use.CODE, target + (rest[len(options) :] or "pass")
 
 
 def require_python(listing: Listing) -> None:
     """Raises UserError for what Python cannot compile, with the place where its reader has it."""
     try:
         with warnings.catch_warnings(action="ignore"):
-            compile(listing.text, listing.name, "exec", dont_inherit=True)
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT if listing.in_loop else 0
+            compile(listing.text, listing.name, "exec", flags, dont_inherit=True)
     except SyntaxError as error:
         line = listing.line(error.lineno or 0)
         place = location_in_file(listing.name, line.cell, line.number)

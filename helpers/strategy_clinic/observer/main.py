@@ -10,6 +10,8 @@ nothing but its standard library and TensorFlow.
 from __future__ import annotations
 
 import argparse
+import ast
+import asyncio
 import atexit
 import functools
 import json
@@ -24,6 +26,7 @@ from typing import Any
 from ..base.dataset_iterators import turn_off_autotuning
 from .context import Settings, flush_output
 from .events import ChildStarted, Outcome
+from .notebook import IN_A_LOOP
 from .observer import Observer
 from .one_device import use_one_device
 from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
@@ -220,8 +223,19 @@ def run_program(program: list[str]) -> None:
     vars(main_module).update(__file__=path, __builtins__=__builtins__)
     sys.modules["__main__"] = main_module
     with open(program[0], "rb") as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
-    exec(code, vars(main_module))
+        source = file.read()
+    if source.partition(b"\n")[0].endswith(IN_A_LOOP.encode()):
+        asyncio.run(run_in_loop(source, path, vars(main_module)))
+    else:
+        exec(compile(source, path, "exec", dont_inherit=True), vars(main_module))
+
+
+async def run_in_loop(source: bytes, path: str, names: dict[str, Any]) -> None:
+    """Runs the cells of a notebook, which may wait at the top level."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    waiting = eval(compile(source, path, "exec", flags, dont_inherit=True), names)
+    if waiting is not None:
+        await waiting
 
 
 def remove_own_frames(error: BaseException | None, seen: tuple[BaseException, ...] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .patching import Call, Patches
+from .patching import Call, Patches, as_plain
 
 
 def use_one_device(patches: Patches, called_by_program: Callable[[], bool]) -> None:
@@ -18,7 +18,7 @@ def use_one_device(patches: Patches, called_by_program: Callable[[], bool]) -> N
         parts = list(logical_devices)
         return plain(device, parts[:1] if called_by_program() else parts)
 
-    patches.replace(tf.config, "set_logical_device_configuration", configure)
+    patches.replace(tf.config, "set_logical_device_configuration", as_plain(configure, plain))
     for kind, parameter in (
         (tf.distribute.MirroredStrategy, "devices"),
         (tf.distribute.experimental.CentralStorageStrategy, "compute_devices"),

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 INHERITED = object()  # stands for an attribute that a class has from another class
@@ -81,6 +81,7 @@ class Patches:
     def replace(self, owner: Any, name: str, new: Any) -> None:
         self.replaced.append((owner, name, vars(owner).get(name, INHERITED), new))
         setattr(owner, name, new)
+        name_by_place(new, owner, name)
 
     def restore(self) -> None:
         """Puts every function back that nobody else has replaced since."""
@@ -212,6 +213,28 @@ def as_plain(wrapper: Any, plain: Any) -> Any:
     return wrapper
 
 
+def name_by_place(new: Any, owner: Any, name: str) -> None:
+    """Gives a function the name by which pickle finds it, unless it is found by the name that it has.
+
+    The name that it has is the plain function's, which may be defined elsewhere: `os.path.exists` in `genericpath`. By its place
+    a process that is not observed finds the plain function.
+    """
+    function = getattr(new, "__func__", new)
+    if not isinstance(function, FunctionType) or is_found(function):
+        return
+    is_class = isinstance(owner, type)
+    function.__module__ = owner.__module__ if is_class else owner.__name__
+    function.__qualname__ = f"{owner.__qualname__}.{name}" if is_class else name
+
+
+def is_found(function: FunctionType) -> bool:
+    """Tells whether a function is what its module has under its name."""
+    found: Any = sys.modules.get(function.__module__)
+    for part in function.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is function
+
+
 def defining_class(owner: Any, name: str) -> Any:
     """Returns the class that an attribute comes from; what is not a class defines its attributes itself."""
     return next(kind for kind in getattr(owner, "__mro__", [owner]) if name in vars(kind))
@@ -231,7 +254,7 @@ class ImportWatch(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in self.actions or self.searching:
             return None
-        self.searching = True
+        self.searching = True  # in no other thread: Python has locked all imports
         try:
             spec = importlib.util.find_spec(name)
         finally:

@@ -76,7 +76,7 @@ box = examiner.program_box()
 # - A finding reports what a run has shown: an exception, an object in a wrong state, or values that differ between numbers of
 #   devices. It never reports a mere suspicion. *Nothing found* means that no rule has found a failure, not that there is none.
 # - Runs are compared at the same global batch size, and only if a second run on the same devices gives the same values.
-# - In a notebook, lines are counted in each cell. Magics and shell lines are left out, and the card lists them.
+# - In a notebook, lines are counted in each cell. Magics and shell lines are run; those left out are listed on the card.
 # - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the earlier cells whose
 #   names it uses.
 # - `clinic examine train.py` does the same in a terminal. It also kills a program that looks for its

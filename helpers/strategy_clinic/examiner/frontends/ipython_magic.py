@@ -115,7 +115,7 @@ def earlier_cells(shell: Any, number: int) -> list[Cell]:
     for count, source in enumerate(texts):
         if count and count not in FAILED and not source.lstrip().startswith(f"%%{MAGIC}"):
             cells.setdefault(source.strip(), Cell(count, source))
-    return [cell for cell in cells.values() if is_program(python_in(cell)[0])]
+    return [cell for cell in cells.values() if is_program(python_in(cell).lines)]
 
 
 def chosen_cells(source: str, earlier: list[Cell], options: Any) -> list[Cell]:
@@ -130,7 +130,7 @@ def chosen_cells(source: str, earlier: list[Cell], options: Any) -> list[Cell]:
 def names_in_cell(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """Returns the names that a cell defines and uses; none if it is not Python."""
     try:
-        defined, used = names_of("\n".join(python_in(Cell(1, source))[0]))
+        defined, used = names_of("\n".join(python_in(Cell(1, source)).lines))
     except (SyntaxError, ValueError):
         return frozenset(), frozenset()
     return defined, used
