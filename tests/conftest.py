@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from strategy_clinic.base import files
+from strategy_clinic.examiner.runs import workspace
 from strategy_clinic.forkserver import server
 from strategy_clinic.processes import python_process
+from strategy_clinic.processes.view import NoView
 from strategy_clinic.setups import parameters
 from strategy_clinic.triage import report_text, similarity, wordings
 
@@ -39,6 +41,16 @@ def started():
 def tensorflow(started):
     """As in a kernel: TensorFlow is ready, and other processes are forked where they can be."""
     python_process.fork_server()
+
+
+@pytest.fixture
+def copied(monkeypatch):
+    """On a system that permits no view, as in most containers: the folder of an examined program is copied."""
+
+    def refuse(*_):
+        raise NoView("not permitted")
+
+    monkeypatch.setattr(workspace, "View", refuse)
 
 
 @pytest.fixture
