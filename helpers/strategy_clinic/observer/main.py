@@ -23,6 +23,7 @@ from .context import Settings, flush_output
 from .events import Outcome
 from .observer import Observer
 from .one_device import use_one_device
+from .outside import Outside
 from .provenance import HERE
 from .replica_counts import repeat_examples, use_count
 from .restarts import Restarts
@@ -41,21 +42,24 @@ def main() -> None:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
     observer.context.provenance.script = os.path.abspath(program[0])
+    outside = Outside(observer.context)
+    outside.start()
     restarts = observer.restarts = Restarts(observer.context)
     observer.start(
         {
             "numpy": functools.partial(prepare_numpy, observer, restarts),
-            "tensorflow": functools.partial(prepare_tensorflow, observer, restarts),
+            "tensorflow": functools.partial(prepare_tensorflow, observer, restarts, outside),
             "keras": functools.partial(restarts.watch_keras, "keras"),
             "tf_keras": functools.partial(restarts.watch_keras, "tf_keras"),
-            "h5py": observer.kills.watch_h5py,
+            "h5py": functools.partial(prepare_h5py, observer, outside),
+            "sqlite3": outside.watch_sqlite,
         }
     )
     # Only in a process that is started to be examined.
     observer.processes.watch()
     observer.kills.watch()
     restarts.watch()
-    sys.exit(run_observed(observer, program))
+    sys.exit(run_observed(observer, outside, program))
 
 
 def read_settings(arguments: list[str]) -> Settings:
@@ -68,6 +72,8 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     parser.add_argument("--replace", type=names, default=())
     parser.add_argument("--keras", type=int, default=0)
+    parser.add_argument("--view", type=os.path.abspath, default="")
+    parser.add_argument("--own", type=paths, default=())
     for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
@@ -87,16 +93,26 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
+def paths(text: str) -> tuple[str, ...]:
+    return tuple(text.split(os.pathsep))
+
+
 def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
     if observer.context.settings.seed:
         sys.modules["numpy"].random.seed(SEED)
     restarts.watch_numpy()
 
 
-def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
+def prepare_h5py(observer: Observer, outside: Outside) -> None:
+    outside.watch_h5py()
+    observer.kills.watch_h5py()
+
+
+def prepare_tensorflow(observer: Observer, restarts: Restarts, outside: Outside) -> None:
     """Splits the CPU before the program can start TensorFlow; a program that splits it again has its way."""
     import tensorflow as tf
 
+    outside.watch_tensorflow()
     settings = observer.context.settings
     if settings.devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]
@@ -131,7 +147,7 @@ def describe_tpu(observer: Observer) -> None:
 # The program
 
 
-def run_observed(observer: Observer, program: list[str]) -> int:
+def run_observed(observer: Observer, outside: Outside, program: list[str]) -> int:
     """Returns the exit status that the program would have had; shows an uncaught exception as Python would without us."""
     try:
         run_program(program)
@@ -142,6 +158,7 @@ def run_observed(observer: Observer, program: list[str]) -> int:
         raise
     except BaseException as error:
         remove_own_frames(error)
+        outside.exception_raised(error)
         observer.exception_raised(error)
         observer.end(Outcome.RAISED, 1)
         sys.excepthook(type(error), error, error.__traceback__)
