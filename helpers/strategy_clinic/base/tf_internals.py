@@ -71,6 +71,31 @@ MODULES = {
     "functional_of_keras_2": ("tf_keras.src.engine.functional", "Functional"),
     # Writes the last part of a checkpoint.
     "gen_io_ops": ("tensorflow.python.ops.gen_io_ops", "merge_v2_checkpoints"),
+    # What takes a path: functions and classes of files, of records, of events and of checkpoints.
+    "pywrap_file_io": (
+        "tensorflow.python.lib.io._pywrap_file_io",
+        "FileExists IsDirectory HasAtomicMove Stat BufferedInputStream WritableFile DeleteFile DeleteRecursively"
+        " CreateDir RecursivelyCreateDir CopyFile RenameFile GetChildren GetMatchingFiles",
+    ),
+    "pywrap_record_io": (
+        "tensorflow.python.lib.io._pywrap_record_io",
+        "RecordIterator RandomRecordReader",
+    ),
+    "tf_record": ("tensorflow.python.lib.io.tf_record", "TFRecordWriter"),
+    "pywrap_events_writer": ("tensorflow.python.client._pywrap_events_writer", "EventsWriter"),
+    "profiler_session": (
+        "tensorflow.python.profiler.internal._pywrap_profiler",
+        "ProfilerSession ProfilerSession.start",
+    ),
+    "py_checkpoint_reader": ("tensorflow.python.training.py_checkpoint_reader", "CheckpointReader"),
+    "functional_saver": (
+        "tensorflow.python.checkpoint.functional_saver",
+        "MultiDeviceSaver MultiDeviceSaver.save MultiDeviceSaver.restore",
+    ),
+    "saver_of_graphs": ("tensorflow.python.training.saver", "Saver Saver.save Saver.restore"),
+    # Runs an operation at once, and adds one to a graph.
+    "pywrap_tfe": ("tensorflow.python.pywrap_tfe", "TFE_Py_FastPathExecute TFE_Py_Execute"),
+    "op_def_library": ("tensorflow.python.framework.op_def_library", "_apply_op_helper"),
     # Reduces the values that a loss of Keras 3 returns to one number.
     "keras_loss": ("keras.src.losses.loss", "reduce_weighted_values"),
     # Finds the mask of a loss of Keras 2.

@@ -270,6 +270,21 @@ class ChildKilled(LocatedEvent):
     command: str
 
 
+@dataclass(frozen=True)
+class WriteRefused(LocatedEvent):
+    """The program was to change something outside of its folder, which no view of its own could take."""
+
+    path: str  # or the command of a child program; empty where it is not known
+
+
+@dataclass(frozen=True)
+class HeldChildFailed(LocatedEvent):
+    """A child program failed that may write only where the program may: that may be why."""
+
+    status: int
+    command: str
+
+
 # Strategies and variables
 
 

@@ -29,6 +29,7 @@ from .events import ChildStarted, Outcome
 from .notebook import IN_A_LOOP
 from .observer import Observer
 from .one_device import use_one_device
+from .outside import Outside
 from .processes import CHILD_OPTIONS, LONGEST_COMMAND, missing_in
 from .provenance import HERE
 from .replica_counts import repeat_examples, use_count
@@ -63,14 +64,18 @@ def observing(settings: Settings, script: str) -> Observer:
         words = getattr(sys, "orig_argv", sys.argv)  # of Python 3.9, without the interpreter
         observer.context.heading = ChildStarted(" ".join(words)[:LONGEST_COMMAND])
     observer.context.provenance.script = os.path.abspath(script)
+    outside = Outside(observer.context)
+    outside.start()
+    observer.before_exception.append(outside.exception_raised)
     restarts = observer.restarts = Restarts(observer.context)
     observer.start(
         {
             "numpy": functools.partial(prepare_numpy, observer, restarts),
-            "tensorflow": functools.partial(prepare_tensorflow, observer, restarts),
+            "tensorflow": functools.partial(prepare_tensorflow, observer, restarts, outside),
             "keras": functools.partial(restarts.watch_keras, "keras"),
             "tf_keras": functools.partial(restarts.watch_keras, "tf_keras"),
-            "h5py": observer.kills.watch_h5py,
+            "h5py": functools.partial(prepare_h5py, observer, outside),
+            "sqlite3": outside.watch_sqlite,
             "multiprocessing.process": observer.processes.watch_multiprocessing,
         }
     )
@@ -120,6 +125,8 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     parser.add_argument("--replace", type=names, default=())
     parser.add_argument("--keras", type=int, default=0)
+    parser.add_argument("--view", type=os.path.abspath, default="")
+    parser.add_argument("--own", type=paths, default=())
     for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
     return Settings(**vars(parser.parse_args(arguments)))
@@ -139,16 +146,26 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
 
 
+def paths(text: str) -> tuple[str, ...]:
+    return tuple(text.split(os.pathsep))
+
+
 def prepare_numpy(observer: Observer, restarts: Restarts) -> None:
     if observer.context.settings.seed:
         sys.modules["numpy"].random.seed(SEED)
     restarts.watch_numpy()
 
 
-def prepare_tensorflow(observer: Observer, restarts: Restarts) -> None:
+def prepare_h5py(observer: Observer, outside: Outside) -> None:
+    outside.watch_h5py()
+    observer.kills.watch_h5py()
+
+
+def prepare_tensorflow(observer: Observer, restarts: Restarts, outside: Outside) -> None:
     """Splits the CPU before the program can start TensorFlow; a program that splits it again has its way."""
     import tensorflow as tf
 
+    outside.watch_tensorflow()
     settings = observer.context.settings
     if settings.devices > 1:
         cpu = tf.config.list_physical_devices("CPU")[0]

@@ -64,6 +64,7 @@ class Observer:
         self.options = Options(self.context)
         self.files_moved = FilesMoved(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
+        self.before_exception: list[Callable[[BaseException], None]] = []
         self.imports = ImportWatch({})
         self.began, self.ended, self.raised = time.monotonic(), False, False
 
@@ -136,6 +137,8 @@ class Observer:
 
     def exception_raised(self, error: BaseException) -> None:
         """Reports the exception that ends the program."""
+        for report in self.before_exception:
+            self.context.guard(report, error)
         self.raised = True
         self.context.guard(self.report_exception, error)
 
