@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,8 +15,9 @@ NOT_COPIED = shutil.ignore_patterns(".git", "__pycache__", "node_modules", ".tox
 PREFIX = "clinic-"  # of the temporary folders in which programs run
 ENVIRONMENT = "pyvenv.cfg"  # a file of every virtual environment
 MOST_SIBLINGS = 1000  # files and folders beside the program's folder that get a link
-LARGEST_FOLDER = 2 << 30  # bytes
-MOST_FILES = 100_000  # in it; copying as many takes minutes
+LARGEST_FILE = 16 << 20  # bytes; a larger one gets a link
+LARGEST_FOLDER, MOST_FILES = 2 << 30, 100_000  # copying as many takes minutes
+LARGEST_PART, MOST_FILES_OF_A_PART = 256 << 20, 10_000  # of a folder in it; a larger one gets a link
 
 Signature = tuple[int, ...]
 
@@ -24,18 +25,46 @@ Signature = tuple[int, ...]
 def require_size(folder: Path) -> None:
     """Raises UserError for a folder that is too large to be copied."""
     size = files = 0
-    for place, folders, names in os.walk(folder):
-        ignored = not_copied(place, folders)
-        folders[:] = [name for name in folders if name not in ignored]
-        found = [status_of(os.path.join(place, name)) for name in names]
-        size += sum(status.st_size for status in found if status)
-        files += len(found)
+    linked = large_folders(folder)
+    for status in files_in(folder, linked):
+        size, files = size + bytes_to_copy(status), files + 1
         if size > LARGEST_FOLDER or files > MOST_FILES:
             limit = f"{MOST_FILES:,} files" if files > MOST_FILES else f"{LARGEST_FOLDER >> 30} GiB"
             raise UserError(
                 f"{str(folder)!r} holds more than {limit}, and is copied: "
                 "examine the program in a folder with only what it needs."
             )
+
+
+def files_in(folder: Path, but: Collection[str] = ()) -> Iterator[os.stat_result]:
+    """Yields the states of all files that are copied with a folder, but those in some folders in it."""
+    for place, folders, names in os.walk(folder):
+        ignored = not_copied(place, folders) | (set(but) if place == str(folder) else set())
+        folders[:] = [name for name in folders if name not in ignored]
+        found = [status_of(os.path.join(place, name)) for name in names]
+        yield from filter(None, found)
+
+
+def bytes_to_copy(status: os.stat_result) -> int:
+    return status.st_size if status.st_size <= LARGEST_FILE else 0
+
+
+def large_folders(folder: Path) -> list[str]:
+    """Returns the names of folders in a folder that get a link: of data, of the runs of a tracker, of an environment."""
+    return [
+        entry.name
+        for entry in os.scandir(folder)
+        if entry.is_dir(follow_symlinks=False) and is_large(Path(entry.path))
+    ]
+
+
+def is_large(folder: Path) -> bool:
+    size = 0
+    for number, status in enumerate(files_in(folder), 1):
+        size += bytes_to_copy(status)
+        if size > LARGEST_PART or number > MOST_FILES_OF_A_PART:
+            return True
+    return False
 
 
 def not_copied(place: str, names: list[str]) -> set[str]:
@@ -68,6 +97,11 @@ def status_of(path: str) -> os.stat_result | None:
 
 
 def copy_if_there(source: str, target: str) -> None:
+    """Copies a file that may have been removed; a large one gets a link."""
+    status = status_of(source)
+    if status and status.st_size > LARGEST_FILE:
+        os.symlink(source, target)
+        return
     with suppress(FileNotFoundError):
         shutil.copy2(source, target)
 
@@ -85,17 +119,34 @@ def copying(folder: Path) -> Iterator[None]:
         ) from None
 
 
-def copy_folder(folder: Path, root: Path) -> None:
-    """Copies a folder into a new one, with links to what is beside it, since programs read `../data`."""
+def copy_folder(folder: Path, root: Path) -> Path:
+    """Copies a folder to its path in another root, with links to what is beside it and beside each folder above it.
+
+    So the program finds what it reads by `..`. Returns the copy.
+    """
+    target = within(root, folder)
     with copying(folder):
-        copy_tree(folder, root / folder.name)
-        for sibling in itertools.islice(folder.parent.iterdir(), MOST_SIBLINGS):
-            if sibling.name != folder.name:
-                (root / sibling.name).symlink_to(sibling)
+        target.parent.mkdir(parents=True)
+        copy_tree(folder, target, linked=large_folders(folder))
+        for path in (folder, *folder.parents[:-1]):
+            for sibling in itertools.islice(path.parent.iterdir(), MOST_SIBLINGS):
+                if sibling != path:
+                    within(root, sibling).symlink_to(sibling)
+    return target
 
 
-def copy_tree(folder: Path, target: Path) -> None:
-    shutil.copytree(folder, target, symlinks=True, ignore=not_copied, copy_function=copy_if_there)
+def within(root: Path, path: Path) -> Path:
+    """Returns where an absolute path lies in another root."""
+    return root / path.relative_to(path.anchor)
+
+
+def copy_tree(folder: Path, target: Path, linked: Collection[str] = ()) -> None:
+    def ignored(place: str, names: list[str]) -> set[str]:
+        return not_copied(place, names) | (set(linked) if place == str(folder) else set())
+
+    shutil.copytree(folder, target, symlinks=True, ignore=ignored, copy_function=copy_if_there)
+    for name in linked:
+        (target / name).symlink_to(folder / name)
 
 
 class WorkingCopy:

@@ -319,6 +319,7 @@ class Plan:
             else [sandbox.run(role, devices, options)]
         )
         for recording in recordings:
+            require_no_refusal(recording, sandbox.files)
             self.report(RunEnded(recording.task, recording.outcome, recording.seconds))
             self.made.append((words, recording))
         if role in EXAMINED:

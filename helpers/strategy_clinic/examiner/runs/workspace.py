@@ -7,7 +7,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from ...processes.view import NoView, View, copy_state
-from .folder import WorkingCopy, copy_folder, copying, require_size
+from .folder import WorkingCopy, copy_folder, copying, require_size, within
+
+TREE = "tree"  # in a copy: the program's folder at its path, and links to what is beside it
 
 
 class Workspace(ABC):
@@ -103,23 +105,27 @@ class ViewedFolder(Workspace):
 
 
 class CopiedFolder(Workspace):
-    """The program runs in a copy of its folder."""
+    """The program runs in a copy of its folder, and the observer redirects what it writes outside of it.
+
+    What it has written there is beside the copy, and so is stored and restored with it.
+    """
 
     def __init__(self, folder: Path, place: Path, initial: Path, why: str):
         self.original, self.initial, self.why = folder, initial, why
+        self.shared = place / "shared"
         self.copy = WorkingCopy(place / "copy")
-        self.folder = self.copy.root / "program" / folder.name
+        self.folder = within(self.copy.root / TREE, folder)
 
     @classmethod
     def of(cls, folder: Path, place: Path, why: str) -> CopiedFolder:
         require_size(folder)
         initial = place / "initial"
-        copy_folder(folder, initial / "program")
+        copy_folder(folder, initial / TREE)
         (initial / "temporary").mkdir()
         return cls(folder, place, initial, why)
 
     def in_initial(self, name: str) -> Path:
-        return self.initial / "program" / self.original.name / name
+        return within(self.initial / TREE, self.original) / name
 
     def restore(self, stored: Path) -> None:
         self.copy.restore(stored)
@@ -129,6 +135,11 @@ class CopiedFolder(Workspace):
 
     def twin(self, place: Path) -> CopiedFolder:
         return CopiedFolder(self.original, place, self.initial, self.why)
+
+    @property
+    def options(self) -> list[str]:
+        own = os.pathsep.join(map(str, (self.copy.root, self.shared)))
+        return ["--view", str(self.copy.root / "outside"), "--own", own]
 
     @property
     def environment(self) -> dict[str, str]:
