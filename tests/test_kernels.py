@@ -293,6 +293,13 @@ def test_its_socket_is_in_a_folder_of_this_user_alone(tmp_path, monkeypatch):
         forkserver.ensure(os.environ)
 
 
+def test_a_link_is_no_private_folder(tmp_path):
+    (tmp_path / "private").mkdir(mode=0o700)
+    (tmp_path / f"strategy-clinic-{os.getuid()}").symlink_to(tmp_path / "private")
+    with pytest.raises(PermissionError):
+        forkserver.private_folder({"XDG_RUNTIME_DIR": str(tmp_path)})
+
+
 def test_one_that_does_not_start_says_where_its_log_is(own_servers, tmp_path):
     (tmp_path / "empty/tensorflow/__init__.py").write_text("raise SystemError('broken')\n")
     with pytest.raises(forkserver.NoForkServer, match=r"did not start, see (\S+\.log)") as reason:

@@ -54,7 +54,7 @@ def main() -> int:
         print(f"{word}  {fault:9} {program.name}: {answers[-1]} {time.monotonic() - began:.0f} s")
         for finding in examination.findings:
             print(f"       {finding.mode} line {finding.line}: {finding.message} ({finding.proof})")
-        for note in examination.notes:
+        for note in (*examination.unseen, *examination.notes):
             print(f"       note: {note}")
         sys.stdout.flush()
     faults = [program.fault_in(options.keras) for program in chosen]

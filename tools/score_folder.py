@@ -155,7 +155,8 @@ def examine(other: OtherProgram, keras: int) -> Score:
 
 def ended(found) -> str:
     outcomes = [run.outcome.value for run in found.recordings if not run.finished]
-    return found.failure or next(iter(outcomes), "finished")
+    unseen = ["not all was seen"] if found.unseen else []
+    return found.failure or next(iter([*outcomes, *unseen]), "finished")
 
 
 def line_of(score: Score) -> str:

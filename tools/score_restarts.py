@@ -215,7 +215,7 @@ def report(saver: str, keras: int, examination: Examination) -> None:
     print(f"{saver:30} Keras {keras} | {cells}", flush=True)
     for finding in examination.findings:
         print(f"    {finding.mode} line {finding.line}: {finding.message} ({finding.proof})")
-    for note in filter(None, [*examination.notes, examination.failure]):
+    for note in filter(None, [*examination.unseen, *examination.notes, examination.failure]):
         print(f"    note: {note}")
 
 

@@ -1,5 +1,7 @@
 """The line to blame, found in a program's source."""
 
+import ast
+
 import pytest
 from recorded import stack
 from strategy_clinic.examiner import blame
@@ -56,6 +58,27 @@ def test_the_code_of_a_line(at, tmp_path):
     assert blame.code_at(path, 2) == "return open_file(path)"
     assert blame.code_at(path, 0) == blame.code_at(path, 99) == ""
     assert blame.code_at(str(tmp_path / "none.py"), 1) == ""
+
+
+FORM_FEED = "x = '\f'  # \x85 \u2028\r\ncafé = 1\r\n"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "# -*- coding: latin-1 -*-\ncafé = 1\n".encode("latin-1"),
+        "# vim: set fileencoding=cp1252 :\ncafé = '€'\n".encode("cp1252"),
+        "\N{BOM}# café\ncafé = 1\n".encode(),
+        FORM_FEED.encode(),
+    ],
+    ids=["latin-1", "cp1252", "BOM", "form feed"],
+)
+def test_a_file_is_read_as_python_reads_it(tmp_path, raw):
+    path = tmp_path / "train.py"
+    path.write_bytes(raw)
+    assert blame.code_at(str(path), 2).startswith("café = ")
+    lines = [n.lineno for n in blame.nodes_of_file(str(path)) if isinstance(n, ast.Assign)]
+    assert lines[-1] == 2
 
 
 def test_a_file_that_is_no_python(tmp_path):

@@ -8,7 +8,14 @@ from dataclasses import replace
 import pytest
 from recorded import LINE, run, variable
 from strategy_clinic import cli
-from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.findings import (
+    Evidence,
+    Examination,
+    Finding,
+    Location,
+    RunMade,
+    Text,
+)
 from strategy_clinic.examiner.frontends import command
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.repair import RepairOfMode, repairs
@@ -71,6 +78,7 @@ def test_a_repair_is_proven_by_the_same_runs_without_the_finding():
             "the program fails with it (on another number of devices)",
         ),
         (after(notes=["it does not repeat itself"]), "it is not sure (it does not repeat itself)"),
+        (after(unseen=["a process was not seen"]), "it is not sure (a process was not seen)"),
         (after(stopped=True), "it was stopped"),
         (
             after(recordings=both(6.0, 3.0)),
@@ -102,6 +110,8 @@ def test_what_an_optimizer_has_may_differ():
 
 # Attempts
 
+RUN = RunMade("on 2 devices (watched)", Role.WATCHED, 2, Outcome.FINISHED, 1.0)
+
 
 @pytest.fixture
 def program(tmp_path):
@@ -119,7 +129,7 @@ def examined(monkeypatch):
         texts.append(text)
         path = edited.folder / name
         assert path.read_text() == TEXT
-        return after(*([] if "ZERO" in text else [finding(path=path)]))
+        return after(*([] if "ZERO" in text else [finding(path=path)]), runs=[RUN])
 
     monkeypatch.setattr(mend, "examine", examine)
     return texts
@@ -137,6 +147,9 @@ def test_a_proven_repair_is_offered_and_the_program_stays(program, examined):
     assert attempt.proven.after == examined[0] != TEXT
     assert (program.folder / "train.py").read_text() == TEXT
     assert examination.notes == []
+    assert [each.words for each in examination.runs] == [
+        "with fm13 repaired, on 2 devices (watched)"
+    ]
 
 
 def test_a_repair_that_does_not_remove_the_finding_is_not_offered(program, examined, monkeypatch):

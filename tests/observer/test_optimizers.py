@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from strategy_clinic.observer import optimizers
 from strategy_clinic.observer.optimizers import has_slots_for
 
 
@@ -26,3 +27,14 @@ HEAD, BODY = [(3, 2), (2,)], [(4, 3), (3,)]
 )
 def test_the_slots_that_an_optimizer_has(slots, trained, expected):
     assert has_slots_for(variables(*slots), variables(*trained)) is expected
+
+
+def test_an_optimizer_that_was_used_is_not_kept():
+    class Optimizer:
+        iterations = "a variable"
+
+    optimizer = Optimizer()
+    used = optimizers.Used(optimizer)
+    del optimizer
+    assert used.reference() is None
+    assert (used.kind, used.iterations) == ("Optimizer", "a variable")

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 from strategy_clinic.base import files
-from strategy_clinic.observer import events, landlock
+from strategy_clinic.observer import events
 
 OBSERVER = files.PACKAGE / "observer"
 # What each program begins with: `here` is a folder outside, in which are old.txt, folder/inner.txt, link.txt and list.db.

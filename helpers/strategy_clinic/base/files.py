@@ -3,8 +3,10 @@
 Paths are computed when they are asked for, since tests point ROOT at a copy of the repository.
 """
 
+import io
 import os
 import re
+import tokenize
 from pathlib import Path
 
 from .errors import UserError
@@ -80,3 +82,16 @@ def writable(folder: Path) -> Path:
         raise UserError(
             f"Results cannot be written to {str(folder)!r} ({error.strerror}); give another folder."
         ) from None
+
+
+def source_text(path: Path) -> str:
+    """Returns the text of a Python file, in the encoding that its first lines name and with each line ended by a newline.
+
+    Raises OSError if it cannot be read. What is not in the encoding is replaced.
+    """
+    raw = path.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+    except SyntaxError:  # which Python refuses
+        encoding = "utf-8"
+    return io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace").read()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from ..base.files import source_text
 from ..observer.events import Frame, Stack
 
 Node = TypeVar("Node", bound=ast.stmt)
@@ -30,7 +31,7 @@ MOST_NAMES = 4  # that a function is followed through
 def code_at(path: str, line: int) -> str:
     """Returns a line of a file without its indentation; nothing if there is none."""
     try:
-        lines = Path(path).read_text(errors="replace").splitlines()
+        lines = source_text(Path(path)).split("\n")  # as Python counts them
     except OSError:
         return ""
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
@@ -47,7 +48,7 @@ def nodes_of_file(path: str) -> tuple[ast.AST, ...]:
 @functools.lru_cache(maxsize=64)
 def parsed(path: str, _changed: float) -> tuple[ast.AST, ...]:
     try:
-        return tuple(ast.walk(ast.parse(Path(path).read_text())))
+        return tuple(ast.walk(ast.parse(Path(path).read_bytes())))
     except (SyntaxError, ValueError):
         return ()
 

@@ -373,7 +373,7 @@ def read_cells(path: Path) -> list[Cell]:
 
 def line_in_file(path: Path, cell: int, number: int) -> int:
     """Returns where a line of a code cell is in the notebook's own JSON, as most programs write it; 0 if it is not there."""
-    raw = path.read_text()
+    raw = path.read_text(encoding="utf-8")
     position, codes = 0, 0
     for stored in json.loads(raw).get("cells", []):
         position = raw.find('"source"', position)

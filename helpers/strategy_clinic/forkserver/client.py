@@ -112,7 +112,7 @@ def private_folder(environment: Mapping[str, str]) -> Path:
     parent = environment.get("XDG_RUNTIME_DIR", "")
     folder = Path(parent if os.path.isdir(parent) else "/tmp") / f"strategy-clinic-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    state = folder.stat()
+    state = folder.lstat()  # of a link itself, which leads to a folder of somebody's choice
     if state.st_uid != os.getuid() or state.st_mode & 0o077:
         raise PermissionError(f"{folder} is open to others")
     return folder

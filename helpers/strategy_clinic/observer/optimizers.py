@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from .context import Context
@@ -29,13 +31,33 @@ LONGEST_RATE = 80  # characters of a schedule's text
 Rates = list[tuple[Any, float]]
 
 
+class Used:
+    """An optimizer that has been used. It is not kept, since a search over models would keep all of them with it.
+
+    Its number of steps is, so that a save can tell how far it had come when it is gone.
+    """
+
+    def __init__(self, optimizer: Any) -> None:
+        self.reference, self.kind = weakref.ref(optimizer), type(optimizer).__name__
+        self.trains: tuple[int, ...] = ()
+        self.iterations: Any = optimizer.iterations
+        self.variables: tuple[int, ...] = ()  # numbers
+        self.config: dict[str, Any] = {}
+        self.is_known = False  # its variables, as they are after a step
+
+    @property
+    def steps(self) -> int:
+        optimizer = self.reference()
+        if optimizer is not None:
+            self.iterations = optimizer.iterations
+        return steps_in(self.iterations)
+
+
 class Optimizers:
     def __init__(self, context: Context, variables: Variables) -> None:
         self.context, self.variables = context, variables
         self.stopped_gradients = StoppedGradients(context, variables)
-        # Those that have been used, by serial number, and what each trains. They are kept, so that every save can tell
-        # how far they had come.
-        self.used: dict[int, tuple[Any, tuple[int, ...]]] = {}
+        self.used: dict[int, Used] = {}  # by serial number
         self.before: dict[int, dict[int, Sample]] = {}  # values of what they train, before they did
         self.first_steps: dict[int, int] = {}  # that they had taken when they were first used
         self.after_training: IdentityMap[dict[int, Sample]] = IdentityMap()  # values by model
@@ -73,21 +95,33 @@ class Optimizers:
     # States
 
     def states(self) -> tuple[OptimizerState, ...]:
-        return tuple(self.state_of(*used) for used in list(self.used.values()))
+        return tuple(self.state_of_used(used) for used in list(self.used.values()))
 
     def state_of(self, optimizer: Any, trains: tuple[int, ...]) -> OptimizerState:
-        """Returns how far an optimizer has come; also while a graph is being made, in which values cannot be read."""
+        """Returns how far an optimizer has come."""
+        used = self.used.get(self.context.serial(optimizer)) or Used(optimizer)
+        return replace(self.state_of_used(used), trains=trains)
+
+    def look_at(self, used: Used) -> None:
+        """Keeps what is known of an optimizer that exists; also while a graph is being made, in which values cannot be read."""
+        optimizer = used.reference()
+        if optimizer is None:
+            return
         with outside_graphs():
             # The one in a LossScaleOptimizer is what clips, and has the learning rate.
-            inner = getattr(optimizer, "inner_optimizer", optimizer)
-            config = config_of(inner)
-            rate = str(config.get("learning_rate"))[:LONGEST_RATE]
+            used.config = config_of(getattr(optimizer, "inner_optimizer", optimizer))
+            used.config["learning_rate"] = str(used.config.get("learning_rate"))[:LONGEST_RATE]
+        used.variables = self.variables.numbers_of(variables_of(optimizer))
+
+    def state_of_used(self, used: Used) -> OptimizerState:
+        self.look_at(used)
+        config = used.config
         return OptimizerState(
-            kind=type(optimizer).__name__,
-            trains=trains,
-            steps=steps_of(optimizer),
-            variables=self.variables.numbers_of(variables_of(optimizer)),
-            learning_rate=rate,
+            kind=used.kind,
+            trains=used.trains,
+            steps=used.steps,
+            variables=used.variables,
+            learning_rate=config["learning_rate"],
             clipnorm=float_or_none(config.get("clipnorm")),
             global_clipnorm=float_or_none(config.get("global_clipnorm")),
             clipvalue=float_or_none(config.get("clipvalue")),
@@ -95,23 +129,24 @@ class Optimizers:
 
     def updates(self) -> int:
         """Returns the number of updates by the optimizer that made most of them, since it was first used."""
+        for used in self.used.values():
+            if not used.is_known and used.steps:
+                self.look_at(used)
+                used.is_known = True
         return max(
-            (
-                steps_of(optimizer) - self.first_steps.get(serial, 0)
-                for serial, (optimizer, _) in self.used.items()
-            ),
+            (used.steps - self.first_steps.get(serial, 0) for serial, used in self.used.items()),
             default=0,
         )
 
     def trained_by(self, optimizer: Any) -> tuple[int, ...]:
         serial = self.context.serials.get(optimizer)
-        return self.used[serial][1] if serial in self.used else ()
+        return self.used[serial].trains if serial in self.used else ()
 
     def variables_of(self, serials: Iterable[int]) -> tuple[int, ...]:
         """Returns the numbers of the variables that belong to used optimizers."""
-        return self.variables.numbers_of(
-            variable for serial in serials for variable in variables_of(self.used[serial][0])
-        )
+        for serial in serials:
+            self.look_at(self.used[serial])
+        return tuple(sorted({n for serial in serials for n in self.used[serial].variables}))
 
     def values_before(self, serials: Iterable[int]) -> dict[int, Sample]:
         """Returns the values of what used optimizers train, before their first steps."""
@@ -165,7 +200,8 @@ class Optimizers:
         numbers = self.variables.numbers_of(trained)
         if serial not in self.used:
             self.before[serial] = self.variables.values_of(numbers)
-        self.used[serial] = optimizer, tuple(sorted({*numbers, *known}))
+            self.used[serial] = Used(optimizer)
+        self.used[serial].trains = tuple(sorted({*numbers, *known}))
         site, _ = self.context.provenance.call_site()
         if self.context.is_first("applied", serial, site, len(gradients)):
             state = self.state_of(optimizer, numbers or known)
@@ -263,8 +299,8 @@ def schedule_of(optimizer: Any) -> Any:
     return vars(optimizer).get(rate) or getattr(optimizer, "learning_rate", None)
 
 
-def steps_of(optimizer: Any) -> int:
-    return int(arrays_of(variable_in(optimizer.iterations))[0])
+def steps_in(iterations: Any) -> int:
+    return int(arrays_of(variable_in(iterations))[0])
 
 
 def variables_of(thing: Any) -> list[Any]:

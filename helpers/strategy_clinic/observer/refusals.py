@@ -22,9 +22,9 @@ from .context import Context, kill_process
 from .events import HeldChildFailed, WriteRefused
 from .landlock import restrict
 from .observer import location_of
-from .python_paths import DATABASE, WRITING
 from .patching import Call
 from .provenance import HERE, outer_frame
+from .python_paths import DATABASE, WRITING
 from .redirection import Redirection
 from .view import KEPT, UNTOUCHED, path_of_descriptor, status_of
 

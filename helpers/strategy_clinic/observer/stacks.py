@@ -10,7 +10,8 @@ import mmap
 import signal
 
 # That no program uses, and that no system sends by itself; processes forked from the program have the handler, too.
-ASKING = getattr(signal, "SIGRTMAX", signal.SIGUSR2 + 7) - 7
+# macOS has no SIGRTMAX.
+ASKING = signal.SIGRTMAX - 7 if hasattr(signal, "SIGRTMAX") else getattr(signal, "SIGUSR2", 0)
 COUNTER = 8  # bytes
 CHILD = ".child-"
 

@@ -239,4 +239,3 @@ def known_value(tensor: Any) -> Any:
 
 def is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes, list))
-

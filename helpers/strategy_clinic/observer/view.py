@@ -126,7 +126,9 @@ class View:
         resolved = self.resolve(self.absolute(path))
         inside, ended = self.files + resolved, f"{resolved}."
         gone = self.is_hidden(resolved) or any(each.startswith(ended) for each in self.removed)
-        if not self.is_outside(resolved) or not (gone or names_with(f"{inside}.") or exists(inside)):
+        if not self.is_outside(resolved) or not (
+            gone or names_with(f"{inside}.") or exists(inside)
+        ):
             return path
         for found in names_with(ended):
             self.copy_up(found)

@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from ...base.errors import UserError
+from ...base.files import source_text
 from ...processes import python_process
 from ..cells import Cell, Line, Listing, lines_of, listing_of, read_cells
 from ..runs.folder import PREFIX
@@ -55,7 +56,7 @@ def pasted_listing(text: str, name: str = "the program") -> Listing:
 
 def script_listing(path: Path) -> Listing:
     """Returns the lines of a script for the card that shows it; it is run from its file."""
-    lines = enumerate(lines_of(path.read_text(errors="replace")), 1)
+    lines = enumerate(lines_of(source_text(path)), 1)
     return Listing(
         path.name, tuple(Line(0, number, code) for number, code in lines), path=str(path)
     )

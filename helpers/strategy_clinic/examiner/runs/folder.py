@@ -17,7 +17,10 @@ ENVIRONMENT = "pyvenv.cfg"  # a file of every virtual environment
 MOST_SIBLINGS = 1000  # files and folders beside the program's folder that get a link
 LARGEST_FILE = 16 << 20  # bytes; a larger one gets a link
 LARGEST_FOLDER, MOST_FILES = 2 << 30, 100_000  # copying as many takes minutes
-LARGEST_PART, MOST_FILES_OF_A_PART = 256 << 20, 10_000  # of a folder in it; a larger one gets a link
+LARGEST_PART, MOST_FILES_OF_A_PART = (
+    256 << 20,
+    10_000,
+)  # of a folder in it; a larger one gets a link
 
 Signature = tuple[int, ...]
 

@@ -42,6 +42,7 @@ from ..whose_fault import is_matchable
 from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
 from .progress import Reporter, RunEnded, RunStarted, ignore
+from .refused import held_children, require_no_refusal
 from .sandbox import Sandbox
 from .side_by_side import RunBeside, most_beside, runs_beside
 
@@ -345,7 +346,8 @@ class Plan:
         ]
         used = [recording for _, recording in self.made if recording not in self.discarded]
         unseen = [*self.unseen, *diagnosis.unseen, *uncompared(self.recordings)]
-        unseen += [*unseen_processes(used), *map(OBSERVER_FAILED.format, observer_failures(used))]
+        unseen += [*held_children(used), *unseen_processes(used)]
+        unseen += [*map(OBSERVER_FAILED.format, observer_failures(used))]
         return Examination(
             program.name,
             self.recordings,

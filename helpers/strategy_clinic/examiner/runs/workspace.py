@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...processes.view import NoView, View, copy_state
@@ -18,6 +20,8 @@ class Workspace(ABC):
     initial: Path  # as `store` would have stored it before any run
     folder: Path  # in which the program runs
     original: Path  # the reader's folder
+    why: str = ""  # it is a copy, and no view
+    read_only: Sequence[str] = ()  # places outside of it that can only be read
 
     @abstractmethod
     def in_initial(self, name: str) -> Path:
@@ -74,7 +78,9 @@ class ViewedFolder(Workspace):
         place = self.place / f"view-{self.views}"
         with copying(self.folder):
             place.mkdir()
-            return View(place, self.temporary, self.place / "shared", stored)
+            view = View(place, self.temporary, self.place / "shared", stored)
+        self.read_only = view.read_only
+        return view
 
     def in_initial(self, name: str) -> Path:
         path = Path(f"{self.initial}{self.folder / name}")
