@@ -44,7 +44,7 @@ def main() -> None:
     if settings.keras:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
     observer = Observer(settings)
-    observer.context.provenance.script = os.path.abspath(program[0])
+    observer.context.provenance.runs(program)
     restarts = observer.restarts = Restarts(observer.context)
     observer.start(
         {
