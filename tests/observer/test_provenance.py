@@ -163,3 +163,21 @@ def test_the_script_is_the_users_wherever_it_lies():
     here.script = str(script)
     assert here.owner_of(str(script)) is Owner.USER
     assert here.owner_of(str(script.with_name("fixed.py"))) is None
+
+
+def test_the_package_that_is_run_is_the_programs_wherever_it_is_installed(tmp_path, monkeypatch):
+    site = tmp_path / "site-packages"
+    for name in ("mine", "other", "spaces/train"):  # one without __init__.py
+        (site / name).mkdir(parents=True)
+    (site / "mine" / "__init__.py").touch()
+    (site / "alone.py").touch()
+    monkeypatch.setattr(sys, "path", ["", str(site), *sys.path])
+    for module, own in (
+        ("mine.train", "mine/a.py"),
+        ("spaces.train", "spaces/train/a.py"),
+        ("alone", "alone.py"),
+    ):
+        provenance = Provenance()
+        provenance.runs(["-m", module])
+        assert provenance.is_own(str(site / own))
+        assert not provenance.is_own(str(site / "other" / "a.py"))

@@ -48,12 +48,12 @@ def main() -> None:
 
         enter_view(settings.enter)
     write_stacks(settings.events)
-    observer = observing(settings, program[0])
+    observer = observing(settings, program)
     observe_children(options)
     sys.exit(run_observed(observer, program))
 
 
-def observing(settings: Settings, script: str) -> Observer:
+def observing(settings: Settings, program: list[str]) -> Observer:
     """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
     if settings.seed:
         random.seed(SEED)
@@ -63,7 +63,7 @@ def observing(settings: Settings, script: str) -> Observer:
     if settings.leader:
         words = getattr(sys, "orig_argv", sys.argv)  # of Python 3.9, without the interpreter
         observer.context.heading = ChildStarted(" ".join(words)[:LONGEST_COMMAND])
-    observer.context.provenance.script = os.path.abspath(script)
+    observer.context.provenance.runs(program)
     outside = Outside(observer.context)
     outside.start()
     observer.before_exception.append(outside.exception_raised)
@@ -103,7 +103,7 @@ def observe_child() -> None:
         return
     settings = read_settings(json.loads(options))
     write_stacks(settings.events, at_fatal_signals=False)
-    observer = observing(settings, (*sys.argv, "")[0])
+    observer = observing(settings, sys.argv or [""])
     atexit.register(observer.end_of_child)
     hook = sys.excepthook
 

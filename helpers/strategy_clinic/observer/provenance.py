@@ -9,6 +9,7 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Iterable
+from importlib.machinery import PathFinder
 from types import CodeType, FrameType
 from typing import Any
 
@@ -40,6 +41,7 @@ class Provenance:
 
     def __init__(self) -> None:
         self.script = ""  # which is the program's, even if it lies in this package
+        self.package: tuple[str, ...] = ()  # the folders of the package that is run by `-m`
         self.sites = folders(site_folders())
         self.standard_library = folders(
             [sysconfig.get_path("stdlib"), os.path.dirname(os.__file__)]
@@ -49,6 +51,17 @@ class Provenance:
         self.caller_thread = 0  # that called it
 
     # Files
+
+    def runs(self, program: list[str]) -> None:
+        """Learns what is run: a script, or a module, whose package is the program's wherever it is installed."""
+        if program[0] != "-m":
+            self.script = os.path.abspath(program[0])
+            return
+        spec = PathFinder.find_spec(program[1].partition(".")[0], [os.getcwd(), *sys.path[1:]])
+        if spec is not None and spec.submodule_search_locations:
+            self.package = folders(spec.submodule_search_locations)
+        elif spec is not None and spec.origin:
+            self.script = os.path.abspath(spec.origin)
 
     def owner_of(self, filename: str) -> Owner | None:
         """Returns USER for a file of the program; for a library's, the purpose of that part of it, or None."""
@@ -69,7 +82,7 @@ class Provenance:
             return None  # of a compiled library, which gives no folder
         if filename.startswith("<") or AUTOGRAPH_COPY in filename:
             return Owner.USER if filename.startswith("<ipython") else None
-        if os.path.abspath(filename) == self.script:
+        if os.path.abspath(filename) == self.script or filename.startswith(self.package):
             return Owner.USER
         packages = folders(package_folders())
         for path in {os.path.abspath(filename), os.path.realpath(filename)}:
