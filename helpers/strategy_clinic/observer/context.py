@@ -48,7 +48,9 @@ class Settings:
     die_at_step: int = 0  # or after this number of steps
     die_in_save: int = 0  # or while this save is written, counted from 1
     uncounted: bool = False  # activations are not counted, which takes as long as tracing does
-    view: str = ""  # the folder for what is written outside of `own`; none: it is written where it belongs
+    view: str = (
+        ""  # the folder for what is written outside of `own`; none: it is written where it belongs
+    )
     own: tuple[str, ...] = ()  # folders in which the program writes directly
     tell: bool = False  # means over replicas that are computed in a graph are reported, by one more operation
 

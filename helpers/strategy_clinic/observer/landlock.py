@@ -16,7 +16,10 @@ VERSION, PATH_BENEATH, NO_NEW_PRIVILEGES = 1, 1, 38
 WRITE_FILE, TRUNCATE = 1 << 1, 1 << 14
 # Removing and making files of all kinds, and moving them to another folder.
 ENTRIES = sum(1 << number for number in range(4, 14))
-RIGHTS = {2: WRITE_FILE | ENTRIES, 3: WRITE_FILE | ENTRIES | TRUNCATE}  # by the version that has them
+RIGHTS = {
+    2: WRITE_FILE | ENTRIES,
+    3: WRITE_FILE | ENTRIES | TRUNCATE,
+}  # by the version that has them
 # Version 1 lets no file be moved to another folder, which TensorFlow does with each checkpoint.
 OLDEST = min(RIGHTS)
 DEVICES = "null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"
