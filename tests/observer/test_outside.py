@@ -12,6 +12,13 @@ from strategy_clinic.base import files
 from strategy_clinic.observer import events
 
 OBSERVER = files.PACKAGE / "observer"
+WITHOUT_LANDLOCK = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from strategy_clinic.observer import landlock, main
+landlock.version = lambda: 0
+main.main()
+"""
 # What each program begins with: `here` is a folder outside, in which are old.txt, folder/inner.txt, link.txt and list.db.
 BEGINNING = """
 import os, pathlib, sys
@@ -229,7 +236,7 @@ WAYS = {
         import multiprocessing, pickle
         assert pickle.loads(pickle.dumps([os.listdir, open, os.stat])) == [os.listdir, open, os.stat]
         write("new", "new.txt")
-        with multiprocessing.get_context("fork").Pool(1) as pool: assert pool.map(os.path.exists, [path("new.txt")]) == [True]
+        with multiprocessing.get_context("fork").Pool(1) as pool: assert pool.map(os.listdir, [path("folder")]) == [["inner.txt"]]
         """,
     "devices": """
         with open(os.devnull, "w") as file: file.write("nothing")
@@ -263,13 +270,15 @@ class World:
         base.close()
         return folder
 
-    def run(self, text, *arguments, options=()):
+    def run(self, text, *arguments, options=(), landlock=True):
         """Runs a program that may write in its copy alone; returns the process, and events in `seen`."""
         (self.copy / "program" / "train.py").write_text(BEGINNING + textwrap.dedent(text))
         self.events.unlink(missing_ok=True)
         view = ["--view", str(self.copy / "view"), "--own", str(self.copy)]
         main = self.copy / "packages" / "strategy_clinic" / "observer" / "__main__.py"
         command = [sys.executable, str(main)]
+        if not landlock:
+            command = [sys.executable, "-c", WITHOUT_LANDLOCK, str(main.parent.parent.parent)]
         command += ["--events", str(self.events), *view, *options, "--", "train.py", *arguments]
         done = subprocess.run(
             command,
@@ -318,7 +327,7 @@ def all_ways(tmp_path_factory):
         with open("failed.json", "w") as file: json.dump(failed, file)
         """
     done = world.run(text, str(world.outside))
-    assert done.returncode == 0, (done.stderr, world.seen)
+    assert done.returncode == 0, (done.stderr, world.seen[-2:])
     failed = json.loads((world.copy / "program" / "failed.json").read_text())
     after = listing(world.outside)
     changed = {each for each in before.keys() | after.keys() if before.get(each) != after.get(each)}
@@ -331,3 +340,194 @@ def test_nothing_outside_changes_and_the_program_sees_it_changed(way, all_ways):
     assert way not in failed, failed[way]
     assert not [each for each in changed if each.startswith(folders[way])]
     assert not world.of(events.ObserverFailed) and not world.of(events.WriteRefused)
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = World(tmp_path)
+    world.here = world.fill("here")
+    world.before = listing(world.outside)
+    yield world
+    assert listing(world.outside) == world.before
+
+
+def test_a_later_run_with_the_same_view_sees_what_was_written(world):
+    first = world.run("write('new', 'new.txt'); os.remove(path('old.txt'))", str(world.here))
+    assert first.returncode == 0, first.stderr
+    text = "print(read('new.txt'), sorted(os.listdir(here)))"
+    again = world.run(text, str(world.here))
+    assert again.stdout == "new ['folder', 'link.txt', 'list.db', 'new.txt']\n", again.stderr
+    other = World(world.root, "other")
+    print_all = other.run("print(sorted(os.listdir(here)), read('old.txt'))", str(world.here))
+    assert print_all.stdout == "['folder', 'link.txt', 'list.db', 'old.txt'] old\n"
+
+
+def test_without_a_view_nothing_is_redirected(tmp_path):
+    world = World(tmp_path)
+    folder = world.fill("here")
+    (world.copy / "program" / "train.py").write_text(
+        f"open({str(folder / 'new')!r}, 'w').write('x')"
+    )
+    main = world.copy / "packages" / "strategy_clinic" / "observer" / "__main__.py"
+    command = [sys.executable, str(main), "--events", str(world.events), "--", "train.py"]
+    subprocess.run(command, cwd=world.copy / "program", check=True)
+    assert (folder / "new").read_text() == "x"
+
+
+# Ways that are not redirected. The program must not get to its end.
+UNSEEN = {
+    "FileIO": "import io; io.FileIO(path('new.txt'), 'w')",
+    "posix": "import posix; posix.mkdir(path('made'))",
+    "posix, of what is there": "import posix; posix.unlink(path('old.txt'))",
+    "a descriptor": "file = os.open(path('old.txt'), os.O_RDONLY); os.fchmod(file, 0o600)",
+    "a fork": """
+        import io, multiprocessing
+        child = multiprocessing.get_context("fork").Process(target=io.FileIO, args=(path("new.txt"), "w"))
+        child.start(); child.join()
+        """,
+}
+
+
+@pytest.mark.parametrize("way", UNSEEN)
+def test_what_cannot_be_redirected_ends_the_process_first(way, world):
+    done = world.run(textwrap.dedent(UNSEEN[way]) + "\nprint('went on')", str(world.here))
+    assert (done.returncode, done.stdout) == (-9, "")
+    (refused,) = world.of(events.WriteRefused)
+    assert refused.path.startswith(str(world.here))
+
+
+needs_landlock = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
+
+
+@needs_landlock
+@pytest.mark.parametrize(
+    "command",
+    ["rm -r {}/folder", "echo new > {}/new.txt", "mv {0}/old.txt {0}/x", "cp train.py {}"],
+)
+def test_a_child_program_may_not_write_outside(command, world):
+    text = f"import subprocess\nsubprocess.run({command.format(world.here)!r}, shell=True)\nprint('on')"
+    assert world.run(text, str(world.here)).stdout == "on\n"
+    (failed,) = world.of(events.HeldChildFailed)
+    assert str(world.here) in failed.command and failed.status > 0
+
+
+@needs_landlock
+def test_a_child_program_may_write_in_the_folder(world):
+    text = "print(os.system('cp train.py copied.py && echo > /dev/null'), os.listdir())"
+    assert world.run(text, str(world.here)).stdout.startswith("0 ")
+    assert not world.of(events.HeldChildFailed)
+
+
+@needs_landlock
+def test_compiled_code_may_not_write_outside(world):
+    text = """
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        found = libc.open(path("new.txt").encode(), os.O_WRONLY | os.O_CREAT, 0o666)
+        if found < 0:
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error), path("new.txt"))
+        """
+    assert world.run(text, str(world.here)).returncode == 1
+    (refused,) = world.of(events.WriteRefused)
+    assert refused.path == str(world.here / "new.txt") and refused.location
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["os.system('true')", "import subprocess\nsubprocess.run(['true'])", "os.popen('true').read()"],
+)
+def test_without_landlock_no_child_program_is_started(text, world):
+    done = world.run(text + "\nprint('went on')", str(world.here), landlock=False)
+    assert (done.returncode, done.stdout) == (-9, "")
+    (refused,) = world.of(events.WriteRefused)
+    assert refused.path.endswith("true")
+
+
+def test_without_landlock_the_standard_library_may_ask_the_system(world):
+    text = "import platform\nprint(bool(platform.uname().processor is not None))"
+    assert world.run(text, str(world.here), landlock=False).stdout == "True\n"
+
+
+@pytest.mark.slow
+def test_what_tensorflow_writes_is_redirected(world):
+    checkpoints = world.here / "checkpoints"
+    prepare = """
+        import tensorflow as tf
+        value = tf.Variable(1.0)
+        manager = tf.train.CheckpointManager(tf.train.Checkpoint(value=value), here + "/checkpoints", 2)
+        for _ in range(3): value.assign_add(1.0); manager.save()
+        """
+    program = BEGINNING + textwrap.dedent(prepare)
+    subprocess.run([sys.executable, "-c", program, str(world.here)], check=True)
+    world.before = listing(world.outside)
+    text = """
+        import glob
+        import h5py
+        import keras
+        import numpy as np
+        import tensorflow as tf
+
+        folder = path("checkpoints")
+        value = tf.Variable(0.0)
+        checkpoint = tf.train.Checkpoint(value=value)
+        manager = tf.train.CheckpointManager(checkpoint, folder, max_to_keep=2)
+        assert manager.latest_checkpoint == path("checkpoints", "ckpt-3"), manager.latest_checkpoint
+        checkpoint.restore(manager.latest_checkpoint); assert value.numpy() == 4
+        for number in range(3): value.assign(10.0 + number); saved = manager.save()
+        assert saved == tf.train.latest_checkpoint(folder) == path("checkpoints", "ckpt-6"), saved
+        assert sorted(each for each in os.listdir(folder) if each.endswith("index")) == ["ckpt-5.index", "ckpt-6.index"]
+        value.assign(0.0); checkpoint.restore(path("checkpoints", "ckpt-5")); assert value.numpy() == 11
+        assert tf.train.load_checkpoint(folder).has_tensor("value/.ATTRIBUTES/VARIABLE_VALUE")
+        assert not tf.io.gfile.exists(path("checkpoints", "ckpt-2.index"))
+
+        with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(): several = tf.Variable(5.0)
+        prefix = tf.train.Checkpoint(value=several).save(path("several", "ckpt")); several.assign(0.0)
+        assert prefix == path("several", "ckpt-1"), prefix
+        tf.train.Checkpoint(value=several).restore(prefix); assert several.numpy() == 5
+
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        for name in ("model.keras", "model.h5"):
+            model.save(path(name))
+            loaded = keras.saving.load_model(path(name), compile=False)
+            assert np.allclose(model(np.ones((1, 2))), loaded(np.ones((1, 2))))
+        model.save_weights(path("w.weights.h5")); model.load_weights(path("w.weights.h5"))
+        model.export(path("exported"), verbose=False)
+        served = tf.saved_model.load(path("exported")).serve(np.ones((1, 2), "float32"))
+        assert np.allclose(served, model(np.ones((1, 2))))
+        tf.saved_model.save(checkpoint, path("saved")); assert tf.saved_model.load(path("saved")).value.numpy() == 11
+
+        gfile = tf.io.gfile
+        gfile.makedirs(path("made", "deep"))
+        with gfile.GFile(path("made", "a.txt"), "w") as file: file.write("new")
+        with gfile.GFile(path("old.txt"), "a") as file: file.write("new")
+        with gfile.GFile(path("old.txt")) as file: assert file.read() == "oldnew"
+        gfile.rename(path("made", "a.txt"), path("made", "b.txt")); gfile.copy(path("made", "b.txt"), path("made", "c.txt"))
+        assert sorted(gfile.listdir(path("made"))) == ["b.txt", "c.txt", "deep"]
+        assert gfile.glob(path("made", "*.txt")) == [path("made", "b.txt"), path("made", "c.txt")]
+        gfile.rmtree(path("folder")); gfile.remove(path("link.txt"))
+        assert not gfile.exists(path("folder")) and not gfile.isdir(path("folder")) and not gfile.exists(path("link.txt"))
+
+        with tf.summary.create_file_writer(path("logs")).as_default(): tf.summary.scalar("x", 1.0, 1)
+        tf.summary.flush(); assert len(glob.glob(path("logs", "events*"))) == 1
+        with tf.io.TFRecordWriter(path("a.tfrecord")) as writer: writer.write(b"one")
+        data = tf.data.TFRecordDataset([path("a.tfrecord")])
+        assert [each.numpy() for each in data] == [b"one"]
+        tf.io.write_file(path("deep", "er", "x.txt"), "text"); assert tf.io.read_file(path("deep", "er", "x.txt")) == b"text"
+        assert read("deep", "er", "x.txt") == "text"
+        names = tf.data.Dataset.list_files(path("deep", "er", "*"))
+        assert list(names.as_numpy_iterator()) == [os.fsencode(path("deep", "er", "x.txt"))]
+        assert list(names.map(tf.io.read_file).as_numpy_iterator()) == [b"text"]
+        @tf.function
+        def written(name):
+            tf.io.write_file(name, "graph"); return tf.io.read_file(name)
+        assert written(tf.constant(path("graph.txt"))) == b"graph" and read("graph.txt") == "graph"
+        numbers = tf.data.Dataset.range(3)
+        numbers.save(path("data")); assert list(tf.data.Dataset.load(path("data")).as_numpy_iterator()) == [0, 1, 2]
+        for _ in range(2): assert list(numbers.cache(path("cached")).as_numpy_iterator()) == [0, 1, 2]
+        print("done")
+        """
+    done = world.run(text, str(world.here), options=("--devices", "2"))
+    assert done.stdout.endswith("done\n"), done.stderr[-3000:]
+    assert not world.of(events.ObserverFailed) and not world.of(events.WriteRefused)
+    assert (checkpoints / "ckpt-2.index").exists()

@@ -88,6 +88,11 @@ MODULES = {
         "ProfilerSession ProfilerSession.start",
     ),
     "py_checkpoint_reader": ("tensorflow.python.training.py_checkpoint_reader", "CheckpointReader"),
+    "pywrap_saved_model": ("tensorflow.python.saved_model.pywrap_saved_model", "Save"),
+    "fingerprints": (
+        "tensorflow.python.saved_model.pywrap_saved_model.fingerprinting",
+        "CreateFingerprintDef ReadSavedModelFingerprint",
+    ),
     "functional_saver": (
         "tensorflow.python.checkpoint.functional_saver",
         "MultiDeviceSaver MultiDeviceSaver.save MultiDeviceSaver.restore",

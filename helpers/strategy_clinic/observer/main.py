@@ -125,7 +125,7 @@ def read_settings(arguments: list[str]) -> Settings:
     parser.add_argument("--begin", type=number_and_value, default=(0, 0.0))
     parser.add_argument("--replace", type=names, default=())
     parser.add_argument("--keras", type=int, default=0)
-    parser.add_argument("--view", type=os.path.abspath, default="")
+    parser.add_argument("--view", type=absolute, default="")
     parser.add_argument("--own", type=paths, default=())
     for name in ("--seed", "--die", "--tell", "--stay", "--hold", "--uncounted"):
         parser.add_argument(name, action="store_true")
@@ -144,6 +144,10 @@ def number_and_value(text: str) -> tuple[int, float]:
 
 def names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
+
+
+def absolute(text: str) -> str:
+    return os.path.abspath(text) if text else ""
 
 
 def paths(text: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import stat
@@ -55,7 +56,11 @@ class PythonPaths:
         new = {
             plain[name]: redirected(self.redirection, plain[name], OF_OS[name]) for name in plain
         }
-        own = {os.open: self.open_descriptor, os.listdir: self.list_names, os.scandir: self.scan}
+        own: dict[Any, Any] = {
+            os.open: self.open_descriptor,
+            os.listdir: self.list_names,
+            os.scandir: self.scan,
+        }
         own |= {os.getcwd: self.working_folder, os.getcwdb: self.working_folder_bytes}
         wrappers = {each: Redirected(each, call, "os") for each, call in {**new, **own}.items()}
         for known in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
@@ -75,30 +80,28 @@ class PythonPaths:
 
     def open_file(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
         """Opens a file at its place, by its own path, which is then its name."""
-        opener = args[5] if len(args) > 5 else kwargs.get("opener")
-        writes = bool(TO_WRITE & set(mode))
-        if isinstance(file, int) or opener or self.redirection.thread.busy:
+        if isinstance(file, int) or self.redirection.thread.busy:
             return system.open_file(file, mode, *args, **kwargs)
-        use = (Use.OVERWRITE if "w" in mode else Use.CHANGE) if writes else Use.READ
+        opener = args[5] if len(args) > 5 else kwargs.get("opener")
+        if opener:  # of the program's, which opens what it wants
+            return self.open_by(opener, file, mode, args[:5], kwargs)
+        use = (Use.OVERWRITE if "w" in mode else Use.CHANGE) if TO_WRITE & set(mode) else Use.READ
         place = self.redirection.place_of(file, use)
         if place is file:
             return system.open_file(file, mode, *args, **kwargs)
-        return self.open_at(place, file, mode, args[:5], kwargs)
+        return self.open_by(functools.partial(open_at, place), file, mode, args[:5], kwargs)
 
-    def open_at(self, place: Any, file: Any, mode: str, args: Any, kwargs: Any) -> Any:
+    def open_by(self, opener: Any, file: Any, mode: str, args: Any, kwargs: Any) -> Any:
+        """Opens a file by another function than the system's, which alone says what is opened."""
         thread = self.redirection.thread
 
-        def opener(_: Any, flags: int) -> int:
+        def opened(name: Any, flags: int) -> int:
             thread.opening = False
-            try:
-                return int(system.open(place, flags, MODE))
-            except OSError as error:
-                error.filename = file
-                raise
+            return int(opener(name, flags))
 
         thread.opening = True
         try:
-            return system.open_file(file, mode, *args, **{**kwargs, "opener": opener})
+            return system.open_file(file, mode, *args, **{**kwargs, "opener": opened})
         finally:
             thread.opening = False
 
@@ -166,6 +169,14 @@ class PythonPaths:
 
 
 LISTED = path(Use.READ)
+
+
+def open_at(place: Any, file: Any, flags: int) -> int:
+    try:
+        return int(system.open(place, flags, MODE))
+    except OSError as error:
+        error.filename = file
+        raise
 
 
 def as_given(name: str, path: Any) -> Any:

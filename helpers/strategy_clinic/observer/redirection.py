@@ -122,7 +122,7 @@ class Redirection:
 class Redirected:
     """A function in place of another. It is no method of a class whose attribute it becomes, as the other is none."""
 
-    def __init__(self, plain: Any, call: Callable[..., Any], home: str = "") -> None:
+    def __init__(self, plain: Any, call: Any, home: str = "") -> None:
         functools.update_wrapper(self, plain)
         self.plain, self.call, self.__module__ = plain, call, home or plain.__module__
 
@@ -133,7 +133,8 @@ class Redirected:
         return repr(self.plain)
 
     def __reduce__(self) -> str:
-        return str(self.__qualname__)
+        """Returns the name by which `pickle` finds this object where it is in place of the other."""
+        return str(self.plain.__qualname__)
 
 
 def redirected(

@@ -27,6 +27,7 @@ from .provenance import HERE, outer_frame
 from .python_paths import DATABASE, WRITING
 from .redirection import Redirection
 from .view import KEPT, UNTOUCHED, path_of_descriptor, status_of
+from .view import plain as system
 
 
 class Changed(NamedTuple):
@@ -113,8 +114,9 @@ class Refusals:
             if isinstance(path, int):
                 self.require_own(path_of_descriptor(path), entry)
             else:
-                base = args[folder] if folder and args[folder] >= 0 else None
-                self.require_own(self.view.absolute(os.fsdecode(path), base), entry)
+                is_open = folder and args[folder] >= 0
+                base = path_of_descriptor(args[folder]) if is_open else system.getcwd()
+                self.require_own(os.path.join(base, os.fsdecode(path)), entry)
 
     def connects(self, event: str, args: tuple[Any, ...]) -> None:
         path = os.fsdecode(args[0]).partition("?")[0]

@@ -50,7 +50,7 @@ OPERATIONS: dict[str, tuple[PathInput, ...]] = {
     "CreateSummaryFileWriter": (PathInput(1, "logdir", Use.MAKE),),
 }
 # Functions, and classes that are called, by the name of their module in `tf_internals`.
-FUNCTIONS = {
+FUNCTIONS: dict[str, dict[str, tuple[Argument, ...]]] = {
     "pywrap_file_io": {
         **dict.fromkeys(
             ("FileExists", "IsDirectory", "HasAtomicMove", "Stat", "BufferedInputStream"),
@@ -68,6 +68,11 @@ FUNCTIONS = {
         "RecordIterator": (Argument(0, "filename", Use.READ),),
         "RandomRecordReader": (Argument(0, "filename", Use.READ),),
     },
+    "pywrap_saved_model": {"Save": (Argument(0, "export_dir", Use.MAKE),)},
+    "fingerprints": dict.fromkeys(
+        ("CreateFingerprintDef", "ReadSavedModelFingerprint"),
+        (Argument(0, "export_dir", Use.READ),),
+    ),
     "pywrap_events_writer": {"EventsWriter": (Argument(0, "filename_prefix", Use.MAKE),)},
     "py_checkpoint_reader": {"CheckpointReader": (Argument(0, "filename", Use.READ_PREFIX),)},
 }
@@ -77,6 +82,7 @@ METHODS = (
     ("saver_of_graphs", "Saver", "save", Argument(2, "save_path", Use.MAKE)),
     ("saver_of_graphs", "Saver", "restore", Argument(2, "save_path", Use.READ_PREFIX)),
 )
+IN_GRAPH = "_apply_op_helper"
 WILDCARD = re.compile(r"[*?\[{\\]")
 
 
@@ -168,7 +174,7 @@ class TensorFlowPaths:
     def watch_operations(self) -> None:
         pywrap, library = tf_internals.pywrap_tfe, tf_internals.op_def_library
         fast, execute = pywrap.TFE_Py_FastPathExecute, pywrap.TFE_Py_Execute
-        in_graph, operations, placed = library._apply_op_helper, OPERATIONS, self.placed_inputs
+        in_graph, operations, placed = library.__dict__[IN_GRAPH], OPERATIONS, self.placed_inputs
 
         def fast_path(context: Any, operation: str, name: Any, *inputs: Any) -> Any:
             if operation in operations:
@@ -188,7 +194,7 @@ class TensorFlowPaths:
             return in_graph(op_type_name, name, **inputs)
 
         pywrap.TFE_Py_FastPathExecute, pywrap.TFE_Py_Execute = fast_path, executed
-        library._apply_op_helper = added
+        setattr(library, IN_GRAPH, added)
 
     def placed_inputs(self, operation: str, inputs: Any) -> list[Any]:
         new = list(inputs)

@@ -21,7 +21,7 @@ UNTOUCHED = "/proc", "/sys", "/dev/fd"  # files of the kernel
 KEPT = stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK  # what the view can hold: no device, pipe or socket
 F_GETPATH, LONGEST_PATH = 50, 1024  # of fcntl(2) on macOS
 # The functions, before any of them is replaced; a module's own would be.
-plain = SimpleNamespace(**vars(os), open_file=io.open)
+plain: Any = SimpleNamespace(**vars(os), open_file=io.open)
 
 
 class View:
@@ -85,7 +85,7 @@ class View:
         """Returns what a symbolic link holds, None for anything else."""
         place = self.place_of(path)
         status = status_of(place)
-        return plain.readlink(place) if status and stat.S_ISLNK(status.st_mode) else None
+        return str(plain.readlink(place)) if status and stat.S_ISLNK(status.st_mode) else None
 
     def place_of(self, resolved: str) -> str:
         """Returns where the file of a resolved path is."""
@@ -296,7 +296,8 @@ def copy_status(source: str, target: str) -> None:
 
 def status_of(path: str) -> os.stat_result | None:
     try:
-        return plain.lstat(path)
+        status: os.stat_result = plain.lstat(path)
+        return status
     except (OSError, ValueError):
         return None
 
@@ -309,7 +310,7 @@ def exists(path: str) -> bool:
 def names_in(folder: str) -> list[str] | None:
     """Returns what is in a folder, None if it is none."""
     try:
-        return plain.listdir(folder)
+        return list(plain.listdir(folder))
     except OSError:
         return None
 
@@ -324,7 +325,7 @@ def names_with(prefix: str) -> list[str]:
 def path_of_descriptor(descriptor: int) -> str:
     """Returns the path of an open file or folder; raises OSError where the system does not tell."""
     if sys.platform != "darwin":
-        return plain.readlink(f"/proc/self/fd/{descriptor}")
+        return str(plain.readlink(f"/proc/self/fd/{descriptor}"))
     import fcntl
 
     found = fcntl.fcntl(descriptor, F_GETPATH, bytes(LONGEST_PATH))
