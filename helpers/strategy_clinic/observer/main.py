@@ -103,7 +103,7 @@ def observe_child() -> None:
         return
     settings = read_settings(json.loads(options))
     write_stacks(settings.events, at_fatal_signals=False)
-    observer = observing(settings, sys.argv or [""])
+    observer = observing(settings, program_of_child())
     atexit.register(observer.end_of_child)
     hook = sys.excepthook
 
@@ -112,6 +112,14 @@ def observe_child() -> None:
         hook(kind, error, trace)
 
     sys.excepthook = raised
+
+
+def program_of_child() -> list[str]:
+    """Returns what this Python runs, as the observer's command gives it; a module's name is not yet in `sys.argv`."""
+    words = getattr(sys, "orig_argv", sys.argv)  # of Python 3.9, without the interpreter
+    if sys.argv[:1] == ["-m"] and "-m" in words[:-1]:
+        return list(words[words.index("-m") :])
+    return sys.argv[:1] if sys.argv[:1] not in ([], ["-m"]) else [""]
 
 
 def read_settings(arguments: list[str]) -> Settings:
