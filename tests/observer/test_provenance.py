@@ -3,13 +3,14 @@
 import os
 import sys
 import sysconfig
+import threading
 import types
 from pathlib import Path
 
 import pytest
 from strategy_clinic.base import files
 from strategy_clinic.observer import provenance
-from strategy_clinic.observer.events import Owner
+from strategy_clinic.observer.events import Frame, Owner
 from strategy_clinic.observer.provenance import Provenance
 
 # Folders whose names are those of parts of libraries, which is no reason for anything.
@@ -181,3 +182,22 @@ def test_the_package_that_is_run_is_the_programs_wherever_it_is_installed(tmp_pa
         provenance.runs(["-m", module])
         assert provenance.is_own(str(site / own))
         assert not provenance.is_own(str(site / "other" / "a.py"))
+
+
+class ReplicaThread(threading.Thread):
+    """Stands for TensorFlow's thread of one replica."""
+
+
+ReplicaThread.__module__ = provenance.REPLICA_THREADS
+
+
+@pytest.mark.parametrize("kind, called", [(threading.Thread, False), (ReplicaThread, True)])
+def test_only_threads_of_replicas_were_called_by_a_run(kind, called, monkeypatch):
+    tf_stack = types.SimpleNamespace(extract_stack=list)
+    monkeypatch.setattr(provenance, "tf_internals", types.SimpleNamespace(tf_stack=tf_stack))
+    here, seen = Provenance(), []
+    here.replicas_run((Frame("/train.py", 3, "train"),))
+    thread = kind(target=lambda: seen.append(here.stack()))
+    thread.start()
+    thread.join()
+    assert seen == [here.replica_caller if called else ()]

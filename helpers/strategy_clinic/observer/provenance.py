@@ -21,6 +21,7 @@ AUTOGRAPH_COPY = "__autograph_generated_file"  # in the names of files that Auto
 SITES = "site-packages", "dist-packages"
 PACKAGES = "tensorflow", "keras", "tf_keras"
 MOST_FRAMES = 8
+REPLICA_THREADS = "tensorflow.python.distribute.mirrored_run"  # whose threads run one replica each
 # What a path inside of a library says about its purpose; the first that fits counts.
 PURPOSES = (
     (Owner.OPTIMIZER, "/optimizers/"),
@@ -99,7 +100,7 @@ class Provenance:
 
     def stack(self) -> Stack:
         """Returns the program's lines that led here; lines of AutoGraph's copies are those of their source."""
-        in_replica = threading.current_thread() is not threading.main_thread()
+        in_replica = type(threading.current_thread()).__module__ == REPLICA_THREADS
         frames = [
             Frame(os.path.abspath(filename), line, function)
             for frame in list(tf_internals.tf_stack.extract_stack())[::-1]
