@@ -140,5 +140,23 @@ def test_a_program_that_fills_a_view_by_renaming_a_folder_of_its_reader(tmp_path
         assert run(sandbox, sandbox.files.initial) == ["new", "train.py"]
 
 
+def test_where_there_is_no_view_the_same_is_redirected(tmp_path, outside, copied):
+    """But for what other programs do, which may write into the folder only: they fail, and the report says so."""
+    before = listing(outside)
+    others = {"asks_a_shell", "starts_a_program"}
+    with sandbox_of(tmp_path, ways_to_write.program(str(outside), others)) as sandbox:
+        assert isinstance(sandbox.files, workspace.CopiedFolder)
+        found = run(sandbox, sandbox.files.initial, "write")
+        sandbox.files.store(sandbox.place / "left")
+        again = run(sandbox, sandbox.place / "left")
+        anew = run(sandbox, sandbox.files.initial)
+    assert listing(outside) == before
+    assert again == found
+    unseen = {"changes_permissions", "changes_times", "makes_temporary_files"}
+    assert {
+        way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)
+    } == unseen | others
+
+
 def part(found, way):
     return {name: value for name, value in found.items() if name.startswith(f"{way}/")}

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 from strategy_clinic.base import files
-from strategy_clinic.observer import events
+from strategy_clinic.observer import events, landlock
 
 OBSERVER = files.PACKAGE / "observer"
 WITHOUT_LANDLOCK = """

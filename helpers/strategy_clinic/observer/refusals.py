@@ -10,7 +10,6 @@ import errno
 import os
 import re
 import shlex
-import signal
 import stat
 import subprocess
 import sys
@@ -180,11 +179,9 @@ class Refusals:
     # The end
 
     def refuse(self, path: str) -> None:
-        """Reports what was to be changed, and ends the process before it is, and the one that it was forked from."""
+        """Reports what was to be changed, and ends the program before it is."""
         self.context.emit(WriteRefused(self.context.provenance.plain_stack(), path))
-        if os.getppid() == self.process:
-            os.kill(self.process, signal.SIGKILL)
-        kill_process()
+        kill_process(self.context.first_process)
 
     def exception_raised(self, error: BaseException) -> None:
         """Reports a path that Landlock has refused, if that is why the program has ended."""
