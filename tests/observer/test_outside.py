@@ -493,7 +493,7 @@ def test_what_tensorflow_writes_is_redirected(world):
             assert np.allclose(model(np.ones((1, 2))), loaded(np.ones((1, 2))))
         model.save_weights(path("w.weights.h5")); model.load_weights(path("w.weights.h5"))
         model.export(path("exported"), verbose=False)
-        served = tf.saved_model.load(path("exported")).serve(np.ones((1, 2), "float32"))
+        again = tf.saved_model.load(path("exported")); served = again.serve(np.ones((1, 2), "float32"))
         assert np.allclose(served, model(np.ones((1, 2))))
         tf.saved_model.save(checkpoint, path("saved")); assert tf.saved_model.load(path("saved")).value.numpy() == 11
 
@@ -508,7 +508,7 @@ def test_what_tensorflow_writes_is_redirected(world):
         gfile.rmtree(path("folder")); gfile.remove(path("link.txt"))
         assert not gfile.exists(path("folder")) and not gfile.isdir(path("folder")) and not gfile.exists(path("link.txt"))
 
-        with tf.summary.create_file_writer(path("logs")).as_default(): tf.summary.scalar("x", 1.0, 1)
+        with tf.summary.create_file_writer(path("logs")).as_default(): tf.summary.write("x", tf.constant(1.0), 1)
         tf.summary.flush(); assert len(glob.glob(path("logs", "events*"))) == 1
         with tf.io.TFRecordWriter(path("a.tfrecord")) as writer: writer.write(b"one")
         data = tf.data.TFRecordDataset([path("a.tfrecord")])
@@ -522,6 +522,9 @@ def test_what_tensorflow_writes_is_redirected(world):
         def written(name):
             tf.io.write_file(name, "graph"); return tf.io.read_file(name)
         assert written(tf.constant(path("graph.txt"))) == b"graph" and read("graph.txt") == "graph"
+        @tf.function
+        def listed(pattern): return tf.io.matching_files(pattern)
+        assert listed(tf.constant(path("gr*.txt"))).numpy().tolist() == [os.fsencode(path("graph.txt"))]
         numbers = tf.data.Dataset.range(3)
         numbers.save(path("data")); assert list(tf.data.Dataset.load(path("data")).as_numpy_iterator()) == [0, 1, 2]
         for _ in range(2): assert list(numbers.cache(path("cached")).as_numpy_iterator()) == [0, 1, 2]

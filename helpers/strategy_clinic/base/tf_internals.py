@@ -91,7 +91,7 @@ MODULES = {
     "pywrap_saved_model": ("tensorflow.python.saved_model.pywrap_saved_model", "Save"),
     "fingerprints": (
         "tensorflow.python.saved_model.pywrap_saved_model.fingerprinting",
-        "CreateFingerprintDef ReadSavedModelFingerprint",
+        "CreateFingerprintDef ReadSavedModelFingerprint SingleprintFromFP SingleprintFromSM",
     ),
     "functional_saver": (
         "tensorflow.python.checkpoint.functional_saver",

@@ -70,7 +70,12 @@ FUNCTIONS: dict[str, dict[str, tuple[Argument, ...]]] = {
     },
     "pywrap_saved_model": {"Save": (Argument(0, "export_dir", Use.MAKE),)},
     "fingerprints": dict.fromkeys(
-        ("CreateFingerprintDef", "ReadSavedModelFingerprint"),
+        (
+            "CreateFingerprintDef",
+            "ReadSavedModelFingerprint",
+            "SingleprintFromFP",
+            "SingleprintFromSM",
+        ),
         (Argument(0, "export_dir", Use.READ),),
     ),
     "pywrap_events_writer": {"EventsWriter": (Argument(0, "filename_prefix", Use.MAKE),)},
@@ -82,6 +87,7 @@ METHODS = (
     ("saver_of_graphs", "Saver", "save", Argument(2, "save_path", Use.MAKE)),
     ("saver_of_graphs", "Saver", "restore", Argument(2, "save_path", Use.READ_PREFIX)),
 )
+MATCHING = "MatchingFiles"
 IN_GRAPH = "_apply_op_helper"
 WILDCARD = re.compile(r"[*?\[{\\]")
 
@@ -177,6 +183,8 @@ class TensorFlowPaths:
         in_graph, operations, placed = library.__dict__[IN_GRAPH], OPERATIONS, self.placed_inputs
 
         def fast_path(context: Any, operation: str, name: Any, *inputs: Any) -> Any:
+            if operation == MATCHING and self.view.is_used():
+                return self.matching_tensor(inputs[0])
             if operation in operations:
                 inputs = tuple(placed(operation, inputs))
             return fast(context, operation, name, *inputs)
@@ -188,6 +196,9 @@ class TensorFlowPaths:
             return execute(handle, device, operation, inputs, *rest)
 
         def added(op_type_name: str, name: Any = None, **inputs: Any) -> Any:
+            if op_type_name == MATCHING and self.view.is_used():
+                found = self.matching_tensor(inputs["pattern"])
+                return op_type_name, None, found.op, [found]
             for each in operations.get(op_type_name, ()):
                 paths = inputs[each.name]
                 inputs[each.name] = self.placed(paths, each.use, each.at_run_time)
@@ -195,6 +206,14 @@ class TensorFlowPaths:
 
         pywrap.TFE_Py_FastPathExecute, pywrap.TFE_Py_Execute = fast_path, executed
         setattr(library, IN_GRAPH, added)
+
+    def matching_tensor(self, patterns: Any) -> Any:
+        """Returns what the operation returns that lists files, with what is in the view."""
+        import tensorflow as tf
+
+        found = tf.numpy_function(matching_files, [patterns], tf.string)
+        found.set_shape([None])
+        return found
 
     def placed_inputs(self, operation: str, inputs: Any) -> list[Any]:
         new = list(inputs)
@@ -241,6 +260,17 @@ def known_value(tensor: Any) -> Any:
     import tensorflow as tf
 
     return tf.get_static_value(tensor)
+
+
+def matching_files(patterns: Any) -> Any:
+    numpy = sys.modules["numpy"]
+    listed = numpy.atleast_1d(patterns).tolist()
+    found = {
+        os.fsencode(path)
+        for pattern in listed
+        for path in tf_internals.pywrap_file_io.GetMatchingFiles(os.fsdecode(pattern))
+    }
+    return numpy.array(sorted(found), dtype=object)
 
 
 def is_text(value: Any) -> bool:
