@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 import ways_to_write
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.runs import workspace
+from strategy_clinic.examiner.report import text
+from strategy_clinic.examiner.runs import plan, workspace
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Outcome
@@ -156,6 +158,46 @@ def test_where_there_is_no_view_the_same_is_redirected(tmp_path, outside, copied
     assert {
         way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)
     } == unseen | others
+
+
+REFUSED = """
+import posix, sys
+posix.mkdir(sys.argv[1])
+print("went on")
+"""
+
+
+def test_what_cannot_be_kept_apart_ends_the_examination(tmp_path, copied):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "train.py").write_text(REFUSED)
+    made = tmp_path / "made"
+    program = ProgramSpec(("train.py", str(made)), tmp_path / "program")
+    with pytest.raises(UserError, match=rf"change '{made}' \(line 3\).*\(not permitted\)"):
+        plan.examine(program)
+    assert not made.exists()
+
+
+def test_a_place_that_can_only_be_read_ends_the_examination(tmp_path):
+    """`/run` is as it is in every view, since its sockets could not be reached otherwise."""
+    if not os.access("/run", os.W_OK):
+        pytest.skip("this user may not write there anyway")
+    (tmp_path / "train.py").write_text("open('/run/clinic-test', 'w')")
+    with pytest.raises(UserError, match="can only be read .*, and ended with OSError.*/run"):
+        plan.examine(ProgramSpec(("train.py",), tmp_path))
+    assert not os.path.exists("/run/clinic-test")
+
+
+def test_what_other_programs_were_not_allowed_is_said(tmp_path, copied):
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "train.py").write_text(
+        "import os, sys; os.system(f'touch {sys.argv[1]}')"
+    )
+    examination = plan.examine(
+        ProgramSpec(("train.py", str(tmp_path / "new")), tmp_path / "program")
+    )
+    assert not (tmp_path / "new").exists()
+    assert any("could write only into the program's folder" in each for each in examination.unseen)
+    assert text.exit_status(examination) == 4
 
 
 def part(found, way):

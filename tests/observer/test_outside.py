@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 from strategy_clinic.base import files
-from strategy_clinic.observer import events, landlock
+from strategy_clinic.observer import events, landlock, stacks
 
 OBSERVER = files.PACKAGE / "observer"
 WITHOUT_LANDLOCK = """
@@ -288,7 +288,10 @@ class World:
             env={**os.environ, "TMPDIR": str(self.copy), "PYTHONDONTWRITEBYTECODE": "1"},
         )
         assert self.events.exists(), done.stderr
-        self.seen = [events.from_json(line) for line in self.events.read_text().splitlines()]
+        children = self.events.parent.glob(f"{self.events.name}{stacks.CHILD}*[0-9]")
+        written = [file.read_text() for file in (self.events, *sorted(children))]
+        lines = [line for text in written for line in text.splitlines()]
+        self.seen = list(map(events.from_json, lines))
         return done
 
     def of(self, kind):

@@ -20,6 +20,7 @@ from ...observer.events import (
     ExceptionRaised,
     GradientComputed,
     GradientsApplied,
+    HeldChildFailed,
     Loaded,
     LookedFor,
     ModelAnswered,
@@ -30,6 +31,7 @@ from ...observer.events import (
     StepEnded,
     StrategyMade,
     TrainedInLoop,
+    WriteRefused,
 )
 from ...observer.stacks import ASKING, CHILD
 from .process import RunningProcess
@@ -43,7 +45,8 @@ SIGNS: dict[int, tuple[type[Event], ...]] = {
 }
 WORKS = 2
 # Events that refer to no variables, so that they can stand beside those of another process.
-OF_THE_PROGRAM = ExceptionRaised, ChildKilled, ProcessLeft, ObserverFailed, LookedFor
+FAILURES = ObserverFailed, WriteRefused, HeldChildFailed
+OF_THE_PROGRAM = ExceptionRaised, ChildKilled, ProcessLeft, LookedFor, *FAILURES
 # Of TensorFlow, in the list of the files that a process has in memory.
 LIBRARY = re.compile(r"/(lib|_pywrap_)tensorflow[^/\n]*\.so")
 BETWEEN_LOOKS, SHARE = (
@@ -161,9 +164,10 @@ def events_of(chosen: ProcessEvents, first: ProcessEvents) -> tuple[Event, ...]:
 
 
 def failures_in(processes: Sequence[ProcessEvents], chosen: ProcessEvents) -> Iterator[Event]:
+    """Yields what was not seen of other processes, and what they were not allowed to write."""
     for process in processes:
         if process is not chosen and process is not processes[0]:
-            yield from (each for each in process.events if isinstance(each, ObserverFailed))
+            yield from (each for each in process.events if isinstance(each, FAILURES))
 
 
 # Processes without an observer

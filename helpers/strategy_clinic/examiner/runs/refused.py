@@ -23,11 +23,10 @@ def require_no_refusal(recording: Recording, files: Workspace) -> None:
             f"The program wants to {what}{where}, outside of its folder, and what this would change cannot be kept apart "
             f"here ({files.why}): nothing was changed; let it write into its folder."
         )
-    if raised and files.read_only and READ_ONLY in raised.traceback:
-        places = ", ".join(files.read_only)
+    last = raised.traceback.strip().splitlines()[-1] if raised else ""
+    if READ_ONLY in last and any(place in last for place in files.read_only):
         raise UserError(
-            f"The program writes where it can only read while it is examined ({places}): "
-            f"{raised.traceback.strip().splitlines()[-1]}"
+            f"The program writes to a place that can only be read while it is examined, and ended with {last}"
         )
 
 
