@@ -53,7 +53,7 @@ for batch in strategy.experimental_distribute_dataset(data):
 # %% [markdown]
 # ## What the runs have shown
 #
-# Each run is a separate process in a copy of the program's folder, so neither this kernel nor your files are changed. If you
+# Each run is a separate process, and what it writes is kept apart, so neither this kernel nor your files are changed. If you
 # interrupt the kernel, you see what was found until then.
 
 # %% tags=["machine"]
@@ -64,7 +64,7 @@ found = examiner.marked_up(program or example, counts, keras)
 # %% [markdown]
 # ## Your program
 #
-# Paste it and press the button. Pasted text runs in an empty folder, and a file runs in a copy of its folder. Make the training
+# Paste it and press the button. Pasted text runs in an empty folder, and a file runs with the files of its folder. Make the training
 # short: use a small part of the data and one epoch. Nothing leaves this machine.
 
 # %% tags=["panel"]

@@ -32,7 +32,7 @@ def marked_up(program: str, devices: str = "1, 2", keras: int = 3) -> Examinatio
 def examine_given(
     given: str, devices: str, keras: int, report: Reporter
 ) -> tuple[Examination, Listing]:
-    """Examines a text in an empty folder, a file in a copy of its own; returns its lines, too."""
+    """Examines a text in an empty folder, a file with what is in its folder; returns its lines, too."""
     counts, path = device_counts(str(devices)), Path(given.strip()).expanduser().absolute()
     is_path = "\n" not in given.strip() and path.suffix in FILES
     with program_input.empty_folder() as empty:
