@@ -76,6 +76,44 @@ def test_a_folder_is_copied_with_what_it_reaches(program, copied):
         assert (sandbox.folder / "../data").read_text() == "numbers"
 
 
+def test_what_is_large_in_a_folder_is_linked_and_not_changed(program, copied, monkeypatch):
+    """A folder of data, or of a tracker's runs, would be copied for minutes; what is written there is kept apart."""
+    monkeypatch.setattr(folder, "LARGEST_FILE", 10)
+    monkeypatch.setattr(folder, "MOST_FILES_OF_A_PART", 2)
+    (program.folder / "weights.h5").write_text("more than ten bytes")
+    (program.folder / "few").mkdir()
+    (program.folder / "many").mkdir()
+    for name in ("few/1", "few/2", "many/1", "many/2", "many/3"):
+        (program.folder / name).write_text("old")
+    (program.folder / "train.py").write_text(
+        "for name in ('weights.h5', 'many/1', 'few/1'):\n"
+        "    open(name, 'w').write('new')\n"
+        "    print(open(name).read(), end=' ')\n"
+    )
+    with Sandbox(program) as sandbox:
+        assert names_in(sandbox) == ["few", "many", "train.py", "weights.h5"]
+        links = [path.name for path in sandbox.folder.iterdir() if path.is_symlink()]
+        recording = sandbox.run(Role.WATCHED, 1)
+    assert (sorted(links), recording.output.strip()) == (["many", "weights.h5"], "new new new")
+    assert (program.folder / "weights.h5").read_text() == "more than ten bytes"
+    assert (program.folder / "many" / "1").read_text() == "old"
+
+
+def test_a_copy_lies_as_deep_as_the_folder(tmp_path, copied):
+    """So that two folders up is what was there; and a link that leads out is found."""
+    place = tmp_path / "one" / "two"
+    place.mkdir(parents=True)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x.csv").write_text("1,2")
+    (place / "link").symlink_to("../../data")
+    (place / "train.py").write_text(
+        "print(*(open(f'{to}/x.csv').read() for to in ('../../data', 'link')))"
+    )
+    with Sandbox(ProgramSpec(("train.py",), place)) as sandbox:
+        sandbox.files.restore(sandbox.files.initial)
+        assert sandbox.run(Role.WATCHED, 1).output.strip() == "1,2 1,2"
+
+
 def test_a_folder_that_cannot_be_copied(program, monkeypatch, copied):
     def fail(*_, **__):
         raise shutil.Error([("train.py", "copy", "no permission")])

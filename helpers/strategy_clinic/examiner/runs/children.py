@@ -49,10 +49,8 @@ FAILURES = ObserverFailed, WriteRefused, HeldChildFailed
 OF_THE_PROGRAM = ExceptionRaised, ChildKilled, ProcessLeft, LookedFor, *FAILURES
 # Of TensorFlow, in the list of the files that a process has in memory.
 LIBRARY = re.compile(r"/(lib|_pywrap_)tensorflow[^/\n]*\.so")
-BETWEEN_LOOKS, SHARE = (
-    0.5,
-    20,
-)  # seconds between two looks; or as many times as long as a look takes
+BETWEEN_LOOKS = 0.5  # seconds
+SHARE = 20  # times as long as a look takes, at least, passes until the next one
 DOES = {3: "trains", 2: "works with a model", 1: "makes a strategy"}
 BY_MULTIPROCESSING = "multiprocessing.spawn"
 FIRST = "its first process"
