@@ -78,9 +78,9 @@ def test_a_folder_is_copied_with_what_it_reaches(program, copied):
 
 def test_what_is_large_in_a_folder_is_linked_and_not_changed(program, copied, monkeypatch):
     """A folder of data, or of a tracker's runs, would be copied for minutes; what is written there is kept apart."""
-    monkeypatch.setattr(folder, "LARGEST_FILE", 10)
+    monkeypatch.setattr(folder, "LARGEST_FILE", 1000)
     monkeypatch.setattr(folder, "MOST_FILES_OF_A_PART", 2)
-    (program.folder / "weights.h5").write_text("more than ten bytes")
+    (program.folder / "weights.h5").write_text("old" * 1000)
     (program.folder / "few").mkdir()
     (program.folder / "many").mkdir()
     for name in ("few/1", "few/2", "many/1", "many/2", "many/3"):
@@ -95,7 +95,7 @@ def test_what_is_large_in_a_folder_is_linked_and_not_changed(program, copied, mo
         links = [path.name for path in sandbox.folder.iterdir() if path.is_symlink()]
         recording = sandbox.run(Role.WATCHED, 1)
     assert (sorted(links), recording.output.strip()) == (["many", "weights.h5"], "new new new")
-    assert (program.folder / "weights.h5").read_text() == "more than ten bytes"
+    assert (program.folder / "weights.h5").read_text() == "old" * 1000
     assert (program.folder / "many" / "1").read_text() == "old"
 
 

@@ -64,8 +64,8 @@ found = examiner.marked_up(program or example, counts, keras)
 # %% [markdown]
 # ## Your program
 #
-# Paste it and press the button. Pasted text runs in an empty folder, and a file runs with the files of its folder. Make the training
-# short: use a small part of the data and one epoch. Nothing leaves this machine.
+# Paste it and press the button. Pasted text runs in an empty folder, and a file runs with the files of its folder. Make the
+# training short: use a small part of the data and one epoch. Nothing leaves this machine.
 
 # %% tags=["panel"]
 box = examiner.program_box()
