@@ -8,6 +8,7 @@ from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.runs import cluster, plan
 from strategy_clinic.observer.events import (
+    BatchTaken,
     ClusterStrategyRequested,
     ExceptionRaised,
     ObserverFailed,
@@ -44,6 +45,27 @@ def test_a_program_that_fails_on_all_devices_has_failed():
     assert plan.failed_run([run(), failed]) is failed
     assert plan.ending(failed) == "raised with status 1: AssertionError: 2 GPUs"
     assert plan.uncompared([run(), failed]) == []
+
+
+OF_AN_OPERATION = ExceptionRaised(LINE, "InvalidArgumentError", "InvalidArgumentError: [0,8]", ())
+OF_KERAS = ExceptionRaised(LINE, "ValueError", "ValueError: expected axis -1", ())
+
+
+@pytest.mark.parametrize(
+    "events, fields, may",
+    [
+        ([], {"outcome": Outcome.KILLED, "status": -6}, True),
+        ([], {"outcome": Outcome.KILLED, "status": -11}, False),
+        ([], {}, False),
+        ([OF_AN_OPERATION], {"outcome": Outcome.RAISED, "status": 1}, True),
+        ([OF_KERAS], {"outcome": Outcome.RAISED, "status": 1}, False),
+        ([BatchTaken(LINE, (1, 0)), OF_KERAS], {"outcome": Outcome.RAISED, "status": 1}, True),
+        ([BatchTaken(LINE, (1, 0))], {}, False),
+    ],
+)
+def test_which_failures_may_be_of_onednn(events, fields, may):
+    assert plan.may_fail_by_onednn(run(strategy(), *events, **fields)) is may
+    assert not plan.may_fail_by_onednn(run(strategy(1), *events, **fields))
 
 
 def result_of(*recordings, diagnosis=None, **attributes):

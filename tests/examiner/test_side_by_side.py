@@ -238,3 +238,44 @@ def test_the_memory_of_a_container_counts(monkeypatch, tmp_path):
     assert side_by_side.free_memory() == 4096
     (container / "memory.max").write_text("3000\n")
     assert side_by_side.free_memory() == 2000
+
+
+# What oneDNN ends
+
+ABORTS = """
+    if devices == 2 and {when}:
+        os.abort()
+"""
+WITH_ONEDNN = 'os.environ.get("TF_ENABLE_ONEDNN_OPTS") != "0"'
+
+
+def test_a_program_that_aborts_with_onednn_is_run_without(examined, monkeypatch):
+    """What is not known to be an empty part is a failure still; all other runs are made without oneDNN."""
+    monkeypatch.delenv(plan.ONEDNN, raising=False)
+    examination, _ = examined(
+        ABORTS.format(when=WITH_ONEDNN) + f"    assert devices == 2 or not {WITH_ONEDNN}"
+    )
+    assert ended(examination) == BOTH
+    assert examination.failure == "was ended by SIGABRT: Aborted"
+    assert examination.notes == [plan.WITHOUT_ONEDNN]
+    kept = [words for words, _, discarded in made(examination) if not discarded]
+    assert kept == [
+        "on 2 devices (watched)",
+        "on 2 devices (without oneDNN)",
+        "on 1 device (compared)",
+        "with oneDNN, without a smaller last batch",
+    ]
+
+
+def test_a_program_that_aborts_without_onednn_too(examined, monkeypatch):
+    monkeypatch.delenv(plan.ONEDNN, raising=False)
+    examination, _ = examined(ABORTS.format(when=True))
+    assert ended(examination) == [(Role.WATCHED, 2, Outcome.KILLED)]
+    assert (examination.failure, examination.notes) == ("was ended by SIGABRT: Aborted", [])
+    assert made(examination)[-1] == ("on 2 devices (without oneDNN)", Outcome.KILLED, True)
+
+
+def test_a_program_whose_reader_has_turned_onednn_off(examined, monkeypatch):
+    monkeypatch.setenv(plan.ONEDNN, "0")
+    examination, _ = examined(ABORTS.format(when=True))
+    assert "on 2 devices (without oneDNN)" not in [words for words, *_ in made(examination)]

@@ -1,15 +1,20 @@
-"""The examiner's rule for fm52: a part without examples, beside BatchNormalization."""
+"""The examiner's rules for fm52: a part without examples, beside BatchNormalization and in operations of oneDNN."""
 
+import textwrap
 from dataclasses import replace
 
 import pytest
 from recorded import LINE, OTHER, answering, trained
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import Replace
-from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
+from strategy_clinic.examiner.report.text import exit_status
 from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     DatasetBatched,
+    ExceptionRaised,
     GradientComputed,
     Outcome,
     Part,
@@ -79,3 +84,70 @@ def test_no_numbers_in_full_batches_either():
 
 def test_a_run_that_raised():
     assert judged(run_with(NAN, BATCHED, outcome=Outcome.RAISED), ONE) == ([], [])
+
+
+# With oneDNN
+
+AT_A_LINE = ProcessStacks(1, "", (ThreadStack(OTHER, OTHER),), True, fatal="Aborted")
+ABORTED = trained(0.7, outcome=Outcome.KILLED, status=-6, stacks=(AT_A_LINE,))
+RAISED = trained(
+    0.7,
+    ExceptionRaised(OTHER, "InvalidArgumentError", "InvalidArgumentError: [0,8,8,1]", ()),
+    outcome=Outcome.RAISED,
+    status=1,
+)
+
+
+def without_onednn(failed, *events, full=None):
+    """What is found where a run fails with oneDNN alone, and what was asked; `full` is the run without a smaller batch."""
+    again = answering(Replace=full or replace(trained(0.7), role=Role.CHANGED))
+    run = trained(0.7, *events, with_onednn=failed)
+    found = diagnose(Runs([run, trained(0.7, devices=1)]), again).findings
+    return found, again.asked
+
+
+@pytest.mark.parametrize(
+    "failed, error, does",
+    [(ABORTED, "SIGABRT", "aborts"), (RAISED, "InvalidArgumentError", "returns a wrong shape")],
+)
+def test_a_run_that_fails_with_onednn_in_a_smaller_batch_alone(failed, error, does):
+    (finding,), asked = without_onednn(failed, BATCHED)
+    assert (finding.mode, finding.line, finding.by_framework) == ("fm52", 7, True)
+    assert f"{does} for an empty part; your program is right" in str(finding.message)
+    assert str(finding.proof).startswith(f"raised {error} on 2 devices with oneDNN; finishes")
+    assert asked == [Replace(frozenset({Replacement.FULL_BATCHES}), onednn=True)]
+
+
+@pytest.mark.parametrize("failed", [ABORTED, RAISED])
+def test_the_line_at_which_it_failed_where_none_makes_batches(failed):
+    (finding,), _ = without_onednn(failed)
+    assert (finding.mode, finding.line) == ("fm52", 20)
+
+
+def test_a_run_that_fails_with_onednn_in_full_batches_too():
+    assert without_onednn(ABORTED, BATCHED, full=replace(ABORTED, role=Role.CHANGED))[0] == []
+
+
+POOLING = """
+    import tensorflow as tf
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        layers = [tf.keras.layers.Conv2D(4, 3, padding="same"), tf.keras.layers.MaxPooling2D()]
+        layers += [tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)]
+        model = tf.keras.Sequential([tf.keras.Input((8, 8, 1)), *layers])
+        model.compile("sgd", loss="mse")
+    model.fit(tf.ones((9, 8, 8, 1)), tf.ones((9, 1)), batch_size=8, verbose=0)
+"""
+
+
+@pytest.mark.slow
+def test_a_program_that_onednn_aborts(tmp_path, monkeypatch):
+    monkeypatch.delenv(plan.ONEDNN, raising=False)
+    (tmp_path / "train.py").write_text(textwrap.dedent(POOLING))
+    examination = plan.examine(ProgramSpec(("train.py",), tmp_path, limit=120))
+    if not any(each.outcome is Outcome.KILLED for each in examination.runs):
+        pytest.skip("this TensorFlow has no such operation, or has it repaired")
+    (finding,) = examination.findings
+    assert (finding.mode, finding.line, exit_status(examination)) == ("fm52", 10, 1)
+    assert examination.failure == "" and plan.WITHOUT_ONEDNN in examination.notes

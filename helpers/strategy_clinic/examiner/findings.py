@@ -135,6 +135,7 @@ class Replace:
 
     replacements: frozenset[Replacement]
     keras: int = 0  # 0: as the program has it
+    onednn: bool = False  # with oneDNN, where the program is examined without
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,10 @@ def abrupt_end(run: Recording) -> str:
     return ""
 
 
+def is_aborted(run: Recording) -> bool:
+    return run.outcome is Outcome.KILLED and run.status == -signal.SIGABRT
+
+
 def ended_at(run: Recording) -> Stack:
     """Returns the program's lines at which it was when it ended in such a way."""
     left = run.last(ProcessLeft)

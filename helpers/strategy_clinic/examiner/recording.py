@@ -100,6 +100,7 @@ class Recording:
         None  # of a matched run, the one on as many devices with its own batches
     )
     unseen: tuple[str, ...] = ()  # sentences about processes that were not examined
+    with_onednn: Recording | None = None  # of a run without oneDNN, the one that failed with it
 
     @property
     def finished(self) -> bool:

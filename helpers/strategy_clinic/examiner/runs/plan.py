@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...base.errors import UserError
-from ...observer.events import ExceptionRaised, Outcome
+from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
@@ -27,7 +27,7 @@ from ..findings import (
     ShowMeans,
     counted,
 )
-from ..hangs import abrupt_end, children_in_words, ended_at
+from ..hangs import abrupt_end, children_in_words, ended_at, is_aborted
 from ..moments import (
     has_late_file,
     means_to_go_on,
@@ -52,7 +52,12 @@ EXAMINED = (Role.WATCHED, Role.COMPARED, Role.TASK)  # other runs only show some
 MOST_PROCESSES = 5  # that were not examined, and are named
 NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there are no devices to compare"
 WELL = (Outcome.FINISHED, Outcome.STOPPED)
-
+ONEDNN = (
+    "TF_ENABLE_ONEDNN_OPTS"  # an environment variable that TensorFlow reads when it is imported
+)
+WITHOUT_ONEDNN = (
+    f"it fails with oneDNN and finishes without, so its other runs were made without ({ONEDNN}=0)"
+)
 
 NEVER_KILLED = {
     Moment.AFTER: "it saved nothing, so there was nothing to restart from",
@@ -143,6 +148,8 @@ class Plan:
         *fewer, largest = counts
         with self.runs_beside(Role.COMPARED, fewer, most) as beside:
             first = self.run(Role.WATCHED, largest)
+            if not beside and self.sandbox.has(ONEDNN) and may_fail_by_onednn(first):
+                first = self.without_onednn(first)
             self.cluster = requested_cluster(first)
             if not self.cluster and first.finished and first.replicas > 1:
                 done = self.wait_for(Role.COMPARED, beside)
@@ -150,6 +157,20 @@ class Plan:
                 is_clear = self.cluster or first.finished or not beside
                 return first, [] if is_clear or is_error_of_a_mode(first) else None
         return first, [self.other_run(Role.COMPARED, count, done) for count in fewer]
+
+    def without_onednn(self, failed: Recording) -> Recording:
+        """Returns the run without oneDNN if that finishes, and makes the later ones without it, too; else the failed run."""
+        self.sandbox.added = {ONEDNN: "0"}
+        words = f"on {counted(failed.devices, 'device')} (without oneDNN)"
+        run = self.run(failed.role, failed.devices, words=words)
+        kept = replace(run, with_onednn=failed) if run.finished else failed
+        self.recordings[:] = [kept]
+        if run.finished:
+            self.notes.append(WITHOUT_ONEDNN)
+        else:
+            self.sandbox.added = {}
+            self.discarded.add(run)
+        return kept
 
     @contextmanager
     def runs_beside(
@@ -277,10 +298,22 @@ class Plan:
         if change:
             devices = change.devices if isinstance(change, OnDevices) else 0
             options, words = options_of(change), follow_up.words
-            return self.run_again(first, Role.CHANGED, *options, words=words, devices=devices)
+            with self.environment_of(change):
+                return self.run_again(first, Role.CHANGED, *options, words=words, devices=devices)
         if first not in self.repetitions:
             self.repetitions[first] = self.run_again(first, Role.REPEATED)
         return self.repetitions[first]
+
+    @contextmanager
+    def environment_of(self, change: Change) -> Iterator[None]:
+        """Makes a run with oneDNN, if a change asks for it."""
+        added = self.sandbox.added
+        if isinstance(change, Replace) and change.onednn:
+            self.sandbox.added = {}
+        try:
+            yield
+        finally:
+            self.sandbox.added = added
 
     def run_again(
         self,
@@ -422,11 +455,23 @@ def failed_run(recordings: list[Recording]) -> Recording | None:
     """
     failed = [
         run
-        for run in failed_runs(recordings)
+        for run in failed_runs([each.with_onednn or each for each in recordings])
         if run.role is not Role.COMPARED and run.moment is not Moment.DURING
     ]
     # An exception comes first: what did not raise may have waited for what did.
     return min(failed, key=lambda run: run.outcome is not Outcome.RAISED, default=None)
+
+
+def may_fail_by_onednn(run: Recording) -> bool:
+    """Tells whether a run on several replicas failed as operations of oneDNN do for a part of a batch without examples.
+
+    Some abort, and some return another shape, for which TensorFlow raises an error, or Keras one of its own.
+    """
+    if run.replicas <= 1 or run.outcome in WELL or is_error_of_a_mode(run):
+        return False
+    raised = run.last(ExceptionRaised)
+    of_tensorflow = raised is not None and raised.error == "InvalidArgumentError"
+    return is_aborted(run) or of_tensorflow or any(0 in each.sizes for each in run.of(BatchTaken))
 
 
 def failed_at(run: Recording, script: str) -> Location:

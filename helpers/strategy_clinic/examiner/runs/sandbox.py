@@ -33,6 +33,7 @@ from .workspace import workspace
 
 logger = logging.getLogger(__name__)
 
+OFF = "0", "false"  # for TensorFlow
 # Runs whose counts are in no report.
 UNREPORTED = Role.REPEATED, Role.CHANGED, Role.STOPPED, Role.AGAIN
 
@@ -47,6 +48,7 @@ class Sandbox:
         self.temporary = tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True)
         self.place = Path(self.temporary.name).resolve()
         self.program, self.processes, self.stopped = program, 0, False
+        self.added: dict[str, str] = {}  # to the environment of the program
         self.running: RunningProcess | None = None  # the last one
         self.share()
         self.files = workspace(program.folder, self.place)
@@ -203,11 +205,16 @@ class Sandbox:
         own += ["--hold"] if program.edited else []  # as much is compared as there is
         return [program.python, *observer, *own, "--", *program.arguments]
 
+    def has(self, switch: str) -> bool:
+        """Tells whether a part of TensorFlow is on that a variable switches; a forked process has imported it already."""
+        return not self.program.fork_server and self.environment().get(switch) not in OFF
+
     def environment(self) -> dict[str, str]:
         given = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"} | {
             "PYTHONDONTWRITEBYTECODE": "1",
             "CUDA_VISIBLE_DEVICES": "-1",  # what is compared are CPU devices, wherever this runs
             **self.files.environment,
+            **self.added,
         }
         places = [given.get("PYTHONPATH", "")]
         if self.program.fork_server:  # in whose processes the first becomes the program's folder

@@ -1,16 +1,59 @@
-"""Checks fm52: weights turn NaN on several devices, and not without a smaller last batch."""
+"""Checks fm52: on several devices weights turn NaN, or oneDNN fails, and not without a smaller last batch."""
 
 from dataclasses import replace
 
 from ...examiner.divergence import is_finite
-from ...examiner.findings import FollowUp, Replace
+from ...examiner.engine import stack_of
+from ...examiner.findings import (
+    Evidence,
+    Finding,
+    FollowUp,
+    Location,
+    Replace,
+    Text,
+    counted,
+)
+from ...examiner.hangs import ended_at
 from ...examiner.recording import Recording
 from ...examiner.rule import Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import RIGHT
-from ...observer.events import DatasetBatched, GradientComputed, Part, PartUsed, Stack
+from ...observer.events import (
+    DatasetBatched,
+    ExceptionRaised,
+    GradientComputed,
+    Part,
+    PartUsed,
+    Stack,
+)
 from ...observer.replacements import Replacement
 
 FULL_BATCHES = Replace(frozenset({Replacement.FULL_BATCHES}))
+WITH_ONEDNN = replace(FULL_BATCHES, onednn=True)
+
+
+@rule_of_runs("fm52")
+def empty_part_in_onednn(runs: Runs) -> Steps:
+    for run in runs.whole:
+        if (failed := run.with_onednn) is None:
+            continue
+        full = yield FollowUp(run, WITH_ONEDNN, "with oneDNN, without a smaller last batch")
+        if full is not None and full.finished and full.trained:
+            yield failure_of_onednn(run, failed, failed.last(ExceptionRaised))
+
+
+def failure_of_onednn(run: Recording, failed: Recording, raised: ExceptionRaised | None) -> Finding:
+    error, does = (raised.error, "returns a wrong shape") if raised else ("SIGABRT", "aborts")
+    message = (
+        "it fails: a replica gets no example of the last batch, and an operation of oneDNN, which TensorFlow "
+        f"uses on CPUs, {does} for an empty part{RIGHT}"
+    )
+    proof = (
+        f"raised {error} on {counted(run.devices, 'device')} with oneDNN; "
+        "finishes without oneDNN, and with it without a smaller last batch"
+    )
+    line = Location(batch_line(run) or (stack_of(raised) if raised else ended_at(failed)))
+    words = Text(message), Text(proof)
+    return Finding("fm52", line, Evidence.RAISED, *words, (run.devices,), by_framework=True)
 
 
 @rule_of_runs("fm52")
