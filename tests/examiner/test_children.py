@@ -1,7 +1,6 @@
 """Programs that start processes: which of them is examined, and that the others are named. Some run in real processes."""
 
 import json
-import os
 import textwrap
 from types import SimpleNamespace
 
@@ -164,7 +163,7 @@ def test_many_processes_are_counted():
 # Real processes
 
 STARTS = """
-    import multiprocessing, os, subprocess, sys
+    import json, multiprocessing, os, subprocess, sys
 
     def work():
         open(f"{multiprocessing.current_process().name}-{'strategy_clinic' in sys.modules}", "w").close()
@@ -182,6 +181,7 @@ STARTS = """
         del os.environ["PYTHONPATH"]
         os.system(f'{sys.executable} -c "{CODE}" shell-')
         subprocess.run([sys.executable, "-I", "-c", CODE, "isolated-"], check=True)
+        print(json.dumps([os.listdir(), open("theirs").read()]))
 """
 
 
@@ -194,12 +194,12 @@ def test_every_python_that_a_program_starts_is_observed_and_runs_the_readers_sit
     (folder / "mine" / "sitecustomize.py").write_text("open('theirs', 'a').write('x')\n")
     (folder / "train.py").write_text(textwrap.dedent(STARTS))
     with Sandbox(ProgramSpec(("train.py",), folder)) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         recording = sandbox.run(Role.WATCHED, 1)
-        made = {name for name in os.listdir(sandbox.folder) if "-" in name}
-        theirs = (sandbox.folder / "theirs").read_text()
     assert recording.outcome is Outcome.FINISHED, recording.output
     observed = ("fork", "spawn", "forkserver", "changed", "own", "shell")
+    names, theirs = json.loads(recording.output.splitlines()[-1])
+    made = {name for name in names if "-" in name}
     assert made == {*(f"{name}-True" for name in observed), "isolated-False"}
     assert theirs == "xx"
 

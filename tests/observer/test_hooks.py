@@ -1,9 +1,12 @@
 """Every function that the observer wraps, called by position and by keyword: it does what it does, and is seen alike."""
 
+import argparse
 import copy
 import inspect
 import io
 import logging
+import optparse
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from absl import flags
 from strategy_clinic.observer import events
 from strategy_clinic.observer.context import Settings
 from strategy_clinic.observer.observer import Observer
@@ -398,6 +402,8 @@ def file_cases():
         "tensorflow.CheckpointManager.restore_or_initialize": lambda t: Case(
             manager(t).restore_or_initialize, {}, sought
         ),
+        "tensorflow.rename_v2": lambda t: moved(t, t.tf.io.gfile.rename),
+        "tensorflow.copy_v2": lambda t: moved(t, t.tf.io.gfile.copy),
         "copy.deepcopy": lambda t: Case(
             copy.deepcopy,
             {"x": t.models["keras"].layers[-1]},
@@ -424,9 +430,72 @@ def file_cases():
     }
 
 
+def option_cases():
+    def parser():
+        made = argparse.ArgumentParser()
+        made.add_argument("--out")
+        return made
+
+    def old_parser():
+        made = optparse.OptionParser()
+        made.add_option("--out")
+        return made
+
+    def flag_values():
+        made = flags.FlagValues()
+        flags.DEFINE_string("out", "here", "a folder", flag_values=made)
+        return made
+
+    def read_case(function, arguments, *may_raise):
+        return Case(function, arguments, told(events.OptionRead, "name", "value"), may_raise)
+
+    words = ["--out", "there"]
+    return {
+        "argparse._ActionsContainer.add_argument": lambda t: read_case(
+            argparse.ArgumentParser().add_argument, {"dest": "out"}
+        ),
+        "argparse.ArgumentParser.parse_known_args": lambda t: read_case(
+            parser().parse_known_args, {"args": words}
+        ),
+        "optparse.OptionParser.parse_args": lambda t: read_case(
+            old_parser().parse_args, {"args": words}
+        ),
+        "absl.FlagValues.__call__": lambda t: read_case(
+            flag_values().__call__, {"argv": ["train.py", *words]}
+        ),
+        "os._Environ.__getitem__": lambda t: read_case(
+            os.environ.__getitem__, {"key": "NOT_SET_BY_ANYBODY"}, KeyError
+        ),
+    }
+
+
+def seed_cases():
+    def taken(observer, _):
+        return vars(observer.replacements.repeated.of_generator).pop("value", False)
+
+    def stopped(observer, _):
+        return vars(observer.optimizers.stopped_gradients.thread).pop("stops", False)
+
+    return {
+        "keras.SeedGenerator.next": lambda t: Case(
+            t.packages["keras"].random.SeedGenerator(1).next, {"ordered": True}, taken
+        ),
+        "tensorflow.stop_gradient": lambda t: Case(
+            t.tf.stop_gradient, {"input": t.tf.ones(3)}, stopped
+        ),
+    }
+
+
 def arrays_saved(t, function, name):
     arguments = {"file": t.new_path("weights.npz"), name: t.plain.numpy()}
     return Case(function, arguments, told(events.Saved, "kind", "path"))
+
+
+def moved(t, function):
+    """Of a file with a name that no other case has seen."""
+    Path(source := t.new_path("old")).touch()
+    arguments = {"src": source, "dst": t.new_path("new")}
+    return Case(function, arguments, told(events.FileMoved, "source", "target"))
 
 
 def arrays_read(t, function, file_of):
@@ -693,6 +762,8 @@ CASES = (
     | count_cases()
     | message_cases()
     | file_cases()
+    | option_cases()
+    | seed_cases()
     | keras_cases("keras")
     | keras_cases("tf_keras")
     | part_cases()
