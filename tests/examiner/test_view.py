@@ -128,6 +128,24 @@ def test_two_processes_share_a_view(tmp_path, sees_a_view):
     assert "one" in output and "two" in output
 
 
+def test_shared_memory_is_as_usual_and_what_is_left_in_it_is_seen_again(tmp_path, sees_a_view):
+    text = f"""
+import json, multiprocessing, os
+from multiprocessing import shared_memory
+multiprocessing.Lock()
+memory = shared_memory.SharedMemory(create=True, size=9)
+memory.close(); memory.unlink()
+place = "/dev/shm/{tmp_path.name}"
+print(json.dumps(os.path.isdir(place)))
+os.makedirs(place, exist_ok=True)
+"""
+    with sandbox_of(tmp_path, text) as sandbox:
+        found = [run(sandbox, sandbox.files.initial)]
+        sandbox.files.store(sandbox.place / "left")
+        found.append(run(sandbox, sandbox.place / "left"))
+    assert found == [False, True] and not os.path.exists(f"/dev/shm/{tmp_path.name}")
+
+
 def test_nothing_is_left_of_a_view(tmp_path, sees_a_view):
     with sandbox_of(tmp_path, "open('new', 'w')") as sandbox:
         place, holder = sandbox.place, sandbox.files.view.holder

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import re
 import shutil
 import stat
@@ -28,7 +29,8 @@ OF_THE_KERNEL = set(
     " nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
 )
 SERVICES = "/run"  # holds sockets, which an overlay cannot connect
-SHARED_MEMORY = "/dev/shm"  # where the C library wants this kind of file system
+SHARED_MEMORY = "/dev/shm"
+OLD_LIBRARY = (2, 34)  # before it, glibc wants a tmpfs there, and makes semaphores nowhere else
 MOST_MOUNTS = 1000
 LARGEST_COPY = 1 << 30  # bytes of one file in a folder that holds a mount
 OCTAL = re.compile(r"\\([0-7]{3})")  # as mountinfo writes spaces
@@ -53,15 +55,13 @@ class View:
     def add(self, path: str) -> None:
         """Adds what is at a path to the view."""
         status = os.lstat(path)
-        if self.points.get(path) in OF_THE_KERNEL or path == SERVICES:
+        if path == "/dev":
+            self.add_devices()
+        elif self.points.get(path) in OF_THE_KERNEL:
             self.bind(path, RECURSIVE)
-            if path == SERVICES:
-                self.forbid_writing(path)
-            for below in (
-                (SHARED_MEMORY,) if path == "/dev" and os.path.isdir(SHARED_MEMORY) else ()
-            ):
-                mount("tmpfs", self.inside(below), "tmpfs", options="mode=1777")
-                self.fill(below)
+        elif path == SERVICES:
+            self.bind(path, RECURSIVE)
+            self.forbid_writing(path)
         elif stat.S_ISLNK(status.st_mode):
             if not os.path.lexists(self.inside(path)) and self.is_new:
                 os.symlink(os.readlink(path), self.inside(path))
@@ -82,10 +82,24 @@ class View:
             with contextlib.suppress(FileNotFoundError):  # removed in the meantime
                 self.add(os.path.join(path, name))
 
+    def add_devices(self) -> None:
+        """Adds `/dev` as it is, but for the files in shared memory, whose changes land in the state."""
+        for path in ("/dev", SHARED_MEMORY):
+            if os.path.isdir(path):
+                make_folder(self.inside(path), path)
+        if not os.path.isdir(SHARED_MEMORY):
+            return self.bind("/dev", RECURSIVE)
+        with opened(self.inside(SHARED_MEMORY)) as state:
+            self.bind("/dev", RECURSIVE)
+            if wants_tmpfs():
+                mount("tmpfs", self.inside(SHARED_MEMORY), "tmpfs", options="mode=1777")
+            else:
+                self.overlay(SHARED_MEMORY, state)
+
     def add_file(self, path: str, status: os.stat_result) -> None:
         """Copies a file, which no overlay can hold alone; a large one, a device or a socket can only be read."""
         is_small = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_COPY
-        if is_small and path not in self.points and not path.startswith(SHARED_MEMORY):
+        if is_small and path not in self.points:
             if self.is_new and os.access(path, os.R_OK):
                 shutil.copy2(path, self.inside(path))
             return
@@ -94,18 +108,18 @@ class View:
         self.bind(path)
         self.forbid_writing(path)
 
-    def overlay(self, path: str) -> None:
+    def overlay(self, path: str, state: str = "") -> None:
         """Mounts a folder whose changes land in the state; where that cannot be done, it can only be read."""
-        upper = self.inside(path)
-        make_folder(upper, path)
+        target = self.inside(path)
+        make_folder(target, path)
         work = os.path.join(self.work, str(self.mounted))
         os.mkdir(work)
         # By descriptors, since in the options of a mount a path must not hold a comma or a colon.
-        with opened(path) as lower, opened(upper) as top, opened(work) as aside:
-            options = f"lowerdir={lower},upperdir={top},workdir={aside},"
+        with opened(path) as lower, opened(target) as upper, opened(work) as aside:
+            options = f"lowerdir={lower},upperdir={state or upper},workdir={aside},"
             options += "userxattr" if self.in_user_namespace else "redirect_dir=on"
             try:
-                mount("overlay", upper, "overlay", options=options)
+                mount("overlay", target, "overlay", options=options)
             except OSError:
                 self.bind(path, RECURSIVE)
                 self.forbid_writing(path)
@@ -136,6 +150,11 @@ class View:
         mount("tmpfs", place, "tmpfs", options="mode=700")
         os.makedirs(self.inside(shared))
         mount(shared, self.inside(shared), flags=BIND)
+
+
+def wants_tmpfs() -> bool:
+    name, version = platform.libc_ver()
+    return name == "glibc" and tuple(map(int, version.split(".")[:2])) < OLD_LIBRARY
 
 
 def relatime(flags: int) -> int:

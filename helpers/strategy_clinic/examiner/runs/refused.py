@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...base.errors import UserError
 from ...observer.events import ExceptionRaised, HeldChildFailed, WriteRefused
 from ..findings import Location
@@ -24,10 +26,15 @@ def require_no_refusal(recording: Recording, files: Workspace) -> None:
             f"here ({files.why}): nothing was changed; let it write into its folder."
         )
     last = raised.traceback.strip().splitlines()[-1] if raised else ""
-    if READ_ONLY in last and any(place in last for place in files.read_only):
+    places = [place for place in files.read_only if place in last or is_in(files.folder, place)]
+    if READ_ONLY in last and places:
         raise UserError(
             f"The program writes to a place that can only be read while it is examined, and ended with {last}"
         )
+
+
+def is_in(folder: Path, place: str) -> bool:
+    return folder.is_relative_to(place)
 
 
 def held_children(recordings: list[Recording]) -> list[str]:
