@@ -21,6 +21,7 @@ from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.repair import RepairOfMode, repairs
 from strategy_clinic.examiner.runs import mend, plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import (
     Ended,
     Frame,
@@ -106,6 +107,20 @@ def test_what_differs_through_another_fault_may_stay():
 
 def test_what_an_optimizer_has_may_differ():
     assert mend.objection(BEFORE, FOUND, after(recordings=both(6.0, 3.0, maker=Owner.METRIC))) == ""
+
+
+LATIN = "# -*- coding: latin-1 -*-\nimport tensorflow as tf\ng = tape.gradient(é, w)\n"
+
+
+@pytest.mark.parametrize("raw", [LATIN.encode("latin-1"), TEXT.encode("utf-8-sig")])
+def test_a_file_in_another_encoding_keeps_it(tmp_path, raw):
+    path = tmp_path / "train.py"
+    path.write_bytes(raw)
+    program = ProgramSpec(("train.py",), tmp_path)
+    repair = next(mend.candidates(program, finding(path=path)))
+    with Sandbox(replace(program, edited=(("train.py", repair.after),))) as sandbox:
+        edited = sandbox.files.in_initial("train.py").read_bytes()
+    assert edited == raw.replace(b")\n", b", unconnected_gradients=tf.UnconnectedGradients.ZERO)\n")
 
 
 # Attempts

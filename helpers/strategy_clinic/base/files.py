@@ -3,7 +3,6 @@
 Paths are computed when they are asked for, since tests point ROOT at a copy of the repository.
 """
 
-import io
 import os
 import re
 import tokenize
@@ -89,9 +88,13 @@ def source_text(path: Path) -> str:
 
     Raises OSError if it cannot be read. What is not in the encoding is replaced.
     """
-    raw = path.read_bytes()
+    return path.read_text(encoding=encoding_of(path), errors="replace")
+
+
+def encoding_of(path: Path) -> str:
+    """Returns the encoding that the first lines of a Python file name; raises OSError if it cannot be read."""
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
+        with path.open("rb") as file:
+            return tokenize.detect_encoding(file.readline)[0]
     except SyntaxError:  # which Python refuses
-        encoding = "utf-8"
-    return io.TextIOWrapper(io.BytesIO(raw), encoding, errors="replace").read()
+        return "utf-8"

@@ -168,7 +168,7 @@ class Observer:
             outcome=outcome,
             status=status,
             seconds=round(time.monotonic() - self.began, 3),
-            values=look(self.variables.values) or (),
+            values=look(self.variables.last_values) or (),
             diverged_copies=look(self.diverged_copies) or (),
             restored_before_build=look(self.checkpoints.restored_before_build) or (),
             optimizers=look(self.optimizers.states) or (),

@@ -222,6 +222,7 @@ class Training:
         if not self.steps:
             self.new_optimizers += new
         elif self.training < MOST_TRAININGS:
+            self.variables.release()
             self.training, self.looks, self.steps = self.training + 1, 0, 0
             self.new_optimizers = new
 

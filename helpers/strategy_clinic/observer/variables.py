@@ -63,6 +63,7 @@ class Variables:
         )  # the records of the variables that these are copies of
         self.count = 0
         self.held: dict[int, Any] = {}  # trained variables, whose last values are read at the end
+        self.released: dict[int, VariableValue] = {}  # by number
         self.given: Any = None  # the value for the variable of `--give`
         self.something_trained = self.something_loaded = False
 
@@ -146,15 +147,21 @@ class Variables:
             if len(self.held) < MOST_HELD:
                 self.held[record.number] = record.variable
 
+    def release(self) -> None:
+        """Keeps only the values of what was held: a search over models would keep all of them alive."""
+        if not self.context.settings.hold:
+            self.released.update(values_by_number(self.numbered(self.held)))
+            self.held.clear()
+
     # Values
 
     def values(self) -> tuple[VariableValue, ...]:
         """Returns samples of all variables that can be read."""
-        values = []
-        for record in self.alive():
-            with contextlib.suppress(Exception):  # not initialised, or in a graph that is gone
-                values.append(VariableValue(record.number, sample_of(record)))
-        return tuple(values)
+        return tuple(values_by_number(self.alive()).values())
+
+    def last_values(self) -> tuple[VariableValue, ...]:
+        """Returns these samples, and those of the variables that were released and are gone."""
+        return tuple({**self.released, **values_by_number(self.alive())}.values())
 
     def bytes_by_device(self) -> tuple[DeviceBytes, ...]:
         """Returns the bytes of all variables, a mirrored one on each of its devices."""
@@ -290,6 +297,14 @@ class Variables:
         if record is not None and not record.read_since_load:
             record.read = record.read_since_load = True
             self.context.emit(VariableRead(record.number))
+
+
+def values_by_number(records: Iterable[Record]) -> dict[int, VariableValue]:
+    values = {}
+    for record in records:
+        with contextlib.suppress(Exception):  # not initialised, or in a graph that is gone
+            values[record.number] = VariableValue(record.number, sample_of(record))
+    return values
 
 
 def variable_in(weight: Any) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...base.files import source_text
 from ...observer.events import Ended, Owner, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
 from ..edits import Repair
@@ -92,8 +92,7 @@ def candidates(program: ProgramSpec, finding: Finding) -> Iterator[Repair]:
     path = Path(finding.file)
     if finding.location.cell or program.listing or not path.is_relative_to(program.folder):
         return
-    with suppress(UnicodeDecodeError):
-        yield from written_repairs(finding, finding.line, path.read_text(encoding="utf-8"))
+    yield from written_repairs(finding, finding.line, source_text(path))
 
 
 def in_folder(program: ProgramSpec, file: str) -> str:

@@ -53,7 +53,8 @@ class Sandbox:
         self.share()
         self.files = workspace(program.folder, self.place)
         for name, text in program.edited:
-            self.files.in_initial(name).write_text(text)
+            encoding = files.encoding_of(program.folder / name)
+            self.files.in_initial(name).write_text(text, encoding)
         self.script = ""  # of a program of cells
         if program.listing:
             script = self.files.in_initial(program.listing.file_name)

@@ -86,6 +86,10 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # `upstream/batch_normalization_empty_part.md` is the report. A report of 2018,
 # [tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320), describes the same in TensorFlow 1.
 #
+# On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part in a graph, whatever the normalization:
+# the gradient of `MaxPooling2D` can abort the process, and `Conv2D` returns a wrong shape, for which the next operation raises.
+# Leave out the smaller batch there, too, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
+#
 # A `train_step` of your own that returns one loss for each example raises in the last batch even if all parts have examples:
 # `fit` takes a mean over the replicas, and the parts have different shapes. Return `tf.reduce_mean(losses)` there.
 #
