@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,55 @@ def test_where_there_is_no_view_the_same_is_redirected(tmp_path, outside, copied
     assert {
         way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)
     } == unseen | others
+
+
+MOUNTING = """
+import os, subprocess, sys
+from pathlib import Path
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
+
+place = Path(sys.argv[1])
+places = [place / "data", Path("/run") / place.name]
+for each in places:
+    each.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", each], check=True)
+    (each / "old").write_text("old")
+with Sandbox(ProgramSpec(("train.py", *map(str, places)), place)) as sandbox:
+    sandbox.files.restore(sandbox.files.initial)
+    print(sandbox.files.why, sandbox.run(Role.WATCHED, 1).output)
+for each in places:
+    print(sorted(os.listdir(each)), (each / "old").read_text())
+    subprocess.run(["umount", each], check=True)
+    each.rmdir()
+"""
+WRITING = """
+import os, sys
+for place in sys.argv[1:]:
+    try:
+        open(f"{place}/old", "w").write("new")
+        print("wrote", os.listdir(place), open(f"{place}/old").read())
+    except OSError as error:
+        print("refused", error.strerror)
+"""
+
+
+def test_no_mount_in_a_folder_or_among_the_services_is_changed(tmp_path):
+    """In a mount namespace of the test's own, which is gone with it."""
+    unshare = shutil.which("unshare") or pytest.skip("no unshare, to mount something")
+    if os.getuid():
+        pytest.skip("only root may mount something")
+    (tmp_path / "train.py").write_text(WRITING)
+    command = [unshare, "--mount", sys.executable, "-c", MOUNTING, str(tmp_path)]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.splitlines() == [
+        " wrote ['old'] new",
+        "refused Read-only file system",
+        "",
+        "['old'] old",
+        "['old'] old",
+    ]
 
 
 REFUSED = """

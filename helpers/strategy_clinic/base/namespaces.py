@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 NEW_MOUNTS, NEW_USER, NEW_NETWORK = 0x20000, 0x10000000, 0x40000000  # of unshare(2)
-READ_ONLY, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 32, 4096, 16384, 1 << 18  # of mount(2)
+READ_ONLY, REMOUNT, BIND, RECURSIVE = 1, 32, 4096, 16384  # of mount(2)
+PRIVATE, RELATIME = 1 << 18, 1 << 21
 PR_SET_DUMPABLE = 4  # of prctl(2)
 CAPABILITIES_VERSION = 0x20080522  # of capset(2)
 

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 
 from ..base import namespaces
-from ..base.namespaces import BIND, PRIVATE, READ_ONLY, RECURSIVE, REMOUNT, mount
+from ..base.namespaces import BIND, PRIVATE, READ_ONLY, RECURSIVE, RELATIME, REMOUNT, mount
 
 # Kinds of file systems that hold no files of a user, as they are in the view.
 OF_THE_KERNEL = set(
@@ -73,11 +73,10 @@ class View:
             self.overlay(path)
 
     def remake(self, path: str) -> None:
-        """Makes a folder that holds mounts, and adds what is in it."""
+        """Makes a folder that holds mounts, and adds what is in it; one that this user may not read stays empty."""
         make_folder(self.inside(path), path)
-        self.fill(path)
-
-    def fill(self, path: str) -> None:
+        if not os.access(path, os.R_OK | os.X_OK):
+            return
         for name in sorted(os.listdir(path)):
             with contextlib.suppress(FileNotFoundError):  # removed in the meantime
                 self.add(os.path.join(path, name))
@@ -132,12 +131,11 @@ class View:
         self.count()
 
     def forbid_writing(self, path: str) -> None:
-        """Makes a mount one that can only be read, with the flags that it has, which a user may not clear."""
-        flags = os.statvfs(path).f_flag & ~(os.ST_RDONLY | 0x20)  # of statvfs, without "valid"
-        kept = flags & (
-            os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
-        )
-        mount("none", self.inside(path), flags=BIND | REMOUNT | READ_ONLY | kept | relatime(flags))
+        """Makes what is bound there, with all mounts in it, something that can only be read."""
+        below = [point for point in self.points if point.startswith(f"{path}{os.sep}")]
+        for each in (path, *below):
+            flags = BIND | REMOUNT | READ_ONLY | kept_flags(each)
+            mount("none", self.inside(each), flags=flags)
         self.read_only.append(path)
 
     def count(self) -> None:
@@ -157,8 +155,11 @@ def wants_tmpfs() -> bool:
     return name == "glibc" and tuple(map(int, version.split(".")[:2])) < OLD_LIBRARY
 
 
-def relatime(flags: int) -> int:
-    return 1 << 21 if flags & getattr(os, "ST_RELATIME", 4096) else 0
+def kept_flags(path: str) -> int:
+    """Returns the flags of a mount that a user may not clear, as mount(2) has them; those of statvfs are the same but one."""
+    flags = os.statvfs(path).f_flag
+    same = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
+    return flags & same | (RELATIME if flags & os.ST_RELATIME else 0)
 
 
 def mount_points() -> Iterator[tuple[str, str]]:
@@ -167,7 +168,11 @@ def mount_points() -> Iterator[tuple[str, str]]:
         for line in lines:
             fields, _, rest = line.partition(" - ")
             path = OCTAL.sub(lambda octal: chr(int(octal[1], 8)), fields.split()[4])
-            if os.path.lexists(path):  # not beneath another mount
+            with contextlib.suppress(
+                FileNotFoundError, NotADirectoryError
+            ):  # beneath another mount
+                with contextlib.suppress(PermissionError):
+                    os.lstat(path)
                 yield path, rest.split()[0]
 
 
