@@ -167,6 +167,21 @@ def test_an_edited_file_is_another_for_the_run_only(program, either):
     assert (program.folder / "train.py").read_text() == "print(1)\n"
 
 
+@pytest.mark.parametrize(
+    "given, server, is_on",
+    [(None, None, True), ("1", None, True), ("0", None, False), ("1", "a socket", False)],
+)
+def test_what_a_variable_can_turn_off(program, monkeypatch, given, server, is_on):
+    """A forked process has imported TensorFlow already."""
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    if given:
+        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given)
+    with Sandbox(replace(program, fork_server=server)) as sandbox:
+        assert sandbox.has("TF_ENABLE_ONEDNN_OPTS") is is_on
+        sandbox.added = {"TF_ENABLE_ONEDNN_OPTS": "0"}
+        assert not sandbox.has("TF_ENABLE_ONEDNN_OPTS")
+
+
 def test_an_interpreter_that_the_observer_does_not_suit(program, tmp_path, either):
     old = python(tmp_path / "python", "echo too old")
     with Sandbox(ProgramSpec(("train.py",), program.folder, python=old)) as sandbox:

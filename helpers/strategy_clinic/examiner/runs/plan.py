@@ -56,7 +56,7 @@ ONEDNN = (
     "TF_ENABLE_ONEDNN_OPTS"  # an environment variable that TensorFlow reads when it is imported
 )
 WITHOUT_ONEDNN = (
-    f"it fails with oneDNN and finishes without, so its other runs were made without ({ONEDNN}=0)"
+    f"it fails with oneDNN and finishes without, so it was examined without ({ONEDNN}=0)"
 )
 
 NEVER_KILLED = {
