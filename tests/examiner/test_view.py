@@ -77,17 +77,21 @@ def run(sandbox, stored, *arguments):
     return json.loads(recording.output.splitlines()[-1])
 
 
+def run_in_chain(sandbox):
+    """What a run sees that has written, as one that goes on from there does; and what one sees that begins anew."""
+    found = run(sandbox, sandbox.files.initial, "write")
+    sandbox.files.store(sandbox.place / "left")
+    assert run(sandbox, sandbox.place / "left") == found
+    return found, run(sandbox, sandbox.files.initial)
+
+
 def test_no_way_to_write_changes_anything(tmp_path, outside, sees_a_view):
     """A second run goes on from what the first has left; a third begins with what the reader has."""
     before = listing(outside)
     with sandbox_of(tmp_path, ways_to_write.program(str(outside))) as sandbox:
         assert isinstance(sandbox.files, workspace.ViewedFolder), sandbox.files.why
-        found = run(sandbox, sandbox.files.initial, "write")
-        sandbox.files.store(sandbox.place / "left")
-        again = run(sandbox, sandbox.place / "left")
-        anew = run(sandbox, sandbox.files.initial)
+        found, anew = run_in_chain(sandbox)
     assert listing(outside) == before
-    assert again == found
     # The program cannot tell these by names and contents; all others have changed something that it then saw.
     unseen = {"changes_permissions", "changes_times", "makes_temporary_files"}
     assert {way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)} == unseen
@@ -167,12 +171,8 @@ def test_where_there_is_no_view_the_same_is_redirected(tmp_path, outside, copied
     others = {"asks_a_shell", "starts_a_program"}
     with sandbox_of(tmp_path, ways_to_write.program(str(outside), others)) as sandbox:
         assert isinstance(sandbox.files, workspace.CopiedFolder)
-        found = run(sandbox, sandbox.files.initial, "write")
-        sandbox.files.store(sandbox.place / "left")
-        again = run(sandbox, sandbox.place / "left")
-        anew = run(sandbox, sandbox.files.initial)
+        found, anew = run_in_chain(sandbox)
     assert listing(outside) == before
-    assert again == found
     unseen = {"changes_permissions", "changes_times", "makes_temporary_files"}
     assert {
         way for way in ways_to_write.WAYS if part(found, way) == part(anew, way)
