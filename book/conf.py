@@ -12,6 +12,7 @@ project = html_title = "Strategy Clinic"
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 extensions = ["myst_nb", "generated"]
 highlight_language = "sh"  # of blocks that name none: commands
+myst_heading_anchors = 2  # so that a link to a section is the same here and on GitHub
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}  # no stored notebook holds a widget, so nothing is fetched to show one
 # Furo: one style sheet, one small script, the reader's own fonts, dark and narrow windows; it fetches nothing.

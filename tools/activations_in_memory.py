@@ -123,7 +123,7 @@ def counted(text: str, devices: int, keras: int = 3) -> int:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(text)
         with Sandbox(ProgramSpec(("train.py",), Path(folder), keras=keras)) as sandbox:
-            sandbox.copy.restore(sandbox.initial)
+            sandbox.files.restore(sandbox.files.initial)
             recording = sandbox.run(Role.WATCHED, devices)
     kept = recording.last(StepsCounted).activations
     (line,) = (each for each in recording.output.splitlines() if each.startswith("EXAMPLES"))

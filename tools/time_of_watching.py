@@ -88,7 +88,7 @@ def plain(folder: Path) -> str:
 
 def watched(folder: Path) -> str:
     with Sandbox(ProgramSpec(("train.py",), folder)) as sandbox:
-        sandbox.copy.restore(sandbox.initial)
+        sandbox.files.restore(sandbox.files.initial)
         return sandbox.run(Role.WATCHED, DEVICES).output
 
 
