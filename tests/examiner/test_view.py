@@ -16,8 +16,22 @@ from strategy_clinic.examiner.report import text
 from strategy_clinic.examiner.runs import plan, workspace
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
+from strategy_clinic.observer import landlock
 from strategy_clinic.observer.events import Outcome
 from strategy_clinic.processes import view
+
+
+@pytest.fixture
+def permitted(tmp_path):
+    """A system that permits a view, as Ubuntu 24.04 and most containers do not."""
+    for name in ("view", "view/hidden", "view/hidden/shared"):
+        (tmp_path / name).mkdir()
+    hidden = tmp_path / "view" / "hidden"
+    try:
+        view.View(tmp_path / "view", hidden, hidden / "shared").end()
+    except view.NoView as reason:
+        pytest.skip(f"this system permits no view: {reason}")
+    shutil.rmtree(tmp_path / "view", ignore_errors=True)
 
 
 @pytest.fixture(params=["root or user", "user"])
@@ -27,9 +41,12 @@ def sees_a_view(request, monkeypatch):
         setpriv = shutil.which("setpriv") or pytest.skip("no setpriv, to give a privilege up")
         plain = subprocess.Popen
         less = [setpriv, "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
-        popen = lambda command, **more: plain([*less * (os.getuid() == 0), *command], **more)  # noqa: E731
-        monkeypatch.setattr(view.subprocess, "Popen", popen)
-    return request.param
+
+        def start(command, **more):
+            return plain([*less * (os.getuid() == 0), *command], **more)
+
+        monkeypatch.setattr(view.subprocess, "Popen", start)
+    request.getfixturevalue("permitted")
 
 
 @pytest.fixture
@@ -165,6 +182,7 @@ def test_a_program_that_fills_a_view_by_renaming_a_folder_of_its_reader(tmp_path
         assert run(sandbox, sandbox.files.initial) == ["new", "train.py"]
 
 
+@pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 def test_where_there_is_no_view_the_same_is_redirected(tmp_path, outside, copied):
     """But for what other programs do, which may write into the folder only: they fail, and the report says so."""
     before = listing(outside)
@@ -211,7 +229,7 @@ for place in sys.argv[1:]:
 """
 
 
-def test_no_mount_in_a_folder_or_among_the_services_is_changed(tmp_path):
+def test_no_mount_in_a_folder_or_among_the_services_is_changed(tmp_path, permitted):
     """In a mount namespace of the test's own, which is gone with it."""
     unshare = shutil.which("unshare") or pytest.skip("no unshare, to mount something")
     if os.getuid():
@@ -245,7 +263,7 @@ def test_what_cannot_be_kept_apart_ends_the_examination(tmp_path, copied):
     assert not made.exists()
 
 
-def test_a_place_that_can_only_be_read_ends_the_examination(tmp_path):
+def test_a_place_that_can_only_be_read_ends_the_examination(tmp_path, permitted):
     """`/run` is as it is in every view, since its sockets could not be reached otherwise."""
     if not os.access("/run", os.W_OK):
         pytest.skip("this user may not write there anyway")
@@ -255,6 +273,7 @@ def test_a_place_that_can_only_be_read_ends_the_examination(tmp_path):
     assert not os.path.exists("/run/clinic-test")
 
 
+@pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 def test_what_other_programs_were_not_allowed_is_said(tmp_path, copied):
     (tmp_path / "program").mkdir()
     (tmp_path / "program" / "train.py").write_text(
