@@ -2,6 +2,7 @@
 
 import argparse
 import copy
+import importlib
 import inspect
 import io
 import logging
@@ -16,7 +17,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 from absl import flags
@@ -456,6 +456,7 @@ def option_cases():
         return Case(function, arguments, options_of_ours, may_raise)
 
     words = ["--out", "there"]
+    click = importlib.import_module("click")  # of distributed, which has it for its own commands
     command = click.Command("train", params=[click.Option(["--out"])])
     return {
         "click.Command.make_context": lambda t: read_case(
