@@ -16,6 +16,7 @@ from .view import View
 FILE_URL = "file://"
 # The import system has functions of these modules for itself, and imports nothing from the view.
 OF_IMPORTS = "posix", "nt"
+OF_PATHS = "pathlib", "glob"
 
 
 class Use(enum.Enum):
@@ -193,9 +194,15 @@ def program_paths(places: Iterable[Place | None]) -> Iterator[None]:
 
 def put_everywhere(replaced: Mapping[int, Any]) -> None:
     """Puts functions in place of others, known by identity, wherever a module has them. Nothing puts them back."""
-    accessor = getattr(sys.modules.get("pathlib"), "_NormalAccessor", None)  # until Python 3.10
     modules = [module for name, module in list(sys.modules.items()) if name not in OF_IMPORTS]
-    for owner in filter(None, [*modules, accessor]):
+    for owner in (*modules, *classes_with_functions()):
         for name, value in list(getattr(owner, "__dict__", {}).items()):
-            if id(value) in replaced:
-                setattr(owner, name, replaced[id(value)])
+            function = value.__func__ if isinstance(value, staticmethod) else value
+            if id(function) in replaced:
+                setattr(owner, name, replaced[id(function)])
+
+
+def classes_with_functions() -> Iterator[type]:
+    """Yields the classes of the standard library that have functions of `os` as attributes, whichever the version has."""
+    for module in filter(None, map(sys.modules.get, OF_PATHS)):
+        yield from (value for value in vars(module).values() if isinstance(value, type))
