@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs import workspace
 from strategy_clinic.forkserver import server

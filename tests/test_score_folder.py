@@ -1,19 +1,18 @@
-"""The score of programs that nobody here wrote, on a folder with one small program: what fits, what is counted, and one real run.
-
-Other people's programs lie outside of this repository; `python tools/score_folder.py FOLDER` runs them.
-"""
+"""The score of programs that were written without the examiner, on a folder with one small program."""
 
 import ast
 from dataclasses import replace
 
 import pytest
+import recordings
 import score_folder
 from conftest import changed
+from recorded import run
 from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
-from strategy_clinic.observer.events import Frame
+from strategy_clinic.examiner.recording import Moment, Role
+from strategy_clinic.observer.events import Frame, Outcome
 
 PROGRAM = """\
-# Source: this test. Licence: MIT. Copyright: nobody's. Changed: nothing.
 import tensorflow as tf
 
 BATCH = 8
@@ -43,39 +42,42 @@ for batch in strategy.experimental_distribute_dataset(tf.data.Dataset.from_tenso
 """
 
 FAULTS = """\
-[[fault]]
-program = "small"
-mode = ["fm37"]
-guilty = ["loss = tf.reduce_mean(errors)"]
-edits = [["tf.nn.compute_average_loss(errors, global_batch_size=BATCH)", "tf.reduce_mean(errors)"]]
+command = ["train.py"]
 
 [[fault]]
-program = "small"
+name = "mean"
+mode = ["fm37"]
+guilty = [["train.py", "loss = tf.reduce_mean(errors)"]]
+edits = [["train.py", "tf.nn.compute_average_loss(errors, global_batch_size=BATCH)", "tf.reduce_mean(errors)"]]
+
+[[fault]]
+name = "reduce"
 mode = ["fm02"]
-guilty = ["loss = strategy.reduce("]
-keras = [3]
-edits = [["    return loss\\n", "    loss = strategy.reduce('SUM', loss, axis=None)\\n    return loss\\n"]]
+guilty = [["train.py", "loss = strategy.reduce("]]
+edits = [["train.py", "    return loss\\n", "    loss = strategy.reduce('SUM', loss, axis=None)\\n    return loss\\n"]]
 """
 
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "small.py").write_text(PROGRAM)
-    (tmp_path / "faults.toml").write_text(FAULTS)
-    return tmp_path
+    (tmp_path / "programs" / "small").mkdir(parents=True)
+    (tmp_path / "programs" / "small" / "train.py").write_text(PROGRAM)
+    (tmp_path / "programs" / "small" / "faults.toml").write_text(FAULTS)
+    return tmp_path / "programs"
 
 
-def test_a_program_comes_with_each_of_its_faults(folder):
-    correct, *broken = score_folder.programs(folder, 3)
-    assert (correct.text, correct.modes, correct.restart) == (PROGRAM, (), True)
-    assert [(each.modes, each.guilty) for each in broken] == [
-        (("fm37",), (15,)),
-        (("fm02",), (17,)),
+def test_a_program_comes_with_each_of_its_faults(folder, tmp_path):
+    correct, *broken = score_folder.variants(folder)
+    assert correct.name == "small correct" and correct.modes == []
+    assert [(each.name, each.modes) for each in broken] == [
+        ("small mean", ["fm37"]),
+        ("small reduce", ["fm02"]),
     ]
+    assert (correct.lay_out(tmp_path / "as it is") / "train.py").read_text() == PROGRAM
     for each in broken:
-        ast.parse(each.text)
-        assert each.text != PROGRAM
-    assert [each.modes for each in score_folder.programs(folder, 2)] == [(), ("fm37",)]
+        text = (each.lay_out(tmp_path / each.name) / "train.py").read_text()
+        ast.parse(text)
+        assert text != PROGRAM
 
 
 def test_what_fits_has_no_problems(folder):
@@ -83,23 +85,35 @@ def test_what_fits_has_no_problems(folder):
 
 
 @pytest.mark.parametrize(
-    "name, old, new",
+    "name, old, new, told",
     [
-        ("small.py", "Source:", "From"),
-        ("small.py", "MIT", "GPL"),
         (
-            "small.py",
+            "train.py",
             "BATCH = 8\n",
             "# tf.nn.compute_average_loss(errors, global_batch_size=BATCH)\nBATCH = 8\n",
+            "small mean: 2 times in train.py, not once",
         ),
-        ("faults.toml", '["tf.nn.', '["tf.nnn.'),
-        ("faults.toml", 'guilty = ["loss = tf', 'guilty = ["lost = tf'),
-        ("faults.toml", '"tf.reduce_mean(errors)"]]', '"tf.reduce_mean(errors"]]'),
+        ("faults.toml", '"tf.nn.', '"tf.nnn.', "small mean: 0 times in train.py"),
+        ("faults.toml", '"loss = tf', '"lost = tf', "small mean: no line of train.py begins with"),
+        (
+            "faults.toml",
+            '"tf.reduce_mean(errors)"]]',
+            '"tf.reduce_mean(errors)("]]',
+            "was never closed",
+        ),
+        ("faults.toml", 'name = "reduce"', 'name = "mean"', "a name is given to two faults"),
+        ("faults.toml", 'name = "reduce"\n', "", "missing 1 required"),
+        ("faults.toml", 'command = ["train.py"]', "", "command"),
     ],
 )
-def test_what_does_not_fit_is_said(folder, name, old, new):
-    changed(folder / name, old, new, 1)
-    assert len(score_folder.problems(folder)) == 1
+def test_what_does_not_fit_is_said(folder, name, old, new, told):
+    changed(folder / "small" / name, old, new, 1)
+    (problem,) = score_folder.problems(folder)
+    assert told in problem
+
+
+def test_a_folder_without_programs_is_said(tmp_path):
+    assert score_folder.problems(tmp_path) == [f"no program with faults.toml in {tmp_path}"]
 
 
 def finding(mode, line, **fields):
@@ -107,13 +121,14 @@ def finding(mode, line, **fields):
     return Finding(mode, location, Evidence.OBSERVED, Text(), Text(), **fields)
 
 
-def scored(other, *findings, ended="finished"):
-    return score_folder.Score(other, 3, findings, ended, 1.0)
+def scored(other, *findings, ended="finished", runs=()):
+    on_lines = tuple(each.line == 14 for each in findings)
+    return score_folder.Score(other, findings, on_lines, ended, runs)
 
 
 def test_words_and_totals(folder):
-    correct, broken, _ = score_folder.programs(folder, 3)
-    right, near, other = finding("fm37", 15), finding("fm37", 14), finding("fm23", 15)
+    correct, broken, _ = score_folder.variants(folder)
+    right, near, other = finding("fm37", 14), finding("fm37", 13), finding("fm23", 14)
     scores = {
         "correct": scored(correct),
         "FALSE POSITIVE": scored(correct, other),
@@ -122,32 +137,128 @@ def test_words_and_totals(folder):
         "on the line, 1 false": scored(broken, right, other),
         "on the line, not first, 2 false": scored(broken, other, right, finding("fm23", 3)),
         "named": scored(broken, near),
+        "named, 1 false": scored(broken, near, other),
         "missed": scored(broken, other),
     }
     assert [each.word for each in scores.values()] == list(scores)
     told = score_folder.totals(list(scores.values()))
     assert told == (
-        "4 of 5 faults named (28 to 99 %); 3 of 5 on the line (15 to 95 %); 3 likeliest first; "
-        "4 false findings beside, in 3 programs; 4 of 9 findings right (14 to 79 %); "
+        "5 of 6 faults named (36 to 100 %); 3 of 6 on the line (12 to 88 %); 4 likeliest first; "
+        "5 false findings beside, in 4 programs; 5 of 11 findings right (17 to 77 %); "
         "1 of 3 correct accused (1 to 91 %)"
     )
-    assert "fm23 at line 15" in score_folder.line_of(scores["missed"])
+    assert "fm23 at train.py:14" in score_folder.line_of(scores["missed"])
 
 
 def test_a_finding_that_says_the_program_is_right_names_no_fault(folder):
-    _, broken, _ = score_folder.programs(folder, 3)
-    by_framework = finding("fm37", 15, by_framework=True)
+    _, broken, _ = score_folder.variants(folder)
+    by_framework = finding("fm37", 14, by_framework=True)
     assert scored(broken, by_framework).word == "missed"
-    planted = replace(broken, modes=("fm37", "framework"))
+    fault = replace(broken.fault, mode=["fm37", "framework"])
+    planted = replace(broken, fault=fault)
     assert scored(planted, by_framework).word == "on the line"
 
 
+@pytest.mark.parametrize(
+    "begins, line, expected",
+    [
+        ("total = add(", 3, True),
+        ("total = add(", 5, True),  # the last line of the same call
+        ("total = add(", 6, False),
+        ("for each in", 7, True),
+        ("for each in", 8, False),  # what a statement holds is another one
+        ("1,", 3, True),
+    ],
+)
+def test_any_line_of_a_guilty_statement_counts(folder, tmp_path, begins, line, expected):
+    text = (
+        "def add(*all): ...\n\ntotal = add(\n    1,\n)\nlast = 1\nfor each in []:\n    last = 2\n"
+    )
+    (tmp_path / "train.py").write_text(text)
+    variant = score_folder.variants(folder)[1]
+    fault = replace(variant.fault, guilty=[["train.py", begins]])
+    location = Location((Frame(str(tmp_path / "train.py"), line, "step"),))
+    found = replace(finding("fm37", 1), location=location)
+    assert score_folder.is_guilty(found, replace(variant, fault=fault), tmp_path) is expected
+
+
+def test_a_line_of_a_notebook_is_guilty_by_its_text(folder, tmp_path):
+    variant = score_folder.variants(folder)[1]
+    fault = replace(variant.fault, guilty=[["train.ipynb", "loss = tf"]])
+    frames = (Frame(str(tmp_path / "train.ipynb"), 2, "step"),)
+    for code, expected in (("loss = tf.reduce_mean(errors)", True), ("loss = 1", False)):
+        found = replace(finding("fm37", 1), location=Location(frames, 3, code))
+        assert score_folder.is_guilty(found, replace(variant, fault=fault), tmp_path) is expected
+
+
+# How a fault shows
+
+
+def told(role, number, outcome=Outcome.FINISHED, **fields):
+    return run(role=role, output=f"step 1 0.5\nresult {number}\n[end]", outcome=outcome, **fields)
+
+
+def runs_of(*numbers, **fields):
+    roles = Role.WATCHED, Role.COMPARED, Role.RESTARTED
+    return tuple(told(role, number, **fields) for role, number in zip(roles, numbers))
+
+
+@pytest.mark.parametrize(
+    "runs, expected",
+    [
+        (runs_of("1.25", "1.25", "1.25"), []),
+        (runs_of("1.2501", "1.25", "1.2502"), []),  # as rounding makes them
+        (runs_of("1.26", "1.26", "1.26"), ["result"]),
+        (runs_of("1.25", "1.26", "1.25"), ["devices"]),
+        (runs_of("1.25", "1.25", "1.26"), ["restart"]),
+        (runs_of("nan", "1.25"), ["result", "devices"]),
+        (runs_of("nan", "nan"), ["result"]),
+        (runs_of("1.25", "1.25", outcome=Outcome.RAISED), ["raises"]),
+        ((*runs_of("1.25"), told(Role.RESTARTED, "9.0", moment=Moment.DURING)), []),
+        ((*runs_of("1.25"), told(Role.MATCHED, "9.0")), []),
+    ],
+)
+def test_how_a_fault_shows(folder, runs, expected):
+    correct, broken, _ = score_folder.variants(folder)
+    whole = scored(correct, runs=runs_of("1.25", "1.25", "1.25"))
+    assert score_folder.shown(whole, scored(broken, runs=runs)) == expected
+
+
+def test_what_does_not_show_as_it_should_is_said(folder, capsys):
+    correct, broken, _ = score_folder.variants(folder)
+    restarted = replace(broken, fault=replace(broken.fault, restart=True))
+    well, everywhere = runs_of("1.0", "1.0", "1.0"), runs_of("2.0", "2.0", "1.0")
+    only_then = runs_of("1.0", "1.0", "2.0")
+    scores = [
+        scored(correct, runs=well),
+        scored(broken, runs=well),
+        scored(restarted, runs=only_then),
+    ]
+    assert score_folder.verified(scores) == ["small mean"]
+    assert score_folder.verified([scores[0], scored(restarted, runs=everywhere)]) == ["small mean"]
+    assert score_folder.verified([scored(correct, runs=everywhere)]) == ["small correct"]
+    assert "small mean                                   nothing  WRONG" in capsys.readouterr().out
+
+
+# With real runs
+
+
+@pytest.mark.live
 @pytest.mark.slow
-def test_a_real_score(folder, capsys):
-    assert score_folder.main([str(folder)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[-1] == (
-        "Keras 3: 2 of 2 faults named (16 to 100 %); 2 of 2 on the line (16 to 100 %); 2 likeliest first; "
+def test_a_real_score_and_the_same_again_without_a_run(folder, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(score_folder, "RECORDINGS", tmp_path / "recordings")
+    assert score_folder.main([str(folder), "--record"]) == 0
+    recorded = capsys.readouterr().out
+    assert recorded.splitlines()[-1] == (
+        "2 of 2 faults named (16 to 100 %); 2 of 2 on the line (16 to 100 %); 2 likeliest first; "
         "0 false findings beside, in 0 programs; 2 of 2 findings right (16 to 100 %); "
         "0 of 1 correct accused (0 to 98 %)"
     )
+    monkeypatch.setattr(recordings, "RecordingSandbox", None)
+    assert score_folder.main([str(folder), "--replay"]) == 0
+    assert capsys.readouterr().out == recorded
+    assert score_folder.main([str(folder), "--replay", "--verify"]) == 0
+    assert "small mean                                   result, devices" in capsys.readouterr().out
+    changed(folder / "small" / "train.py", "BATCH = 8", "BATCH = 16")
+    with pytest.raises(SystemExit, match=r"correct.json.xz is out of date \(program\)"):
+        score_folder.main([str(folder), "--replay"])

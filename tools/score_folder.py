@@ -1,72 +1,129 @@
-"""How the examiner does on programs that nobody here wrote: python tools/score_folder.py FOLDER [--keras 2,3] [--only PATTERN]
+"""How the examiner does on programs that were written without it: python tools/score_folder.py FOLDER [--replay]
 
-FOLDER holds other people's programs, and so lies outside of this repository: NAME.py, whose first lines say its source, its
-licence and its copyright, and `faults.toml` with faults to plant, each a table [[fault]] of
+FOLDER holds a folder for each program: its files, and `faults.toml` with faults to plant:
 
-    program   the NAME
-    mode      the modes that say what is wrong, mostly one; none for a program that is correct so
-    guilty    how the lines begin that do it
-    edits     pairs of old and new text; each old one stands in the program once; none if it was published with the fault
-    restart   true if it shows only when the program is started again (false)
-    keras     the versions of Keras that have the fault (both)
+    command    how it is run: ["train.py", "--epochs", "4"], ["-m", "package.train"] or ["notebook.ipynb"]
+    resumes    true if it goes on from what it has saved (false)
+    [[fault]]
+    name       unique in the program
+    mode       the modes that say what is wrong, mostly one
+    guilty     the lines that do it: pairs of a file and how the line begins; any line of the same statement counts
+    edits      triples of a file, an old text, which stands there once, and a new text
+    restart    true if it shows only when the program is started again (false)
 
-A fault is named by a finding of its mode. Every other finding in its program, and every one in a correct program, is false: the
-precision is the share of the right ones among all findings. In brackets are 95 % intervals (Clopper and Pearson).
+Every program is examined on one and on two devices as `clinic examine` does it, a correct one that resumes with all
+restarts. A fault is named by a finding of its mode. Every other finding in its program, and every one in a correct program,
+is false: the precision is the share of the right ones among all findings. In brackets are 95 % intervals (Clopper and
+Pearson).
 
-With --check nothing runs: it says what does not fit together. Exit status 1 if that is anything, or if a correct one is reported.
-"""
+--record keeps the runs of every examination that is not recorded yet or out of date, and --replay makes none: see
+tools/recordings.py. --verify prints how the runs show each fault, by what they print and not by what the examiner says of
+them. --check runs nothing: it says what does not fit together. Exit status 1 if a correct program is reported, a fault does
+not show or anything does not fit."""
 
 import argparse
 import ast
-import itertools
+import json
 import re
+import shutil
 import sys
 import tempfile
-import time
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import recordings
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.base.files import ROOT
 from strategy_clinic.examiner.benchmark.rates import beside_in_words, precision, rate
-from strategy_clinic.examiner.findings import FRAMEWORK, Finding
+from strategy_clinic.examiner.findings import FRAMEWORK, Examination, Finding
+from strategy_clinic.examiner.frontends.program_input import with_notebook
+from strategy_clinic.examiner.recording import Moment, Recording, Role
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.observer.events import Outcome
 from strategy_clinic.processes import python_process
 
-HEADING = ("Source:", "Licence:", "Copyright", "Changed:")
-LICENCES = ("Apache-2.0", "MIT", "BSD")
+TABLE = "faults.toml"
+RECORDINGS = ROOT / "tests" / "recordings"
 COUNTS = [1, 2]
-LIMIT = 300  # seconds for one run
+LIMIT = 120  # seconds for one run
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|\bnan\b|\binf\b")
+ALIKE = 2e-3  # the largest relative difference of two numbers that are printed alike
+SMALLEST = 0.05  # below which the difference counts as if the number was this large
 
 
 @dataclass(frozen=True)
-class OtherProgram:
-    """A program as it is, or with one fault planted."""
-
+class Fault:
     name: str
-    text: str
-    modes: tuple[str, ...] = ()
-    guilty: tuple[int, ...] = ()
+    mode: list[str]
+    guilty: list[list[str]]
+    edits: list[list[str]]
     restart: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """A program as it is, or with one fault planted."""
+
+    folder: Path
+    command: tuple[str, ...]
+    resumes: bool
+    fault: Fault | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.name} {self.fault.name if self.fault else 'correct'}"
+
+    @property
+    def modes(self) -> list[str]:
+        return self.fault.mode if self.fault else []
+
+    def lay_out(self, place: Path) -> Path:
+        """Writes the files of the program; raises ValueError if an edit or a line does not fit them."""
+        leave_out = shutil.ignore_patterns(TABLE, "__pycache__")
+        shutil.copytree(self.folder, place, ignore=leave_out)
+        for name, old, new in self.fault.edits if self.fault else ():
+            text = (place / name).read_text()
+            if text.count(old) != 1:
+                raise ValueError(
+                    f"{self.name}: {text.count(old)} times in {name}, not once: {old!r}"
+                )
+            (place / name).write_text(text.replace(old, new))
+        for name, begins in self.fault.guilty if self.fault else ():
+            if not any(line.strip().startswith(begins) for line in lines_of(place / name)):
+                raise ValueError(f"{self.name}: no line of {name} begins with {begins!r}")
+        return place
+
+    def examine(self, place: Path) -> Examination:
+        folder = self.lay_out(place / "program").resolve()
+        server = python_process.fork_server()
+        spec = ProgramSpec(self.command, folder, keras=3, limit=LIMIT, fork_server=server)
+        restart = True if self.resumes and not self.fault else None
+        return plan.examine(with_notebook(spec), COUNTS, restart)
+
+
+@dataclass(frozen=True, eq=False)
 class Score:
-    other: OtherProgram
-    keras: int
+    """What is said of a program, and for each finding whether it is on a line that is to blame."""
+
+    variant: Variant
     findings: tuple[Finding, ...]
+    on_lines: tuple[bool, ...]
     ended: str
-    seconds: float
+    runs: tuple[Recording, ...] = field(default=(), repr=False)
 
     @property
     def named(self) -> list[Finding]:
         """Returns the findings of the fault's mode that do not say that the program is right."""
         return [
-            each for each in self.findings if each.mode in self.other.modes and self.blames(each)
+            each for each in self.findings if each.mode in self.variant.modes and self.blames(each)
         ]
 
     def blames(self, finding: Finding) -> bool:
-        return not finding.by_framework or FRAMEWORK in self.other.modes
+        return not finding.by_framework or FRAMEWORK in self.variant.modes
 
     @property
     def false(self) -> list[Finding]:
@@ -75,7 +132,8 @@ class Score:
 
     @property
     def on_line(self) -> bool:
-        return any(each.line in self.other.guilty for each in self.named)
+        found = zip(self.findings, self.on_lines)
+        return any(on_line and each in self.named for each, on_line in found)
 
     @property
     def first(self) -> bool:
@@ -83,7 +141,7 @@ class Score:
 
     @property
     def word(self) -> str:
-        if not self.other.modes:
+        if not self.variant.fault:
             failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
             return "FALSE POSITIVE" if self.findings else failed
         word = "on the line" if self.on_line else "named" if self.named else "missed"
@@ -91,87 +149,135 @@ class Score:
         return word + (", not first" if self.named and not self.first else "") + beside
 
 
-def programs(folder: Path, keras: int) -> list[OtherProgram]:
-    """Every program, followed by what its faults make of it on this version of Keras."""
-    faults = tomllib.loads((folder / "faults.toml").read_text()).get("fault", [])
+# The programs
+
+
+def variants(folder: Path) -> list[Variant]:
+    """Returns every program, followed by its faults."""
     found = []
-    for path in sorted(folder.glob("*.py")):
-        mine = [each for each in faults if each["program"] == path.stem]
-        mine = [each for each in mine if keras in each.get("keras", (2, 3))]
-        if all(each["edits"] for each in mine):
-            found.append(OtherProgram(path.stem, path.read_text(), restart=True))
-        found += [planted(path, each) for each in mine]
+    for table in sorted(folder.glob(f"*/{TABLE}")):
+        told = tomllib.loads(table.read_text())
+        correct = Variant(table.parent, tuple(told["command"]), told.get("resumes", False))
+        faults = [Fault(**each) for each in told.get("fault", [])]
+        names = [each.name for each in faults]
+        if len(set(names)) < len(names):
+            raise ValueError(f"{table.parent.name}: a name is given to two faults")
+        found.append(correct)
+        found += [
+            Variant(correct.folder, correct.command, correct.resumes, each) for each in faults
+        ]
     return found
-
-
-def planted(path: Path, fault: dict) -> OtherProgram:
-    text = path.read_text()
-    for old, new in fault["edits"]:
-        if text.count(old) != 1:
-            raise ValueError(f"{path.name}: {text.count(old)} times there, and not once: {old!r}")
-        text = text.replace(old, new)
-    modes, lines, numbers = tuple(fault["mode"]), text.splitlines(), []
-    for guilty in fault["guilty"]:
-        alike = [n for n, line in enumerate(lines, 1) if line.strip().startswith(guilty)]
-        if not alike:
-            raise ValueError(f"{path.name}, {', '.join(modes)}: no line begins with {guilty!r}")
-        numbers += alike
-    restart = fault.get("restart", not modes)
-    return OtherProgram(path.stem, text, modes, tuple(numbers), restart)
 
 
 def problems(folder: Path) -> list[str]:
-    """What does not fit: texts that are not there, lines that are not one, programs that say not whose they are."""
+    """Returns what does not fit: texts and lines that are not there, and edits after which a file is no Python."""
     found = []
-    for path in sorted(folder.glob("*.py")):
-        heading = "\n".join(path.read_text().splitlines()[:12])
-        found += [
-            f"{path.name}: no {word!r} in its heading" for word in HEADING if word not in heading
-        ]
-        if not any(each in heading for each in LICENCES):
-            found.append(f"{path.name}: none of the licences {', '.join(LICENCES)}")
     try:
-        for each in itertools.chain(programs(folder, 2), programs(folder, 3)):
-            ast.parse(each.text)
-    except (OSError, KeyError, ValueError, SyntaxError) as error:
+        for variant in variants(folder):
+            found += problems_of(variant)
+    except (OSError, KeyError, TypeError, ValueError) as error:
         found.append(str(error))
-    return found
+    return found if found or variants(folder) else [f"no program with {TABLE} in {folder}"]
 
 
-def examine(other: OtherProgram, keras: int) -> Score:
-    """As a reader's program is: in a folder with nothing else, on two devices and on one."""
-    began = time.monotonic()
+def problems_of(variant: Variant) -> list[str]:
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place).resolve() / "program"
-        folder.mkdir()
-        (folder / "train.py").write_text(other.text)
-        options = {"keras": keras, "limit": LIMIT}
-        server = python_process.fork_server()
-        program = ProgramSpec(("train.py",), folder, fork_server=server, **options)
-        found = plan.examine(program, COUNTS, other.restart)
-    seconds = time.monotonic() - began
-    return Score(other, keras, tuple(found.findings), ended(found), seconds)
+        try:
+            for path in variant.lay_out(Path(place) / "program").rglob("*.py"):
+                ast.parse(path.read_text())
+        except (OSError, ValueError, SyntaxError) as error:
+            return [f"{variant.name}: {error}"]
+    return []
 
 
-def ended(found) -> str:
+def lines_of(path: Path) -> list[str]:
+    """Returns the lines of a module, or those of all cells of a notebook."""
+    if path.suffix != ".ipynb":
+        return path.read_text().splitlines()
+    cells = json.loads(path.read_text())["cells"]
+    return [line for cell in cells for line in "".join(cell["source"]).splitlines()]
+
+
+def is_guilty(finding: Finding, variant: Variant, place: Path) -> bool:
+    """Tells whether a finding is on a line that is to blame, or on another one of the same statement."""
+    for name, begins in variant.fault.guilty if variant.fault else ():
+        path = place / name
+        if Path(finding.file) != path:
+            continue
+        if finding.location.code:
+            return finding.location.code.startswith(begins)
+        lines = lines_of(path)
+        guilty = [n for n, line in enumerate(lines, 1) if line.strip().startswith(begins)]
+        if any(finding.line in statement_at(path, number) for number in guilty):
+            return True
+    return False
+
+
+def statement_at(path: Path, line: int) -> range:
+    """Returns the lines of the smallest statement on a line; the header only, of one with a body."""
+    spans = [
+        range(node.lineno, node.body[0].lineno if hasattr(node, "body") else node.end_lineno + 1)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.stmt)
+    ]
+    return min((span for span in spans if line in span), key=len, default=range(line, line + 1))
+
+
+# Their scores
+
+
+def score(variant: Variant, place: Path) -> Score:
+    found = variant.examine(place)
+    findings = tuple(found.findings)
+    folder = (place / "program").resolve()
+    on_lines = tuple(is_guilty(each, variant, folder) for each in findings)
+    return Score(variant, findings, on_lines, ended(found), tuple(found.recordings))
+
+
+def ended(found: Examination) -> str:
     outcomes = [run.outcome.value for run in found.recordings if not run.finished]
     unseen = ["not all was seen"] if found.unseen else []
     return found.failure or next(iter([*outcomes, *unseen]), "finished")
 
 
+def scores_of(chosen: list[Variant], folder: Path, mode: str, jobs: int) -> Iterator[Score]:
+    """Examines programs, `jobs` of them at the same time, whose runs are made, recorded or replayed."""
+
+    def scored(variant: Variant) -> Score:
+        with tempfile.TemporaryDirectory() as temporary:
+            place = Path(temporary).resolve()
+            paths[place] = folder / variant.folder.name / f"{variant.name.split()[1]}.json.xz"
+            return score(variant, place)
+
+    def sandbox(program: ProgramSpec) -> plan.Sandbox:
+        path = next(paths[each] for each in program.folder.parents if each in paths)
+        if mode == "replay" or not recordings.stale(path, program):
+            return recordings.replay(path, program)
+        return recordings.RecordingSandbox(program, path)
+
+    paths: dict[Path, Path] = {}
+    with ThreadPoolExecutor(jobs) as pool:
+        if mode == "live":
+            yield from pool.map(scored, chosen)
+            return
+        with recordings.sandboxes(sandbox):
+            yield from pool.map(scored, chosen)
+
+
 def line_of(score: Score) -> str:
-    said = ", ".join(f"{each.mode} at line {each.line}" for each in score.findings) or "nothing"
-    other = score.other
-    fault = " or ".join(other.modes) or "as it is"
-    lines = f" (guilty: {', '.join(map(str, other.guilty))})" if other.guilty else ""
-    seconds = f"{score.seconds:.0f} s"
-    return f"{other.name:16} {fault:13} Keras {score.keras}  {score.word:24} {said}{lines}  [{score.ended}, {seconds}]"
+    said = ", ".join(
+        f"{each.mode} at {Path(each.file).name}:{each.line}" for each in score.findings
+    )
+    fault = " or ".join(score.variant.modes) or "as it is"
+    return (
+        f"{score.variant.name:44} {fault:13} {score.word:24} {said or 'nothing'}  [{score.ended}]"
+    )
 
 
 def totals(scores: list[Score]) -> str:
     """Returns the shares with their 95 % intervals, and what is found beside the faults."""
-    broken = [each for each in scores if each.other.modes]
-    well = [each for each in scores if not each.other.modes]
+    broken = [each for each in scores if each.variant.fault]
+    well = [each for each in scores if not each.variant.fault]
     return "; ".join(
         [
             rate(sum(bool(each.named) for each in broken), len(broken), "faults named"),
@@ -186,27 +292,99 @@ def totals(scores: list[Score]) -> str:
     )
 
 
+# How the runs show a fault
+
+
+def shown(correct: Score, other: Score) -> list[str]:
+    """Returns in which runs a fault changes how a program ends or the last numbers that it prints."""
+    whole, changed = printed(correct), printed(other)
+    found = ["raises"] if any(run.outcome in BADLY for run in other.runs if counts(run)) else []
+    found += ["result"] if differ(changed[Role.WATCHED], whole[Role.WATCHED]) else []
+    found += ["devices"] if differ(changed[Role.WATCHED], changed[Role.COMPARED]) else []
+    found += ["restart"] if differ(changed[Role.WATCHED], changed[Role.RESTARTED]) else []
+    return found
+
+
+BADLY = (Outcome.RAISED, Outcome.HANGS, Outcome.EXITED)
+
+
+def counts(run: Recording) -> bool:
+    """Tells whether what a run prints is compared: what half a file does is another matter."""
+    return (
+        run.role in (Role.WATCHED, Role.COMPARED, Role.RESTARTED)
+        and run.moment is not Moment.DURING
+    )
+
+
+def printed(score: Score) -> dict[Role, list[list[str]]]:
+    """Returns for each role the numbers of the last line with any, of each of its runs."""
+    found: dict[Role, list[list[str]]] = {Role.WATCHED: [], Role.COMPARED: [], Role.RESTARTED: []}
+    for run in filter(counts, score.runs):
+        lines = [NUMBER.findall(line) for line in run.output.splitlines()]
+        found[run.role].append(next((each for each in lines[::-1] if each), []))
+    return found
+
+
+def differ(some: list[list[str]], others: list[list[str]]) -> bool:
+    return any(not are_alike(one, other) for one in some for other in others)
+
+
+def are_alike(one: list[str], other: list[str]) -> bool:
+    pairs = [(float(a), float(b)) for a, b in zip(one, other)]
+    return len(one) == len(other) and all(
+        a == b or str(a) == str(b) or abs(a - b) <= ALIKE * max(abs(a), abs(b), SMALLEST)
+        for a, b in pairs
+    )
+
+
+def verified(scores: list[Score]) -> list[str]:
+    """Prints how each fault shows, and returns the names of those that do not, or of correct programs that show one."""
+    correct = {each.variant.folder: each for each in scores if not each.variant.fault}
+    wrong = []
+    for each in scores:
+        found = shown(correct[each.variant.folder], each)
+        fault = each.variant.fault
+        fits = found == ["restart"] if fault and fault.restart else bool(found) == bool(fault)
+        wrong += [] if fits else [each.variant.name]
+        print(f"{each.variant.name:44} {', '.join(found) or 'nothing'}{'' if fits else '  WRONG'}")
+    print(
+        f"{len(wrong)} of {len(scores)} do not show what they should{': ' if wrong else ''}{', '.join(wrong)}"
+    )
+    return wrong
+
+
 def main(words: list[str]) -> int:
     reader = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     reader.add_argument("folder", type=Path)
-    reader.add_argument("--keras", default="3", help="2, 3 or 2,3")
-    reader.add_argument("--only", default="", help="a pattern for a name and its modes, or correct")
-    reader.add_argument("--check", action="store_true")
+    reader.add_argument("--only", default="", help="a pattern for a name and its modes")
+    for name in ("replay", "record", "verify", "check", "quiet"):
+        reader.add_argument(f"--{name}", action="store_true")
+    reader.add_argument("--jobs", type=int, default=1, help="examinations at the same time")
     options = reader.parse_args(words)
     wrong = problems(options.folder)
     print(*wrong, sep="\n" if wrong else "")
     if wrong or options.check:
         return bool(wrong)
+    chosen = [
+        each
+        for each in variants(options.folder)
+        if re.search(options.only, " ".join((each.name, *each.modes)))
+    ]
+    mode = "replay" if options.replay else "record" if options.record else "live"
     scores = []
-    for keras in map(int, options.keras.split(",")):
-        for each in programs(options.folder, keras):
-            if re.search(options.only, " ".join((each.name, *(each.modes or ("correct",))))):
-                scores.append(examine(each, keras))
-                print(line_of(scores[-1]), flush=True)
-        print(f"Keras {keras}: {totals([each for each in scores if each.keras == keras])}")
-    return int(any(each.findings for each in scores if not each.other.modes))
+    try:
+        for each in scores_of(chosen, RECORDINGS / options.folder.name, mode, options.jobs):
+            scores.append(each)
+            if not (options.quiet or options.verify):
+                print(line_of(each), flush=True)
+    except (UserError, recordings.NotRecorded) as error:
+        raise SystemExit(f"{error}") from None
+    if options.verify:
+        return bool(verified(scores))
+    print(totals(scores))
+    return int(any(each.findings for each in scores if not each.variant.fault))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,339 @@
+"""Recorded runs of programs, so that an examination can be repeated without making its runs.
+
+What `clinic examine` asks its sandbox for is a run: of a program, on some devices, with options of the observer, in a
+folder as it was or as a killed run has left it. `recorded` keeps each of them in a file, and `replayed` answers from the
+file: what is compared, diagnosed and asked for is then decided anew, by the code as it is now. A file holds one
+examination, and begins with what its runs follow from:
+
+    program   a hash of the files of the program's folder and of how it is run
+    observer  a hash of the modules of the observer, without comments and docstrings
+    versions  of Python, TensorFlow, Keras and NumPy
+
+Runs of another program, observer or version are out of date: they are not replayed. A run that was not recorded raises
+`NotRecorded`."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import json
+import lzma
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.base.files import PACKAGE, ROOT
+from strategy_clinic.examiner.recording import Recording, Role
+from strategy_clinic.examiner.runs import cluster, plan
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.sandbox import Sandbox
+from strategy_clinic.examiner.runs.workspace import Workspace
+from strategy_clinic.observer.events import build, from_json, plain
+
+UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
+PACKAGES = ("tensorflow", "keras", "numpy")
+
+
+class NotRecorded(BaseException):
+    """A run is asked for that no recording holds. The examiner, which goes on after an error of a rule, may not go on here."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """What recorded runs follow from."""
+
+    program: str
+    observer: str
+    versions: str
+
+    @classmethod
+    def of(cls, program: ProgramSpec) -> Header:
+        return cls(hash_of_program(program), hash_of_observer(), versions())
+
+    def differs_from(self, other: Header) -> list[str]:
+        """Returns the names of what is not the same."""
+        fields = dataclasses.fields(self)
+        return [f.name for f in fields if getattr(self, f.name) != getattr(other, f.name)]
+
+
+def hash_of_program(program: ProgramSpec) -> str:
+    how = (*program.arguments, program.keras, program.steps, program.edited)
+    parts = [repr(how), program.listing.text if program.listing else ""]
+    for path in sorted(program.folder.rglob("*")):
+        name = path.relative_to(program.folder)
+        if path.is_file() and not set(UNREAD) & set(name.parts):
+            parts += [str(name), hashlib.sha256(path.read_bytes()).hexdigest()]
+    folder = str(program.folder)
+    return digest(part.replace(folder, "FOLDER") for part in parts)
+
+
+@functools.cache
+def hash_of_observer() -> str:
+    """Returns a hash of all modules that run in a program's process, which changes with their code only."""
+    modules = sorted(modules_from(PACKAGE / "observer"))
+    return digest(f"{path.relative_to(PACKAGE)} {code_of(path)}" for path in modules)
+
+
+def modules_from(folder: Path) -> set[Path]:
+    """Returns the modules of a package and what they import from beside it, and so on."""
+    found, new = set[Path](), set(folder.rglob("*.py"))
+    while new:
+        path = new.pop()
+        found.add(path)
+        new |= imported_by(path) - found
+    return found
+
+
+def imported_by(path: Path) -> set[Path]:
+    """Returns the modules of this package that a module imports by a relative name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            place = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            candidates = [place, *(place / alias.name for alias in node.names)]
+            found |= {
+                each.with_suffix(".py") for each in candidates if each.with_suffix(".py").exists()
+            }
+    return found
+
+
+def code_of(path: Path) -> str:
+    """Returns the code of a module without comments and docstrings."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+@functools.cache
+def versions() -> str:
+    python = "Python {}.{}".format(*sys.version_info)
+    return ", ".join([python, *(f"{name} {metadata.version(name)}" for name in PACKAGES)])
+
+
+def digest(parts: Iterator[str] | Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+# Files
+
+
+@dataclass
+class Recorded:
+    """The runs of one examination: each key is what was asked for, in the order in which it was."""
+
+    header: Header
+    runs: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, path: Path) -> Recorded:
+        content = json.loads(lzma.decompress(path.read_bytes()))
+        return cls(Header(**content["header"]), [(key, runs) for key, runs in content["runs"]])
+
+    def write(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"header": dataclasses.asdict(self.header), "runs": self.runs}
+        text = json.dumps(content, separators=(",", ":"))
+        path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def to_plain(recording: Recording) -> dict[str, Any]:
+    """Returns a run as JSON has it; its events are lines."""
+    fields = {f.name: getattr(recording, f.name) for f in dataclasses.fields(recording)}
+    fields["events"] = "\n".join(event.to_json() for event in recording.events)
+    kept: dict[str, Any] = json.loads(json.dumps(fields, default=plain))
+    return kept
+
+
+def from_plain(fields: Mapping[str, Any]) -> Recording:
+    events = tuple(map(from_json, fields["events"].splitlines()))
+    recording: Any = build(Recording, {**fields, "events": ()})
+    return dataclasses.replace(recording, events=events)
+
+
+def key_of(sandbox: Sandbox, state: str, *words: object) -> str:
+    """Returns in words what is asked for: where a run begins, and how it is made."""
+    return " ".join(map(str, (state, *words, *(f"{k}={v}" for k, v in sandbox.added.items()))))
+
+
+# Paths
+
+
+def places_of(sandbox: Sandbox) -> dict[str, str]:
+    """Returns the paths that differ between two examinations of the same program, with the words that stand for them."""
+    packages = sysconfig.get_paths()["purelib"]
+    python = sysconfig.get_paths()["stdlib"]
+    return {
+        str(sandbox.place): "{place}",
+        str(sandbox.program.folder): "{folder}",
+        packages: "{packages}",
+        python: "{python}",
+        str(ROOT): "{root}",
+    }
+
+
+def translated(value: Any, words: Mapping[str, str]) -> Any:
+    """Returns plain data in which texts are replaced by others, the longest first."""
+    if isinstance(value, str):
+        for old, new in sorted(words.items(), key=lambda pair: -len(pair[0])):
+            value = value.replace(old, new)
+    if isinstance(value, list):
+        return [translated(each, words) for each in value]
+    if isinstance(value, dict):
+        return {name: translated(each, words) for name, each in value.items()}
+    return value
+
+
+# Sandboxes
+
+
+class RecordingSandbox(Sandbox):
+    """Keeps every run that it makes in a file, which is written at the end if none has failed."""
+
+    def __init__(self, program: ProgramSpec, path: Path):
+        self.path, self.recorded = path, Recorded(Header.of(program))
+        super().__init__(program)
+        self.files = Remembering(self.files)  # type: ignore[assignment]
+
+    def keep(self, key: str, recordings: list[Recording]) -> None:
+        words = places_of(self)
+        kept = [translated(to_plain(each), words) for each in recordings]
+        self.recorded.runs.append((translated(key, words), kept))
+
+    def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
+        recording = super().run(role, devices, options)
+        self.keep(key_of(self, self.files.state, role.value, devices, *options), [recording])
+        return recording
+
+    def run_tasks(self, strategy: str, role: Role, options: Sequence[str]) -> list[Recording]:
+        recordings = cluster.run_tasks(self, strategy, role, options)
+        self.keep(key_of(self, self.files.state, role.value, strategy, *options), recordings)
+        return recordings
+
+    def __exit__(self, kind: object, *others: object) -> None:
+        super().__exit__(kind, *others)
+        if kind is None and not self.stopped:
+            self.recorded.write(self.path)
+
+
+class Remembering:
+    """A workspace that knows what the next run begins with."""
+
+    def __init__(self, files: Workspace):
+        self.files, self.state = files, ""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.files, name)
+
+    def restore(self, stored: Path) -> None:
+        self.state = stored.name
+        self.files.restore(stored)
+
+
+class ReplayedSandbox(Sandbox):
+    """Answers with recorded runs. It has a folder for nothing but a script that is made of cells."""
+
+    def __init__(self, program: ProgramSpec, recorded: Recorded):
+        self.temporary = tempfile.TemporaryDirectory(prefix="clinic-")
+        self.place = Path(self.temporary.name).resolve()
+        self.program, self.stopped, self.added = program, False, {}
+        self.files = ReplayedFiles(program.folder, self.place)  # type: ignore[assignment]
+        self.script = ""
+        if program.listing:
+            script = self.files.in_initial(program.listing.file_name)
+            script.write_text(program.listing.text)
+            self.script = str(script)
+        self.back = {word: path for path, word in places_of(self).items()}
+        self.left = list(recorded.runs)
+
+    def take(self, key: str) -> list[Recording]:
+        wanted = translated(key, places_of(self))
+        for position, (each, runs) in enumerate(self.left):
+            if each == wanted:
+                del self.left[position]
+                return [from_plain(translated(run, self.back)) for run in runs]
+        raise NotRecorded(f"{self.program.name}: no recording of the run: {wanted}")
+
+    def run(self, role: Role, devices: int, options: Sequence[str] = ()) -> Recording:
+        return self.take(key_of(self, self.files.state, role.value, devices, *options))[0]
+
+    def run_tasks(self, strategy: str, role: Role, options: Sequence[str]) -> list[Recording]:
+        return self.take(key_of(self, self.files.state, role.value, strategy, *options))
+
+    def has(self, switch: str) -> bool:
+        return not self.program.fork_server
+
+    def __exit__(self, *_: object) -> None:
+        self.temporary.cleanup()
+
+
+class ReplayedFiles:
+    """In place of a workspace: only what a run begins with matters."""
+
+    why, read_only = "", ()
+
+    def __init__(self, folder: Path, place: Path):
+        self.folder = self.original = folder
+        self.initial, self.state = place / "initial", ""
+
+    def in_initial(self, name: str) -> Path:
+        path = Path(f"{self.initial}{self.folder / name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def restore(self, stored: Path) -> None:
+        self.state = stored.name
+
+    def store(self, stored: Path) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+# Examinations
+
+
+def stale(path: Path, program: ProgramSpec) -> list[str]:
+    """Returns why a file cannot be replayed for a program; an empty list if it can."""
+    if not path.exists():
+        return ["not recorded"]
+    return Recorded.read(path).header.differs_from(Header.of(program))
+
+
+@contextmanager
+def sandboxes(make: Callable[[ProgramSpec], Sandbox]) -> Iterator[None]:
+    """Gives the examiner other sandboxes, whose runs are made one after the other."""
+    with ExitStack() as stack:
+        patch = functools.partial(mock.patch.object, plan)
+        stack.enter_context(patch("Sandbox", make))
+        stack.enter_context(patch("most_beside", lambda: 0))
+        stack.enter_context(patch("run_tasks", run_tasks))
+        yield
+
+
+def run_tasks(sandbox: Any, strategy: str, role: Role, options: Sequence[str]) -> list[Recording]:
+    run: Callable[..., list[Recording]] = getattr(sandbox, "run_tasks", None) or functools.partial(
+        cluster.run_tasks, sandbox
+    )
+    return run(strategy, role, options)
+
+
+def replay(path: Path, program: ProgramSpec) -> ReplayedSandbox:
+    """Returns a sandbox that answers from a file; raises UserError if that is out of date."""
+    if reasons := stale(path, program):
+        raise UserError(f"{path.name} is out of date ({', '.join(reasons)}): record it again.")
+    return ReplayedSandbox(program, Recorded.read(path))
