@@ -1,7 +1,7 @@
-"""Examinations in tests are replayed from tests/recordings; what is out of date there is run.
+"""Examinations in tests that are marked `replayed` are replayed from tests/recordings; what is out of date there is run.
 
-EXAMINATIONS=record runs what is out of date, and records it. EXAMINATIONS=live runs everything. A test marked `live` always
-runs: what it tests is how a program is run."""
+EXAMINATIONS=record runs what is out of date, and records it. EXAMINATIONS=live runs all of them, as those marked `live` always do.
+"""
 
 import itertools
 import os
@@ -24,7 +24,8 @@ LAZY = "started when a program runs"  # in place of the path of a fork server
 def examinations(request, monkeypatch):
     """Gives the examiner sandboxes that replay what is recorded for this test, one file for each examination."""
     assert MODE in MODES, f"EXAMINATIONS={MODE} is not known; valid: {', '.join(MODES)}"
-    if MODE == "live" or request.node.get_closest_marker("live"):
+    marked = {name: request.node.get_closest_marker(name) for name in ("replayed", "live")}
+    if MODE == "live" or marked["live"] or not marked["replayed"]:
         yield
         return
     start, numbers = python_process.fork_server, itertools.count(1)

@@ -1,9 +1,12 @@
 """Recorded runs: what is kept of them, when they are out of date, and what happens where one is missing."""
 
 import dataclasses
+import re
+from pathlib import Path
 
 import pytest
 import recordings
+import replayed
 from conftest import changed
 from recorded import run, updated
 from strategy_clinic.base.errors import UserError
@@ -14,6 +17,9 @@ from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Frame, Outcome, Started
 
 pytestmark = pytest.mark.usefixtures("quiet")
+
+TESTS = Path(__file__).parent
+FILES = sorted(replayed.FOLDER.rglob("*.xz"))
 
 
 @pytest.fixture
@@ -204,3 +210,26 @@ def test_an_examination_is_replayed_without_a_run(program, tmp_path, monkeypatch
         again = plan.examine(program, [1, 2])
     assert made.runs and [each.words for each in again.runs] == [each.words for each in made.runs]
     assert again.notes == made.notes
+
+
+# The recordings of the tests
+
+
+def test_recordings_are_those_of_the_observer_and_of_the_versions_here():
+    """Otherwise the programs run: `make recordings` records those that are out of date again."""
+    here = (recordings.hash_of_observer(), recordings.versions())
+    for path in FILES:
+        header = recordings.header_of(path)
+        assert (header.observer, header.versions) == here, path.name
+
+
+def test_every_recording_has_its_test():
+    texts = {path.stem: path.read_text() for path in TESTS.rglob("test_*.py")}
+    for path in FILES:
+        if path.parent.name.startswith("test_"):
+            name = re.match(r"test_\w+|", path.name)[0]
+            assert f"def {name}" in texts[path.parent.name], path.name
+
+
+def test_the_store_is_small():
+    assert sum(path.stat().st_size for path in FILES) < 15 << 20

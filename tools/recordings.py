@@ -7,7 +7,7 @@ examination, and begins with what its runs follow from:
 
     program   a hash of the files of the program's folder and of how it is run
     observer  a hash of the modules of the observer, without comments and docstrings
-    versions  of Python, TensorFlow, Keras and NumPy
+    versions  of TensorFlow, Keras and NumPy
 
 Runs of another program, observer or version are out of date: they are not replayed. A run that was not recorded raises
 `NotRecorded`."""
@@ -20,7 +20,6 @@ import functools
 import hashlib
 import json
 import lzma
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,8 +119,7 @@ def code_of(path: Path) -> str:
 
 @functools.cache
 def versions() -> str:
-    python = "Python {}.{}".format(*sys.version_info)
-    return ", ".join([python, *(f"{name} {metadata.version(name)}" for name in PACKAGES)])
+    return ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
 
 
 def digest(parts: Iterator[str] | Sequence[str]) -> str:
@@ -140,14 +138,20 @@ class Recorded:
 
     @classmethod
     def read(cls, path: Path) -> Recorded:
-        content = json.loads(lzma.decompress(path.read_bytes()))
-        return cls(Header(**content["header"]), [(key, runs) for key, runs in content["runs"]])
+        header, runs = lzma.decompress(path.read_bytes()).split(b"\n", 1)
+        return cls(Header(**json.loads(header)), [(key, each) for key, each in json.loads(runs)])
 
     def write(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"header": dataclasses.asdict(self.header), "runs": self.runs}
-        text = json.dumps(content, separators=(",", ":"))
+        lines = dataclasses.asdict(self.header), self.runs
+        text = "\n".join(json.dumps(each, separators=(",", ":")) for each in lines)
         path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
+
+
+def header_of(path: Path) -> Header:
+    """Returns the first line of a file, without reading the others."""
+    with lzma.open(path) as file:
+        return Header(**json.loads(file.readline()))
 
 
 def to_plain(recording: Recording) -> dict[str, Any]:
@@ -311,7 +315,7 @@ def stale(path: Path, program: ProgramSpec) -> list[str]:
     """Returns why a file cannot be replayed for a program; an empty list if it can."""
     if not path.exists():
         return ["not recorded"]
-    return Recorded.read(path).header.differs_from(Header.of(program))
+    return header_of(path).differs_from(Header.of(program))
 
 
 @contextmanager

@@ -168,26 +168,18 @@ def test_a_mode_or_a_keras_that_is_none():
 # The score of some, in processes
 
 
-@pytest.fixture(scope="module")
-def scores():
-    chosen = programs.benchmark_programs(SCORED, 3)
-    chosen = [program for program in chosen if program.subject != "solution"]
-    examined = [(program, programs.examine_benchmark_program(program)) for program in chosen]
-    return [score.score_of(program, examination) for program, examination in examined]
+@pytest.mark.replayed
+@pytest.mark.parametrize("subject, word", [("broken", "on the line"), ("fixed", "correct")])
+@pytest.mark.parametrize("mode", SCORED)
+def test_a_broken_program_is_named_on_its_line_and_a_fixed_one_is_not(mode, subject, word):
+    (program,) = [
+        each for each in programs.benchmark_programs([mode], 3) if each.subject == subject
+    ]
+    result = score.score_of(program, programs.examine_benchmark_program(program))
+    assert (result.word, result.failures) == (word, ()), str(result)
 
 
-@pytest.mark.slow
-def test_every_broken_program_is_named_on_its_line_and_no_correct_one(scores):
-    words = [result.word for result in scores]
-    assert words == ["on the line", "correct"] * len(SCORED), list(map(str, scores))
-
-
-@pytest.mark.slow
-def test_the_observer_knows_all_that_it_meets(scores):
-    assert [str(result) for result in scores if result.failures] == []
-
-
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_without_its_rule_a_mode_is_missed(monkeypatch):
     """The score can fall."""
     known = rule.mode_rules()

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from recorded import LINE, ended, loaded, run, strategy, updated, variable
 from strategy_clinic import cli
+from strategy_clinic.examiner.findings import counted
 from strategy_clinic.examiner.recording import Role, read_events
 from strategy_clinic.examiner.runs import children, plan, process_stacks
 from strategy_clinic.examiner.runs.children import ProcessEvents, joined, processes_of_run
@@ -242,7 +243,7 @@ ONE = "process = spawn.Process(target=train); process.start(); process.join()"
 ISOLATED = 'subprocess.run([sys.executable, "-I", "-c", "import tensorflow, time; time.sleep(2)"])'
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "starts, status, said",
     [
@@ -260,4 +261,4 @@ def test_a_program_that_trains_in_processes(tmp_path, monkeypatch, capfd, starts
     assert said in words
     written = json.loads((tmp_path / "report.json").read_text())
     assert bool(written["unseen"]) == (status == 4)
-    assert f"the program ran {len(written['runs'])} times" in words
+    assert f"the program ran {counted(len(written['runs']), 'time')}" in words

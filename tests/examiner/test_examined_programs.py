@@ -20,7 +20,8 @@ from strategy_clinic.examiner.frontends import command
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.processes import python_process
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
+live = pytest.mark.live
 
 TRAINING = """
     import numpy as np
@@ -100,6 +101,8 @@ def kept(told):
     return [run for run in told["runs"] if run["role"] in roles and not run["discarded"]]
 
 
+@live
+@pytest.mark.slow
 def test_a_healthy_program_and_its_folder_are_left_in_peace(examined):
     status, told = examined(TRAINING, "--restart")
     assert (status, told["findings"]) == (0, [])
@@ -228,6 +231,8 @@ ROGUE = """
 """
 
 
+@live
+@pytest.mark.slow
 def test_a_program_that_forks_leaves_its_folder_and_deletes_it(examined, tmp_path):
     (tmp_path.parent / "beside").write_text("data")
     os.mkfifo(tmp_path / "pipe")  # which nobody writes into
@@ -273,6 +278,8 @@ time.sleep(99)
 """
 
 
+@live
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_whoever_ends_the_examiner_ends_the_program_and_hears_of_it(number, tmp_path):
     """The program says by a connection that it has begun: nobody else sees what it writes into files."""

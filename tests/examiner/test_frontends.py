@@ -19,7 +19,7 @@ from strategy_clinic.examiner.report.text import failure_of
 from strategy_clinic.examiner.runs import progress
 from strategy_clinic.processes import notebook_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.live]
 pytest_plugins = ["pytester"]
 
 COUNTING = """\
@@ -140,6 +140,7 @@ def test_the_notebook_takes_a_program_as_a_parameter(tmp_path):
 # In pytest
 
 
+@pytest.mark.thorough
 def test_a_test_asserts_that_nothing_is_found(pytester):
     pytester.makepyfile(
         wrong=COUNTING,

@@ -17,6 +17,7 @@ from strategy_clinic.examiner.runs.process_stacks import is_busy, threads_in
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import Frame, Outcome
 from strategy_clinic.processes import python_process
+from thorough import thorough
 
 LIMIT = 4  # seconds for programs without TensorFlow
 
@@ -54,8 +55,9 @@ WAITS = """
 """
 
 
+@pytest.mark.live
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", thorough("spawn")])
 def test_where_a_program_and_its_worker_wait(examined, method):
     status, words = examined(WAITS.format(begin="", then="", method=method))
     assert status == 1
@@ -64,7 +66,7 @@ def test_where_a_program_and_its_worker_wait(examined, method):
     assert "waits at line 6" in words
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_worker_that_was_killed_is_named(examined):
     text = WAITS.format(
         begin="os.kill(os.getpid(), signal.SIGKILL)", then="worker.join()", method="fork"
@@ -75,7 +77,7 @@ def test_a_worker_that_was_killed_is_named(examined):
     assert (status, "was ended by SIGKILL, as the system does" in words) == (1, True)
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "text, said",
     [
@@ -103,7 +105,7 @@ def test_an_end_that_is_no_exception_has_a_reason_and_a_line(examined, text, sai
     assert (status, said in words) == (3, True), words
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_program_that_leaves_by_os_exit_with_status_0_has_finished(examined):
     status, words = examined("import os\nos._exit(0)")
     assert (status, words.startswith("nothing found")) == (0, True)
@@ -166,7 +168,7 @@ NOBODY_THERE = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("steps, left, waits", [("3 - task", 1, 0), ("2 + task", 0, 1)])
 def test_a_worker_that_leaves_before_the_others_is_fm59(tmp_path, steps, left, waits):
     mode, code, message = hang_of(tmp_path, UNEQUAL.replace("3 - task", steps), 15)
@@ -176,7 +178,7 @@ def test_a_worker_that_leaves_before_the_others_is_fm59(tmp_path, steps, left, w
     assert f"worker {left} has ended after 2 steps" in message
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("line", ['checkpoint.write("chief")', "print(count.numpy())"])
 def test_a_chief_that_saves_or_reads_alone_is_fm47(tmp_path, line):
     text = ALONE.replace('checkpoint.write("chief")', line)
@@ -185,7 +187,7 @@ def test_a_chief_that_saves_or_reads_alone_is_fm47(tmp_path, line):
     assert "worker 1 has ended" in message
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_task_that_does_not_answer_is_named(tmp_path):
     mode, code, message = hang_of(tmp_path, NOBODY_THERE, 15)
     assert (mode, code) == ("hangs", "strategy = tf.distribute.MultiWorkerMirroredStrategy()")

@@ -5,7 +5,7 @@ from edited_programs import examined
 from strategy_clinic.examiner.recording import observer_failures
 from strategy_clinic.observer.events import StepEnded, StepsCounted
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
 
 LOOP = """\
 import numpy as np

@@ -3,9 +3,8 @@
 import pytest
 from edited_programs import examined
 from strategy_clinic.examiner.recording import Role, observer_failures
-from thorough import mostly_thorough, thorough
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
 
 PROGRAM = """import numpy as np
 import tensorflow as tf
@@ -82,7 +81,7 @@ def examined_with(folder, loss, rate="0.05", optimizer="SGD"):
     return examination, text.splitlines().index(f"        {loss.splitlines()[0]}") + 1
 
 
-@pytest.mark.parametrize("name", mostly_thorough(RIGHT, "the average", "noise for each replica"))
+@pytest.mark.parametrize("name", RIGHT)
 def test_a_right_program_is_not_accused(name, tmp_path):
     examination, _ = examined_with(tmp_path, RIGHT[name])
     assert examination.findings == [] and not examination.failure
@@ -95,7 +94,7 @@ def test_a_rate_by_the_number_of_replicas_is_compared(tmp_path):
     assert examination.findings == examination.notes == [] and len(matched) == 1
 
 
-@pytest.mark.parametrize("name", mostly_thorough(WRONG, "divided twice", "one part of the loss"))
+@pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_loss_is_found(name, tmp_path):
     mode, loss = WRONG[name]
     examination, line = examined_with(tmp_path, loss)
@@ -121,9 +120,9 @@ def test_a_loss_that_is_no_mean_and_is_not_divided_diverges(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        thorough("the mean of a part"),
+        "the mean of a part",
         "the whole penalty",
-        thorough("one part of the loss"),
+        "one part of the loss",
     ],
 )
 def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
@@ -134,7 +133,7 @@ def test_an_optimizer_that_keeps_squares_only(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name, mode", [thorough("the mean of a part", "fm37"), ("one part of the loss", "fm37")]
+    "name, mode", [("the mean of a part", "fm37"), ("one part of the loss", "fm37")]
 )
 def test_a_wrong_loss_beside_clipping(name, mode, tmp_path):
     """Clipped gradients say nothing of their size: the runs are compared without clipping."""

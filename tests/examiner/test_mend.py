@@ -273,7 +273,7 @@ TRAINING = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_program_with_two_faults_gets_two_repairs(tmp_path, monkeypatch, capfd):
     """Of a counter over replicas, only the sum agrees on 1 and 2 devices, which is the second that is tried."""
     server = python_process.fork_server()

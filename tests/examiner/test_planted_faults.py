@@ -5,9 +5,8 @@ from strategy_clinic.examiner.blame import code_at
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.processes import python_process
-from thorough import mostly_thorough
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
 
 DATA = """\
 import numpy as np
@@ -186,10 +185,7 @@ def found(text, edits, folder):
     ]
 
 
-USUAL = "the batch of a replica, divided again", "a variable that no gradient reaches"
-
-
-@pytest.mark.parametrize("fault", mostly_thorough(IN_LOOP, *USUAL))
+@pytest.mark.parametrize("fault", IN_LOOP)
 def test_a_fault_in_a_loop(fault, tmp_path):
     mode, line, edits = IN_LOOP[fault]
     others = [("fm25", "teacher = built()")] if "teacher" in fault else []

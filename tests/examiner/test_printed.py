@@ -75,7 +75,7 @@ WRONG = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("name", WRONG)
 def test_a_number_that_depends_on_the_number_of_devices(name, tmp_path):
     edits, mode, line = WRONG[name]
@@ -99,7 +99,7 @@ CLIPS_SUM = """\
 """
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("loss, count", [("tf.reduce_mean(errors)", 1), (AVERAGE, 0)])
 def test_a_loss_whose_factor_is_clipped_from_the_gradients(loss, count, tmp_path):
     text = edited(PROGRAM, [(APPLIES, CLIPS_SUM), (AVERAGE, loss)])
@@ -121,7 +121,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("name", RIGHT)
 def test_numbers_of_a_right_program(name, tmp_path):
     examination = examined(tmp_path, edited(PROGRAM, RIGHT[name]))

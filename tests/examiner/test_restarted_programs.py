@@ -27,7 +27,6 @@ from strategy_clinic.observer.events import (
     VariableRead,
     VariableWritten,
 )
-from thorough import thorough
 
 # When a program is killed
 
@@ -359,12 +358,12 @@ def test_a_failure_that_no_half_file_explains():
 # In real processes
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "saver, keras, during",
     [
         ("BackupAndRestore, double", 3, "goes on"),
-        thorough("BackupAndRestore", 3, "fails"),
+        ("BackupAndRestore", 3, "fails"),
         ("CheckpointManager", 2, "goes on"),
     ],
 )
@@ -378,7 +377,7 @@ def test_a_program_that_was_killed_goes_on(tmp_path, saver, keras, during):
     assert bool(half) == (during == "fails")
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("saver, is_its_own", [("NumPy", True), ("save, .keras", False)])
 def test_half_a_file_that_a_line_of_the_program_has_written(saver, is_its_own, tmp_path):
     """Keras writes each file under its final name: a program that has it save is not to blame."""
@@ -389,7 +388,7 @@ def test_half_a_file_that_a_line_of_the_program_has_written(saver, is_its_own, t
     assert bool(notes) != is_its_own
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_restart_is_made_without_being_asked_where_a_program_looks_for_its_saves(tmp_path):
     examination = examined(tmp_path, program("save, .keras"), 3, restart=None)
     assert outcomes(examination) == {Moment.BETWEEN: "goes on"}
@@ -578,12 +577,12 @@ UNASKED = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "text, keras, mode",
     [
         (WITHOUT_LATE_OPTIMIZER, 3, "fm29"),
-        thorough(WITHOUT_LATE_OPTIMIZER, 2, "fm29"),
+        (WITHOUT_LATE_OPTIMIZER, 2, "fm29"),
         (TWO_PHASES, 3, "fm29"),
         (ONE_CHECKPOINT, 3, "fm29"),
         (DELETES_ALL, 3, "fm29"),
@@ -593,11 +592,11 @@ UNASKED = (
         (SEEKS_NEARLY, 3, "fm08"),
         (SEEKS_PRETRAINED, 3, "fm08"),
         (LOADS_ELSEWHERE, 3, "fm08"),
-        thorough(LOADS_ELSEWHERE, 2, "fm08"),
+        (LOADS_ELSEWHERE, 2, "fm08"),
         (LOADS_IT, 3, "fm08"),
         (MOVES_IT, 3, "fm08"),
         (NEW_BACKUP, 3, "fm08"),
-        thorough(NEW_BACKUP, 2, "fm08"),
+        (NEW_BACKUP, 2, "fm08"),
         (NEW_LOGS, 3, "fm08"),
         (ASKS_FOR_ANOTHER, 3, "fm08"),
         (OPTIONAL, 3, "fm08"),
@@ -647,7 +646,7 @@ def test_what_a_program_does_with_its_saves_when_it_is_started_again(
     assert [(each.mode, each.line) for each in found] == [(mode, line) for line in wrong]
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_program_that_saves_at_its_end_is_started_again_after_that_without_being_asked(tmp_path):
     examination = examined(tmp_path, SAVES_LAST, 3, restart=None)
     assert [each.mode for each in examination.findings] == ["fm29"]

@@ -15,8 +15,9 @@ from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Owner, Saved, VariableMade
 from strategy_clinic.processes import python_process
+from thorough import thorough
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.live]
 
 
 @pytest.fixture
@@ -72,6 +73,7 @@ IN_TWO_WORKERS = """
 """
 
 
+@pytest.mark.thorough
 def test_what_a_second_start_of_two_workers_misses(sandbox_of):
     with sandbox_of(IN_TWO_WORKERS) as sandbox:
         examination, found = examined_restart(sandbox, "multi_worker")
@@ -109,8 +111,8 @@ WITH_SERVERS = f"""
 @pytest.mark.parametrize(
     "forgotten, expected",
     [
-        ("", []),
-        (
+        thorough("", []),
+        thorough(
             ", epoch=epoch",
             [("fm05", "checkpoint = tf.train.Checkpoint(weight=weight, optimizer=optimizer)")],
         ),

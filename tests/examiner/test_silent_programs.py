@@ -12,7 +12,7 @@ from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.processes import python_process
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
 
 TEXT = Path(__file__).with_name("silent_programs.txt").read_text()
 PROGRAMS = dict(part.split("\n", 1) for part in re.split("(?m)^### ", TEXT)[1:])

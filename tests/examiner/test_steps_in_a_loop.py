@@ -4,9 +4,8 @@ import pytest
 from edited_programs import examined
 from strategy_clinic.examiner.recording import observer_failures
 from strategy_clinic.observer.events import TrainedInLoop
-from thorough import thorough
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.replayed
 
 PROGRAM = """\
 import numpy as np
@@ -76,7 +75,7 @@ def test_a_right_program_is_not_accused(loop, tmp_path):
         assert bool(recording.of(TrainedInLoop)) == (loop != "batches")
 
 
-@pytest.mark.parametrize("loop", ["a range", thorough("while"), thorough("a step, and a range")])
+@pytest.mark.parametrize("loop", ["a range", "while", ("a step, and a range")])
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_loss_is_found(name, loop, tmp_path):
     examination, line = examined_with(tmp_path, WRONG[name], loop)

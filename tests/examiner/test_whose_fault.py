@@ -35,7 +35,6 @@ from strategy_clinic.observer.events import (
 )
 from strategy_clinic.observer.replacements import Replacement
 from strategy_clinic.processes import python_process
-from thorough import thorough
 
 
 def test_a_divergence_is_a_finding_on_the_line_that_wrote_what_differs():
@@ -390,23 +389,23 @@ def test_every_program_is_another():
     assert min(faults.count(fault) for fault in (PROGRAM, BY_FRAMEWORK, NOBODY)) >= 20
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "name, keras",
     [
         ("divided twice", 3),
-        thorough("divided by a sum over a part, in fit", 3),
+        ("divided by a sum over a part, in fit", 3),
         ("centred by the mean of a part, in fit", 3),
-        thorough("own loss of each example, beside dropout", 3),
-        thorough("centred by the mean of a part", 3),
+        ("own loss of each example, beside dropout", 3),
+        ("centred by the mean of a part", 3),
         ("clipnorm in AdamW", 3),
         ("positions in an embedding, with Adam", 3),
         ("Dice", 3),
         ("an uneven last batch of arrays", 3),
         ("a generator in the step", 3),
-        thorough("averaged weights", 3),
-        thorough("a masked loss", 2),
-        thorough("an uneven last batch of arrays", 2),
+        ("averaged weights", 3),
+        ("a masked loss", 2),
+        ("an uneven last batch of arrays", 2),
     ],
 )
 def test_whose_fault_it_is(name, keras):

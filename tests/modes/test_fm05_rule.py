@@ -603,7 +603,7 @@ HELD = ("Checkpoint(net=net", "Checkpoint(net=net, follower=follower")
 SET_AGAIN = ("\n\n\n@tf.function", "\nfollow(1.0)\n\n\n@tf.function")
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "edits, expected",
     [([], ["fm05"]), ([HELD], []), ([SET_AGAIN], ["restart"])],

@@ -83,7 +83,7 @@ OWN_STEP = """def train_step(self, data):
         return {}"""
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("keras", [2, 3])
 @pytest.mark.parametrize(
     "step, again, expected",

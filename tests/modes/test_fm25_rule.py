@@ -7,7 +7,6 @@ from recorded import OTHER, found, loaded, modes, run, saved, stack, updated, va
 from score_restarts import examined as examined_restarts
 from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
-from thorough import thorough
 
 MIRRORED = variable(1, copies=2, parts=(10, 11))
 SAVED = [variable(2), saved(held=[1], kind=SaveKind.MODEL)]
@@ -143,10 +142,10 @@ IN_SCOPE = LOADS.replace("    model", "    with strategy.scope():\n        model
 WEIGHTS_ONLY = "    loaded = tf.keras.models.load_model('last.keras')\n    model.set_weights(loaded.get_weights())"
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "loads, expected",
-    [(LOADS, [("fm25", 17)]), (IN_SCOPE, []), thorough(WEIGHTS_ONLY, [])],
+    [(LOADS, [("fm25", 17)]), (IN_SCOPE, []), (WEIGHTS_ONLY, [])],
     ids=["outside", "in the scope", "for its weights"],
 )
 def test_a_program_that_loads_its_model_when_it_is_started_again(loads, expected, tmp_path):

@@ -194,7 +194,7 @@ model.fit(data, epochs=1, verbose=0)
 CLIPS, MEAN = ", global_clipnorm=0.5", "return tf.reduce_mean(tf.square(label - output))"
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "edits, expected",
     [

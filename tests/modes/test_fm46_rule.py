@@ -27,7 +27,6 @@ from strategy_clinic.observer.events import (
     LearningRateWritten,
     Owner,
 )
-from thorough import thorough
 
 OLD, NEW = "0.25", "0.05"
 FIRST = updated(steps=0, learning_rate=OLD, variables=(4, 5))
@@ -202,8 +201,8 @@ BY_SCHEDULE = (
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("keras", [3, thorough(2)])
+@pytest.mark.replayed
+@pytest.mark.parametrize("keras", [3, 2])
 @pytest.mark.parametrize(
     "edit, lines",
     [(("", ""), [14]), (SET_AGAIN, []), (BY_DEFAULT, []), (BY_SCHEDULE, [])],

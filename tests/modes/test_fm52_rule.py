@@ -141,7 +141,7 @@ POOLING = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_program_that_onednn_aborts(tmp_path, monkeypatch):
     monkeypatch.delenv(plan.ONEDNN, raising=False)
     (tmp_path / "train.py").write_text(textwrap.dedent(POOLING))

@@ -261,7 +261,7 @@ fit(model, epochs=4)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "text, expected",
     [(RETRIED, ["fm54", "fm54"]), (FOLDS, []), (TUNED, []), (LOADED, [])],
@@ -272,7 +272,7 @@ def test_programs(tmp_path, text, expected):
     assert [each.mode for each in findings] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 def test_a_program_that_is_killed(tmp_path):
     """After the first epoch, the only better one, in the second of four steps each."""
     text = BEGIN + "fit(new_model(), backup(), epochs=3, batch_size=2)\n"
@@ -350,7 +350,7 @@ IN_LOOP_OF_EPOCH = IN_LOOP.replace(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize(
     "text, count",
     [(SKIPS, 1), (OF_EPOCH, 0), (AGAIN, 0), (IN_LOOP, 1), (IN_LOOP_OF_EPOCH, 0)],

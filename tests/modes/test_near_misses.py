@@ -376,7 +376,7 @@ NEAR = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("program", NEAR, ids=[each.mode for each in NEAR])
 def test_a_program_that_is_of_no_mode(program, tmp_path):
     text = edited(program.base, [(program.old, program.new)])

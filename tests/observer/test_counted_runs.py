@@ -60,7 +60,7 @@ def watched(folder, wrap):
     return recording, list(map(int, printed.split()[1:]))
 
 
-@pytest.mark.slow
+@pytest.mark.replayed
 @pytest.mark.parametrize("wrap, graph_calls, eager_runs", [("@tf.function", 12, 0), ("", 0, 12)])
 def test_bytes_and_steps_are_those_of_the_program(wrap, graph_calls, eager_runs, tmp_path):
     recording, truth = watched(tmp_path, wrap)
