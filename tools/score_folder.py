@@ -244,9 +244,19 @@ def scores_of(chosen: list[Variant], folder: Path, mode: str, jobs: int) -> Iter
     """Examines programs, `jobs` of them at the same time, whose runs are made, recorded or replayed."""
 
     def scored(variant: Variant) -> Score:
+        path = folder / variant.folder.name / f"{variant.name.split()[1]}.json.xz"
+        try:
+            return scored_in(variant, path)
+        except recordings.NotRecorded:
+            if mode == "replay":
+                raise
+            path.unlink()  # a rule asks for other runs than before
+            return scored_in(variant, path)
+
+    def scored_in(variant: Variant, path: Path) -> Score:
         with tempfile.TemporaryDirectory() as temporary:
             place = Path(temporary).resolve()
-            paths[place] = folder / variant.folder.name / f"{variant.name.split()[1]}.json.xz"
+            paths[place] = path
             return score(variant, place)
 
     def sandbox(program: ProgramSpec) -> plan.Sandbox:
