@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -151,6 +152,24 @@ def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
         )
         assert (loaded, said(client, ours), started) == ("True", "[]", "False")
         assert said(client, f"import strategy_clinic.base.files\n{ours}") != "[]"
+
+
+@pytest.mark.skipif(
+    f"ipython=={version('ipython')}" not in (ROOT / "requirements.lock").read_text().split(),
+    reason="another IPython imports other modules",
+)
+def test_a_forked_kernel_has_nothing_left_to_import(own_servers, tmp_path):
+    (tmp_path / "lists.py").write_text("import sys\nprint(*sys.modules)\n")
+    command = [sys.executable, "-m", "lists"]
+    path = forkserver.ensure(os.environ)
+    with open(tmp_path / "log", "w") as log:
+        streams = (0, log.fileno(), log.fileno())
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        assert forkserver.fork(path, command, environment, str(tmp_path), streams).wait(20) == 0
+    with kernel() as (_, client):
+        assert is_server(process_of(client).parent())
+        imported = set(said(client, "import sys; print(*sys.modules)").split())
+    assert imported - set((tmp_path / "log").read_text().split()) == set()
 
 
 ENTER = """

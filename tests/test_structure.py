@@ -245,6 +245,22 @@ def test_importing_the_package_imports_two_modules():
     }
 
 
+def test_the_command_of_a_warm_kernel_imports_little():
+    """It runs before each kernel, which waits for it: these four modules alone would take longer than all it imports."""
+    loaded = modules_after("import strategy_clinic.forkserver.kernel")
+    assert {name for name in loaded if "strategy_cl" in name} == {
+        "strategy_clinic",
+        "strategy_clinic.base",
+        "strategy_clinic.base.public_api",
+        "strategy_clinic.forkserver",
+        "strategy_clinic.forkserver.client",
+        "strategy_clinic.forkserver.kernel",
+        "strategy_clinic.setups",
+        "strategy_clinic.setups.start_variables",
+    }
+    assert not {"importlib.metadata", "inspect", "logging", "subprocess"} & loaded
+
+
 def test_the_check_of_imports_can_fail(tmp_path):
     (tmp_path / "tensorflow.py").touch()  # the real one takes seconds
     place = f"import sys; sys.path.insert(0, {str(tmp_path)!r})"

@@ -35,8 +35,12 @@ from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folde
 # What kernels and notebooks import. matplotlib.pyplot is left out: it sets up its backend for the shell that it finds.
 PRELOAD = (
     "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
     "IPython.core.magics.pylab",
+    "IPython.core.oinspect",
     "IPython.extensions.storemagic",
+    "faulthandler",
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "ipykernel.debugger",
@@ -48,6 +52,7 @@ PRELOAD = (
     "packaging.requirements",
     "papermill",
     "PIL.PngImagePlugin",
+    "psutil",
     "pytest",
     "sqlite3",
     "symtable",
