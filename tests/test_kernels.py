@@ -235,6 +235,28 @@ def test_a_kernel_that_is_asked_to_ends_by_itself():
         assert manager.provisioner.process.wait(20) == 0
 
 
+SLOW_ANSWER = """
+    import atexit, sys, threading, time
+    def flush():
+        time.sleep(0.3 if threading.current_thread().name == "Control" else 0)
+    def names():
+        open({log!r}, "w").write(" ".join(thread.name for thread in threading.enumerate()))
+    sys.stdout.flush = flush
+    atexit.register(names)
+"""
+
+
+def test_a_kernel_has_answered_a_shutdown_before_its_exit_functions_run(own_servers, tmp_path):
+    """One of them stops the thread that sends the answer, for which ipykernel may then wait 10 seconds."""
+    log = tmp_path / "threads"
+    with kernel() as (manager, client):
+        said(client, SLOW_ANSWER.format(log=str(log)))
+        manager.request_shutdown()
+        assert manager.provisioner.process.wait(20) == 0
+    names = log.read_text().split()
+    assert "MainThread" in names and server.CONTROL_THREAD not in names
+
+
 CLIENT = """
     import time
     from kernels import kernel, process_of, said
