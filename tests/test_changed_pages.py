@@ -8,7 +8,7 @@ from importlib import metadata
 import changed_pages
 import pytest
 from changed_pages import ALWAYS
-from conftest import ROOT
+from conftest import ROOT, copy_project
 from strategy_clinic.base import files
 from strategy_clinic.rendering import sources
 from strategy_clinic.setups import formats, strategies
@@ -38,12 +38,21 @@ CHANGES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the project in which all notebooks have passed. A test of a change takes it back."""
+    root = copy_project(tmp_path_factory.mktemp("project"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "ROOT", root)
+        lines = [f"{name} {state}" for name, state in changed_pages.states().items()]
+        changed_pages.passed_file().write_text("\n".join(lines))
+    return root
+
+
 @pytest.fixture
-def passed(project):
-    """A copy of the project in which all notebooks have passed."""
-    lines = [f"{name} {state}" for name, state in changed_pages.states().items()]
-    changed_pages.passed_file().write_text("\n".join(lines))
-    return project
+def passed(copy, monkeypatch):
+    monkeypatch.setattr(files, "ROOT", copy)
+    return copy
 
 
 def beside_the_eight() -> set[str]:
@@ -56,15 +65,18 @@ def test_what_has_not_changed_is_not_run(passed):
 
 @pytest.mark.parametrize("name, selected", CHANGES, ids=lambda value: str(value)[:60])
 def test_a_change_selects_the_notebooks_that_it_may_change(passed, name, selected):
-    with open(passed / name, "a") as file:
-        file.write("\n")
-    eight = {page.split("_")[0] for page in ALWAYS}
-    assert beside_the_eight() == set(selected) - eight
+    before = (passed / name).read_text()
+    (passed / name).write_text(f"{before}\n")
+    found = beside_the_eight()
+    (passed / name).write_text(before)
+    assert found == set(selected) - {page.split("_")[0] for page in ALWAYS}
 
 
 def test_a_new_file_in_the_folder_of_a_mode_selects_its_page(passed):
     (passed / FM05 / "data.json").write_text("{}")
-    assert beside_the_eight() == {"fm05"}
+    found = beside_the_eight()
+    (passed / FM05 / "data.json").unlink()
+    assert found == {"fm05"}
 
 
 def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, monkeypatch):
@@ -72,8 +84,9 @@ def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, 
     with monkeypatch.context() as patch:
         patch.setattr(metadata, "version", lambda name: "0")
         assert changed_pages.chosen() == every
-    changed_pages.passed_file().unlink()
-    assert changed_pages.chosen() == every
+    with monkeypatch.context() as patch:
+        patch.setattr(changed_pages, "passed_file", lambda: passed / "missing.txt")
+        assert changed_pages.chosen() == every
 
 
 def features(name: str) -> set[str]:
