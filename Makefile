@@ -13,12 +13,20 @@ CODE := helpers tests tools book upstream hatch_build.py
 lab: .venv/lab
 	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
 
+# Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py.
 test: lint types
-	$(BIN)/$(SIDE_BY_SIDE) -m "not thorough" --durations 10 --nbval tests notebooks
+	pages=$$($(BIN)/python tests/changed_pages.py) \
+	  && $(BIN)/$(SIDE_BY_SIDE) -m "not thorough" --durations 10 --nbval tests $$pages
 
-# The cases that `make test` leaves out, since another one tests the same code: once a week.
-thorough: .venv/test
-	$(BIN)/$(SIDE_BY_SIDE) -m thorough tests
+# All notebooks. The state that has passed is the one from before the run: they may be edited while it takes its minutes.
+pages: .venv/test
+	$(BIN)/python tests/changed_pages.py --state > .venv/pages_passed.txt
+	$(BIN)/$(SIDE_BY_SIDE) --durations 10 --nbval notebooks
+	cp .venv/pages_passed.txt tests/pages_passed.txt
+
+# Everything: also the notebooks and the cases that `make test` leaves out, since others test the same code.
+nightly: lint types pages
+	$(BIN)/$(SIDE_BY_SIDE) --durations 10 tests
 
 # An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
 quick: lint types
@@ -103,4 +111,4 @@ nbgrader: .venv/test
 lanes: tools/lanes.toml
 	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test thorough quick lint types book lock oldest colab nbgrader lanes
+.PHONY: lab test pages nightly quick lint types book lock oldest colab nbgrader lanes

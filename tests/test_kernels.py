@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import psutil
@@ -153,6 +154,24 @@ def test_a_kernel_is_a_fork_that_holds_tensorflow_and_nothing_of_the_project():
         assert said(client, f"import strategy_clinic.base.files\n{ours}") != "[]"
 
 
+@pytest.mark.skipif(
+    f"ipython=={version('ipython')}" not in (ROOT / "requirements.lock").read_text().split(),
+    reason="another IPython imports other modules",
+)
+def test_a_forked_kernel_has_nothing_left_to_import(own_servers, tmp_path):
+    (tmp_path / "lists.py").write_text("import sys\nprint(*sys.modules)\n")
+    command = [sys.executable, "-m", "lists"]
+    path = forkserver.ensure(os.environ)
+    with open(tmp_path / "log", "w") as log:
+        streams = (0, log.fileno(), log.fileno())
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        assert forkserver.fork(path, command, environment, str(tmp_path), streams).wait(20) == 0
+    with kernel() as (_, client):
+        assert is_server(process_of(client).parent())
+        imported = set(said(client, "import sys; print(*sys.modules)").split())
+    assert imported - set((tmp_path / "log").read_text().split()) == set()
+
+
 ENTER = """
     from strategy_clinic.setups.parameters import Setup, prepare_kernel
     setup = Setup("mirrored", {devices}, keras={keras})
@@ -214,6 +233,28 @@ def test_a_kernel_that_is_asked_to_ends_by_itself():
     with kernel() as (manager, _):
         manager.request_shutdown()
         assert manager.provisioner.process.wait(20) == 0
+
+
+SLOW_ANSWER = """
+    import atexit, sys, threading, time
+    def flush():
+        time.sleep(0.3 if threading.current_thread().name == "Control" else 0)
+    def names():
+        open({log!r}, "w").write(" ".join(thread.name for thread in threading.enumerate()))
+    sys.stdout.flush = flush
+    atexit.register(names)
+"""
+
+
+def test_a_kernel_has_answered_a_shutdown_before_its_exit_functions_run(own_servers, tmp_path):
+    """One of them stops the thread that sends the answer, for which ipykernel may then wait 10 seconds."""
+    log = tmp_path / "threads"
+    with kernel() as (manager, client):
+        said(client, SLOW_ANSWER.format(log=str(log)))
+        manager.request_shutdown()
+        assert manager.provisioner.process.wait(20) == 0
+    names = log.read_text().split()
+    assert "MainThread" in names and server.CONTROL_THREAD not in names
 
 
 CLIENT = """

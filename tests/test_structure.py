@@ -1,7 +1,6 @@
 """The structure of the package: who may import whom, and that each folder says what it contains. Each law is broken below."""
 
 import ast
-import functools
 import re
 import subprocess
 import sys
@@ -9,8 +8,8 @@ from pathlib import Path
 
 from conftest import ROOT
 from law import all_tests_of
+from module_graph import imports, module_of, python_files, reachable
 from strategy_clinic.base import files
-from strategy_clinic.programs import text
 from strategy_clinic.rendering import new_mode
 
 # A folder may import itself and the folders above it. Modules in no folder are entry points: they may import all folders.
@@ -53,40 +52,6 @@ SEPARATE = [
     ("examiner", "workshop"),
     *[("observer", folder) for folder in FOLDERS[3:14]],
 ]
-
-
-def python_files() -> list[Path]:
-    """Returns the modules of the package; the source of a page is a notebook, and a program is a script."""
-    pages = set(files.page_sources())
-    programs = {page.with_name(f"{name}.py") for page in pages for name in text.SUBJECTS}
-    own = sorted(files.package().rglob("*.py"))
-    return [path for path in own if path not in pages | programs]
-
-
-def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(files.package()).with_suffix("").parts)
-
-
-def imports() -> dict[str, set[str]]:
-    """Returns what each module imports of the others, at its top or inside a function."""
-    modules = {module_of(path) for path in python_files()}
-    return {module_of(path): imported(path, modules) for path in python_files()}
-
-
-@functools.cache
-def relative_imports(text: str) -> list[ast.ImportFrom]:
-    nodes = ast.walk(ast.parse(text))
-    return [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
-
-
-def imported(path: Path, modules: set[str]) -> set[str]:
-    own, result = module_of(path).split("."), set()
-    for node in relative_imports(path.read_text()):
-        start = own[: len(own) - node.level] + (node.module or "").split(".")
-        base = ".".join(part for part in start if part)
-        inner = {f"{base}.{alias.name}".lstrip(".") for alias in node.names} & modules
-        result |= inner or {base if base in modules else f"{base}.__init__".lstrip(".")}
-    return result
 
 
 def law_direction() -> list[str]:
@@ -133,15 +98,6 @@ def law_circles() -> list[str]:
         for other in others
         if one in reachable(edges, other)
     ]
-
-
-def reachable(edges: dict[str, set[str]], start: str) -> set[str]:
-    result, waiting = set(), [start]
-    while waiting:
-        new = edges.get(waiting.pop(), set()) - result
-        result |= new
-        waiting += new
-    return result
 
 
 def law_purpose() -> list[str]:
@@ -243,6 +199,22 @@ def test_importing_the_package_imports_two_modules():
         "strategy_clinic.base",
         "strategy_clinic.base.public_api",
     }
+
+
+def test_the_command_of_a_warm_kernel_imports_little():
+    """It runs before each kernel, which waits for it: these four modules alone would take longer than all it imports."""
+    loaded = modules_after("import strategy_clinic.forkserver.kernel")
+    assert {name for name in loaded if "strategy_cl" in name} == {
+        "strategy_clinic",
+        "strategy_clinic.base",
+        "strategy_clinic.base.public_api",
+        "strategy_clinic.forkserver",
+        "strategy_clinic.forkserver.client",
+        "strategy_clinic.forkserver.kernel",
+        "strategy_clinic.setups",
+        "strategy_clinic.setups.start_variables",
+    }
+    assert not {"importlib.metadata", "inspect", "logging", "subprocess"} & loaded
 
 
 def test_the_check_of_imports_can_fail(tmp_path):

@@ -1,4 +1,4 @@
-"""Marks cases that `make thorough` runs and `make test` leaves out: each is slow, and another case tests the same code."""
+"""Marks cases that `make nightly` runs and `make test` leaves out: each is slow, and another case tests the same code."""
 
 from collections.abc import Iterable
 

@@ -1,13 +1,10 @@
 """The names that a notebook imports. A module is imported when one of its names is first used, so this costs nothing."""
 
-import logging
 import sys
 from importlib import import_module
 from typing import Any
 
 from .base import public_api
-
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program asks
 
 __all__ = list(public_api.NAMES)
 

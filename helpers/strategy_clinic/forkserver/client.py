@@ -1,27 +1,28 @@
-"""Starts the fork server, and forks processes from it; its socket lies in a folder that only its user can enter."""
+"""Starts the fork server, and forks processes from it; its socket lies in a folder that only its user can enter.
+
+A warm kernel's start waits for the imports of this module; what only some of its functions need is imported there.
+"""
 
 import contextlib
 import fcntl
 import hashlib
 import json
-import logging
 import os
 import re
 import select
 import signal
 import socket
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..base import files
-from ..setups import runtime
+from ..setups.start_variables import TENSORFLOW_START
 
 IDLE = 300.0  # seconds without a process after which the fork server ends
 SERVER = "strategy_clinic.forkserver.server"
+PACKAGES = Path(__file__).parents[2]  # where this package is found
 KERNEL = "ipykernel_launcher"  # the module of an ordinary kernel
 COLD = "CLINIC_COLD"  # the environment variable that turns the fork server off
 ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a network
@@ -29,13 +30,10 @@ ISOLATED = "CLINIC_ISOLATED"  # the one that asks for a fork server without a ne
 READ_AT_IMPORT = re.compile(f"{ISOLATED}$|(CUDA|GRPC|KERAS|LD|MKL|OMP|OPENBLAS|TF|XLA)_|MPL|PYTHON")
 READ_LATER = ("PYTHONPATH", "TF_CONFIG", "TF_USE_LEGACY_KERAS")
 # What a kernel sets before it imports these libraries.
-KERNEL_ENVIRONMENT = runtime.TENSORFLOW_START | {
+KERNEL_ENVIRONMENT = TENSORFLOW_START | {
     "KERAS_BACKEND": "tensorflow",
     "MPLBACKEND": "module://matplotlib_inline.backend_inline",
 }
-
-
-logger = logging.getLogger(__name__)
 
 
 class NoForkServer(Exception):
@@ -71,6 +69,9 @@ def start(environment: Mapping[str, str], idle: float = IDLE, beside: int = 0) -
     Args:
         beside: A process. The server is not idle while that process runs.
     """
+    import logging
+    import subprocess
+
     path = socket_path(environment)
     with open(path.with_suffix(".lock"), "w") as lock, open(os.devnull) as nothing:
         try:
@@ -79,12 +80,13 @@ def start(environment: Mapping[str, str], idle: float = IDLE, beside: int = 0) -
             return
         if is_ready(path):
             return
+        logger = logging.getLogger(__name__)
         logger.info("starting a fork server, which logs to %s", path.with_suffix(".log"))
         with open(path.with_suffix(".log"), "w") as log:
             subprocess.Popen(
                 [sys.executable, "-m", SERVER, path, str(idle), str(lock.fileno()), str(beside)],
                 env=dict(environment),
-                cwd=files.PACKAGE.parent,
+                cwd=PACKAGES,
                 pass_fds=[lock.fileno()],
                 stdin=nothing,
                 stdout=log,
@@ -165,6 +167,8 @@ class ForkedProcess:
     def wait(self, timeout: float | None = None) -> int:
         status = self.poll(timeout)
         if status is None:
+            import subprocess
+
             raise subprocess.TimeoutExpired(self.args, timeout or 0)
         return status
 

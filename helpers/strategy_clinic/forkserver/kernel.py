@@ -25,7 +25,8 @@ def main() -> None:
         kernel = forked(command)
     except client.NoForkServer:
         os.execv(sys.executable, command)
-    sys.exit(represent(kernel))
+    # The client waits for this end, which the tidying of an interpreter would delay.
+    os._exit(represent(kernel))
 
 
 def forked(command: list[str]) -> client.ForkedProcess:

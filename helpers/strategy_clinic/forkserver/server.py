@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -35,8 +36,12 @@ from .temp_files import delete_folder, delete_folders_of_dead_servers, new_folde
 # What kernels and notebooks import. matplotlib.pyplot is left out: it sets up its backend for the shell that it finds.
 PRELOAD = (
     "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.logger",
     "IPython.core.magics.pylab",
+    "IPython.core.oinspect",
     "IPython.extensions.storemagic",
+    "faulthandler",
     "ipykernel.kernelapp",
     "ipykernel.ipkernel",
     "ipykernel.debugger",
@@ -48,6 +53,7 @@ PRELOAD = (
     "packaging.requirements",
     "papermill",
     "PIL.PngImagePlugin",
+    "psutil",
     "pytest",
     "sqlite3",
     "symtable",
@@ -59,6 +65,8 @@ PRELOAD = (
 )
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 REQUEST_SECONDS = 5  # for a client to send its request
+CONTROL_SECONDS = 1  # for a kernel's thread of this name, which ends by itself at a shutdown
+CONTROL_THREAD = "Control"
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,8 +229,19 @@ def run_as_main(argv: list[str]) -> int:
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code
+    let_control_thread_end()
     atexit._run_exitfuncs()  # noqa: SLF001 - a fork ends as an ordinary process would
     return code if isinstance(code, int) else int(code is not None)
+
+
+def let_control_thread_end() -> None:
+    """Waits until a kernel has answered the message that shut it down.
+
+    Its answer is flushed by a thread that an exit function stops: at the wrong moment, ipykernel waits for that 10 seconds.
+    """
+    for thread in threading.enumerate():
+        if thread.name == CONTROL_THREAD:
+            thread.join(CONTROL_SECONDS)
 
 
 def show_tf_print() -> None:

@@ -11,15 +11,11 @@ from typing import Any
 from ..base import tf_internals
 from ..base.errors import UserError
 from ..base.package_versions import distribution_version, version_of
+from .start_variables import TENSORFLOW_START
 
 MOST_DEVICES = 8
 GPU_MEMORY_MB = 1024
 KERAS_VERSIONS = (2, 3)
-TENSORFLOW_START = {
-    "TF_CPP_MIN_LOG_LEVEL": "2",
-    "TF_ENABLE_ONEDNN_OPTS": "0",
-    "TF_FORCE_GPU_ALLOW_GROWTH": "true",  # else the first of several processes takes the whole GPU
-}
 HOSTS = {
     "colab": "COLAB_RELEASE_TAG",
     "kaggle": "KAGGLE_KERNEL_RUN_TYPE",

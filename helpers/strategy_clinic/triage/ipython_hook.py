@@ -7,6 +7,7 @@ from . import classify, exception_text, wordings
 from .answer_text import full_name, notebook_name
 
 LOG = logging.getLogger(__name__)
+LOG.addHandler(logging.NullHandler())  # quiet, unless a program asks
 
 
 def register(shell: Any) -> None:

@@ -1,0 +1,140 @@
+"""Which notebooks `make test` runs: `python tests/changed_pages.py` prints them, with `--state` the state of all.
+
+The state is a line for each notebook, with a hash of its inputs. `make pages` runs all notebooks and, once all have passed,
+keeps the state from before the run in tests/pages_passed.txt. A notebook whose hash is another now is run, and so are
+the eight of ALWAYS. What all notebooks have in common is no input of them; for that the eight stand:
+
+| what has changed                                                       | what is run                      |
+|------------------------------------------------------------------------|----------------------------------|
+| the notebook, a file in the folder of its mode                         | that notebook                    |
+| a module that its cells import, the data that this reads               | these notebooks                  |
+| a module that only such a module imports                               | these notebooks                  |
+| another module that the session imports, panel/figures.py              | the eight                        |
+| the version of a package in PACKAGES                                   | all notebooks                    |
+"""
+
+import ast
+import hashlib
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from module_graph import imports, reachable
+from strategy_clinic.base import files, public_api
+
+ALWAYS = {
+    "00_start_here": "a page without a session: the machine, the finder of modes, triage as a widget",
+    "fm01_host_read_in_replica": "one device; both programs under every strategy of one process; claims and their verdicts",
+    "fm09_optimizer_slots_missing": "the figure of a timeline",
+    "fm15_accumulation_under_strategy": "the figure of a grid, programs with replaced lines, a described TPU",
+    "fm18_logical_devices": "the devices of a TPU, looked up by the page itself",
+    "fm23_variable_outside_scope": "workers, a parameter server, the figures of copies and numbers, a check's source",
+    "fm26_replica_count_changed": "files in HDF5, other versions of Keras, one program under many setups",
+    "fm27_format_not_loadable": "every other save format, and a page's own table",
+}
+PACKAGES = ("tensorflow", "keras", "tf_keras", "numpy", "matplotlib", "ipython", "ipykernel")
+# Modules that a module starts by their name, which no import shows.
+STARTED = {
+    "programs.run": {"programs.child"},
+    "examiner.runs.sandbox": {"observer.main"},
+    "records.runtime_check": {"records.compare"},  # `clinic check`
+}
+FOR_ALL = "panel.figures"  # which all pages of modes import but one
+# What modules read of all modes, or of the records.
+MODES = "helpers/strategy_clinic/modes/fm*"
+RECORDS = "notebooks/records/*.json"
+DATA = {
+    "compiler.programs": (RECORDS,),
+    "examiner.rule": (f"{MODES}/rule.py",),
+    "panel.mode_finder": (f"{MODES}/page.py",),
+    "records.atlas": (f"{MODES}/page.py", RECORDS),
+    "records.runtime_check": (RECORDS,),
+    "triage.wordings": (f"{MODES}/words.toml", "helpers/strategy_clinic/triage/*.toml"),
+}
+
+
+def passed_file() -> Path:
+    return files.ROOT / "tests" / "pages_passed.txt"
+
+
+def chosen() -> list[str]:
+    """Returns the names of the notebooks to be run."""
+    passed = dict(line.split() for line in lines_of(passed_file()))
+    return [name for name, state in states().items() if name in ALWAYS or passed.get(name) != state]
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def states() -> dict[str, str]:
+    """Returns a hash of the inputs of each notebook."""
+    edges = graph()
+    everywhere = closure(edges, {"session"})
+    versions = [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    return {
+        files.page_name(source): digest(inputs(source, edges, everywhere), versions)
+        for source in files.page_sources()
+    }
+
+
+def graph() -> dict[str, set[str]]:
+    edges = imports()
+    return {one: others | STARTED.get(one, set()) for one, others in edges.items()}
+
+
+def closure(edges: dict[str, set[str]], starts: set[str]) -> set[str]:
+    return starts.union(*(reachable(edges, start) for start in starts))
+
+
+def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> set[Path]:
+    """Returns the files of one notebook that not all notebooks of modes have in common."""
+    named = imported_by_page(source, set(edges))
+    modules = (closure(edges, named) - everywhere) | named - {FOR_ALL}
+    paths = {files.package() / f"{module.replace('.', '/')}.py" for module in modules}
+    for pattern in {each for module in modules for each in DATA.get(module, ())}:
+        paths |= set(files.ROOT.glob(pattern))
+    own = source.parent.glob("*.*") if source.name == "page.py" else [source]
+    return paths | set(own) | {files.notebooks() / f"{files.page_name(source)}.ipynb"}
+
+
+def imported_by_page(source: Path, modules: set[str]) -> set[str]:
+    """Returns the modules of the package that the cells of a page import."""
+    nodes = ast.walk(ast.parse(source.read_text()))
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {
+        module_named(str(node.module), alias.name, modules)
+        for node in found
+        if str(node.module).split(".")[0] == "strategy_clinic"
+        for alias in node.names
+    }
+
+
+def module_named(package: str, name: str, modules: set[str]) -> str:
+    """Returns the module that `from package import name` imports; a public name stands for the module that defines it."""
+    base = package.partition(".")[2]
+    if not base and name in (defined := public_api.WORDS | public_api.MODULES):
+        return defined[name]
+    words = (f"{base}.{name}".lstrip("."), base, f"{name}.__init__")
+    return next(word for word in words if word in modules)
+
+
+def digest(paths: set[Path], versions: list[str]) -> str:
+    """Returns a hash of files, with their names, and of versions."""
+    result = hashlib.sha256("\n".join(versions).encode())
+    for path in sorted(paths):
+        result.update(f"{path.relative_to(files.ROOT)}\n".encode() + path.read_bytes())
+    return result.hexdigest()[:16]
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--state"]:
+        print("\n".join(f"{name} {state}" for name, state in states().items()))
+        return
+    names = chosen()
+    print(f"{len(names)} of {len(files.page_sources())} notebooks are run.", file=sys.stderr)
+    print(*[f"notebooks/{name}.ipynb" for name in names])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""Which notebooks `make test` runs after which change, and that the eight of ALWAYS use all that the session can do."""
+
+import re
+import subprocess
+import sys
+from importlib import metadata
+
+import changed_pages
+import pytest
+from changed_pages import ALWAYS
+from conftest import ROOT, copy_project
+from strategy_clinic.base import files
+from strategy_clinic.rendering import sources
+from strategy_clinic.setups import formats, strategies
+
+PACKAGE = "helpers/strategy_clinic"
+FM05 = f"{PACKAGE}/modes/fm05_untracked_variable"
+SHOW_A_CHECK = ["fm05", "fm11", "fm13", "fm14", "fm21", "fm23", "fm38", "fm46"]
+FEATURE = re.compile(r"\bsession\.\w+(?=\()|\bfigures\.\w+|\bother_keras\b")
+
+# A file, and the notebooks that its change selects beside the eight.
+CHANGES = [
+    ("notebooks/fm05_untracked_variable.ipynb", ["fm05"]),
+    (f"{FM05}/broken.py", ["fm05"]),
+    (f"{FM05}/rule.py", ["examine", "fm05"]),
+    (f"{FM05}/words.toml", ["examine", "fm05"]),
+    (f"{FM05}/page.py", ["atlas", "fm05"]),
+    (f"{PACKAGE}/pages/atlas.py", ["atlas"]),
+    (f"{PACKAGE}/triage/similarity.py", ["examine"]),
+    (f"{PACKAGE}/observer/training.py", ["examine"]),
+    (f"{PACKAGE}/compiler/lowering.py", ["fm24"]),
+    (f"{PACKAGE}/programs/show_source.py", SHOW_A_CHECK),
+    (f"{PACKAGE}/programs/checks.py", [*SHOW_A_CHECK, "fm35"]),
+    (f"{PACKAGE}/session.py", []),
+    (f"{PACKAGE}/programs/child.py", []),
+    (f"{PACKAGE}/panel/figures.py", []),
+    ("notebooks/records/compiled.json", ["atlas", "check", "fm24"]),
+]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the project in which all notebooks have passed. A test of a change takes it back."""
+    root = copy_project(tmp_path_factory.mktemp("project"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "ROOT", root)
+        lines = [f"{name} {state}" for name, state in changed_pages.states().items()]
+        changed_pages.passed_file().write_text("\n".join(lines))
+    return root
+
+
+@pytest.fixture
+def passed(copy, monkeypatch):
+    monkeypatch.setattr(files, "ROOT", copy)
+    return copy
+
+
+def beside_the_eight() -> set[str]:
+    return {name.split("_")[0] for name in changed_pages.chosen() if name not in ALWAYS}
+
+
+def test_what_has_not_changed_is_not_run(passed):
+    assert set(changed_pages.chosen()) == set(ALWAYS)
+
+
+@pytest.mark.parametrize("name, selected", CHANGES, ids=lambda value: str(value)[:60])
+def test_a_change_selects_the_notebooks_that_it_may_change(passed, name, selected):
+    before = (passed / name).read_text()
+    (passed / name).write_text(f"{before}\n")
+    found = beside_the_eight()
+    (passed / name).write_text(before)
+    assert found == set(selected) - {page.split("_")[0] for page in ALWAYS}
+
+
+def test_a_new_file_in_the_folder_of_a_mode_selects_its_page(passed):
+    (passed / FM05 / "data.json").write_text("{}")
+    found = beside_the_eight()
+    (passed / FM05 / "data.json").unlink()
+    assert found == {"fm05"}
+
+
+def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, monkeypatch):
+    every = [files.page_name(source) for source in files.page_sources()]
+    with monkeypatch.context() as patch:
+        patch.setattr(metadata, "version", lambda name: "0")
+        assert changed_pages.chosen() == every
+    with monkeypatch.context() as patch:
+        patch.setattr(changed_pages, "passed_file", lambda: passed / "missing.txt")
+        assert changed_pages.chosen() == every
+
+
+def features(name: str) -> set[str]:
+    """Returns what a page uses of the session, the figures and the setups."""
+    code = "\n".join(code_of(name))
+    values = {value for value in (*strategies.TABLE, *formats.TABLE) if f'"{value}"' in code}
+    return values | set(FEATURE.findall(code))
+
+
+def code_of(name: str) -> list[str]:
+    """Returns the code of a page without its programs and the list of all values of its parameters."""
+    cells = sources.read_notebook(files.notebooks() / f"{name}.ipynb").cells
+    code = [cell.source for cell in cells if cell.cell_type == "code"]
+    return [re.sub("# @param.*", "", each) for each in code if not each.startswith("%%")]
+
+
+def missing(names: set[str]) -> set[str]:
+    every = {files.page_name(source) for source in files.page_sources()}
+    return set().union(*map(features, every)) - set().union(*map(features, names))
+
+
+def test_the_eight_have_all_features_of_the_session():
+    assert missing(set(ALWAYS)) == set()
+
+
+@pytest.mark.parametrize("name", [name for name in ALWAYS if name[:4] not in ("00_s", "fm18")])
+def test_each_of_them_alone_has_one(name):
+    assert missing(set(ALWAYS) - {name}) != set()
+
+
+def test_the_command_prints_paths_and_the_state_of_all():
+    def printed(*options):
+        command = [sys.executable, "tests/changed_pages.py", *options]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    paths = [ROOT / name for name in printed().split()]
+    assert len(paths) >= len(ALWAYS) and all(path.exists() for path in paths)
+    assert len(printed("--state").splitlines()) == len(files.page_sources())
