@@ -1,13 +1,13 @@
 import fcntl
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from project_copy import RestoredFolder, copy_project
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs import workspace
 from strategy_clinic.forkserver import server
@@ -81,28 +81,19 @@ def without_tables(notebook):
     return notebook
 
 
+@pytest.fixture(scope="session")
+def project_copy(tmp_path_factory):
+    return RestoredFolder(copy_project(tmp_path_factory.mktemp("project")))
+
+
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(project_copy, monkeypatch):
     """A copy of what the laws speak about, to be broken; the package that runs is the one under test."""
-    monkeypatch.setattr(files, "ROOT", copy_project(tmp_path))
+    project_copy.restore()  # before a test, so that what a failed one has left can be looked at
+    monkeypatch.setattr(files, "ROOT", Path(project_copy.folder))
     forget()
-    yield tmp_path
+    yield files.ROOT
     forget()
-
-
-def copy_project(folder: Path) -> Path:
-    for name in ("notebooks", "helpers", "tests", "upstream"):
-        shutil.copytree(
-            ROOT / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
-        )
-    shutil.copytree(ROOT / ".github", folder / ".github")
-    book = ("notebooks", "__pycache__")
-    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns(*book))
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder / name)
-    return folder
 
 
 def forget():
