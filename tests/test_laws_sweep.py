@@ -16,7 +16,7 @@ def newest() -> record.SweepRecord:
 
 
 def rows() -> tuple[settled.Settled, ...]:
-    """Returns the rows of the project under test, which may be a copy."""
+    """Returns the rows of the project under test, which may be a copy, and lets explanations be of these."""
     settled.settled.cache_clear()
     return settled.settled()
 
@@ -41,9 +41,10 @@ def law_settled() -> list[str]:
 
 def law_explanations() -> list[str]:
     """Every explanation is of a difference, has a place, and a bug has a report or an issue."""
-    used = {settled.explanation(cell) for cell in newest().differences if rows()}
-    problems = [f"nothing differs as in {row.says!r}" for row in rows() if row not in used]
-    for row in rows():
+    listed = rows()
+    used = {settled.explanation(cell) for cell in newest().differences}
+    problems = [f"nothing differs as in {row.says!r}" for row in listed if row not in used]
+    for row in listed:
         if row.report and not (files.ROOT / row.reference).exists():
             problems.append(f"there is no {row.reference}")
         if not row.reference:

@@ -51,7 +51,7 @@ def nearest_modes(text: str, index: Index) -> list[NearMode]:
     worth = {trait: index.rarity.get(trait, 0 if " " in trait else UNSEEN) for trait in traits}
     length = length_of(worth.values())
     scores = [0.0] * len(index.lengths)
-    shared: list[dict[str, float]] = [{} for _ in scores]
+    shared: dict[int, dict[str, float]] = defaultdict(dict)
     for trait in traits:
         for number in index.holders.get(trait, ()):
             share = worth[trait] ** 2 / (length * index.lengths[number])
