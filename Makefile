@@ -27,6 +27,7 @@ quick: lint types
 lint: .venv/test
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/python tools/lint_prose.py
 
 types: .venv/test
 	$(BIN)/mypy

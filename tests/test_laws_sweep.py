@@ -52,13 +52,6 @@ def law_explanations() -> list[str]:
     return problems
 
 
-def law_one_line_a_cell() -> list[str]:
-    """A record says nothing that belongs to one machine."""
-    stored = [cell for each in record.records() for cell in each.cells.values()]
-    words = ("/home/", "/work/", "/usr/", "site-packages", "0x")
-    return [cell.cell for cell in stored if any(word in cell.says for word in words)]
-
-
 # Mutations
 
 RECORD = "notebooks/records/sweep-tensorflow-2.21.json"
@@ -102,10 +95,6 @@ def a_metric_differs(stored):
     cell |= {"outcome": "differs", "values": ["metric"]}
 
 
-def a_path_of_a_machine(stored):
-    stored["cells"][0]["says"] = "ValueError: in /home/me/x.py"
-
-
 MUTATIONS = [
     *[
         ("law_recorded", change_a_cell(change))
@@ -116,7 +105,6 @@ MUTATIONS = [
     ("law_explanations", edit(SETTLED, '"optimizer/*/accumulation/*/keras3"', '"nothing"')),
     ("law_explanations", edit(SETTLED, 'report = "dropout_same_mask"', 'report = "unheard_of"')),
     ("law_explanations", edit(SETTLED, 'report = "dropout_same_mask"', "")),
-    ("law_one_line_a_cell", change_a_cell(a_path_of_a_machine)),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
