@@ -42,7 +42,13 @@ class Index:
 class NearMode:
     id: str | None
     score: float
-    words: tuple[str, ...]  # those that count most
+    shares: dict[str, float]  # what each trait adds to the score of the nearest text of the mode
+    traits: Traits
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those that count most."""
+        return telling_words(self.shares, self.traits)
 
 
 def nearest_modes(text: str, index: Index) -> list[NearMode]:
@@ -61,7 +67,7 @@ def nearest_modes(text: str, index: Index) -> list[NearMode]:
     for mode, (begin, end) in index.spans.items():
         best = sorted(range(begin, end), key=scores.__getitem__, reverse=True)
         score = sum(part * scores[number] for part, number in zip(BEST, best, strict=False))
-        near.append(NearMode(mode, score, telling_words(shared[best[0]], traits)))
+        near.append(NearMode(mode, score, shared[best[0]], traits))
     return sorted(near, key=lambda mode: -mode.score)
 
 
