@@ -21,6 +21,8 @@ thorough: .venv/test
 	$(BIN)/$(SIDE_BY_SIDE) -m thorough tests
 
 # An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
+# Compiled files are kept, whatever the environment says: each worker would compile the assertions of all tests, which takes 5 s.
+quick quick-%: export PYTHONDONTWRITEBYTECODE =
 quick: lint types
 	$(BIN)/$(SIDE_BY_SIDE) $(QUICK)
 
