@@ -20,7 +20,7 @@ test: lint types
 thorough: .venv/test
 	$(BIN)/$(SIDE_BY_SIDE) -m thorough tests
 
-# An answer in about a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
+# An answer in less than a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
 # Compiled files are kept, whatever the environment says: each worker would compile the assertions of all tests, which takes 5 s.
 quick quick-%: export PYTHONDONTWRITEBYTECODE =
 quick: lint types
