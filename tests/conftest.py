@@ -1,13 +1,13 @@
 import fcntl
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from project_copy import RestoredFolder, copy_project
 from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs import workspace
@@ -18,6 +18,9 @@ from strategy_clinic.setups import parameters
 from strategy_clinic.triage import report_text, similarity, wordings
 
 pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
+
+# What nbformat imports makes 38 grammars from this, where it is installed: 3 s for a kind of address that no schema here has.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
@@ -46,12 +49,16 @@ def tensorflow(started):
 
 @pytest.fixture
 def copied(monkeypatch):
-    """On a system that permits no view, as in most containers: the folder of an examined program is copied."""
+    """On a system that permits no view, as in most containers: the folder of an examined program is copied.
+
+    A folder for temporary files may hold a thousand others, and each copy has links to what is beside it: here fewer.
+    """
 
     def refuse(*_):
         raise NoView("not permitted")
 
     monkeypatch.setattr(workspace, "View", refuse)
+    monkeypatch.setattr("strategy_clinic.examiner.runs.folder.MOST_SIBLINGS", 50)
 
 
 @pytest.fixture
@@ -82,28 +89,19 @@ def without_tables(notebook):
     return notebook
 
 
+@pytest.fixture(scope="session")
+def project_copy(tmp_path_factory):
+    return RestoredFolder(copy_project(tmp_path_factory.mktemp("project")))
+
+
 @pytest.fixture
-def project(tmp_path, monkeypatch):
+def project(project_copy, monkeypatch):
     """A copy of what the laws speak about, to be broken; the package that runs is the one under test."""
-    monkeypatch.setattr(files, "ROOT", copy_project(tmp_path))
+    project_copy.restore()  # before a test, so that what a failed one has left can be looked at
+    monkeypatch.setattr(files, "ROOT", Path(project_copy.folder))
     forget()
-    yield tmp_path
+    yield files.ROOT
     forget()
-
-
-def copy_project(folder: Path) -> Path:
-    for name in ("notebooks", "helpers", "tests", "upstream"):
-        shutil.copytree(
-            ROOT / name,
-            folder / name,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
-        )
-    shutil.copytree(ROOT / ".github", folder / ".github")
-    book = ("notebooks", "__pycache__")
-    shutil.copytree(ROOT / "book", folder / "book", ignore=shutil.ignore_patterns(*book))
-    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder / name)
-    return folder
 
 
 def forget():

@@ -1,6 +1,6 @@
 """Examinations in tests that are marked `replayed` are replayed from tests/recordings; what is out of date there is run.
 
-EXAMINATIONS=record runs what is out of date, and records it. EXAMINATIONS=live runs all of them, as those marked `live` always do.
+EXAMINATIONS=record runs what is out of date, and records it. EXAMINATIONS=live runs all, as those marked `live` always do.
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""The documentation outside of the notebooks: its length, its messages, its groups. Each law is broken on purpose below."""
+"""The documentation outside of the notebooks: its messages, its groups, its addresses. Each law is broken on purpose below."""
 
 import re
 
@@ -9,21 +9,7 @@ from strategy_clinic.modes import registry
 from strategy_clinic.triage import wordings
 from strategy_clinic.triage.classify import triage
 
-MOST_WORDS = {"README.md": 700, "TEACHING.md": 1400}
 MESSAGE = re.compile(r"^\| `(.+)` \| \[(fm\d\d)\]\(notebooks/\2_", re.MULTILINE)
-
-
-def words(text: str) -> list[str]:
-    """Returns what a reader reads: words without comments, addresses of links, and signs that stand alone."""
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    text = re.sub(r"\]\([^)]*\)", "]", text)
-    return [word for word in text.split() if re.search(r"\w", word)]
-
-
-def law_length() -> list[str]:
-    """The README can be read in three minutes, and what a teacher needs in seven."""
-    counted = {name: len(words((files.ROOT / name).read_text())) for name in MOST_WORDS}
-    return [f"{name}: {n} words" for name, n in counted.items() if n > MOST_WORDS[name]]
 
 
 def law_messages() -> list[str]:
@@ -71,26 +57,6 @@ def law_addresses() -> list[str]:
     return problems
 
 
-# One word for one thing, of those in CONTRIBUTING.md. Descriptions in words.toml are in the words of others.
-OTHER_WORDS = {
-    re.compile(r"\bKeras[\s-](generation|version)|generations? of Keras", re.I): "version of Keras",
-    re.compile(r"(?<!-)\b(patients?|healthy)\b", re.I): "correct program, program with a mode",
-}
-
-
-def law_one_word() -> list[str]:
-    """Code, its docstrings and messages, and pages have one word for one thing."""
-    folders = [files.package(), files.ROOT / "book"]
-    paths = [path for folder in folders for path in folder.rglob("*")] + [*files.ROOT.glob("*.md")]
-    return [
-        f"{path.name}: {found.group()!r}; {word}"
-        for path in sorted(paths)
-        if path.suffix in (".py", ".md", ".js", ".html", ".txt", ".ipy")
-        for pattern, word in OTHER_WORDS.items()
-        if (found := pattern.search(path.read_text()))
-    ]
-
-
 def another_address(root):
     """An owner has set an address, and a page has another."""
     changed(root / "pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')
@@ -101,8 +67,6 @@ def another_address(root):
 
 WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
 MUTATIONS = [
-    ("law_length", edit("README.md", "## More", "word " * 100 + "\n\n## More")),
-    ("law_length", edit("TEACHING.md", "## Grading", "word " * 500 + "\n\n## Grading")),
     ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
     ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
@@ -111,12 +75,8 @@ MUTATIONS = [
 ]
 
 INSTALL, BOOTSTRAP = "book/how_to/install.md", "helpers/strategy_clinic/rendering/bootstrap.ipy"
-RUNTIME = "helpers/strategy_clinic/setups/runtime.py"
 CLONE = "[notebooks,fast] @ file:"
 MUTATIONS += [
-    ("law_one_word", edit("README.md", "## Start", "The Keras version.\n\n## Start")),
-    ("law_one_word", edit(RUNTIME, "the version of Keras", "the generation of Keras")),
-    ("law_one_word", edit("README.md", "## Start", "A healthy program.\n\n## Start")),
     ("law_addresses", another_address),
     ("law_addresses", edit("pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')),
     ("law_addresses", edit(BOOTSTRAP, 'default="ADDRESS"', 'default="git+https://github.com/a/b"')),

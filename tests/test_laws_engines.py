@@ -18,18 +18,14 @@ EXAMPLES = {
 def law_engines_know_no_mode() -> list[str]:
     """No module outside the folders of the modes names one, in its code or in its comments."""
     package = files.package()
-    outside = [path for path in package.rglob("*.py") if not is_of_a_mode(path)]
+    engines = set(package.rglob("*.py")) - set(files.page_sources())
+    outside = [path for path in engines if not path.parent.name.startswith("fm")]
     return [
         f"{path.relative_to(package)} names a mode: {line.strip()}"
         for path in sorted(outside)
         for line in path.read_text().splitlines()
         if re.search(r"fm\d\d", line) and not any(example in line for example in EXAMPLES)
     ]
-
-
-def is_of_a_mode(path) -> bool:
-    """Whether it is in the folder of a mode, or is the source of a page."""
-    return path in files.page_sources() or path.parent.name.startswith("fm")
 
 
 def adding(name: str, text: str):

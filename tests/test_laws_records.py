@@ -18,13 +18,13 @@ def law_records() -> list[str]:
     return [
         problem
         for keras in runtime.KERAS_VERSIONS
+        for record in [store.read_record(f"cpu-keras{keras}") or store.new_record(keras)]
         for mode in registry.modes()
-        for problem in recorded(mode, keras)
+        for problem in recorded(mode, keras, record)
     ]
 
 
-def recorded(mode, keras: int) -> list[str]:
-    record = store.read_record(f"cpu-keras{keras}") or store.new_record(keras)
+def recorded(mode, keras: int, record: store.Record) -> list[str]:
     wanted = ModeNotebook(mode, files.ROOT / mode.notebook)
     verdicts = record.of_mode(mode.id)
     problems = [] if record.holds(wanted) else ["is not in the record as it is now"]

@@ -14,7 +14,7 @@ from strategy_clinic.programs import checks, switches, text
 from strategy_clinic.programs.run import Job, difference, judged, run_program, run_programs
 from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
-from strategy_clinic.setups import formats, strategies
+from strategy_clinic.setups import formats, runtime, strategies
 from strategy_clinic.setups.parameters import Setup
 from thorough import mostly_thorough, thorough
 
@@ -159,7 +159,8 @@ def test_a_program_comes_back_from_every_setup(strategy, save_format):
     assert switches.for_setup(changed, here, "CPU").replace("import numpy as np\n", "") == TWO
 
 
-def test_the_lines_of_a_gpu():
+def test_the_lines_of_a_gpu(monkeypatch):
+    monkeypatch.setattr(runtime, "accelerators", lambda: ["GPU:0"])
     changed = switches.for_setup(TWO, Setup(), "GPU").splitlines()
     assert 'strategy = tf.distribute.MirroredStrategy(["GPU:0", "GPU:1"])  # a comment' in changed
     assert any(

@@ -4,6 +4,7 @@ nbconvert's basic template stands for the viewer, and a pass that keeps only the
 sanitiser. What a reader must still find are words: the story, each step's line, the verdict, and each picture's description.
 """
 
+import functools
 import re
 
 import nbformat
@@ -23,10 +24,12 @@ ATTRIBUTES = {"a": ["href", "title"], "img": ["src", "alt", "title"], "th": ["sc
 GONE = re.compile(r"<(style|script)\b.*?</\1>", re.DOTALL)  # with all that is in them
 
 
+@functools.cache
 def notebook(stem: str):
     return nbformat.read(files.notebooks() / f"{stem}.ipynb", as_version=4)
 
 
+@functools.cache
 def shown(stem: str) -> str:
     """The page as a viewer without a kernel and without scripts shows it."""
     from nbconvert import HTMLExporter

@@ -1,6 +1,7 @@
 """One source of versions: environment.yml, binder/ and the lock follow from pyproject.toml, which declares every import."""
 
 import ast
+import functools
 import subprocess
 import sys
 import tomllib
@@ -89,6 +90,7 @@ def test_addresses_name_the_repository_of_the_settings():
 # Imports
 
 
+@functools.cache
 def imported(text: str) -> set[str]:
     """Returns the top-level modules that a file imports, at its top or inside a function."""
     result = set()

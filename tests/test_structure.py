@@ -1,6 +1,7 @@
 """The structure of the package: who may import whom, and that each folder says what it contains. Each law is broken below."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -114,9 +115,14 @@ def law_purpose() -> list[str]:
         for path in package.glob("*.py")
         if path.stem not in ENTRY_POINTS
     ]
-    silent = [path for path in modules if not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [path for path in modules if not docstring(path.read_text())]
     without = [path for path in folders - one_mode if not (path / "__init__.py").exists()]
     return problems + [f"{path.name} does not say what it contains" for path in silent + without]
+
+
+@functools.cache
+def docstring(text: str) -> str | None:
+    return ast.get_docstring(ast.parse(text))
 
 
 def law_finished() -> list[str]:
@@ -225,7 +231,8 @@ def test_the_check_of_imports_can_fail(tmp_path):
 
 
 def modules_after(statement: str) -> set[str]:
-    script = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    slow = "sys.modules['rfc3987_syntax'] = None"  # see conftest
+    script = f"import sys\n{slow}\n{statement}\nprint(' '.join(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )

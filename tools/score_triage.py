@@ -16,7 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from strategy_clinic.triage import answer_text, classify, wordings
-from strategy_clinic.triage.report_text import FRAME, RAISED, ReportText
+from strategy_clinic.triage.report_text import RAISED, ReportText, first_frame
 from strategy_clinic.triage.wordings import Wording
 
 # Labels of reports that were none of the modes when they were labelled, and are one now.
@@ -50,7 +50,7 @@ def mode_of(label: str) -> str | None:
 def kind_of(report: Report) -> str:
     """Returns what was pasted: an error with its frames, an error, or neither."""
     lines = ReportText(report["text"]).lines
-    if FRAME.search(lines) or "--->" in lines:
+    if first_frame(lines) or "--->" in lines:
         return "traceback"
     return "message" if RAISED.search(lines) or "WARNING" in lines else "description"
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -229,13 +230,20 @@ for place in sys.argv[1:]:
 """
 
 
-def test_no_mount_in_a_folder_or_among_the_services_is_changed(tmp_path, permitted):
+@pytest.fixture
+def quiet_folder():
+    """A folder beside few others: in a view, all that is beside a mount, and beside each folder above it, gets its own."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
+
+
+def test_no_mount_in_a_folder_or_among_the_services_is_changed(quiet_folder, permitted):
     """In a mount namespace of the test's own, which is gone with it."""
     unshare = shutil.which("unshare") or pytest.skip("no unshare, to mount something")
     if os.getuid():
         pytest.skip("only root may mount something")
-    (tmp_path / "train.py").write_text(WRITING)
-    command = [unshare, "--mount", sys.executable, "-c", MOUNTING, str(tmp_path)]
+    (quiet_folder / "train.py").write_text(WRITING)
+    command = [unshare, "--mount", sys.executable, "-c", MOUNTING, str(quiet_folder)]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert output.splitlines() == [
         " wrote ['old'] new",

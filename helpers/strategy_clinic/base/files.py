@@ -3,10 +3,14 @@
 Paths are computed when they are asked for, since tests point ROOT at a copy of the repository.
 """
 
+import functools
 import os
 import re
 import tokenize
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .errors import UserError
 
@@ -58,8 +62,15 @@ def page_source(name: str) -> Path:
 
 def program_text(mode: str, subject: str) -> str:
     """Returns the text of a program of a mode: `broken`, `fixed`, `exercise` or `solution`; "" if there is none."""
-    path = mode_pages()[mode].with_name(f"{subject}.py")
+    page = max((package() / "modes").glob(f"{mode}_*/page.py"))
+    path = page.with_name(f"{subject}.py")
     return path.read_text() if path.exists() else ""
+
+
+@functools.cache
+def toml(text: str) -> Mapping[str, Any]:
+    """Parses a text of TOML, each text once: what is returned is not to be changed."""
+    return tomllib.loads(text)
 
 
 def write_whole(path: Path, text: str) -> None:

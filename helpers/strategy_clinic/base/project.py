@@ -1,15 +1,15 @@
 """The settings in pyproject.toml, and the files that are written from them: `python -m strategy_clinic.base.project`."""
 
 import re
-import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from . import files
 
 
-def declared() -> dict[str, Any]:
-    return tomllib.loads((files.ROOT / "pyproject.toml").read_text())
+def declared() -> Mapping[str, Any]:
+    return files.toml((files.ROOT / "pyproject.toml").read_text())
 
 
 def project() -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """How each difference is settled: intended and documented, a bug with its report, or within what arithmetic allows."""
 
 import functools
-import tomllib
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -50,7 +49,7 @@ def settled() -> tuple[Settled, ...]:
             | {name: tuple(row.get(name, ())) for name in ("cells", "values")}
             | {"why": Why(row["why"])}
         )
-        for row in tomllib.loads(text)["settled"]
+        for row in files.toml(text)["settled"]
     )
 
 

@@ -78,7 +78,9 @@ def proves(wording: Wording) -> bool:
 def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
     first = first_match(wording, text)
-    said = [first, *(phrases.matched(phrase, text) for phrase in wording.says[1:] if first)]
+    if not first:
+        return []
+    said = [first, *(phrases.matched(phrase, text) for phrase in wording.says[1:])]
     if not all(said) or any(phrases.matched(phrase, text) for phrase in wording.unless):
         return []
     return said

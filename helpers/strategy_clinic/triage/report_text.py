@@ -3,6 +3,7 @@
 import functools
 import html
 import re
+from collections.abc import Iterator
 
 from . import wordings
 
@@ -63,6 +64,15 @@ def flat(text: str) -> Flat:
     return found
 
 
+def frames_in(text: str) -> Iterator[re.Match[str]]:
+    """Yields the frames of tracebacks; a text without the words of one, which may be long to search, has none."""
+    return FRAME.finditer(text) if ".py" in text or "File " in text else iter(())
+
+
+def first_frame(text: str) -> re.Match[str] | None:
+    return next(frames_in(text), None)
+
+
 class ReportText:
     def __init__(self, pasted: str):
         self.pasted = pasted
@@ -99,7 +109,7 @@ class ReportText:
     @functools.cached_property
     def last_frame(self) -> str:
         """File, line and function of the last frame of a traceback."""
-        frames = [match.groups() for match in FRAME.finditer(self.lines)]
+        frames = [match.groups() for match in frames_in(self.lines)]
         if not frames:
             return ""
         path, *line, function = [part for part in frames[-1] if part]
@@ -114,13 +124,13 @@ class ReportText:
     @property
     def is_cut_off(self) -> bool:
         """Whether the text ends in frames, or in the bare name of an error: its message was not pasted."""
-        return bool(FRAME.search(self.raised) or not re.search(r"\w", RAISED.sub("", self.raised)))
+        return bool(first_frame(self.raised) or not re.search(r"\w", RAISED.sub("", self.raised)))
 
     @property
     def code(self) -> str:
         """The beginning of the text with its indentation, up to the first frame of a traceback."""
         text = BLANK.sub("\n", ANSI.sub("", self.pasted[:CODE_READ]).replace("\r", ""))
-        frame = FRAME.search(text)
+        frame = first_frame(text)
         return text[: frame.start()] if frame else text
 
     @property

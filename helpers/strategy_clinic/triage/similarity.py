@@ -42,7 +42,16 @@ class Index:
 class NearMode:
     id: str | None
     score: float
-    words: tuple[str, ...]  # those that count most
+    nearest: int  # the number of the text of the mode that is nearest
+    worth: dict[str, float]  # of each trait
+    traits: Traits
+    index: Index
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words that count most."""
+        shared = [each for each in self.traits if self.nearest in self.index.holders.get(each, ())]
+        return telling_words(sorted(shared, key=lambda one: -self.worth[one]), self.traits)
 
 
 def nearest_modes(text: str, index: Index) -> list[NearMode]:
@@ -51,22 +60,19 @@ def nearest_modes(text: str, index: Index) -> list[NearMode]:
     worth = {trait: index.rarity.get(trait, 0 if " " in trait else UNSEEN) for trait in traits}
     length = length_of(worth.values())
     scores = [0.0] * len(index.lengths)
-    shared: list[dict[str, float]] = [{} for _ in scores]
     for trait in traits:
         for number in index.holders.get(trait, ()):
-            share = worth[trait] ** 2 / (length * index.lengths[number])
-            scores[number] += share
-            shared[number][trait] = share
+            scores[number] += worth[trait] ** 2 / (length * index.lengths[number])
     near = []
     for mode, (begin, end) in index.spans.items():
         best = sorted(range(begin, end), key=scores.__getitem__, reverse=True)
         score = sum(part * scores[number] for part, number in zip(BEST, best, strict=False))
-        near.append(NearMode(mode, score, telling_words(shared[best[0]], traits)))
+        near.append(NearMode(mode, score, best[0], worth, traits, index))
     return sorted(near, key=lambda mode: -mode.score)
 
 
-def telling_words(shares: dict[str, float], traits: Traits) -> tuple[str, ...]:
-    words = dict.fromkeys(traits[trait] for trait in sorted(shares, key=lambda one: -shares[one]))
+def telling_words(shared: list[str], traits: Traits) -> tuple[str, ...]:
+    words = dict.fromkeys(traits[trait] for trait in shared)
     longest = [
         each for each in words if not any(each != other and each in other for other in words)
     ]

@@ -30,6 +30,7 @@ half of all programs have, such as a batch normalisation under a strategy, prove
 
 import functools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def mode_words() -> dict[str | None, ModeWords]:
 
 def read_words(mode: str | None, path: Path) -> ModeWords:
     try:
-        content = tomllib.loads(path.read_text())
+        content = dict(files.toml(path.read_text()))
         return ModeWords(
             mode,
             tuple(content.pop("descriptions", ())),
@@ -118,7 +119,8 @@ def read_words(mode: str | None, path: Path) -> ModeWords:
         raise UserError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from None
 
 
-def wording(mode: str | None, entry: dict[str, Any]) -> Wording:
+def wording(mode: str | None, written: Mapping[str, Any]) -> Wording:
+    entry = dict(written)
     says = as_tuple(entry.pop("says", ()))
     if "symptom" in entry:
         says = (entry["symptom"], *says)
@@ -162,5 +164,5 @@ def question_of(mode: str) -> str:
 
 
 @functools.cache
-def read_vocabulary() -> dict[str, Any]:
-    return tomllib.loads((files.package() / "triage" / "vocabulary.toml").read_text())
+def read_vocabulary() -> Mapping[str, Any]:
+    return files.toml((files.package() / "triage" / "vocabulary.toml").read_text())

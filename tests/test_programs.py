@@ -1,0 +1,58 @@
+"""The programs that the examiner is measured by, with their faults, and how it does on their recorded runs.
+
+Rules may be written after the programs in tests/programs/read. Nobody who writes rules reads those in tests/programs/aside:
+only their scores are known, which say how the examiner does on programs that no rule was written for.
+"""
+
+import functools
+import tomllib
+from pathlib import Path
+
+import pytest
+import score_folder
+
+PROGRAMS = Path(__file__).with_name("programs")
+SCORES = PROGRAMS / "scores.toml"
+SETS = "read", "aside"
+LONG = 200  # lines
+
+
+@functools.cache
+def scores(name):
+    """Returns the scores of a set, of whose programs all runs are recorded."""
+    chosen = score_folder.variants(PROGRAMS / name)
+    return list(score_folder.scores_of(chosen, score_folder.RECORDINGS / name, "replay", 1))
+
+
+def lines_of(variant):
+    files = [path for path in variant.folder.rglob("*") if path.suffix in (".py", ".ipynb")]
+    return sum(len(score_folder.lines_of(path)) for path in files)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_they_fit(name):
+    assert score_folder.problems(PROGRAMS / name) == []
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_set_is_large_enough(name):
+    found = score_folder.variants(PROGRAMS / name)
+    correct = [each for each in found if not each.fault]
+    faults = [each.fault for each in found if each.fault]
+    assert len(correct) >= 30 and len(faults) >= 120
+    assert sum(fault.restart for fault in faults) >= len(faults) / 3
+    assert sum(lines_of(each) > LONG for each in correct) >= len(correct) / 3
+    assert len({mode for fault in faults for mode in fault.mode}) >= 20
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize("name", SETS)
+def test_runs_show_every_fault_and_nothing_in_correct_programs(name):
+    assert score_folder.verified(scores(name)) == []
+
+
+@pytest.mark.replayed
+@pytest.mark.parametrize("name", SETS)
+def test_the_scores_are_those_that_are_told(name):
+    """After a change, tools/score_folder.py prints the line for scores.toml."""
+    assert score_folder.totals(scores(name)) == tomllib.loads(SCORES.read_text())[name]
