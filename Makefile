@@ -25,8 +25,21 @@ pages: .venv/test
 	cp .venv/pages_passed.txt tests/pages_passed.txt
 
 # Everything: also the notebooks and the cases that `make test` leaves out, since others test the same code.
+# No examination is replayed.
+nightly: export EXAMINATIONS = live
 nightly: lint types pages
 	$(BIN)/$(SIDE_BY_SIDE) --durations 10 tests
+
+# After a change of the observer: runs the programs whose recorded runs are out of date, and records them again. What asks for
+# other runs than before fails the first time, and is recorded by the second. A second call goes on where one was stopped.
+recordings: .venv/test
+	EXAMINATIONS=record $(BIN)/$(SIDE_BY_SIDE) -m replayed tests || EXAMINATIONS=record $(BIN)/$(SIDE_BY_SIDE) -m replayed --lf tests
+	for set in read aside; do $(BIN)/python tools/score_folder.py tests/programs/$$set --record --jobs 2; done
+
+# How much of the package the tests run that start no kernel and no TensorFlow, and the replayed examinations.
+coverage: .venv/test
+	$(BIN)/coverage run -m pytest $(QUICK)
+	$(BIN)/coverage report --sort=cover
 
 # An answer in less than a minute: style, types, the laws with their mutations, and all tests that need no kernel and no TensorFlow.
 # Compiled files are kept, whatever the environment says: each worker would compile the assertions of all tests, which takes 5 s.
@@ -93,10 +106,12 @@ oldest: tests/oldest.txt
 	.venv-oldest/bin/pytest --nbval notebooks
 
 # What Colab has, in an environment of its own in which the clinic is not installed: notebooks fetch it themselves.
-# Every notebook is run whole: of each kind some in cold kernels, the others forked from one process that has TensorFlow.
+# Eight notebooks are run whole: of each kind one in a cold kernel, the others forked from one process that has TensorFlow.
+# `make colab COLAB=` runs all of them.
+COLAB = -m "not thorough"
 colab: .venv-colab/test
-	.venv-colab/bin/python -m pytest -n 2 --durations 10 --noconftest tests/test_colab.py tests/test_tf_internals.py
-	.venv-colab/bin/python -m pytest -n 2 --dist loadfile --noconftest --nbval $(addprefix notebooks/,$(addsuffix _*.ipynb,fm01 fm16 fm25))
+	.venv-colab/bin/python -m pytest -n 2 --durations 10 --noconftest $(COLAB) tests/test_colab.py tests/test_tf_internals.py
+	.venv-colab/bin/python -m pytest --noconftest --nbval notebooks/fm25_*.ipynb
 
 .venv-colab/test: tests/colab.txt
 	test -x .venv-colab/bin/python || PYENV_VERSION=3.13 python3.13 -m venv .venv-colab \
@@ -114,4 +129,4 @@ nbgrader: .venv/test
 lanes: tools/lanes.toml
 	$(PYTHON) tools/make_lanes.py $(LANES)
 
-.PHONY: lab test pages nightly quick lint types book lock oldest colab nbgrader lanes
+.PHONY: lab test pages nightly recordings coverage quick lint types book lock oldest colab nbgrader lanes

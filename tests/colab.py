@@ -78,6 +78,9 @@ def site_of(folder: Path) -> Path:
 KINDS = ("fm01", "fm05", "fm11", "fm16", "fm41")
 COLD = [path for path in NOTEBOOKS if not path.stem.startswith("fm") or path.stem[:4] in KINDS]
 WARM = [path for path in NOTEBOOKS if path not in COLD]
+# What `make colab` runs each time: the first page and a mode of each kind but the first, and of the others those with a grid,
+# a timeline, workers, and every save format.
+ALWAYS = ("00_s", "fm05", "fm16", "fm41", "fm09", "fm15", "fm23", "fm27")
 
 
 def run_in_fork(notebook: Path, environment: dict, folder: Path) -> dict:

@@ -12,7 +12,7 @@ from strategy_clinic.base import project
 from strategy_clinic.processes import notebook_job
 from strategy_clinic.rendering import sources
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 GIB = 2**30
 PROMISED = (

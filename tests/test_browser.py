@@ -56,6 +56,7 @@ from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.records import atlas
 from strategy_clinic.rendering import sources
 from strategy_clinic.triage.classify import triage
+from thorough import mostly_thorough
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 
@@ -95,7 +96,7 @@ def started(name: str, root: Path, own: Path, **variables: str):
             server.wait(120)
 
 
-@pytest.fixture(scope="module", params=list(MODULES))
+@pytest.fixture(scope="module", params=mostly_thorough(MODULES, "lab"))
 def front(request, copied, tmp_path_factory):
     """One server of each kind, for all tests."""
     name, own = request.param, tmp_path_factory.mktemp(request.param)

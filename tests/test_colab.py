@@ -17,6 +17,7 @@ import nbformat
 import pytest
 from colab import (
     ADDRESS,
+    ALWAYS,
     COLD,
     KINDS,
     NOTEBOOKS,
@@ -33,11 +34,11 @@ from colab import (
     site_of,
 )
 from conftest import FAILS_OTHERWISE
-
-pytestmark = pytest.mark.slow
+from thorough import mostly_thorough
 
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
 LANE = {name: installed(name) for name in PINS} == PINS
+pytestmark = [pytest.mark.slow, *([] if LANE else [pytest.mark.thorough])]
 NOTE = (
     "Note: you may need to restart the kernel to use updated packages."  # of IPython's %pip, always
 )
@@ -312,11 +313,18 @@ def on_colab(fresh, monkeypatch) -> dict:
     return dict(os.environ)
 
 
+def of_lane(notebooks: list[Path]) -> list[object]:
+    """Returns the notebooks with those marked that `make colab` leaves out; none outside of the lane."""
+    if not LANE:
+        return []
+    return mostly_thorough(notebooks, *(path for path in notebooks if path.stem[:4] in ALWAYS))
+
+
 def test_there_is_every_kind():
     assert {path.stem[:4] for path in COLD} >= set(KINDS) and len(COLD) > len(KINDS)
 
 
-@pytest.mark.parametrize("notebook", COLD if LANE else [], ids=lambda path: path.stem)
+@pytest.mark.parametrize("notebook", of_lane(COLD), ids=lambda path: path.stem)
 def test_notebook_as_on_colab(notebook, on_colab, tmp_path):
     """Alone in a folder, with the clinic that the first notebook installed; one fails if its mode is not as it declares."""
     import papermill
@@ -327,7 +335,7 @@ def test_notebook_as_on_colab(notebook, on_colab, tmp_path):
     assert all(each.execution_count for each in done.cells if each.cell_type == "code")
 
 
-@pytest.mark.parametrize("notebook", WARM if LANE else [], ids=lambda path: path.stem)
+@pytest.mark.parametrize("notebook", of_lane(WARM), ids=lambda path: path.stem)
 def test_notebook_with_the_versions_of_colab(notebook, on_colab, tmp_path):
     """The same, without a kernel."""
     found = run_in_fork(notebook, on_colab, tmp_path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import recordings
 import replayed
-from conftest import changed
+from conftest import ROOT, changed
 from recorded import run, updated
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.recording import ProcessStacks, Role, ThreadStack
@@ -215,12 +215,14 @@ def test_an_examination_is_replayed_without_a_run(program, tmp_path, monkeypatch
 # The recordings of the tests
 
 
-def test_recordings_are_those_of_the_observer_and_of_the_versions_here():
+def test_recordings_are_those_of_the_observer_and_of_the_locked_versions():
     """Otherwise the programs run: `make recordings` records those that are out of date again."""
-    here = (recordings.hash_of_observer(), recordings.versions())
+    lock = (ROOT / "requirements.lock").read_text()
+    pins = [re.search(rf"(?m)^{name}==(\S+)", lock)[1] for name in recordings.PACKAGES]
+    locked = ", ".join(f"{name} {pin}" for name, pin in zip(recordings.PACKAGES, pins))
     for path in FILES:
         header = recordings.header_of(path)
-        assert (header.observer, header.versions) == here, path.name
+        assert (header.observer, header.versions) == (recordings.hash_of_observer(), locked), path
 
 
 def test_every_recording_has_its_test():

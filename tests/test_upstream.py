@@ -13,7 +13,6 @@ from conftest import ROOT, changed
 from law import all_tests_of, edit
 from packaging import version
 from strategy_clinic.base import files
-from thorough import mostly_thorough, thorough
 
 HEADINGS = [
     "Current behavior",
@@ -264,9 +263,10 @@ def pythons() -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-@pytest.mark.parametrize("legacy", ["0", thorough("1")], ids=["keras 3", "keras 2"])
-@pytest.mark.parametrize("lane", mostly_thorough(pythons(), "this"))
+@pytest.mark.parametrize("legacy", ["0", "1"], ids=["keras 3", "keras 2"])
+@pytest.mark.parametrize("lane", pythons())
 def test_errors_show_as_reported(lane, legacy):
     """A report is of what its program prints; if a program prints something else, the report is to be changed."""
     programs = [

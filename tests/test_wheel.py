@@ -19,7 +19,7 @@ from strategy_clinic.modes import registry
 from strategy_clinic.triage import classify, wordings
 from test_handout import solution_lines
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
 PROJECT = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 KEPT = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")

@@ -70,10 +70,10 @@ def test_no_workflow_may_more_than_it_must(path):
 @pytest.mark.parametrize(
     "old, new",
     [("@11bd71901bbe5b1630ceea73d27597364c9af683", "@v4"), ("contents: read", "contents: write")]
-    + [("persist-credentials: false", "fetch-depth: 1"), ("    timeout-minutes: 90\n", "")]
+    + [("persist-credentials: false", "fetch-depth: 1"), ("    timeout-minutes: 40\n", "")]
     + [("    timeout-minutes", "    permissions: write-all\n    timeout-minutes")]
     + [
-        ("run: .ci/run", "run: echo ${{ github.head_ref }}"),
+        ("run: make test", "run: echo ${{ github.head_ref }}"),
         ("pull_request:", "pull_request_target:"),
     ],
 )
@@ -87,9 +87,23 @@ def test_there_is_one_for_each_occasion():
     assert set(on["tests"]) == {"push", "pull_request"}
     assert "schedule" in on["nightly"] and on["book"]["push"] == {"tags": ["v*"]}
     assert project.setting()["tag"].startswith("v")
-    pythons = jobs_of(WORKFLOW.parent / "tests.yml")["tests"]["strategy"]["matrix"]["python"]
     first, last = re.findall(r"3\.(\d+)", project.project()["requires-python"])
-    assert pythons == [f"3.{minor}" for minor in range(int(first), int(last))]
+    pythons = [f"3.{minor}" for minor in range(int(first), int(last))]
+    for name, job in (("tests", "quick"), ("nightly", "everything")):
+        matrix = jobs_of(WORKFLOW.parent / f"{name}.yml")[job]["strategy"]["matrix"]
+        assert matrix["python"] == pythons
+
+
+def test_what_one_machine_runs_is_run_in_jobs_side_by_side():
+    """Each target of `.ci/run` is a job of its own, and the night runs that as a whole."""
+    script = (ROOT / ".ci" / "run").read_text()
+    named = set(re.findall(r"targets[+]?=\(\"?([a-z]+)", script)) | set(
+        re.findall(r"^make ([a-z]+)$", script, re.M)
+    )
+    jobs = steps_in(WORKFLOW.parent / "tests.yml")
+    started = {each["run"].removeprefix("make ") for each in jobs if "run" in each}
+    assert started == named == {"test", "quick", "colab", "nbgrader"}
+    assert ".ci/run" in [each.get("run") for each in steps_in(WORKFLOW.parent / "nightly.yml")]
 
 
 def run_step(workflow: str, name: str, folder: Path, **given) -> subprocess.CompletedProcess:

@@ -7,7 +7,7 @@ examination, and begins with what its runs follow from:
 
     program   a hash of the files of the program's folder and of how it is run
     observer  a hash of the modules of the observer, without comments and docstrings
-    versions  of TensorFlow, Keras and NumPy
+    versions  of TensorFlow and Keras
 
 Runs of another program, observer or version are out of date: they are not replayed. A run that was not recorded raises
 `NotRecorded`."""
@@ -40,7 +40,7 @@ from strategy_clinic.examiner.runs.workspace import Workspace
 from strategy_clinic.observer.events import build, from_json, plain
 
 UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
-PACKAGES = ("tensorflow", "keras", "numpy")
+PACKAGES = ("tensorflow", "keras")
 
 
 class NotRecorded(BaseException):
