@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import replayed
 from project_copy import RestoredFolder, copy_project
 from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
@@ -29,8 +30,11 @@ FAILS_OTHERWISE = '"%%program broken\\n', '"%%program broken\\n1 / 0\\n'
 LONGEST = ("test_browser", "test_records")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What takes longest begins first, so that no worker is left with it at the end."""
+    if replayed.MODE == "cover":
+        config.hook.pytest_deselected(items=(others := replayed.left_out(items)))
+        items[:] = [each for each in items if each not in others]
     rank = {stem: place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

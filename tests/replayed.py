@@ -1,11 +1,13 @@
 """Examinations in tests that are marked `replayed` are replayed from tests/recordings; what is out of date there is run.
 
-EXAMINATIONS=record runs what is out of date, and records it. EXAMINATIONS=live runs all, as those marked `live` always do.
+The environment variable EXAMINATIONS asks for something else: see MODES. Tests that are marked `live` always run their programs.
 """
 
+import functools
 import itertools
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,12 @@ from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.processes import python_process
 
 FOLDER = Path(__file__).with_name("recordings")
-MODES = "replay", "record", "live"
+MODES = {
+    "replay": "what is recorded is replayed",
+    "record": "what is out of date is run, and recorded",
+    "live": "everything is run",
+    "cover": "the fewest tests are run whose programs have every kind of event and of run that is recorded",
+}
 MODE = os.environ.get("EXAMINATIONS", "replay")
 LAZY = "started when a program runs"  # in place of the path of a fork server
 
@@ -24,8 +31,7 @@ LAZY = "started when a program runs"  # in place of the path of a fork server
 def examinations(request, monkeypatch):
     """Gives the examiner sandboxes that replay what is recorded for this test, one file for each examination."""
     assert MODE in MODES, f"EXAMINATIONS={MODE} is not known; valid: {', '.join(MODES)}"
-    marked = {name: request.node.get_closest_marker(name) for name in ("replayed", "live")}
-    if MODE == "live" or marked["live"] or not marked["replayed"]:
+    if MODE in ("live", "cover") or not is_replayed(request.node):
         yield
         return
     start, numbers = python_process.fork_server, itertools.count(1)
@@ -43,8 +49,46 @@ def examinations(request, monkeypatch):
         yield
 
 
+def is_replayed(node: pytest.Item) -> bool:
+    return bool(node.get_closest_marker("replayed")) and not node.get_closest_marker("live")
+
+
 def path_of(node: pytest.Item, number: int) -> Path:
     """Returns the file for an examination of a test, by whose name it can be found."""
     name = re.sub(r"\W+", "-", node.name).strip("-")[:80]
     suffix = "" if number == 1 else f"-{number}"
     return FOLDER / node.path.stem / f"{name}-{recordings.digest([node.name])[:4]}{suffix}.json.xz"
+
+
+# The fewest tests that show that programs run as recorded
+
+
+def left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Returns the tests that are not run with EXAMINATIONS=cover."""
+    return [each for each in items if not is_replayed(each) or path_of(each, 1) not in chosen()]
+
+
+@functools.cache
+def chosen() -> frozenset[Path]:
+    files = sorted(FOLDER.glob("test_*/*.xz"))
+    return frozenset(covering({path: kinds_in(path) for path in files}))
+
+
+def covering(kinds: Mapping[Path, set[str]]) -> list[Path]:
+    """Returns files that together have all kinds: the one that adds most to those before it comes next."""
+    left, found = set().union(*kinds.values()), []
+    while left:
+        found.append(max(kinds, key=lambda path: len(kinds[path] & left)))
+        left -= kinds[found[-1]]
+    return found
+
+
+def kinds_in(path: Path) -> set[str]:
+    """Returns which events there are, for what runs were made, with which options, and how they ended."""
+    found = set()
+    for key, runs in recordings.Recorded.read(path).runs:
+        _, role, _, *options = key.split()
+        found |= {role, *(each for each in options if each.startswith("--") or "=" in each)}
+        for run in runs:
+            found |= {run["outcome"], *re.findall(r'"event": "(\w+)"', run["events"])}
+    return found

@@ -56,7 +56,7 @@ def recorded(program, path, *roles):
     return path
 
 
-def replayed(program, path):
+def replay_of(program, path):
     sandbox = recordings.replay(path, program)
     sandbox.files.restore(sandbox.files.initial)
     return sandbox
@@ -65,7 +65,7 @@ def replayed(program, path):
 def test_a_run_comes_back_with_the_paths_of_its_new_place(program, tmp_path):
     path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED)
     other = program_in(tmp_path / "elsewhere")
-    with replayed(other, path) as sandbox:
+    with replay_of(other, path) as sandbox:
         back = sandbox.run(Role.WATCHED, 2, ("--tell",))
         assert back.output == f"in {sandbox.place}"
     assert (back.role, back.devices, back.outcome) == (Role.WATCHED, 2, Outcome.FINISHED)
@@ -76,7 +76,7 @@ def test_a_run_comes_back_with_the_paths_of_its_new_place(program, tmp_path):
 
 def test_runs_with_the_same_words_come_in_their_order_and_each_once(program, tmp_path):
     path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED, Role.REPEATED)
-    with replayed(program, path) as sandbox:
+    with replay_of(program, path) as sandbox:
         assert sandbox.run(Role.REPEATED, 2, ("--tell",)).role is Role.REPEATED
         with pytest.raises(recordings.NotRecorded, match="initial repeated 2 --tell"):
             sandbox.run(Role.REPEATED, 2, ("--tell",))
@@ -93,7 +93,7 @@ def test_runs_with_the_same_words_come_in_their_order_and_each_once(program, tmp
 )
 def test_another_run_was_not_recorded(program, tmp_path, role, devices, options, state):
     path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED)
-    with replayed(program, path) as sandbox:
+    with replay_of(program, path) as sandbox:
         sandbox.files.restore(sandbox.place / state)
         with pytest.raises(recordings.NotRecorded):
             sandbox.run(role, devices, options)
@@ -101,7 +101,7 @@ def test_another_run_was_not_recorded(program, tmp_path, role, devices, options,
 
 def test_the_environment_is_a_part_of_what_is_asked_for(program, tmp_path):
     path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED)
-    with replayed(program, path) as sandbox:
+    with replay_of(program, path) as sandbox:
         sandbox.added = {"TF_ENABLE_ONEDNN_OPTS": "0"}
         with pytest.raises(recordings.NotRecorded):
             sandbox.run(Role.WATCHED, 2, ("--tell",))
@@ -210,6 +210,26 @@ def test_an_examination_is_replayed_without_a_run(program, tmp_path, monkeypatch
         again = plan.examine(program, [1, 2])
     assert made.runs and [each.words for each in again.runs] == [each.words for each in made.runs]
     assert again.notes == made.notes
+
+
+# The fewest tests that show that programs run as recorded
+
+
+def test_the_fewest_files_have_all_kinds():
+    kinds = {"a": {"1", "2"}, "b": {"1", "2", "3"}, "c": {"4"}, "d": {"3"}, "e": {"4", "2"}}
+    assert replayed.covering(kinds) == ["b", "c"]
+
+
+def test_the_kinds_of_a_recording_are_those_of_its_events_and_its_runs(program, tmp_path):
+    path = recorded(program, tmp_path / "runs.json.xz", Role.WATCHED, Role.REPEATED)
+    events = {"Started", "GradientsApplied"}
+    assert replayed.kinds_in(path) == {"watched", "repeated", "--tell", "finished"} | events
+
+
+def test_those_that_are_run_have_every_kind():
+    kinds = {path: replayed.kinds_in(path) for path in FILES if path.parent.name[:5] == "test_"}
+    chosen = set().union(*(kinds[path] for path in replayed.chosen()))
+    assert chosen == set().union(*kinds.values()) and len(replayed.chosen()) <= 32
 
 
 # The recordings of the tests
