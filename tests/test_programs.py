@@ -45,13 +45,13 @@ def test_a_set_is_large_enough(name):
     assert len({mode for fault in faults for mode in fault.mode}) >= 20
 
 
-@pytest.mark.replayed
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_runs_show_every_fault_and_nothing_in_correct_programs(name):
     assert score_folder.verified(scores(name)) == []
 
 
-@pytest.mark.replayed
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_the_scores_are_those_that_are_told(name):
     """After a change, tools/score_folder.py prints the line for scores.toml."""
