@@ -19,7 +19,7 @@ from strategy_clinic.observer.events import Frame, Outcome, Started
 pytestmark = pytest.mark.usefixtures("quiet")
 
 TESTS = Path(__file__).parent
-FILES = sorted(replayed.FOLDER.rglob("*.xz"))
+TESTED = sorted(replayed.FOLDER.glob("test_*/*.xz"))
 
 
 @pytest.fixture
@@ -114,6 +114,27 @@ def test_what_is_stopped_is_not_kept(program, tmp_path):
     with recordings.RecordingSandbox(program, path) as sandbox:
         sandbox.stopped = True
     assert not path.exists()
+
+
+def test_files_of_a_folder_are_packed_and_read_as_before(program, tmp_path):
+    folder = tmp_path / "runs"
+    paths = [
+        recorded(program, folder / f"{name}.json.xz", Role.WATCHED) for name in ("a", "b", "c")
+    ]
+    before = [recordings.contents(path) for path in paths]
+    recordings.pack(folder, ["a.json", "b.json"])
+    assert sorted(path.name for path in tmp_path.glob("runs*")) == ["runs.tar.xz"]
+    assert [recordings.contents(path) for path in paths[:2]] == before[:2]
+    assert [recordings.stale(path, program) for path in paths] == [[], [], ["not recorded"]]
+    with replay_of(program, paths[0]) as sandbox:
+        assert sandbox.run(Role.WATCHED, 2, ("--tell",)).finished
+    recorded(program, paths[2], Role.WATCHED)  # more is recorded, and one that is there is again
+    recorded(program, paths[0], Role.REPEATED)
+    recordings.pack(folder, ["a.json", "b.json", "c.json"])
+    assert [recordings.stale(path, program) for path in paths] == [[], [], []]
+    assert recordings.contents(paths[1]) == before[1] and b"repeated" in recordings.contents(
+        paths[0]
+    )
 
 
 # What is out of date
@@ -227,7 +248,7 @@ def test_the_kinds_of_a_recording_are_those_of_its_events_and_its_runs(program, 
 
 
 def test_those_that_are_run_have_every_kind():
-    kinds = {path: replayed.kinds_in(path) for path in FILES if path.parent.name[:5] == "test_"}
+    kinds = {path: replayed.kinds_in(path) for path in TESTED}
     chosen = set().union(*(kinds[path] for path in replayed.chosen()))
     assert chosen == set().union(*kinds.values()) and len(replayed.chosen()) <= 32
 
@@ -240,18 +261,18 @@ def test_recordings_are_those_of_the_observer_and_of_the_locked_versions():
     lock = (ROOT / "requirements.lock").read_text()
     pins = [re.search(rf"(?m)^{name}==(\S+)", lock)[1] for name in recordings.PACKAGES]
     locked = ", ".join(f"{name} {pin}" for name, pin in zip(recordings.PACKAGES, pins))
-    for path in FILES:
+    for path in TESTED:
         header = recordings.header_of(path)
         assert (header.observer, header.versions) == (recordings.hash_of_observer(), locked), path
 
 
 def test_every_recording_has_its_test():
     texts = {path.stem: path.read_text() for path in TESTS.rglob("test_*.py")}
-    for path in FILES:
-        if path.parent.name.startswith("test_"):
-            name = re.match(r"test_\w+|", path.name)[0]
-            assert f"def {name}" in texts[path.parent.name], path.name
+    for path in TESTED:
+        name = re.match(r"test_\w+|", path.name)[0]
+        assert f"def {name}" in texts[path.parent.name], path.name
 
 
 def test_the_store_is_small():
-    assert sum(path.stat().st_size for path in FILES) < 15 << 20
+    files = replayed.FOLDER.rglob("*.xz")
+    assert sum(path.stat().st_size for path in files) < 15_000_000

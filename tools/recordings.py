@@ -18,11 +18,14 @@ import ast
 import dataclasses
 import functools
 import hashlib
+import io
 import json
 import lzma
+import shutil
 import sysconfig
+import tarfile
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -138,7 +141,7 @@ class Recorded:
 
     @classmethod
     def read(cls, path: Path) -> Recorded:
-        header, runs = lzma.decompress(path.read_bytes()).split(b"\n", 1)
+        header, runs = contents(path).split(b"\n", 1)
         return cls(Header(**json.loads(header)), [(key, each) for key, each in json.loads(runs)])
 
     def write(self, path: Path) -> None:
@@ -149,9 +152,46 @@ class Recorded:
 
 
 def header_of(path: Path) -> Header:
-    """Returns the first line of a file, without reading the others."""
-    with lzma.open(path) as file:
-        return Header(**json.loads(file.readline()))
+    return Header(**json.loads(contents(path).split(b"\n", 1)[0]))
+
+
+def contents(path: Path) -> bytes:
+    """Returns what a file holds, which lies by itself or in the archive of its folder."""
+    if path.exists():
+        return lzma.decompress(path.read_bytes())
+    return members(archive_of(path))[path.stem]
+
+
+def is_recorded(path: Path) -> bool:
+    return path.exists() or path.stem in members(archive_of(path))
+
+
+def archive_of(path: Path) -> Path:
+    return path.parent.with_name(f"{path.parent.name}.tar.xz")
+
+
+@functools.lru_cache(2)
+def members(archive: Path) -> dict[str, bytes]:
+    """Returns the files in an archive; none if there is no archive."""
+    if not archive.exists():
+        return {}
+    with tarfile.open(archive) as tar:
+        found = {each.name: tar.extractfile(each) for each in tar.getmembers()}
+        return {name: file.read() for name, file in found.items() if file}
+
+
+def pack(folder: Path, names: Collection[str]) -> None:
+    """Puts the files of a folder into its archive, which then has these names. What they have in common is stored once."""
+    archive = folder.with_name(f"{folder.name}.tar.xz")
+    files = {path.stem: contents(path) for path in folder.glob("*.xz")}
+    kept = {name: text for name, text in {**members(archive), **files}.items() if name in names}
+    with tarfile.open(archive, "w:xz", preset=9 | lzma.PRESET_EXTREME) as tar:
+        for name, text in sorted(kept.items()):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    members.cache_clear()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def to_plain(recording: Recording) -> dict[str, Any]:
@@ -313,7 +353,7 @@ class ReplayedFiles:
 
 def stale(path: Path, program: ProgramSpec) -> list[str]:
     """Returns why a file cannot be replayed for a program; an empty list if it can."""
-    if not path.exists():
+    if not is_recorded(path):
         return ["not recorded"]
     return header_of(path).differs_from(Header.of(program))
 

@@ -29,6 +29,7 @@ import shutil
 import sys
 import tempfile
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -76,6 +77,11 @@ class Variant:
     @property
     def name(self) -> str:
         return f"{self.folder.name} {self.fault.name if self.fault else 'correct'}"
+
+    @property
+    def file_name(self) -> str:
+        """The name of the file with its recorded runs."""
+        return f"{self.name.split()[1]}.json.xz"
 
     @property
     def modes(self) -> list[str]:
@@ -244,13 +250,13 @@ def scores_of(chosen: list[Variant], folder: Path, mode: str, jobs: int) -> Iter
     """Examines programs, `jobs` of them at the same time, whose runs are made, recorded or replayed."""
 
     def scored(variant: Variant) -> Score:
-        path = folder / variant.folder.name / f"{variant.name.split()[1]}.json.xz"
+        path = folder / variant.folder.name / variant.file_name
         try:
             return scored_in(variant, path)
         except recordings.NotRecorded:
             if mode == "replay":
                 raise
-            path.unlink()  # a rule asks for other runs than before
+            again.add(path)  # a rule asks for other runs than before
             return scored_in(variant, path)
 
     def scored_in(variant: Variant, path: Path) -> Score:
@@ -261,17 +267,27 @@ def scores_of(chosen: list[Variant], folder: Path, mode: str, jobs: int) -> Iter
 
     def sandbox(program: ProgramSpec) -> plan.Sandbox:
         path = next(paths[each] for each in program.folder.parents if each in paths)
-        if mode == "replay" or not recordings.stale(path, program):
+        if mode == "replay" or path not in again and not recordings.stale(path, program):
             return recordings.replay(path, program)
         return recordings.RecordingSandbox(program, path)
 
     paths: dict[Path, Path] = {}
+    again: set[Path] = set()
     with ThreadPoolExecutor(jobs) as pool:
         if mode == "live":
             yield from pool.map(scored, chosen)
             return
         with recordings.sandboxes(sandbox):
             yield from pool.map(scored, chosen)
+
+
+def pack(every: list[Variant], folder: Path) -> None:
+    """Makes one archive for each program with new recordings, without those of faults that it no longer has."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for variant in every:
+        names[variant.folder.name].add(Path(variant.file_name).stem)
+    for program in sorted(path for path in folder.glob("*") if path.is_dir()):
+        recordings.pack(program, names[program.name])
 
 
 def line_of(score: Score) -> str:
@@ -391,6 +407,8 @@ def main(words: list[str]) -> int:
                 print(line_of(each), flush=True)
     except (UserError, recordings.NotRecorded) as error:
         raise SystemExit(f"{error}") from None
+    if options.record:
+        pack(variants(options.folder), RECORDINGS / options.folder.name)
     if options.verify:
         return bool(verified(scores))
     print(totals(scores))
