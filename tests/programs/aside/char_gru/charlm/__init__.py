@@ -1,0 +1,1 @@
+"""A small character model for product names."""

@@ -1,0 +1,1 @@
+"""Fraud and amount of insurance claims, learnt together."""

@@ -1,0 +1,1 @@
+"""Ranks the entries of a FAQ for a question."""

@@ -1,0 +1,1 @@
+"""Learning to rank on made-up queries."""

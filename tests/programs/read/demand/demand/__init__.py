@@ -1,0 +1,1 @@
+"""Forecast of the daily demand of products."""

@@ -1,0 +1,1 @@
+"""Topic classification of short newswire items."""

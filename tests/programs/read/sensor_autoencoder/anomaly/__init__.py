@@ -1,0 +1,1 @@
+"""Detection of anomalies in the vibration of pumps by reconstruction."""
