@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
 # In the text of a notebook, a change after which the broken program fails as no mode declares.
 FAILS_OTHERWISE = '"%%program broken\\n', '"%%program broken\\n1 / 0\\n'
-LONGEST = ("test_browser", "test_records", "test_programs")
+LONGEST = ("test_browser", "test_records", "test_measured_programs")
 
 
 def pytest_collection_modifyitems(config, items):

@@ -164,6 +164,7 @@ def require(command: str, place: Path) -> None:
         assert (place / name).stat().st_size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", QUICK)
 def test_a_quick_command_runs_as_it_is_shown(command, place):
     require(command, place)

@@ -249,6 +249,7 @@ def test_addresses_elsewhere_are_not_asked():
     assert hangs.silent_addresses(run(requested, task="worker 0")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program, busy",
     [

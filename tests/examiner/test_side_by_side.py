@@ -12,6 +12,8 @@ from strategy_clinic.examiner.runs import plan, side_by_side
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import Outcome
 
+pytestmark = pytest.mark.slow
+
 # Runs a program as the observer does, with `devices`, `outside` (a folder), `wait_for` (a file in it), and `end(value)`.
 INTERPRETER = """\
 #!{python}

@@ -21,6 +21,8 @@ from strategy_clinic.observer import landlock
 from strategy_clinic.observer.events import Outcome
 from strategy_clinic.processes import view
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def permitted(tmp_path):
