@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import recordings
@@ -28,14 +29,16 @@ LAZY = "started when a program runs"  # in place of the path of a fork server
 
 
 @pytest.fixture(autouse=True)
-def examinations(request, monkeypatch):
-    """Gives the examiner sandboxes that replay what is recorded for this test, one file for each examination."""
+def examinations(request):
+    """Gives the examiner sandboxes that replay what is recorded for this test, one file for each examination.
+
+    Without `monkeypatch`: what every test has would come before the fixtures of a test, and be undone after them.
+    """
     assert MODE in MODES, f"EXAMINATIONS={MODE} is not known; valid: {', '.join(MODES)}"
     if MODE in ("live", "cover") or not is_replayed(request.node):
         yield
         return
     start, numbers = python_process.fork_server, itertools.count(1)
-    monkeypatch.setattr(python_process, "fork_server", lambda *_: LAZY)
 
     def sandbox(program):
         path = path_of(request.node, next(numbers))
@@ -45,7 +48,8 @@ def examinations(request, monkeypatch):
             program = replace(program, fork_server=start())
         return recordings.RecordingSandbox(program, path) if MODE == "record" else Sandbox(program)
 
-    with recordings.sandboxes(sandbox):
+    lazy = mock.patch.object(python_process, "fork_server", lambda *_: LAZY)
+    with lazy, recordings.sandboxes(sandbox):
         yield
 
 

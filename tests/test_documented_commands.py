@@ -11,6 +11,7 @@ import documented
 import pytest
 from conftest import ROOT
 from strategy_clinic.base import files
+from thorough import mostly_thorough
 
 # The exit status of each command that is run, and something that it says. `train.py` is the broken program of fm37; where that
 # does not matter, of fm01, which fails at once.
@@ -37,6 +38,13 @@ RUN = {
     "clinic examine --python ../theirs/.venv/bin/python train.py": FAILS,
 }
 QUICK = list(RUN)[:6]
+USUAL = (
+    "clinic handout OUT fm39 fm37 fm25",
+    "clinic examine train.py",
+    "clinic examine train.ipynb",
+    "clinic examine -m mypackage.train",
+    "clinic examine --json report.json --sarif report.sarif train.py",
+)
 CLUSTER = "test_grid.py::test_a_cluster_loses_nothing_when_a_worker_is_killed"
 SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing"
 BENCHMARK = (
@@ -171,6 +179,8 @@ def test_a_quick_command_runs_as_it_is_shown(command, place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", [each for each in RUN if each not in QUICK])
+@pytest.mark.parametrize(
+    "command", mostly_thorough([each for each in RUN if each not in QUICK], *USUAL)
+)
 def test_a_command_runs_as_it_is_shown(command, place):
     require(command, place)

@@ -123,6 +123,7 @@ RUN = {
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_exercises_are_judged_by_what_they_print(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {name: text for name, (text, _) in RUN.items()})
     found = graded(folder, "--limit", "15", "--jobs", "2", "--junit", str(tmp_path / "grades.xml"))
