@@ -35,6 +35,7 @@ nightly: lint types pages
 # After a change of the observer: runs the programs whose recorded runs are out of date, and records them again. What asks for
 # other runs than before fails the first time, and is recorded by the second. A second call goes on where one was stopped.
 recordings: .venv/test
+	$(BIN)/python tools/recordings.py
 	EXAMINATIONS=record $(BIN)/$(SIDE_BY_SIDE) -m replayed tests || EXAMINATIONS=record $(BIN)/$(SIDE_BY_SIDE) -m replayed --lf tests
 	for set in read aside; do $(BIN)/python tools/score_folder.py tests/programs/$$set --record --jobs 2; done
 

