@@ -87,7 +87,7 @@ def hash_of_program(program: ProgramSpec) -> str:
 def hash_of_observer() -> str:
     """Returns a hash of all modules that run in a program's process, which changes with their code only.
 
-    Each Python writes code in its own way, so on another Python than that of the recordings this is the hash that was found there.
+    Each Python writes code in its own way: on another one than that of the recordings, this is the hash that was found there.
     """
     python, known = OBSERVER.read_text().split()
     return found_hash() if python == this_python() else known
