@@ -33,8 +33,10 @@ LONGEST = ("test_browser", "test_records", "test_measured_programs")
 def pytest_collection_modifyitems(config, items):
     """What takes longest begins first, so that no worker is left with it at the end."""
     if replayed.MODE == "cover":
-        config.hook.pytest_deselected(items=(others := replayed.left_out(items)))
-        items[:] = [each for each in items if each not in others]
+        config.hook.pytest_deselected(
+            items=[each for each in items if not replayed.is_chosen(each)]
+        )
+        items[:] = filter(replayed.is_chosen, items)
     rank = {stem: place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

@@ -1,8 +1,8 @@
 """Recorded runs of programs, so that an examination can be repeated without making its runs.
 
 What `clinic examine` asks its sandbox for is a run: of a program, on some devices, with options of the observer, in a
-folder as it was or as a killed run has left it. `recorded` keeps each of them in a file, and `replayed` answers from the
-file: what is compared, diagnosed and asked for is then decided anew, by the code as it is now. A file holds one
+folder as it was or as a killed run has left it. `RecordingSandbox` keeps each of them in a file, and `ReplayedSandbox`
+answers from the file: what is compared, diagnosed and asked for is then decided anew, by the code as it is now. A file holds one
 examination, and begins with what its runs follow from:
 
     program   a hash of the files of the program's folder and of how it is run
@@ -168,6 +168,10 @@ class Recorded:
 
 
 def header_of(path: Path) -> Header:
+    """Returns the first line of a file; of one that lies by itself, no other line is read."""
+    if path.exists():
+        with lzma.open(path) as file:
+            return Header(**json.loads(file.readline()))
     return Header(**json.loads(contents(path).split(b"\n", 1)[0]))
 
 

@@ -177,13 +177,13 @@ def variants(folder: Path) -> list[Variant]:
 
 def problems(folder: Path) -> list[str]:
     """Returns what does not fit: texts and lines that are not there, and edits after which a file is no Python."""
-    found = []
     try:
-        for variant in variants(folder):
-            found += problems_of(variant)
+        every = variants(folder)
     except (OSError, KeyError, TypeError, ValueError) as error:
-        found.append(str(error))
-    return found if found or variants(folder) else [f"no program with {TABLE} in {folder}"]
+        return [str(error)]
+    if not every:
+        return [f"no program with {TABLE} in {folder}"]
+    return [problem for variant in every for problem in problems_of(variant)]
 
 
 def problems_of(variant: Variant) -> list[str]:
@@ -385,7 +385,7 @@ def main(words: list[str]) -> int:
     )
     reader.add_argument("folder", type=Path)
     reader.add_argument("--only", default="", help="a pattern for a name and its modes")
-    for name in ("replay", "record", "verify", "check", "quiet"):
+    for name in ("replay", "record", "verify", "check"):
         reader.add_argument(f"--{name}", action="store_true")
     reader.add_argument("--jobs", type=int, default=1, help="examinations at the same time")
     options = reader.parse_args(words)
@@ -403,7 +403,7 @@ def main(words: list[str]) -> int:
     try:
         for each in scores_of(chosen, RECORDINGS / options.folder.name, mode, options.jobs):
             scores.append(each)
-            if not (options.quiet or options.verify):
+            if not options.verify:
                 print(line_of(each), flush=True)
     except (UserError, recordings.NotRecorded) as error:
         raise SystemExit(f"{error}") from None
