@@ -218,6 +218,7 @@ def test_only_what_changed_is_written_again(project, tmp_path):
     assert set(now) == set(times)
 
 
+@pytest.mark.thorough
 def test_a_broken_link_between_notebooks_stops_the_build(site, tmp_path):
     """`site` has no warning; the same with one link changed has one, and that is an error. What did not change was read."""
     shutil.copytree(site.parent / "read", tmp_path / "read")

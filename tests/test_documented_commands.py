@@ -42,8 +42,6 @@ USUAL = (
     "clinic handout OUT fm39 fm37 fm25",
     "clinic examine train.py",
     "clinic examine train.ipynb",
-    "clinic examine -m mypackage.train",
-    "clinic examine --json report.json --sarif report.sarif train.py",
 )
 CLUSTER = "test_grid.py::test_a_cluster_loses_nothing_when_a_worker_is_killed"
 SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing"

@@ -230,6 +230,7 @@ def scheduler(tmp_path):
         yield json.loads(file.read_text())["address"], workers
 
 
+@pytest.mark.thorough
 def test_a_cluster_loses_nothing_when_a_worker_is_killed(tmp_path, scheduler):
     address, workers = scheduler
     path, out = short(tmp_path, fixed="import time; time.sleep(1)"), tmp_path / "out"

@@ -45,6 +45,7 @@ def test_there_are_enough():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SETS)
 def test_runs_show_every_fault_and_nothing_in_correct_programs(name):
     assert score_folder.verified(scores(name)) == []

@@ -271,7 +271,7 @@ def setups_of(mode: str, subject: str) -> list[Setup]:
     return possible or [own]
 
 
-USUAL = "fm01", "fm23", "fm25", "fm31", "fm32", "fm37"
+USUAL = "fm01", "fm25", "fm37"
 
 
 @pytest.mark.slow

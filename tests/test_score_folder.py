@@ -150,13 +150,13 @@ def test_words_and_totals(folder):
     assert "fm23 at train.py:14" in score_folder.line_of(scores["missed"])
 
 
-def test_a_finding_that_says_the_program_is_right_names_no_fault(folder):
-    _, broken, _ = score_folder.variants(folder)
-    by_framework = finding("fm37", 14, by_framework=True)
-    assert scored(broken, by_framework).word == "missed"
-    fault = replace(broken.fault, mode=["fm37", "framework"])
+def test_a_mode_that_is_an_error_of_keras_is_named_like_any_other(folder):
+    correct, broken, _ = score_folder.variants(folder)
+    fault = replace(broken.fault, mode=["fm50"])
     planted = replace(broken, fault=fault)
-    assert scored(planted, by_framework).word == "on the line"
+    assert scored(planted, finding("fm50", 14, by_framework=True)).word == "on the line"
+    assert scored(planted, finding("framework", 14, by_framework=True)).word == "missed"
+    assert scored(correct, finding("fm50", 14, by_framework=True)).word == "FALSE POSITIVE"
 
 
 @pytest.mark.parametrize(
@@ -245,6 +245,7 @@ def test_what_does_not_show_as_it_should_is_said(folder, capsys):
 
 @pytest.mark.live
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_real_score_and_the_same_again_without_a_run(folder, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(score_folder, "RECORDINGS", tmp_path / "recordings")
     assert score_folder.main([str(folder), "--record"]) == 0

@@ -396,6 +396,7 @@ for name in ("own.planted", "optimizers.SGD"):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_optimizer_that_forgets_to_reduce_is_found():
     environment = os.environ | {"PYTHONPATH": str(ROOT / "helpers"), "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(

@@ -39,7 +39,7 @@ import recordings
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.base.files import ROOT
 from strategy_clinic.examiner.benchmark.rates import beside_in_words, precision, rate
-from strategy_clinic.examiner.findings import FRAMEWORK, Examination, Finding
+from strategy_clinic.examiner.findings import Examination, Finding
 from strategy_clinic.examiner.frontends.program_input import with_notebook
 from strategy_clinic.examiner.recording import Moment, Recording, Role
 from strategy_clinic.examiner.runs import plan
@@ -123,13 +123,8 @@ class Score:
 
     @property
     def named(self) -> list[Finding]:
-        """Returns the findings of the fault's mode that do not say that the program is right."""
-        return [
-            each for each in self.findings if each.mode in self.variant.modes and self.blames(each)
-        ]
-
-    def blames(self, finding: Finding) -> bool:
-        return not finding.by_framework or FRAMEWORK in self.variant.modes
+        """Returns the findings of the fault's mode, whoever is wrong by its page: the program, or Keras."""
+        return [each for each in self.findings if each.mode in self.variant.modes]
 
     @property
     def false(self) -> list[Finding]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ..observer.events import (
     BatchTaken,
@@ -110,9 +110,21 @@ class Recording:
         self, kind: type[Kind], *, after: Event | None = None, until: Event | None = None
     ) -> list[Kind]:
         """Returns the events of a kind; those from `after` on, and before `until`, if these are given."""
+        if after is None and until is None:
+            return [*self._of_kind(kind)]
         start = self._position(after) if after is not None else 0
         end = self._position(until) if until is not None else len(self.events)
         return [event for event in self.events[start:end] if isinstance(event, kind)]
+
+    def _of_kind(self, kind: type[Kind]) -> list[Kind]:
+        """Returns all events of a kind. Rules ask for few kinds, and often for the same."""
+        if kind not in self._kinds:
+            self._kinds[kind] = [event for event in self.events if isinstance(event, kind)]
+        return cast(list[Kind], self._kinds[kind])
+
+    @cached_property
+    def _kinds(self) -> dict[type[Event], Sequence[Event]]:
+        return {}
 
     def is_before(self, event: Event, other: Event) -> bool:
         return self._position(event) < self._position(other)
