@@ -66,8 +66,8 @@ session = clinic.open("fm43", strategy, devices, save_format, keras)
 #   in the loop: it creates a new function in each turn.
 # - For batches of different lengths, pad them to one shape, pass `reduce_retracing=True` or an `input_signature` to
 #   `tf.function`, or drop the last batch.
-# - If the warning comes from `predict`, one trace for each new model is expected. Build the model once, before the loop. For
-#   single examples call `model(x)`.
+# - If the warning comes from `fit` or `predict` of a new model in each turn of a loop, over folds or hyperparameters, one trace
+#   for each model is expected, and nothing is wrong. For single examples call `model(x)`.
 #
 # To find the cause in your program, print `train_step.experimental_get_tracing_count()` after some steps. It should not grow
 # after the first epoch.
