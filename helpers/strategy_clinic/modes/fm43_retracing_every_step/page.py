@@ -13,7 +13,7 @@
 # A traced step gets a Python number that changes, so TensorFlow traces it again in every call. Every step is as slow as the
 # first, and memory grows. The results are right.
 #
-# *A warning and slow training, on Keras 2 and 3, under every strategy and without one.*
+# *A warning and slow training, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -129,8 +129,8 @@ figures.words(TRACES, ["no strategy", "mirrored x2"], str(CALLS), "Traces in fiv
 # %% [markdown]
 # ## Try other setups
 #
-# The count is the same under every strategy. A trace costs more with more devices, because Python runs the step for each of
-# them.
+# The count is the same with and without a strategy. A trace costs more with more devices, because Python runs the step for each
+# of them.
 
 # %% tags=["panel"]
 session.panel()

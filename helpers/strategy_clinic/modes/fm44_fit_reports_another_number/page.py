@@ -10,7 +10,7 @@
 # number for its examples, such as a root, a recall or an F1 score, then reports another value. The loss is right. Keras's
 # [guide](https://keras.io/api/metrics/#creating-custom-metrics) asks for an array with one value for each example.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica.*
+# *Wrong result without an error, on Keras 2 and 3, under `MirroredStrategy`, central storage and an emulated TPU.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -144,8 +144,8 @@ session.table([one, two, two.but(devices=4), *OTHERS])
 #
 # ## Exercise
 #
-# The model finds six of eight positive examples, so the recall is 0.75. Change the program so that it prints this on any number
-# of devices.
+# The model finds six of eight positive examples, so the recall is 0.75. Change the program so that it prints this on one, two,
+# four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

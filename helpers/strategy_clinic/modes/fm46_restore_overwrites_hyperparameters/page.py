@@ -10,7 +10,7 @@
 # The learning rate is a variable of the optimizer, so a checkpoint contains it. Restoring the optimizer overwrites the rate of
 # your program with the rate of the checkpoint.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy and without one.*
+# *Wrong result without an error, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom

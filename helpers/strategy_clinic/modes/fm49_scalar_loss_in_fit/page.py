@@ -56,7 +56,7 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One step of `fit` with a loss function of your own. All errors are 1, so the loss is 1 on any number of devices.
+# One step of `fit` with a loss function of your own. All errors are 1, so the loss should be 1.
 
 # %% tags=["broken"]
 # broken.py
@@ -139,7 +139,7 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # ## Exercise
 #
 # This loss is a class, and examples with a positive label count twice. Its `call` returns one number, too. Change the program so
-# that it prints `[0.2]` on any number of devices.
+# that it prints `[0.2]` on one, two, four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

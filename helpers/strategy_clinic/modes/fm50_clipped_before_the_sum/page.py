@@ -202,7 +202,7 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # ## Exercise
 #
 # This program limits each gradient to the range from -0.1 to 0.1 with `clipvalue`. Change it so that no weight changes by more
-# than 0.1 on any number of devices.
+# than 0.1 on one, two, four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -197,7 +197,7 @@ session.table([*PLACES, two.but(devices=4), two.but(keras=session.setup.other_ke
 # ## Exercise
 #
 # This program computes in half precision in one layer only, and makes the `LossScaleOptimizer` itself. Change it so that the
-# weights stay finite on any number of devices.
+# weights stay finite on one, two, four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

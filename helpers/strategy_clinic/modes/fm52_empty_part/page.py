@@ -136,8 +136,8 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # %% [markdown]
 # ## Exercise
 #
-# This program passes arrays to `fit`, and its model is convolutional. Change it so that all weights stay finite on any number
-# of devices.
+# This program passes arrays to `fit`, and its model is convolutional. Change it so that all weights stay finite on one, two, four
+# or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

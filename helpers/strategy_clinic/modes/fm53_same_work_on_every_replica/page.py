@@ -10,7 +10,8 @@
 # `strategy.run` does not divide its arguments: an ordinary tensor goes to every replica as a whole. Only batches of a
 # distributed dataset are divided.
 #
-# *Wrong result or wasted time without an error, on Keras 2 and 3, under every strategy with more than one replica. On Keras 3
+# *Wrong result or wasted time without an error, on Keras 2 and 3, under `MirroredStrategy`, central storage,
+# `MultiWorkerMirroredStrategy` and an emulated TPU. On Keras 3
 # only, `train_on_batch` wastes time and trains rightly, and `predict_on_batch` returns each prediction n times.*
 
 # %% tags=["declaration"]

@@ -75,10 +75,10 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # %% [markdown]
 # What to combine:
 #
-# - A count that does not depend on the weights, as here: combine the count only.
-# - A ratio of sums that depend on the weights, such as Dice or Tversky: combine each sum. `all_reduce` passes gradients back to
-#   all replicas, and each computes the same loss. In a custom loop, divide it by `strategy.num_replicas_in_sync`.
-# - In-batch negatives: combine the embeddings with `all_gather(embeddings, axis=0)`, and divide the same way.
+# - A count that does not depend on the weights, as here: only the count.
+# - A ratio of sums that depend on the weights, such as Dice: each sum. `all_reduce` passes gradients back to all replicas, and
+#   each computes the same loss. In a custom loop, divide it by `strategy.num_replicas_in_sync`.
+# - In-batch negatives: the embeddings, with `all_gather(embeddings, axis=0)`, divided in the same way.
 #
 # In `fit` the loss function makes these calls. Keras 3 calls it once outside of a replica as well, where there is no context.
 # Return the loss once for each example: Keras then divides it, in both versions. One number would also be too large
@@ -98,9 +98,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #
 # ## Why
 #
-# The mean of a batch is the mean of the means of its halves. A ratio of two sums is not the mean of the ratios. In the run above,
-# the first replica divides by 16 words and the second by 4. All replicas count the same in the sum of the gradients, so a word of
-# a short sentence counts four times as much as a word of a long one.
+# A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
+# Both count the same in the sum of the gradients, so a word of a short sentence counts four times as much as one of a long one.
 #
 # With in-batch negatives, each example is compared with fewer others the more replicas there are, so the loss is smaller.
 #

@@ -82,8 +82,8 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# The gradients are added up by a collective operation. It ends when every worker has called it, and no worker knows whether
-# another one will. Here worker 0 has a loss below 0.1 after four steps and leaves. Worker 1 has not, and waits in its fifth step.
+# The gradients are added up by a collective operation, which ends when every worker has called it. Here worker 0 has a loss below
+# 0.1 after four steps and leaves. Worker 1 has not, and waits in its fifth step.
 #
 # What happens then depends on worker 0:
 #
@@ -94,9 +94,7 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 #   are equal, both get a wrong sum.
 #
 # The loop over a distributed dataset ends on all workers together: while one has data, the others take part in its steps with
-# empty batches.
-#
-# With `MirroredStrategy` one Python loop runs the steps of all devices, so no device can leave it alone.
+# empty batches. With `MirroredStrategy` one Python loop runs the steps of all devices.
 #
 # The table shows which loops end if worker 1 has fewer batches, or leaves by a `break` of its own. See
 # [Multi-worker training with Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).

@@ -13,7 +13,7 @@
 # devices each step takes longer: in one measurement 543 ms on four virtual devices, and 20 ms in a `tf.function`. The results are
 # right.
 #
-# *A warning and slow training, on Keras 2 and 3, under every strategy and without one.*
+# *A warning and slow training, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -126,7 +126,7 @@ figures.words(COUNTS, COLUMNS, often, "Executions of the step by Python, in 60 s
 # %% [markdown]
 # ## Try other setups
 #
-# Python executes each step under every strategy. With more devices it does so once for each of them.
+# Python executes each step. With more devices it does so once for each of them.
 
 # %% tags=["panel"]
 session.panel()

@@ -77,8 +77,7 @@ session = clinic.open("fm62", strategy, devices, save_format, keras)
 #   memory. `batch_size=64 * strategy.num_replicas_in_sync` keeps the part of each replica, and so its memory, as it was.
 # - Take an optimizer with fewer slots: a list below compares them. A moving average of the weights and sums of gradients are
 #   slots, too.
-# - Keep what only the program reads, such as a moving average or a second model for comparison, outside of the scope. One device
-#   then holds it: see the exercise.
+# - Keep what only the program reads, such as a moving average, outside of the scope. One device then holds it: see the exercise.
 # - A model that does not fit on one device with one example fits on no number of devices under `MirroredStrategy`.
 #   `tf.distribute` does not split a model.
 #

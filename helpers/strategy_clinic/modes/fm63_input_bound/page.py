@@ -8,7 +8,7 @@
 # A Python generator makes one example after the other. If it takes longer than a step, every step waits for it. More devices
 # make the steps shorter, and the wait longer. The results are right.
 #
-# *Slow without a message, on Keras 2 and 3, under every strategy and without one.*
+# *Slow without a message, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
