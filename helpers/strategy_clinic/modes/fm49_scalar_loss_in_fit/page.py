@@ -70,9 +70,9 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# This is right for images, too. With one `sample_weight` for each image, take the mean over all axes but the first: `axis=[1, 2,
-# 3]`. A loss of a library may have an argument such as `reduction="none"`. Keras's own `"dice"` and `"tversky"` return one
-# number: [FM55](fm55_loss_no_mean_of_examples.ipynb) is about losses that cannot be written for each example.
+# This is right for images, too. With one `sample_weight` for each image, take the mean over all axes but the first:
+# `axis=[1, 2, 3]`. A loss of a library may have an argument such as `reduction="none"`. Keras's own `"dice"` and `"tversky"`
+# return one number: [FM55](fm55_loss_no_mean_of_examples.ipynb) is about losses that cannot be written for each example.
 #
 # ## Why
 #

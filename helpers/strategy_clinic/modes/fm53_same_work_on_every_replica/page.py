@@ -11,8 +11,8 @@
 # distributed dataset are divided.
 #
 # *Wrong result or wasted time without an error, on Keras 2 and 3, under `MirroredStrategy`, central storage,
-# `MultiWorkerMirroredStrategy` and an emulated TPU. On Keras 3
-# only, `train_on_batch` wastes time and trains rightly, and `predict_on_batch` returns each prediction n times.*
+# `MultiWorkerMirroredStrategy` and an emulated TPU. On Keras 3 only, `train_on_batch` wastes time and trains rightly, and
+# `predict_on_batch` returns each prediction n times.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom

@@ -78,7 +78,8 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Write a layer that draws from a `tf.random.Generator`. Created in the scope, it gives each replica its own numbers, also on
-# several workers. For the same numbers in each run use `from_seed`, with another seed in each layer.
+# several workers. For the same numbers in each run use `from_seed`, with another seed in each layer. Keras 2, which does not need
+# the layer, cannot load a `.weights.h5` with it under a strategy.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -100,8 +101,9 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # tf.keras.random.SeedGenerator.next = next_of_replica
 # ```
 #
-# `tf.nn.dropout` and `tf.random.normal` in a layer also draw other numbers on each replica of one process. On several workers one
-# `tf.random.set_seed(1)` makes them the same, and those of Keras 2 as well: write `tf.random.set_seed(1 + task_id)`.
+# `tf.nn.dropout` and `tf.random.normal` in a layer also draw other numbers on each replica of one process. On several workers
+# `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there
+# `tf.random.set_seed(1 + task_id)`.
 #
 # ## Why
 #
