@@ -69,8 +69,9 @@ session = clinic.open("fm43", strategy, devices, save_format, keras)
 # - If the warning comes from `fit` or `predict` of a new model in each turn of a loop, over folds or hyperparameters, one trace
 #   for each model is expected, and nothing is wrong. For single examples call `model(x)`.
 #
-# To find the cause in your program, print `train_step.experimental_get_tracing_count()` after some steps. It should not grow
-# after the first epoch.
+# `tf.config.run_functions_eagerly(True)` removes the warning, and Python then executes every step
+# ([FM61](fm61_host_round_trips.ipynb)). To find the cause in your program, print `train_step.experimental_get_tracing_count()`
+# after some steps. It should not grow after the first epoch.
 #
 # ## Why
 #
