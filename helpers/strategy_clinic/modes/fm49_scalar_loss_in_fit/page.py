@@ -56,7 +56,7 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One step of `fit` with a loss function of your own. All errors are 1, so the loss should be 1.
+# One step of `fit`. All errors are 1, so the loss should be 1.
 
 # %% tags=["broken"]
 # broken.py
@@ -81,9 +81,8 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # `keras/src/losses/loss.py` does this, after it has computed the mean over the examples. If the loss function returns one number,
 # there is nothing to compute, and `reduce_values` returns before it divides. The sum over the replicas is then n times too large.
 #
-# With SGD this acts like a learning rate that is n times as large. Adam hides it in the update. The loss that `fit` and
-# `evaluate` report is n times as large. Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak
-# beside it.
+# With SGD this acts like a learning rate that is n times as large. Adam hides it in the update. The reported loss is n times as
+# large. Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak.
 #
 # Is this a bug? By the guide the function is wrong. But Keras does not check it, `compile` asks for "a float tensor", Keras 2
 # divides one number, Keras 3 divides it if there is a `sample_weight`, and its own `Dice` returns one. It is so from Keras 3.8 to

@@ -58,7 +58,7 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One epoch of `fit` with 17 examples in batches of 16. The last batch has one example, so one of two replicas has none.
+# One epoch of `fit` with 17 examples in batches of 16. The last batch has one example.
 
 # %% tags=["broken"]
 # broken.py
@@ -83,21 +83,21 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # of no examples is 0/0, which is `nan`. `BatchNormalization` needs the mean and variance of its part of the batch. In this batch
 # they make `gamma` `nan`, and in the next one all weights.
 #
-# Keras 2 checks for an empty part, and Keras 3 has no such check. Its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
+# Keras 2 checks for an empty part, and Keras 3 does not: its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
 # `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on, if not earlier, and in its development branch. It was seen
-# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it, too:
-# [tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320).
+# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
+# ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
 #
 # On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort the
 # process, and `tf.nn.conv2d` returns the shape of its input, for which the next operation raises. Both are bugs of TensorFlow.
-# Leave out the smaller batch there, too, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
+# Leave out the smaller batch, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
 #
 # A `train_step` of your own that returns one loss for each example raises in an uneven batch, with `Shapes of all inputs must
 # match`, or `Inputs to operation AddN_7 of type AddN must have the same size and shape` before TensorFlow 2.21. Return
 # `tf.reduce_mean(losses)` there. `fit` of Keras 3 raises the second message if the first batch is uneven, such as 16 examples on
 # three devices; `upstream/uneven_first_batch_raises.md` is ready to be reported.
 #
-# The table shows for several numbers of examples whether the weights stay finite.
+# The table shows whether the weights stay finite.
 
 # %% tags=["figure"]
 # The program with other numbers of examples, and with synchronized statistics, on one, two and four devices.

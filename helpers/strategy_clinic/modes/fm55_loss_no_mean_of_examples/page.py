@@ -66,8 +66,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Add up the number of words over all replicas in the step, with `all_reduce`, and divide by that. `apply_gradients` adds up the
-# gradients.
+# Add up the number of words over all replicas in the step, with `all_reduce`, and divide by that.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -101,7 +100,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
 # Both count the same in the sum of the gradients, so a word of a short sentence counts four times as much as one of a long one.
 #
-# With in-batch negatives, each example is compared with fewer others the more replicas there are, so the loss is smaller.
+# With in-batch negatives, each example is compared with fewer others, so the loss is smaller.
 #
 # The first table shows four losses of the same batch; the second runs `dice`. See
 # [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
@@ -176,7 +175,7 @@ figures.words(printed, COLUMNS, WRONG, "What is the weight after batches of 8 an
 # %% [markdown]
 # ## Try other setups
 #
-# With one device one replica has all words. With more, each replica has sentences of one length.
+# With more devices each replica has sentences of one length.
 
 # %% tags=["panel"]
 session.panel()

@@ -86,7 +86,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # For the layers of Keras 3 as they are, patch the method that gives them their seeds, before the model is created. A patch
-# changes the whole program; test it again with each version of Keras:
+# changes the whole program; test it with each new version:
 #
 # ```python
 # plain = tf.keras.random.SeedGenerator.next
@@ -108,12 +108,11 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # ## Why
 #
 # A `SeedGenerator` of Keras 3 holds a seed and a counter in one variable, which has the same value on all replicas. Random
-# numbers are a function of these two, and the number of the replica is not part of it. In Keras 2 each replica has its own state.
+# numbers are a function of these two, and the number of the replica is not part of it. In Keras 2 each replica has its own.
 #
-# Is this harmful? No mask is wrong by itself, and the mean over many steps is right. But on n replicas each mask is used n times
-# in a batch. How much the noise of dropout grows depends on how alike the rows are: its variance in the mean of a batch is n
-# times as large for equal rows, 1.3 times on two replicas for the ReLU of random numbers, and no larger if the mean of a unit is
-# zero.
+# Is this harmful? No mask is wrong by itself, and the mean over many steps is right. But each mask is used n times in a batch.
+# How much the noise grows depends on how alike the rows are: its variance in the mean of a batch is n times as large for equal
+# rows, 1.3 times on two replicas for the ReLU of random numbers, and no larger if the mean of a unit is zero.
 #
 # A program can make this mistake without Keras: with `tf.random.normal(shape, seed=5)`, or with `tf.random.stateless_normal` and
 # one seed for all replicas. `clinic examine` reports such a line, and says in a note if a layer of Keras does so.
@@ -122,7 +121,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # [promises](https://www.tensorflow.org/api_docs/python/tf/random/Generator) "a different stream of random numbers" for each. It
 # was seen on virtual devices of a CPU, and is not reported yet; `upstream/dropout_same_mask.md` is ready.
 #
-# The tables show which layers repeat numbers, and the variance of the mean of a batch of 16 rows.
+# The tables show which layers repeat numbers, and the variance of a mean.
 
 # %% tags=["figure"]
 # The program above with other layers on four devices, with both versions of Keras.
@@ -214,7 +213,7 @@ figures.words(printed, COLUMNS, LARGER, "How large is the variance of the mean o
 # %% [markdown]
 # ## Try other setups
 #
-# With one device, or with Keras 2, no mask is repeated. With four devices, three are.
+# With one device, or with Keras 2, no mask is repeated.
 
 # %% tags=["panel"]
 session.panel()

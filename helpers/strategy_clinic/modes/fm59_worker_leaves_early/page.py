@@ -68,7 +68,7 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Stop all workers in the same step. What decides must have the same value on all of them: `strategy.reduce` returns the mean of
-# all workers to each. This holds for every `break`: early stopping, a limit of time, a loss that is `nan`, a signal.
+# all workers to each. This holds for early stopping, a limit of time, a loss that is `nan` and a signal, too.
 #
 # - If the data end first on one worker, distribute them with `experimental_distribute_dataset` or
 #   `distribute_datasets_from_function`. Or write `dataset.repeat()`, and give every worker the same number of steps.
@@ -89,7 +89,7 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 #
 # - It is still running: worker 1 waits for ever.
 # - It has ended: worker 1 raises an `UnavailableError` within about ten seconds. The message may say that worker 0 has crashed.
-#   Look at the number of steps in the log of every worker.
+#   Compare the numbers of steps in the logs.
 # - It continues with another sum, as in an evaluation: this meets the sum of worker 1. If the shapes differ, both raise. If they
 #   are equal, both get a wrong sum.
 #
@@ -146,7 +146,7 @@ figures.grid(
 # %% [markdown]
 # ## Try other setups
 #
-# Without a strategy, and with `one_device`, there is one worker. Its own loss is the mean of all, and both programs print `5`.
+# Without a strategy there is one worker, and both programs print `5`.
 
 # %% tags=["panel"]
 session.panel()

@@ -56,8 +56,8 @@ session = clinic.open("fm62", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# A plan for a model that does not fit on one device: the bytes of its weights and slots, divided by the number of devices. The
-# last lines count what each device holds. In `strategy.run`, a variable stands for the copy on the device of the replica.
+# The plan is the bytes of weights and slots, divided by the number of devices. The last lines count what each device holds. In
+# `strategy.run`, a variable stands for the copy on the device of the replica.
 
 # %% tags=["broken"]
 # broken.py
@@ -172,7 +172,7 @@ for name, *copies in zip(OPTIMIZERS, *(words.split("\n") for words in columns)):
 # %% [markdown]
 # ## Try other setups
 #
-# On one device the wrong line is right. With more devices it plans less for each, and each holds the same.
+# On one device the wrong line is right.
 
 # %% tags=["panel"]
 session.panel()
