@@ -6,6 +6,7 @@ from conftest import changed
 from law import all_tests_of, edit
 from strategy_clinic.base import files, project
 from strategy_clinic.modes import registry
+from strategy_clinic.rendering import sources
 from strategy_clinic.triage import wordings
 from strategy_clinic.triage.classify import triage
 
@@ -17,6 +18,21 @@ def law_messages() -> list[str]:
     shown = MESSAGE.findall((files.ROOT / "README.md").read_text())
     problems = [] if len({mode for _, mode in shown}) == 10 else [f"{len(shown)} messages"]
     return problems + [text for text, mode in shown if triage(text).mode != mode]
+
+
+# What a finding begins with after its place, and its last line.
+FINDING = re.compile(r"^\S+\.py:\d+ +(fm\d\d .+)$|^ +(fix .+)$", re.MULTILINE)
+
+
+def law_finding() -> list[str]:
+    """The README shows a finding as the notebook that examines a program does."""
+    notebook = files.notebooks() / "examine_your_code.ipynb"
+    cells = sources.stored_notebook(notebook).cells
+    told = "".join(str(cell.get("outputs", "")) for cell in cells)
+    shown = FINDING.findall((files.ROOT / "README.md").read_text())
+    lines = ["".join(found) for found in shown]
+    problems = [] if len(lines) == 2 else [f"the README shows {len(lines)} lines of a finding"]
+    return problems + [line for line in lines if line not in told]
 
 
 def law_groups() -> list[str]:
@@ -69,6 +85,8 @@ WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
 MUTATIONS = [
     ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
     ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
+    ("law_finding", edit("README.md", "each divides by its own part", "each has its own part")),
+    ("law_finding", edit("README.md", "    fix       divide", "    divide")),
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
     ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
     ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),

@@ -5,11 +5,13 @@ only their scores are known, which say how the examiner does on programs that no
 """
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 import score_folder
+from conftest import ROOT
 
 PROGRAMS = Path(__file__).with_name("programs")
 SCORES = PROGRAMS / "scores.toml"
@@ -42,6 +44,15 @@ def test_there_are_enough():
     assert sum(fault.restart for fault in faults) >= 75
     assert sum(lines_of(each) > LONG for each in correct) >= len(correct) / 3
     assert len({mode for fault in faults for mode in fault.mode}) >= 30
+
+
+def test_the_page_about_the_examiner_begins_with_the_scores_of_the_programs_aside():
+    told = tomllib.loads(SCORES.read_text())["aside"]
+    shares = re.findall(r"(\d+ of \d+)[^;]*\((\d+ to \d+ %)\)", told)
+    page = (ROOT / "book" / "explanation" / "examiner.md").read_text()
+    begin = " ".join(page.split("\n\n")[1].split())
+    assert len(shares) == 4
+    assert [each for share in shares for each in share if each not in begin] == []
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ ALLOWED = {
     "pathlib",
     "json",
     "threading",
+    "time",
     "concurrent",
     "dataclasses",
 }

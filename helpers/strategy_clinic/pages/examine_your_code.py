@@ -3,7 +3,8 @@
 #
 # This notebook runs your training program without changes on virtual devices of one CPU, and compares the runs on different
 # numbers of devices. It marks the line of each failure that a run has shown, with the proof, the fix and the notebook about it.
-# Your files are not changed. It takes as long as two or three runs of your program.
+# Your files are not changed. It takes as long as four to eight runs of your program, and 13 at most in
+# what was measured.
 
 # %% [markdown]
 # ## Choose a program

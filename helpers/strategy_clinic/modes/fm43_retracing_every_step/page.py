@@ -13,7 +13,7 @@
 # A traced step gets a Python number that changes, so TensorFlow traces it again in every call. Every step is as slow as the
 # first, and memory grows. The results are right.
 #
-# *A warning and slow training, on Keras 2 and 3, under every strategy and without one.*
+# *A warning and slow training, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -66,11 +66,12 @@ session = clinic.open("fm43", strategy, devices, save_format, keras)
 #   in the loop: it creates a new function in each turn.
 # - For batches of different lengths, pad them to one shape, pass `reduce_retracing=True` or an `input_signature` to
 #   `tf.function`, or drop the last batch.
-# - If the warning comes from `predict`, one trace for each new model is expected. Build the model once, before the loop. For
-#   single examples call `model(x)`.
+# - If the warning comes from `fit` or `predict` of a new model in each turn of a loop, over folds or hyperparameters, one trace
+#   for each model is expected, and nothing is wrong. For single examples call `model(x)`.
 #
-# To find the cause in your program, print `train_step.experimental_get_tracing_count()` after some steps. It should not grow
-# after the first epoch.
+# `tf.config.run_functions_eagerly(True)` removes the warning, and Python then executes every step
+# ([FM61](fm61_host_round_trips.ipynb)). To find the cause in your program, print `train_step.experimental_get_tracing_count()`
+# after some steps. It should not grow after the first epoch.
 #
 # ## Why
 #
@@ -129,8 +130,8 @@ figures.words(TRACES, ["no strategy", "mirrored x2"], str(CALLS), "Traces in fiv
 # %% [markdown]
 # ## Try other setups
 #
-# The count is the same under every strategy. A trace costs more with more devices, because Python runs the step for each of
-# them.
+# The count is the same with and without a strategy. A trace costs more with more devices, because Python runs the step for each
+# of them.
 
 # %% tags=["panel"]
 session.panel()

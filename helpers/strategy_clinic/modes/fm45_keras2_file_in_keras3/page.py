@@ -67,7 +67,7 @@ session = clinic.open("fm45", strategy, devices, save_format, keras)
 # ## The program
 #
 # From TensorFlow 2.16 on `tf.keras` is Keras 3; before it was Keras 2, which is now the package `tf_keras`. Both can be imported
-# side by side. Here Keras 2 saves a functional model, as a script from last year did, and `tf.keras` loads it.
+# side by side. Here Keras 2 saves a functional model, as a script of 2023 did, and `tf.keras` loads it.
 
 # %% tags=["broken"]
 # broken.py
@@ -243,11 +243,6 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer to "Does `keras.models.load_model` function correctly with MirroredStrategy?" blames the strategy for "runtime errors
-# or silent performance degradation" after a load. This failure looks like that, and there is no strategy in it.
-#
 # ## Read next
 #
 # - [FM27](fm27_format_not_loadable.ipynb): a file of the same version, read with the wrong call.

@@ -10,7 +10,7 @@
 # The learning rate is a variable of the optimizer, so a checkpoint contains it. Restoring the optimizer overwrites the rate of
 # your program with the rate of the checkpoint.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy and without one.*
+# *Wrong result without an error, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -80,8 +80,8 @@ session = clinic.open("fm46", strategy, devices, save_format, keras)
 # - A learning rate that is a schedule cannot be set. `optimizer.iterations.assign(0)` starts the schedule at its first step,
 #   and the bias correction of Adam as well.
 # - To start with a new optimizer, compile the model again after the restore. Then the slots are lost
-#   ([FM29](fm29_optimizer_state_lost.ipynb)). Compile it before a `tf.train.Checkpoint` is restored as well: otherwise the
-#   values of the checkpoint wait for the first optimizer of the model, and the old rate comes back.
+#   ([FM29](fm29_optimizer_state_lost.ipynb)). The first `compile` must come before the restore of a `tf.train.Checkpoint`: an
+#   optimizer that the model gets first after it receives the values that wait, and the old rate comes back.
 #
 # Call this check right before the training. It raises if the optimizer has another rate.
 
@@ -103,8 +103,8 @@ print(pasted(checks.assert_learning_rate))
 # your program are used.
 #
 # `load_model` creates the saved optimizer with all its settings. Keras 2 writes only the step counter and the slots into
-# `.weights.h5`. The table changes one setting at a time. See [the training checkpoints
-# guide](https://www.tensorflow.org/guide/checkpoint).
+# `.weights.h5`. The table changes one setting at a time; an old learning rate is the failure of this page. See [the training
+# checkpoints guide](https://www.tensorflow.org/guide/checkpoint).
 
 # %% tags=["figure"]
 # For each setting, a model is saved with the value 4 and restored into one with the value 2: which one does it have then?
@@ -167,7 +167,8 @@ def restored(setting, way):
 
 WAYS = {"checkpoint": by_checkpoint, ".weights.h5": by_weights}
 VALUES = {setting: [restored(setting, way) for way in WAYS.values()] for setting in SETTINGS}
-figures.words(VALUES, list(WAYS), "saved", "Which value is used?")
+VALUES["learning rate"] = [value.replace("saved", "old") for value in VALUES["learning rate"]]
+figures.words(VALUES, list(WAYS), "old", "Which value is used?")
 
 # %% [markdown]
 # ## Try other setups

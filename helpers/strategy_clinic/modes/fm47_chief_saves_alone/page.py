@@ -1,17 +1,17 @@
 # %% [markdown]
-# # FM47. Only the chief saves, and waits for ever: `if task_id == 0: checkpoint.save(...)`
+# # FM47. Only the chief reads a metric or saves, and waits for ever: `if task_id == 0: metric.result()`
 #
 # ```text
-# (no message: the chief does not return from save)                           the other workers wait, too
+# (no message: the chief does not return from result or save)                 the other workers wait, too
 # Collective ops is aborted by: … The following tasks are unhealthy           they have ended: after some seconds
 # Collective ops is aborted by: Shape mismatch in the collective instance     they continue to train
-# TimeoutError: the chief has waited for five seconds in checkpoint.write     the program below, which gives up
+# TimeoutError: the chief has waited for five seconds in accuracy.result      the program below, which gives up
 # ```
 #
-# A variable with a value of its own on each worker is added up when it is saved, and all workers must take part in that.
+# A metric has values of its own on each worker. They are added up when it is read, and all workers must take part in that.
 #
-# *Hangs under `MultiWorkerMirroredStrategy` only. On Keras 2 any model with a metric or batch normalization hangs; on Keras 3
-# only variables with `ON_READ` that you create yourself.*
+# *Hangs under `MultiWorkerMirroredStrategy` only: `metric.result()` on Keras 2 and 3; a save of a model with a metric or batch
+# normalization on Keras 2; on Keras 3 a save of `ON_READ` variables that you create yourself.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -19,21 +19,21 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm47",
     slug="chief_saves_alone",
-    title="Only the chief saves, and waits for ever: `if task_id == 0: checkpoint.save(...)`",
-    sees="on several workers the chief does not return from `save`, and no error is raised",
-    fix="save on every worker, each into a folder of its own",
+    title="Only the chief reads a metric or saves, and waits for ever: `if task_id == 0: metric.result()`",
+    sees="on several workers the chief does not return from `metric.result()` or `save`, and no error is raised",
+    fix="read on every worker and print on one; save on every worker, each into a folder of its own",
     document="003",
     switches=("strategy",),
     symptoms=(
         Symptom(
             "TimeoutError",
-            r"the chief has waited for five seconds in checkpoint\.write",
+            r"the chief has waited for five seconds in accuracy\.result",
             strategies=("multi_worker",),
         ),
     ),
     claims=(),
-    prints="examples: 8.0",
-    exercise_prints="correct: 8.0",
+    prints="accuracy: 0.5",
+    exercise_prints="examples: 8.0",
 )
 
 # %% tags=["parameters"]
@@ -50,8 +50,16 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# Two workers count their examples, and the chief, worker 0, saves the count. The same program runs in two processes on this
-# machine. `save` writes in a thread, so that the program can give up after five seconds; without the thread it waits for ever.
+# Two workers update a metric, and the chief, worker 0, prints its value. `report` reads in a thread, so that the program can give
+# up after five seconds; without the thread it waits for ever. On this page the program runs in two processes. As a file that is
+# started once, it has one worker and prints the right value. These lines start it on two workers of one machine:
+#
+# ```sh
+# for task in 0 1; do
+#   TF_CONFIG='{"cluster": {"worker": ["localhost:12345", "localhost:12346"]},
+#     "task": {"type": "worker", "index": '$task'}}' python train.py &
+# done; wait
+# ```
 
 # %% tags=["broken"]
 # broken.py
@@ -59,19 +67,27 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Call `save` on every worker, with a folder of its own for each, and delete the folders of the other workers at the end. Two
-# workers that write to the same path disturb each other. This is right for every model and both versions of Keras. The tutorial
-# below has functions for the names of the folders.
+# Call `result` on every worker, and print what it returns on one: `value = float(accuracy.result())`, then `if task_id == 0:
+# print(value)`.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
+# Save on every worker, too, with a folder of its own for each, since two workers that write to the same path disturb each other:
+#
+# ```python
+# task = strategy.cluster_resolver.task_id
+# path = checkpoint.save("saved/model" if task == 0 else f"scratch/worker{task}/model")
+# if task != 0:
+#     tf.io.gfile.rmtree(f"scratch/worker{task}")
+# ```
+#
 # ## Why
 #
 # A variable with `synchronization=ON_READ` has a separate value on each worker. TensorFlow adds up the values, or takes their
-# mean, whenever the variable is read outside of `strategy.run`, and a save reads all variables. This sum is a collective
-# operation: it ends when every worker has called it. The chief calls it inside `if task_id == 0`, and the other workers never do.
+# mean, whenever the variable is read outside of `strategy.run`. This is a collective operation: it ends when every worker has
+# called it. The chief calls it inside `if task_id == 0`, and the other workers never do.
 #
 # What happens then depends on the other workers:
 #
@@ -79,53 +95,50 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # - They have ended: after some seconds the chief raises an `UnavailableError`, which says that tasks are unhealthy.
 # - They continue to train: the chief's sum meets their next all-reduce, and both raise if the shapes differ.
 #
-# On Keras 2, metrics and the moving statistics of batch normalization are such variables. On Keras 3 no variable of a layer, a
-# metric or an optimizer is, so the chief can save a Keras model alone. Do not rely on it: a counter of your own in the same
-# checkpoint is enough to hang.
+# The variables of a metric are of this kind on Keras 2 and 3. On Keras 2 the moving statistics of batch normalization are, too,
+# and a save reads all variables of a model. On Keras 3 a model's files and checkpoints do not contain its metrics, so the
+# chief can save a model alone. Do not rely on it: a counter of your own in the same checkpoint is enough to hang.
 #
-# Not only saves hang. Everything that the chief alone does with all workers' values does, such as
-# `print(seen.numpy())`.
-#
-# The table shows which saves the chief can do alone, for a model with batch normalization and a metric. See
-# [Multi-worker training with Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading).
+# The table shows what the chief can do alone, for a model with batch normalization and a metric. See [Multi-worker training with
+# Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading).
 
 # %% tags=["figure"]
-# The broken program with a model, saved in three ways by the chief alone.
+# The broken program with a model, and other calls by the chief alone.
 from strategy_clinic import figures
 
 workers = session.setup.but(strategy="multi_worker", devices=2)
-MODEL = """    norm = tf.keras.layers.BatchNormalization()
+MODEL = """    accuracy = tf.keras.metrics.BinaryAccuracy()
+    norm = tf.keras.layers.BatchNormalization()
     model = tf.keras.Sequential([tf.keras.Input((1,)), norm])
     model.compile("sgd", "mse", metrics=["mae"])
-checkpoint = tf.train.Checkpoint(model=model)
+    model.accuracy = accuracy
+    sum_of_all = {"aggregation": tf.VariableAggregation.SUM, "trainable": False}
+    on_read = tf.VariableSynchronization.ON_READ
+    seen = tf.Variable(0.0, synchronization=on_read, **sum_of_all)
 """
 (with_model,) = session.variants(
-    "broken", "checkpoint = tf.train.Checkpoint(seen=seen)\n", {"model": MODEL}
+    "broken", "    accuracy = tf.keras.metrics.BinaryAccuracy()\n", {"model": MODEL}
 ).values()
-PRINTED = 'print("examples:", tf.train.load_variable(path, "seen/.ATTRIBUTES/VARIABLE_VALUE"))'
-with_model = with_model.replace(PRINTED, 'print("saved")')
+READ = 'print("accuracy:", float(accuracy.result()))'
 CALLS = {
-    'model.save(".keras")': ("model.save", "chief.keras"),
-    'save_weights(".weights.h5")': ("model.save_weights", "chief.weights.h5"),
-    "Checkpoint(model=model)": ("checkpoint.write", "chief"),
+    "metric.result()": "accuracy.result()",
+    "model.save(path)": 'model.save("chief.keras")',
+    "model.save_weights(path)": 'model.save_weights("chief.weights.h5")',
+    "Checkpoint(model=model)": 'tf.train.Checkpoint(model=model).write("chief")',
+    "Checkpoint(an ON_READ variable)": 'tf.train.Checkpoint(seen=seen).write("chief")',
 }
-programs = {
-    name: with_model.replace("target=checkpoint.write", f"target={call}").replace(
-        'save("chief")', f'save("{path}")'
-    )
-    for name, (call, path) in CALLS.items()
-}
+programs = {name: with_model.replace(READ, call) for name, call in CALLS.items()}
 BOTH = [workers.but(keras=3), workers.but(keras=2)]
 ENDS = {
     name: ["Error" not in words for words in row]
     for name, row in session.prints(programs, BOTH).items()
 }
-figures.grid(ENDS, ["Keras 3", "Keras 2"], "ends", "hangs", "Does a save by the chief alone end?")
+figures.grid(ENDS, ["Keras 3", "Keras 2"], "ends", "hangs", "Does a call by the chief alone end?")
 
 # %% [markdown]
 # ## Try other setups
 #
-# With a strategy of one process there is one worker, which is the chief. Both programs print `8.0`.
+# With a strategy of one process there is one worker, which is the chief. Both programs print `0.5`.
 
 # %% tags=["panel"]
 session.panel()
@@ -141,8 +154,8 @@ session.table([*BOTH, workers.but(strategy="mirrored")])
 # %% [markdown]
 # ## Exercise
 #
-# Nothing is saved here. The chief alone prints how many examples were classified correctly, and waits. Change the program so that
-# it prints `8.0`.
+# Here the chief alone saves a count of all workers, and waits. Change the program so that each worker saves into a folder of its
+# own, and it prints `8.0`.
 
 # %% tags=["exercise"]
 # exercise.py

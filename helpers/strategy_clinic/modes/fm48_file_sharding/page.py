@@ -68,6 +68,9 @@ session = clinic.open("fm48", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
+# In `fit` of Keras 2 it is the same: `model.fit(dataset.with_options(options))`. Keras 3 raises the message in `fit`, too; its
+# `fit` does not run on several workers anyway. [FM47](fm47_chief_saves_alone.ipynb) has the lines that start two workers.
+#
 # ## Why
 #
 # Each worker is a process with an input pipeline of its own. `experimental_distribute_dataset` and `fit` change this pipeline so
@@ -115,7 +118,7 @@ def use(printed, once):
 USES = {policy: [] for policy in POLICIES}
 for (policy, source), (printed,) in session.prints(programs, [workers]).items():
     USES[policy].append(use(printed, 72 if source == "two files" else 36))
-figures.words(USES, list(SOURCES), "raises", "How often is each example used?")
+figures.words(USES, list(SOURCES), {"raises", "twice"}, "How often is each example used?")
 
 # %% [markdown]
 # ## Try other setups

@@ -5,12 +5,14 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
+@tf.keras.utils.register_keras_serializable()  # fixed
 class ClipsTheSum(tf.keras.optimizers.SGD):  # fixed
     def apply(self, grads, trainable_variables=None):  # fixed
-        context = tf.distribute.get_replica_context()  # fixed
-        total, _ = tf.clip_by_global_norm(context.all_reduce("SUM", grads), 0.1)  # fixed
-        share = [each / context.num_replicas_in_sync for each in total]  # fixed
-        super().apply(share, trainable_variables)  # fixed
+        replica = tf.distribute.get_replica_context()  # fixed
+        total = [tf.convert_to_tensor(each) for each in grads if each is not None]  # fixed
+        total, n = replica.all_reduce("SUM", total), replica.num_replicas_in_sync  # fixed
+        own = iter([g / n for g in tf.clip_by_global_norm(total, self.global_clipnorm)[0]])  # fixed
+        super().apply([g if g is None else next(own) for g in grads], trainable_variables)  # fixed
 
 
 with strategy.scope():

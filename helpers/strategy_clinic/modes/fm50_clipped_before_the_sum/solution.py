@@ -5,12 +5,15 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
+@tf.keras.utils.register_keras_serializable()
 class ClipsTheSum(tf.keras.optimizers.SGD):
     def apply(self, grads, trainable_variables=None):
-        context = tf.distribute.get_replica_context()
-        total = [tf.clip_by_value(each, -0.1, 0.1) for each in context.all_reduce("SUM", grads)]
-        share = [each / context.num_replicas_in_sync for each in total]
-        super().apply(share, trainable_variables)
+        replica = tf.distribute.get_replica_context()
+        total = [tf.convert_to_tensor(each) for each in grads if each is not None]
+        total, n = replica.all_reduce("SUM", total), replica.num_replicas_in_sync
+        limit = self.clipvalue
+        own = iter([tf.clip_by_value(each, -limit, limit) / n for each in total])
+        super().apply([g if g is None else next(own) for g in grads], trainable_variables)
 
 
 with strategy.scope():

@@ -3,13 +3,16 @@
 #
 # ```text
 # all weights are numbers: True      on one device, and on Keras 2
-# all weights are numbers: False     on two devices or more, on Keras 3: kernel and gamma are nan
+# all weights are numbers: False     on two devices or more, on Keras 3: gamma is nan
+# loss: nan                          every loss and prediction from then on
+# InvalidArgumentError: … Matrix size-incompatible: In[0]: [0,1], In[1]: [2,1]     Conv2D on a CPU, Keras 2 and 3
 # ```
 #
 # The last batch is smaller, and one replica gets no example of it. `BatchNormalization` of Keras 3 computes `nan` gradients
 # from this empty part, and they are added to those of the other replicas.
 #
-# *Wrong result without an error, on Keras 3 only, under `MirroredStrategy` and `TPUStrategy` with more than one replica.*
+# *Wrong result without an error, on Keras 3 only, under `MirroredStrategy` and an emulated TPU with more than one replica. On a
+# CPU a convolution raises on both versions of Keras.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -55,7 +58,7 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One epoch of `fit` with 17 examples in batches of 16. The last batch has one example, so one of two replicas has none.
+# One epoch of `fit` with 17 examples in batches of 16. The last batch has one example.
 
 # %% tags=["broken"]
 # broken.py
@@ -69,36 +72,32 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# If no example may be left out, choose a batch size for which the last batch has at least one example for each replica, or
-# repeat the dataset and pass `steps_per_epoch`. If you pass arrays to `fit`, build a dataset from them, since `fit` has no
-# `drop_remainder`. Do not rely on `BatchNormalization(synchronized=True)`: it helps here, but the convolutional model of the
-# exercise can then raise `Collective ops is aborted by: Shape mismatch in the collective instance`.
+# If no example may be left out, choose a batch size for which the last batch has an example for each replica, or repeat the
+# dataset and pass `steps_per_epoch`. If you pass arrays to `fit`, build a dataset from them: `fit` has no `drop_remainder`.
+# `BatchNormalization(synchronized=True)` helps, too: its mean is that of all replicas. Behind a convolution on a CPU it can raise
+# `Shape mismatch in the collective instance`, because of the convolution: see below. On a GPU this was not run.
 #
 # ## Why
 #
-# A strategy divides each batch between the replicas. If there are fewer examples than replicas, some parts have none, and
-# these replicas still run the step. The mean of no examples is 0/0, which is `nan`. Most layers and losses of Keras do
-# without such a mean. `BatchNormalization` needs the mean and variance of its part of the batch; they are `nan`, and so are
-# the gradients. The sum over the replicas makes every weight `nan` that is trained with them.
+# A strategy divides each batch between the replicas. If some parts have no example, these replicas still run the step. The mean
+# of no examples is 0/0, which is `nan`. `BatchNormalization` needs the mean and variance of its part of the batch. In this batch
+# they make `gamma` `nan`, and in the next one all weights.
 #
-# Keras 2 checks for an empty part, and Keras 3 has no such check. Its `moments`, in `keras/src/backend/tensorflow/nn.py`,
-# calls `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on, if not earlier, and in its development branch.
-# `upstream/batch_normalization_empty_part.md` is the report. A report of 2018,
-# [tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320), describes the same in TensorFlow 1.
+# Keras 2 checks for an empty part, and Keras 3 does not: its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
+# `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on, if not earlier, and in its development branch. It was seen
+# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
+# ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
 #
-# On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part in a graph, whatever the normalization:
-# the gradient of `MaxPooling2D` can abort the process, and `Conv2D` returns a wrong shape, for which the next operation raises.
-# Leave out the smaller batch there, too, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
+# On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort the
+# process, and `tf.nn.conv2d` returns the shape of its input, for which the next operation raises. Both are bugs of TensorFlow.
+# Leave out the smaller batch, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
 #
-# A `train_step` of your own that returns one loss for each example raises in the last batch even if all parts have examples:
-# `fit` takes a mean over the replicas, and the parts have different shapes. Return `tf.reduce_mean(losses)` there.
+# A `train_step` of your own that returns one loss for each example raises in an uneven batch, with `Shapes of all inputs must
+# match`, or `Inputs to operation AddN_7 of type AddN must have the same size and shape` before TensorFlow 2.21. Return
+# `tf.reduce_mean(losses)` there. `fit` of Keras 3 raises the second message if the first batch is uneven, such as 16 examples on
+# three devices; `upstream/uneven_first_batch_raises.md` is ready to be reported.
 #
-# ```text
-# InvalidArgumentError: … Shapes of all inputs must match: values[0].shape = [1,1] != values[1].shape = [0,1]     TensorFlow 2.21
-# Inputs to operation AddN_7 of type AddN must have the same size and shape. Input 0: [1,1] != input 2: [0,1]     older versions
-# ```
-#
-# The table shows for several numbers of examples whether the weights stay finite.
+# The table shows whether the weights stay finite.
 
 # %% tags=["figure"]
 # The program with other numbers of examples, and with synchronized statistics, on one, two and four devices.
@@ -138,8 +137,8 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # %% [markdown]
 # ## Exercise
 #
-# This program passes arrays to `fit`, and its model is convolutional. Change it so that all weights stay finite on any number
-# of devices.
+# This program passes arrays to `fit`, and its model is convolutional. Change it so that all weights stay finite on one, two, four
+# or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

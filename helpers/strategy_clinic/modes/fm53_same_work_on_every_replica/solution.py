@@ -7,5 +7,5 @@ with strategy.scope():
     layers = [tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
     model = tf.keras.Sequential(layers)
 inputs = tf.reshape(tf.range(8.0), (8, 1))
-predictions = model.predict(inputs, batch_size=8, verbose=0)
+predictions = model(inputs, training=False)
 print("predictions for 8 examples:", len(predictions))

@@ -61,7 +61,8 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Evaluate the file of the best model, and pass the result as `initial_value_threshold`. If you monitor another value, take this
-# one from the results of `evaluate(..., return_dict=True)`.
+# one from the results of `evaluate(..., return_dict=True)`. If an evaluation takes long, write the value to a file instead, in a
+# callback after `ModelCheckpoint` that reads its `best`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -79,7 +80,8 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 #
 #     def on_epoch_end(self, epoch, logs=None):
 #         super().on_epoch_end(epoch, logs)
-#         tf.io.write_file("early.txt", f"{self.best} {self.wait}")
+#         if self.best is not None:  # it is None before `start_from_epoch`
+#             tf.io.write_file("early.txt", f"{self.best} {self.wait}")
 # ```
 #
 # Delete the file before a new training, as you do with the backup. Do not use `restore_best_weights` then: the best weights are
@@ -93,7 +95,8 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 #
 # The order of the data is no state of the model either. `shuffle` with a seed, or after `set_random_seed`, begins with the orders
 # of the first epochs again. In a loop of your own, write `shuffle(1000, seed=epoch)`, or keep the iterator in the
-# `tf.train.Checkpoint`, which then continues within an epoch. In `fit`, let a callback count the epochs:
+# `tf.train.Checkpoint`, which then continues within an epoch. In `fit`, let a callback count the epochs. The function of
+# `flat_map` is called when an epoch begins, so it makes a dataset with the seed of that epoch:
 #
 # ```python
 # epoch = tf.Variable(0, dtype=tf.int64)
@@ -102,7 +105,7 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 # ```
 #
 # On Keras 3, `BackupAndRestore(save_freq=N)` begins an epoch again at its first batch, and trains some batches twice. That is a
-# bug: `upstream/backup_repeats_batches.md` is the report.
+# bug, not reported yet; `upstream/backup_repeats_batches.md` is ready.
 #
 # The tables show what other callbacks do in up to six epochs, and which orders epochs 3 and 4 have if a program is started again
 # after two.
@@ -125,7 +128,8 @@ class Remembering(tf.keras.callbacks.KIND):
 
     def on_epoch_end(self, epoch, logs=None):
         super().on_epoch_end(epoch, logs)
-        tf.io.write_file("early.txt", f"{self.best} {self.wait}")
+        if self.best is not None:
+            tf.io.write_file("early.txt", f"{self.best} {self.wait}")
 
 
 """

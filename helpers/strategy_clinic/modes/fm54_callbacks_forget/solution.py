@@ -12,7 +12,8 @@ class Remembering(tf.keras.callbacks.EarlyStopping):
 
     def on_epoch_end(self, epoch, logs=None):
         super().on_epoch_end(epoch, logs)
-        tf.io.write_file("stopping.txt", f"{self.best} {self.wait}")
+        if self.best is not None:
+            tf.io.write_file("stopping.txt", f"{self.best} {self.wait}")
 
 
 def start(epochs):

@@ -1,16 +1,20 @@
 # %% [markdown]
-# # FM55. Masked, Dice or contrastive loss on several replicas: another value for each split of the batch
+# # FM55. Masked, Dice or contrastive loss on several replicas: it differs with the number of devices
 #
 # ```text
-# bias after one step: [2.  1.6 1.6 1.6]     on one device
-# bias after one step: [2. 1. 1. 1.]     on two, four or eight
+# bias of the second word: 1.6     one device, masked loss
+# bias of the second word: 1.0     two, four or eight
+# weight after one step: 1.372     one device, Dice loss in fit
+# weight after one step: 1.611     two, Keras 3, also with compile(loss="dice")
+# AttributeError: 'NoneType' object has no attribute 'all_reduce'     a loss in fit of Keras 3 that calls all_reduce (FM31)
 # ```
 #
-# Some losses are no mean over examples: they divide by a count of unmasked words, by a sum of labels, or compare each example
-# with the rest of the batch. Each replica computes such a loss for its part, and the mean over the replicas is another number
-# than the loss of the whole batch.
+# Some losses are no mean over examples: they divide by a count of unmasked words or a sum of labels, or compare each example with
+# the rest of the batch. Each replica computes such a loss for its part, and the mean over the replicas is another number. If you
+# mean the loss of each part, nothing is wrong. In shuffled data the parts are alike: the gradient of Dice for 64 random examples
+# differed by 8 % on two replicas and 16 % on four.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica, if the parts differ.*
+# *Another result without an error, on Keras 2 and 3, under every strategy that divides a batch, if the parts differ.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -18,7 +22,7 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm55",
     slug="loss_no_mean_of_examples",
-    title="Masked, Dice or contrastive loss on several replicas: another value for each split of the batch",
+    title="Masked, Dice or contrastive loss on several replicas: it differs with the number of devices",
     sees="a masked, Dice or contrastive loss, and the training with it, is another one with each number of devices",
     fix="combine the sums or the embeddings of all replicas with `all_reduce` or `all_gather` before the division",
     document="003",
@@ -26,14 +30,14 @@ MODE = FailureMode(
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"it prints 'bias after one step: \[2\. 1\. 1\. 1\.\]'",
+            r"it prints 'bias of the second word: 1\.0'",
             strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
     ),
     claims=(),
-    prints="bias after one step: [2.  1.6 1.6 1.6]",
-    exercise_prints="scale after one step: 1.372",
+    prints="bias of the second word: 1.6",
+    exercise_prints="weight after one step: 1.372",
     unavailable={
         "parameter_server": "its workers take their steps one by one, so no batch is divided"
     },
@@ -53,8 +57,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# A batch of eight sentences. Four have four words, and four have one word and three masked places. The program learns the number
-# of words. Its loss is the sum of the errors of all words, divided by the number of words.
+# A batch of eight sentences. Four have four words, and four have one word and three masked places. The loss is the sum of the
+# errors of all words, divided by the number of words.
 
 # %% tags=["broken"]
 # broken.py
@@ -62,38 +66,43 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Add up the number of words over all replicas in the step, with `all_reduce`, and divide by that. `apply_gradients` adds up the
-# gradients, and the sum is the gradient of the loss of the whole batch.
+# Add up the number of words over all replicas in the step, with `all_reduce`, and divide by that.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# What to combine depends on the loss:
+# What to combine:
 #
-# - A count that does not depend on the weights, such as the words here: combine the count only.
-# - A ratio of sums that depend on the weights, such as Dice or Tversky: combine each sum. `all_reduce` passes gradients back to
-#   all replicas, and each computes the same loss. Divide it by `strategy.num_replicas_in_sync`.
-# - In-batch negatives, such as a contrastive loss: combine the embeddings with `all_gather(embeddings, axis=0)`, and divide
-#   the same way.
+# - A count that does not depend on the weights, as here: only the count.
+# - A ratio of sums that depend on the weights, such as Dice: each sum. `all_reduce` passes gradients back to all replicas, and
+#   each computes the same loss. In a custom loop, divide it by `strategy.num_replicas_in_sync`.
+# - In-batch negatives: the embeddings, with `all_gather(embeddings, axis=0)`, divided in the same way.
 #
-# In `fit`, the loss function cannot see the other replicas unless it makes these calls itself. Keras computes a mean over the
-# unmasked values of each part for a model with `mask_zero=True`, so `fit` has this failure without a line of yours:
-# `upstream/masked_loss_mean_of_means.md` is the report.
+# In `fit` the loss function makes these calls. Keras 3 calls it once outside of a replica as well, where there is no context.
+# Return the loss once for each example: Keras then divides it, in both versions. One number would also be too large
+# ([FM49](fm49_scalar_loss_in_fit.ipynb)). Each replica needs an example ([FM52](fm52_empty_part.ipynb)).
+#
+# ```python
+# def dice(labels, outputs):
+#     overlap, total = tf.reduce_sum(labels * outputs), tf.reduce_sum(labels + outputs)
+#     replica = tf.distribute.get_replica_context()
+#     if replica is not None:
+#         overlap, total = replica.all_reduce("SUM", overlap), replica.all_reduce("SUM", total)
+#     return tf.fill(tf.shape(labels)[:1], 1 - 2 * overlap / total)
+# ```
+#
+# Keras's own `Dice` and `Tversky` do not combine the sums. For a model with `mask_zero=True` Keras takes the mean of the unmasked
+# values of each part; `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #
 # ## Why
 #
-# The mean of a batch of examples is the mean of the means of its halves. A ratio of two sums is not the mean of the ratios. In
-# the run above, the first replica divides by 16 words and the second by 4. All replicas count the same in the sum of the
-# gradients, so a word of a short sentence counts four times as much as a word of a long one.
+# A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
+# Both count the same in the sum of the gradients, so a word of a short sentence counts four times as much as one of a long one.
 #
-# With in-batch negatives, each example is compared with fewer others the more replicas there are. The task becomes easier and the
-# loss smaller.
+# With in-batch negatives, each example is compared with fewer others, so the loss is smaller.
 #
-# Neither result is an error of a strategy. If you want the loss of each part, as in batch normalization, nothing is wrong. The
-# training then differs with the number of devices.
-#
-# The table shows one step with four losses of the same batch on one, two and four devices. See
+# The first table shows four losses of the same batch; the second runs `dice`. See
 # [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
@@ -121,17 +130,52 @@ two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 programs = {name: own[:start] + lines + own[end:] for name, lines in LOSSES.items()}
 printed = session.prints(programs, PLACES)
-VALUES = {name: [text.split(": ")[1] for text in row] for name, row in printed.items()}
+VALUES = {name: [text.split(": ")[-1] for text in row] for name, row in printed.items()}
 WRONG = {f"{value}" for row in VALUES.values() for value in row} - {
     row[0] for row in VALUES.values()
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
-figures.words(VALUES, COLUMNS, WRONG, "What is the bias after one step?")
+figures.words(VALUES, COLUMNS, WRONG, "What is the bias of the second word after one step?")
+
+# %% tags=["figure"]
+# The function above in `fit`, and what Keras has, on one, two and four devices.
+HEAD = own[: own.index("with strategy.scope()")]
+DICE = """
+
+def dice(labels, outputs):
+    overlap, total = tf.reduce_sum(labels * outputs), tf.reduce_sum(labels + outputs)
+    replica = tf.distribute.get_replica_context()
+    if replica is not None:
+        overlap, total = replica.all_reduce("SUM", overlap), replica.all_reduce("SUM", total)
+    return tf.fill(tf.shape(labels)[:1], 1 - 2 * overlap / total)
+"""
+IN_FIT = """
+
+with strategy.scope():
+    dense = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+    model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
+    model.compile(tf.keras.optimizers.SGD(1.0), loss=LOSS)
+inputs = tf.constant([[1.0]] * 5 + [[0.5]] * 10)
+labels = tf.constant([[1.0]] * 5 + [[0.0]] * 9 + [[1.0]])
+model.fit(inputs, labels, batch_size=8, shuffle=False, verbose=0)
+print(round(float(model.get_weights()[0][0, 0]), 3))
+"""
+FITS = {
+    '"dice" of Keras 3': HEAD + IN_FIT.replace("LOSS", '"dice"'),
+    "dice, Keras 3": HEAD + DICE + IN_FIT.replace("LOSS", "dice"),
+    "dice, Keras 2": HEAD + DICE + IN_FIT.replace("LOSS", "dice"),
+}
+printed = {
+    name: session.prints({name: text}, [each.but(keras=int(name[-1])) for each in PLACES])[name]
+    for name, text in FITS.items()
+}
+WRONG = {value for row in printed.values() for value in row} - {row[0] for row in printed.values()}
+figures.words(printed, COLUMNS, WRONG, "What is the weight after batches of 8 and 7 examples?")
 
 # %% [markdown]
 # ## Try other setups
 #
-# With one device one replica has all words. With more, the result is wrong because each replica has sentences of one length.
+# With more devices each replica has sentences of one length.
 
 # %% tags=["panel"]
 session.panel()
@@ -148,8 +192,8 @@ session.table([*PLACES, *others])
 # %% [markdown]
 # ## Exercise
 #
-# This step computes a Dice loss: one minus twice the overlap by the total. Change it so that the loss is that of the whole batch.
-# On any number of devices it should print `scale after one step: 1.372`.
+# `fit` minimizes a Dice loss: one minus twice the overlap by the total. Change `dice` so that it is the loss of the whole batch.
+# On one, two or four devices the program should print `weight after one step: 1.372`.
 
 # %% tags=["exercise"]
 # exercise.py
@@ -158,11 +202,6 @@ session.table([*PLACES, *others])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) computes one loss for
-# each example in its training loop, which can be split. It does not mention losses that cannot.
-#
 # ## Read next
 #
 # - [FM37](fm37_loss_scaled_per_replica.ipynb): the loss is a mean over examples, and is divided by the wrong number.

@@ -5,9 +5,15 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
+@tf.keras.utils.register_keras_serializable()  # fixed
 class OwnDropout(tf.keras.layers.Layer):  # fixed
+    def __init__(self, **options):  # fixed
+        super().__init__(**options)  # fixed
+        self.generator = tf.random.Generator.from_non_deterministic_state()  # fixed
+
     def call(self, inputs, training=False):  # fixed
-        return tf.nn.dropout(inputs, rate=0.5) if training else inputs  # fixed
+        kept = self.generator.uniform(tf.shape(inputs)) >= 0.5  # fixed
+        return tf.where(kept, 2.0 * inputs, 0.0) if training else inputs  # fixed
 
 
 with strategy.scope():

@@ -5,9 +5,14 @@ tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfigur
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
+@tf.keras.utils.register_keras_serializable()
 class OwnNoise(tf.keras.layers.Layer):
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.generator = tf.random.Generator.from_non_deterministic_state()
+
     def call(self, inputs, training=False):
-        noise = tf.random.normal(tf.shape(inputs), stddev=0.1)
+        noise = self.generator.normal(tf.shape(inputs), stddev=0.1)
         return inputs + noise if training else inputs
 
 

@@ -12,8 +12,8 @@ def squared_error(labels, outputs):
     return tf.square(labels - outputs)
 
 
-tf.distribute.experimental_set_strategy(strategy)  # fixed
-model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
-model.compile("sgd", squared_error)
+with strategy.scope():  # fixed
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", squared_error)
 model.fit(np.ones((8, 3)), np.ones((8, 1)), verbose=0)
 print("all devices train:", max(used) == strategy.num_replicas_in_sync)

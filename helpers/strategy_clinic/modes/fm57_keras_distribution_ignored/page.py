@@ -67,8 +67,8 @@ session = clinic.open("fm57", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# The program chooses `DataParallel` over all devices and trains. Its loss function reads how many replicas take part, and the
-# last line compares this with the number of devices.
+# The program chooses `DataParallel` over all devices and trains. Its loss function reads how many replicas take part. The last
+# line compares this with the number of devices, for which alone it has a `MirroredStrategy`; the fix uses it.
 
 # %% tags=["broken"]
 # broken.py
@@ -76,8 +76,8 @@ session = clinic.open("fm57", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Create the model under a strategy of `tf.distribute`. `experimental_set_strategy` chooses a strategy for all lines that follow,
-# as `set_distribution` does. A block `with strategy.scope():` around the lines that create and compile the model does the same.
+# Create and compile the model in the scope of a strategy of `tf.distribute`. To choose a strategy for all lines that follow, as
+# `set_distribution` does, call `tf.distribute.experimental_set_strategy(strategy)`.
 #
 # To keep `keras.distribution`, choose another backend before Keras is imported: `KERAS_BACKEND=jax`. The layers and losses of
 # the program must then not use TensorFlow operations.
@@ -96,8 +96,7 @@ session = clinic.open("fm57", strategy, devices, save_format, keras)
 # `ModelParallel` and `LayoutMap` are accepted and ignored, too. A model that is too large for one device is therefore created
 # as a whole on the first one. `tf.distribute` does not split a model either: it copies each variable to every device.
 #
-# The table shows on how many devices a program with each call trains, evaluates and predicts, on two devices. The guide to
-# [distributed training with Keras 3](https://keras.io/guides/distribution/) uses JAX.
+# The table shows on how many of two devices a program with each call trains and evaluates.
 
 # %% tags=["figure"]
 # The program above with other lines in place of the two that are wrong, and other methods in place of `fit`.
@@ -116,12 +115,13 @@ layout["dense.*kernel"] = ("model", None)
 WAYS = {
     "DataParallel()": WRONG,
     "ModelParallel(...)": MESH,
-    "MirroredStrategy(...)": "tf.distribute.experimental_set_strategy(strategy)\n",
+    "experimental_set_strategy": "tf.distribute.experimental_set_strategy(strategy)\n",
 }
 TRAINED = 'print("all devices train:", max(used) == strategy.num_replicas_in_sync)'
 METHODS = {"fit": "model.fit(np.ones((8, 3)), ", "evaluate": "model.evaluate(np.ones((8, 3)), "}
 DEVICES = {}
-for way, text in session.variants("broken", WRONG, WAYS).items():
+texts = session.variants("broken", WRONG, WAYS) | {"strategy.scope()": session.texts["fixed"]}
+for way, text in texts.items():
     programs = {
         method: text.replace(METHODS["fit"], call).replace(TRAINED, "print(max(used))")
         for method, call in METHODS.items()
@@ -162,10 +162,11 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # %% [markdown]
 # ## What documents say
 #
-# The reference of [`keras.distribution`](https://keras.io/api/distribution/) names no backend in its examples. In
+# The guide [Distributed training with Keras 3](https://keras.io/guides/distribution/) says that this API works "across a variety
+# of backends like JAX, TensorFlow and PyTorch"; its examples use JAX. In
 # [keras#18983](https://github.com/keras-team/keras/issues/18983), an early report, the answer is to use `tf.distribute` with
-# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. The report for Keras's
-# maintainers is `upstream/keras_distribution_tensorflow.md`.
+# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. It is not reported yet;
+# `upstream/keras_distribution_tensorflow.md` is ready.
 #
 # ## Read next
 #

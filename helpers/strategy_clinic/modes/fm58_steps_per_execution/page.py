@@ -84,15 +84,15 @@ session = clinic.open("fm58", strategy, devices, save_format, keras)
 #
 # Each call of a graph from Python costs time, which small models notice. With `steps_per_execution=4` one call takes four steps.
 # Keras 3 builds a `tf.while_loop` for them, with a `tf.cond` in it that stops when the data ends, and calls the step in this
-# condition. By default `MirroredStrategy` adds up gradients with a collective operation. In this place its graph has an input
-# without a value, hence the message. Keras 2 has a loop without the condition, and works. The code is `multi_step_on_iterator`
-# in `keras/src/backend/tensorflow/trainer.py`. `evaluate` and `predict` add up no gradients and work.
+# condition. By default `MirroredStrategy` adds up gradients with a collective operation, and in this place its graph has an input
+# without a value. Why it has none was not found. Keras 2 has a loop without the condition, and works. The code is
+# `multi_step_on_iterator` in `keras/src/backend/tensorflow/trainer.py`. `evaluate` and `predict` add up no gradients and work.
 #
 # These pages run on devices of one CPU. On GPUs the collective operation is another one, and this was not run there.
 #
 # Keras 3 also takes too many steps, and says nothing: `steps_per_epoch=10` with `steps_per_execution=4` takes 12, since the last
-# call of an epoch is not cut short. This is a bug in `keras/src/trainers/epoch_iterator.py`, and it needs no strategy. The report
-# for Keras's maintainers is `upstream/steps_per_execution_overruns.md`. Choose a number that divides the steps of an epoch.
+# call of an epoch is not cut short. This is a bug in `keras/src/trainers/epoch_iterator.py`, and it needs no strategy. It is not
+# reported yet; `upstream/steps_per_execution_overruns.md` is ready. Choose a number that divides the steps of an epoch.
 #
 # The tables show which strategies work with `steps_per_execution=4`, and how many steps an epoch of ten takes.
 

@@ -10,7 +10,7 @@
 # ```
 #
 # One worker has left its loop: its data ended first, or it decided to stop by a value that only this worker has. The others wait
-# for its gradients.
+# for its gradients. If it continues with another sum of the same shape, they get a wrong sum, and no error is raised.
 #
 # *Hangs on Keras 2 and 3, under `MultiWorkerMirroredStrategy` only.*
 
@@ -57,8 +57,9 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# Two workers train until the loss is small. The same program runs in two processes on this machine, and each worker has one of
-# the two examples. With `timeout_seconds=5` the worker that waits raises after five seconds. Without it, it waits for ever.
+# Two workers train until the loss is small, and each has one of two examples. Started once, the program has one worker and ends;
+# [FM47](fm47_chief_saves_alone.ipynb) has the lines of shell that set `TF_CONFIG` and start two. With `timeout_seconds=5` the
+# worker that waits raises after five seconds. Without it, it waits for ever.
 
 # %% tags=["broken"]
 # broken.py
@@ -67,13 +68,13 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Stop all workers in the same step. What decides must have the same value on all of them: `strategy.reduce` returns the mean of
-# all workers to each. This holds for every `break`: early stopping, a limit of time, a loss that is `nan`, a signal.
+# all workers to each. This holds for early stopping, a limit of time, a loss that is `nan` and a signal, too.
 #
 # - If the data end first on one worker, distribute them with `experimental_distribute_dataset` or
 #   `distribute_datasets_from_function`. Or write `dataset.repeat()`, and give every worker the same number of steps.
 # - In `fit` of Keras 2, `steps_per_epoch` must be the same on all workers, and a callback must not set `stop_training` on one
-#   worker only.
-# - Keep a time limit that is longer than the slowest step, so that a worker that is missing is an error and not a silence.
+#   only.
+# - Keep a time limit that is longer than the slowest step.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -81,21 +82,19 @@ session = clinic.open("fm59", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# The gradients are added up by a collective operation. It ends when every worker has called it, and no worker knows whether
-# another one will. Here worker 0 has a loss below 0.1 after four steps and leaves. Worker 1 has not, and waits in its fifth step.
+# The gradients are added up by a collective operation, which ends when every worker has called it. Here worker 0 has a loss below
+# 0.1 after four steps and leaves. Worker 1 has not, and waits in its fifth step.
 #
 # What happens then depends on worker 0:
 #
 # - It is still running: worker 1 waits for ever.
-# - It has ended: worker 1 raises an `UnavailableError` within about ten seconds. The message may say that worker 0 has crashed,
-#   although it has only left its loop. Look at the number of steps in the log of every worker.
-# - It continues with another sum, as in an evaluation: this meets the sum of worker 1. If the shapes differ, it raises. If they
-#   are equal, it gets a wrong sum without an error.
+# - It has ended: worker 1 raises an `UnavailableError` within about ten seconds. The message may say that worker 0 has crashed.
+#   Compare the numbers of steps in the logs.
+# - It continues with another sum, as in an evaluation: this meets the sum of worker 1. If the shapes differ, both raise. If they
+#   are equal, both get a wrong sum.
 #
 # The loop over a distributed dataset ends on all workers together: while one has data, the others take part in its steps with
-# empty batches.
-#
-# With `MirroredStrategy` one Python loop runs the steps of all devices, so no device can leave it alone.
+# empty batches. With `MirroredStrategy` one Python loop runs the steps of all devices.
 #
 # The table shows which loops end if worker 1 has fewer batches, or leaves by a `break` of its own. See
 # [Multi-worker training with Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
@@ -147,7 +146,7 @@ figures.grid(
 # %% [markdown]
 # ## Try other setups
 #
-# Without a strategy, and with `one_device`, there is one worker. Its own loss is the mean of all, and both programs print `5`.
+# Without a strategy there is one worker, and both programs print `5`.
 
 # %% tags=["panel"]
 session.panel()

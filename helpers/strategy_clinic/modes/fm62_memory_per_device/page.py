@@ -2,13 +2,15 @@
 # # FM62. Out of memory on two GPUs: `MirroredStrategy` keeps all weights and slots on each of them
 #
 # ```text
-# (no message; a step needs more bytes of each device than were planned)    a batch or a model chosen by the memory of all devices
+# ResourceExhaustedError: … OOM when allocating tensor with shape[…]     a GPU is full: with one device, too
+# (no message; nvidia-smi shows each GPU as full)                        also without need: set_memory_growth, see below
 # ```
 #
 # A second device does not halve the memory that a model needs. Each device holds all weights and all slots of the optimizer. Only
 # the examples of a batch, and what is computed from them, are divided.
 #
-# *Too much memory, on Keras 2 and 3, under each strategy that copies variables to all devices. On a CPU nothing is raised.*
+# *Too much memory, on Keras 2 and 3, under each strategy that copies variables to all devices. On the CPU of this page nothing is
+# raised, and it was not run on GPUs.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -17,20 +19,20 @@ MODE = FailureMode(
     id="fm62",
     slug="memory_per_device",
     title="Out of memory on two GPUs: `MirroredStrategy` keeps all weights and slots on each of them",
-    sees="with more devices each of them is as full as before, or a batch that should fit is too large",
+    sees="`OOM when allocating tensor`; with more devices each of them is as full as before",
     fix="plan for one device: all weights, all slots, and its part of the batch; use an optimizer with fewer slots",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
         Symptom(
             "SilentFailure",
-            r"it prints 'a step fits into the memory of each device: False'",
+            r"it prints 'each device holds what was planned: False'",
             strategies=("mirrored", "multi_worker"),
             devices=(2, 4, 8),
         ),
     ),
     claims=(),
-    prints="a step fits into the memory of each device: True",
+    prints="each device holds what was planned: True",
     exercise_prints="devices that hold the average: 1",
     unavailable={
         "central_storage": "one device holds all variables, and the others only a part of the batch",
@@ -54,9 +56,8 @@ session = clinic.open("fm62", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# The program computes the largest batch that fits, and then counts the bytes that each replica has: its part of the batch, and
-# its copies of all variables. In `strategy.run`, a variable stands for the copy on the device of the replica. Examples of 4000
-# bytes stand for images and all that layers compute from them.
+# The plan is the bytes of weights and slots, divided by the number of devices. The last lines count what each device holds. In
+# `strategy.run`, a variable stands for the copy on the device of the replica.
 
 # %% tags=["broken"]
 # broken.py
@@ -64,43 +65,44 @@ session = clinic.open("fm62", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Compute how many examples fit on one device beside all variables. The batch is that number for each replica.
+# Plan for one device: all weights, all slots, and its part of the batch.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# If it still does not fit:
+# If a step runs out of memory:
 #
-# - Keep the batch of all replicas as it was on one device. Each replica then gets a smaller part, which needs less memory.
-#   `batch_size=64 * strategy.num_replicas_in_sync` keeps the part of each replica, and so its memory, as it was.
-# - Take an optimizer with fewer slots: the second table compares them. A moving average of the weights and sums of gradients are
+# - Keep the batch as it was on one device, such as `batch_size=64`. Each replica then gets a smaller part, which needs less
+#   memory. `batch_size=64 * strategy.num_replicas_in_sync` keeps the part of each replica, and so its memory, as it was.
+# - Take an optimizer with fewer slots: a list below compares them. A moving average of the weights and sums of gradients are
 #   slots, too.
-# - Keep what only the program reads, such as a moving average or a second model for comparison, outside of the scope. One device
-#   then holds it: see the exercise.
+# - Keep what only the program reads, such as a moving average, outside of the scope. One device then holds it: see the exercise.
 # - A model that does not fit on one device with one example fits on no number of devices under `MirroredStrategy`.
+#   `tf.distribute` does not split a model.
+#
+# By default TensorFlow reserves nearly all memory of each GPU that it sees, whatever the program needs. Call
+# `tf.config.experimental.set_memory_growth(gpu, True)` for each of `tf.config.list_physical_devices("GPU")` before anything runs;
+# `nvidia-smi` then shows what is used.
 #
 # ## Why
 #
-# `MirroredStrategy` creates each variable of its scope once for each device. A replica computes with its own copies, and applies
-# the same update to them as every other replica. Nothing of a variable is divided. Keras creates the slots of an optimizer in
-# the same way: `Adam` has two values for each weight, so weights and slots are three times as large as the weights.
-#
-# The wrong line divides the weights and slots as well as the examples. It is right on one device. With more devices it is
-# wrong by a larger part of the weights and slots: a half on two devices, three quarters on four.
+# `MirroredStrategy` creates each variable of its scope once for each device, and all copies get the same updates. Keras creates
+# the slots of an optimizer in the same way: `Adam` has two values for each weight, so weights and slots are three times as large
+# as the weights.
 #
 # Virtual devices of a CPU share its memory, so that nothing is raised here. `clinic examine --counts train.py` reports the bytes
 # of weights, slots and activations. It does not report them as a finding: most programs are meant so. See
 # [Distributed training with TensorFlow](https://www.tensorflow.org/guide/distributed_training#mirroredstrategy).
 #
-# The first table has the thousands of bytes that each device holds, and the second the size of the slots, in copies of the
-# weights.
+# The picture has the thousands of bytes that each device holds; in a frame is what no number of devices makes smaller. The list
+# has the size of the slots, in copies of the weights.
 
 # %% tags=["figure"]
 # The program above on one to eight devices: its variables, and two batches.
 from strategy_clinic import figures
 
-START = "MEMORY, EXAMPLE ="
+START = "variables = ["
 text = session.texts["broken"]
 COUNT = """replicas = strategy.num_replicas_in_sync
 
@@ -131,7 +133,8 @@ PLACES = [mirrored.but(devices=count) for count in (1, 2, 4, 8)]
 columns = session.prints({"Adam": text[: text.index(START)] + COUNT}, PLACES)["Adam"]
 BYTES = dict(zip(ROWS, map(list, zip(*(words.split("\n") for words in columns)))))
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
-figures.words(BYTES, COLUMNS, (), "How many thousands of bytes does each device hold?")
+UNDIVIDED = {*BYTES["the weights"], *BYTES["the slots of Adam"]}
+figures.words(BYTES, COLUMNS, UNDIVIDED, "How many thousands of bytes does each device hold?")
 
 # %% tags=["figure"]
 # The slots of other optimizers on each device, in copies of the weights.
@@ -160,17 +163,16 @@ for name in {OPTIMIZERS}:
     print(round(max(strategy.experimental_local_results(each)) / weights))
 """
 two = mirrored.but(devices=2)
-PLACES = [mirrored.but(devices=1, keras=3), two.but(keras=3), two.but(keras=2)]
 program = text[: text.index(START)] + SLOTS
-columns = session.prints({"slots": program}, PLACES)["slots"]
-COPIES = dict(zip(OPTIMIZERS, map(list, zip(*(words.split("\n") for words in columns)))))
-COLUMNS = [f"mirrored x{place.devices}, Keras {place.keras}" for place in PLACES]
-figures.words(COPIES, COLUMNS, (), "How many copies of the weights are the slots on each device?")
+columns = session.prints({"slots": program}, [two.but(keras=3), two.but(keras=2)])["slots"]
+print(f"{'copies of the weights':<40}Keras 3     Keras 2")
+for name, *copies in zip(OPTIMIZERS, *(words.split("\n") for words in columns)):
+    print(f"{name:<40}{copies[0]:<12}{copies[1]}")
 
 # %% [markdown]
 # ## Try other setups
 #
-# On one device the wrong line is right. With more devices the batch that it chooses is larger for each of them.
+# On one device the wrong line is right.
 
 # %% tags=["panel"]
 session.panel()

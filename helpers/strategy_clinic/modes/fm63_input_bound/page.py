@@ -8,7 +8,7 @@
 # A Python generator makes one example after the other. If it takes longer than a step, every step waits for it. More devices
 # make the steps shorter, and the wait longer. The results are right.
 #
-# *Slow without a message, on Keras 2 and 3, under every strategy and without one.*
+# *Slow without a message, on Keras 2 and 3, with and without a strategy.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -45,8 +45,8 @@ session = clinic.open("fm63", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# `read` stands for reading a file: it takes 20 milliseconds and needs no processor. It keeps a list of when an example is begun
-# (`1`) and done (`-1`), so that the largest sum is the number of examples that were read at the same time.
+# `read` stands for reading a file: it takes 20 milliseconds and needs no processor. It writes `1` to a list when it begins and
+# `-1` when it ends. The sum of the list up to any moment is the number of examples that are being read then.
 
 # %% tags=["broken"]
 # broken.py
@@ -54,14 +54,13 @@ session = clinic.open("fm63", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Let several threads read. `pool.map` gives the examples in the same order as `map`.
+# Make a dataset of numbers or paths, and read in `map` with `num_parallel_calls`. The order of the examples stays the same.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# `pool.map` begins to read everything at once, and keeps what is not yet taken in memory. For data that does not fit into it, and
-# wherever operations of TensorFlow can read it, create a dataset of paths and let `tf.data` read them:
+# Wherever operations of TensorFlow can read the files, use them in place of `tf.numpy_function`:
 #
 # ```python
 # files = tf.data.Dataset.from_tensor_slices(paths)
@@ -69,6 +68,8 @@ session = clinic.open("fm63", strategy, devices, save_format, keras)
 # data = files.interleave(tf.data.TFRecordDataset, cycle_length=8, num_parallel_calls=tf.data.AUTOTUNE)
 # ```
 #
+# - To keep the generator, let threads read within it: `pool.map(read, range(128))` of a `ThreadPoolExecutor(32)`. It begins to
+#   read everything at once, and keeps in memory what is not yet taken.
 # - For a `Sequence` (a `PyDataset` in Keras 3), pass `workers=8`: to `fit` in Keras 2, to its `__init__` in Keras 3.
 # - Python code that computes, rather than waits, runs in one thread at a time. Replace it by operations of TensorFlow, such as
 #   `tf.io.decode_jpeg`, or write the examples to TFRecord files once.
@@ -83,16 +84,19 @@ session = clinic.open("fm63", strategy, devices, save_format, keras)
 #
 # Whether a program waits for its input shows in a share of time: `clinic examine --counts train.py` reports how much of the time
 # between two steps a loop waits for `next`, and finds a generator that runs nearly all the time. A step on a CPU takes longer
-# than on a GPU, so a program that waits on a CPU waits on a GPU, too.
+# than on a GPU, so a program that waits there waits on a machine with a GPU, too, if that has no more cores for its input.
 #
-# The table shows whether more than one example is read at the same time. See [Better performance with the tf.data API](https://www.tensorflow.org/guide/data_performance).
+# The table shows how many examples are read at the same time. See [Better performance with the tf.data
+# API](https://www.tensorflow.org/guide/data_performance).
 
 # %% tags=["figure"]
-# The program above with other datasets, on one, two and four devices.
+# The program above with other datasets, on one, two and four devices: is more than one example read at a time?
 from strategy_clinic import figures
 
-LINE = "data = tf.data.Dataset.from_generator(lambda: map(read, range(128)), tf.float32)  # wrong: in turn\n"
-LOAD = "load = lambda n: tf.cast(tf.numpy_function(read, [n], tf.float64), tf.float32)\n"
+LINE = """spec = tf.TensorSpec((), tf.float32)  # wrong
+data = tf.data.Dataset.from_generator(lambda: map(read, range(128)), output_signature=spec)  # wrong
+"""
+LOAD = "load = lambda n: tf.numpy_function(read, [n], tf.float64)\n"
 POOL = "from concurrent.futures import ThreadPoolExecutor\n"
 WAYS = {
     "from_generator": LINE,
@@ -108,7 +112,7 @@ PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 printed = session.prints(session.variants("broken", LINE, WAYS), PLACES)
 PARALLEL = {way: [words == session.mode.prints for words in row] for way, row in printed.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
-figures.grid(PARALLEL, COLUMNS, "several", "one", "Examples that are read at the same time")
+figures.grid(PARALLEL, COLUMNS, "several", "one", "How many examples are read at the same time?")
 
 # %% [markdown]
 # ## Try other setups
