@@ -1,4 +1,4 @@
-"""What `make lab` says and does before it installs anything: which Pythons it takes, and what becomes of an environment that is there."""
+"""What `make lab` does before it installs anything: which Pythons it takes, and what becomes of an environment."""
 
 import shutil
 import subprocess
