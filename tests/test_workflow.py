@@ -275,7 +275,10 @@ HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name
 def test_an_input_is_words_and_never_code(tmp_path, name, variable):
     """The step as a shell runs it, with a `clinic` that writes down what it is asked."""
     (tmp_path / "program").mkdir()
-    for folder in ("bin", ".venv/bin"):  # a Python that makes environments, and knows where packages are
+    for folder in (
+        "bin",
+        ".venv/bin",
+    ):  # a Python that makes environments, and knows where packages are
         makes = f'[ "$2" != venv ] && echo {tmp_path} || {{ mkdir -p "$3/bin"; cp "$0" "$3/bin"; }}'
         stand_in(tmp_path / folder / "python", makes)
     asked = tmp_path / ".venv" / "bin" / "clinic"
