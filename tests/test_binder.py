@@ -119,7 +119,9 @@ def test_the_last_step_installs_the_helpers_warm_kernels_and_the_arrow_keys(
         ROOT / "helpers", repository / "helpers", ignore=shutil.ignore_patterns("*.pyc")
     )
     assert os.access(ROOT / "binder" / "postBuild", os.X_OK)
-    subprocess.run(["./binder/postBuild"], cwd=repository, env=variables(own, repository), check=True)
+    subprocess.run(
+        ["./binder/postBuild"], cwd=repository, env=variables(own, repository), check=True
+    )
     assert (tmp_path / "asked").read_text() == "install --no-cache-dir --no-deps -e .\n"
     shared = own / "share" / "jupyter"
     settings = json.loads((shared / "lab" / "settings" / "overrides.json").read_text())
