@@ -14,10 +14,10 @@ from . import client
 
 def become(command: Sequence[str]) -> NoReturn:
     """Replaces this process by a command, once a fork server is starting, where there can be one."""
-    client.start_for_this_process()
     program = shutil.which(command[0])
     if not program:
         sys.exit(f"There is no command {command[0]!r}.")
+    client.start_for_this_process()
     os.execv(program, list(command))
 
 
