@@ -80,7 +80,7 @@ EXTRAS_test := [test]
 # $(call install,ENVIRONMENT,WHAT): uv takes seconds where pip takes a minute and more; where only pip's own settings name an index,
 # pip does it. What is imported is byte-compiled by all cores: importing TensorFlow takes more than twice as long without.
 PIP := pip --disable-pip-version-check install --root-user-action=ignore
-install = echo "Installing TensorFlow and JupyterLab into $(1), once: about 2.5 GB, which takes minutes." \
+install = echo "Installing TensorFlow and JupyterLab into $(1), once: about 2.5 GB on disk, which takes minutes." \
   && $(1)/bin/$(PIP) -q --no-compile uv \
   && { $(1)/bin/uv pip install --python $(1)/bin/python $(2) || $(1)/bin/$(PIP) --no-compile $(2); } \
   && echo "Compiling what was installed." \
@@ -92,7 +92,7 @@ install = echo "Installing TensorFlow and JupyterLab into $(1), once: about 2.5 
 	@$(call install,.venv,-c requirements.lock -e '.$(EXTRAS_$(@F))')
 	@mkdir -p .venv/share/jupyter/lab/settings
 	@cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
-	@$(BIN)/python -m strategy_clinic.forkserver.kernelspec
+	@$(BIN)/python -m strategy_clinic.forkserver.kernelspec > /dev/null
 	@touch .venv/lab $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
