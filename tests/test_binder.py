@@ -29,7 +29,7 @@ PEAK = (
 
 @pytest.fixture
 def repository(tmp_path):
-    for name in ("binder", "environment.yml", "pyproject.toml"):
+    for name in ("binder", "environment.yml", "pyproject.toml", "Dockerfile"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -56,6 +56,7 @@ def problems(recipe: str) -> list[str]:
         "an edited notebook installs all again": recipe.find(install) > recipe.find(copy),
         "the helpers are not installed": post not in recipe
         or recipe.find(post) < recipe.find(copy),
+        "the first kernel is cold": '/binder/start"' not in recipe,
         "conda would read a list of its own": "environment.yml" in recipe,
     }
     return [name for name, wrong in found.items() if wrong]
@@ -87,7 +88,14 @@ def no_helpers(folder):
     (folder / "binder" / "postBuild").unlink()
 
 
-@pytest.mark.parametrize("broken", [other_python, conda, no_lock, lock_elsewhere, no_helpers])
+def no_start(folder):
+    (folder / "binder" / "start").unlink()
+
+
+BROKEN = [other_python, conda, no_lock, lock_elsewhere, no_helpers, no_start]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_folder_is_found(repository, monkeypatch, broken):
     broken(repository)
     assert problems(rendered(repository, monkeypatch)) != []

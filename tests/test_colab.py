@@ -34,6 +34,7 @@ from colab import (
     site_of,
 )
 from conftest import FAILS_OTHERWISE
+from strategy_clinic.base import project
 from thorough import mostly_thorough
 
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
@@ -231,7 +232,7 @@ def test_an_old_python(bare):
         before="sys.version_info = (3, 10, 12); sys.version = '3.10.12 (main)'",
     )
     assert lines == [
-        "Strategy Clinic needs Python 3.11 or newer, and this is 3.10.12: choose a newer one."
+        f"Strategy Clinic needs Python {project.python_versions()}, and this is 3.10.12: choose one of them."
     ]
     package = ROOT / "helpers" / "strategy_clinic"
     for name in ("__init__", "base/__init__", "base/public_api", "base/errors"):
