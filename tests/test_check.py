@@ -5,11 +5,13 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from conftest import ROOT
 from strategy_clinic import Setup, cli
 from strategy_clinic.modes import registry
 from strategy_clinic.programs.run import Run
 from strategy_clinic.programs.verdicts import classify
 from strategy_clinic.records import check, compare, measure, progress, store, version_records
+from strategy_clinic.rendering.mode_notebooks import mode_notebooks
 from strategy_clinic.setups import runtime
 
 pytestmark = pytest.mark.skipif(runtime.kind() != "cpu", reason="the committed records are a CPU's")
@@ -51,6 +53,22 @@ def test_what_is_left_follows_the_pace(far, monkeypatch):
 )
 def test_a_time_is_as_exact_as_it_can_be(seconds, words):
     assert progress.in_words(seconds) == f"about {words}"
+
+
+DOCUMENT = "book/how_to/check_in_ci.md"
+ROWS = [("one mode, such as fm37", ["fm37"], False), ("fm05", ["fm05"], False)]
+ROWS += [("all modes", ["all"], False), ("all modes, `--quick`", ["all"], True)]
+
+
+@pytest.mark.parametrize("row, modes, quick", ROWS)
+def test_the_documented_minutes_are_those_that_are_said(row, modes, quick, capsys):
+    chosen = mode_notebooks(modes)
+    how = measure.measure_own if quick else measure.measure_grid
+    setups = measure.counts_of_setups(chosen, 3, how)
+    said = progress.expected(setups, 1, 2, 0 if quick else len(chosen))
+    time, unit = said.split("about ")[1].split()[:2]
+    minutes = round(int(time) / (1 if unit == "minutes" else 60))
+    assert f"| {row} | {sum(setups.values())} | {minutes} |" in (ROOT / DOCUMENT).read_text()
 
 
 def test_it_is_said_again_and_again_until_it_is_over():

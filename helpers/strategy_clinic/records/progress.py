@@ -79,8 +79,8 @@ def in_words(seconds: float) -> str:
 
 def expected(setups: Mapping[str, int], runs: int, workers: int, pages: int) -> str:
     """Returns how much there is to run, each setup that often, and about how long that takes on two cores."""
-    count = sum(setups.values())
-    seconds = runs * (PAGE * len(setups) + SETUP * count) / min(workers, 2) + PAGE * pages
+    count, at_once = sum(setups.values()), min(workers, len(setups), 2)
+    seconds = runs * (PAGE * len(setups) + SETUP * count) / at_once + PAGE * pages
     modes = "1 mode" if len(setups) == 1 else f"{len(setups)} modes"
     where = "its own setup" if count == 1 else f"{count} setups"
     return f"{modes} under {where}: {in_words(seconds)} on two cores"
