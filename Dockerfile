@@ -2,7 +2,8 @@
 #   docker build -t clinic . && docker run --rm -p 127.0.0.1:8888:8888 clinic
 # It is what Binder makes; what is installed again only after a change of the versions comes before what is edited.
 FROM docker.io/library/python:3.11-slim
-RUN useradd --create-home reader
+# WORKDIR alone would make the folder root's.
+RUN useradd --create-home reader && install --directory --owner=reader /home/reader/clinic
 USER reader
 WORKDIR /home/reader/clinic
 ENV PATH=/home/reader/venv/bin:$PATH

@@ -50,7 +50,9 @@ def test_its_python_is_the_one_that_binder_has():
 def test_nothing_runs_as_root_but_what_makes_the_user():
     names = [name for name, _ in steps()]
     as_root = [words for name, words in steps()[: names.index("USER")] if name == "RUN"]
-    assert as_root == ["useradd --create-home reader"] and steps("USER") == [("USER", "reader")]
+    (words,) = as_root
+    assert [each.split()[0] for each in words.split(" && ")] == ["useradd", "install"]
+    assert steps("USER") == [("USER", "reader")] and words.endswith(steps("WORKDIR")[0][1])
 
 
 def test_what_is_edited_is_copied_after_the_installation():
@@ -78,11 +80,11 @@ WRITES_DOWN = '#!/bin/sh\necho "$(basename "$0") $*" >> {asked}\n'
 
 
 def test_each_step_runs_in_a_fresh_folder_with_an_emptied_environment(tmp_path):
-    """pip, useradd and Python write down what they are asked; nothing of this machine's variables is there."""
+    """pip, useradd, install and Python write down what they are asked; nothing of this machine's variables is there."""
     (tmp_path / "bin").mkdir()
     for name in ("bash", "sh", "basename", "dirname", "mkdir", "cp", "env"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name))
-    for name in ("useradd", "pip", "python"):
+    for name in ("useradd", "install", "pip", "python"):
         path = tmp_path / "bin" / name
         path.write_text(WRITES_DOWN.format(asked=tmp_path / "asked"))
         path.chmod(0o755)
@@ -92,6 +94,7 @@ def test_each_step_runs_in_a_fresh_folder_with_an_emptied_environment(tmp_path):
     asked = (tmp_path / "asked").read_text().splitlines()
     assert asked == [
         "useradd --create-home reader",
+        "install --directory --owner=reader /home/reader/clinic",
         "python -m venv /home/reader/venv",
         "pip install --no-cache-dir -r binder/requirements.txt",
         "pip install --no-cache-dir --no-deps -e .",
