@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -29,11 +29,9 @@ from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.rendering.mode_notebooks import START
 
 pytestmark = [pytest.mark.slow, *NEEDS]
-KERNEL_TAKES = 4  # seconds, in which a reader is quicker
 OUTPUTS = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
   .filter(cell => cell.type === 'code').map(cell => cell.outputs.length)"""
-ALL_RUN = """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
-  .filter(cell => cell.type === 'code').every(cell => cell.executionCount)"""
+TO_THE_END = "async () => { await window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
 WAIT = "is still initializing. You can run code cells when the kernel has initialized."
 
@@ -48,8 +46,16 @@ def clone(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture
+def runtime_folder():
+    """For the socket of a fork server, whose path must be short."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+        end_servers(Path(folder))
+
+
 @contextlib.contextmanager
-def opened(clone: Path, own: Path, **settings):
+def opened(clone: Path, own: Path, runtime: Path, **settings):
     """What `make lab` starts, with a token and a port of this test; gives the first page's address and the server's folder."""
     (port,) = free_ports(1)
     write_settings(own)
@@ -66,8 +72,7 @@ def opened(clone: Path, own: Path, **settings):
     exposed = {"LabApp": {"expose_app_in_browser": True}}
     (own / "CONFIG_DIR" / "jupyter_lab_config.json").write_text(json.dumps(exposed))
     variables = {"JUPYTER_PORT": str(port), "JUPYTER_TOKEN": TOKEN, "BROWSER": "true"}
-    variables |= {"PYTHONPATH": str(clone / "helpers"), "XDG_RUNTIME_DIR": str(own / "run")}
-    (own / "run").mkdir(mode=0o700)
+    variables |= {"PYTHONPATH": str(clone / "helpers"), "XDG_RUNTIME_DIR": str(runtime)}
     command = [sys.executable, "-m", "strategy_clinic", "notebooks", "my_notebooks", "--open"]
     with open(own / "server.log", "w") as log:
         server = subprocess.Popen(
@@ -83,7 +88,6 @@ def opened(clone: Path, own: Path, **settings):
         finally:
             server.terminate()
             server.wait(120)
-            end_servers(own / "run")
 
 
 @pytest.fixture(scope="module")
@@ -96,24 +100,40 @@ def chromium():
         started.close()
 
 
+class SlowKernel:
+    """Keeps back what asks the server for a kernel, as a slow machine would."""
+
+    def __init__(self, page):
+        self.held, self.released = [], False
+        page.route("**/api/sessions*", self.take)
+
+    def take(self, route):
+        if route.request.method == "POST" and not self.released:
+            self.held.append(route)
+        else:
+            route.continue_()
+
+    def release(self):
+        self.released = True
+        for route in self.held:
+            route.continue_()
+
+
 def run_too_early(page, address: str) -> tuple[list[int], list[int]]:
-    """Runs all cells as soon as they are seen, while the kernel starts; returns the outputs of the cells before and after."""
+    """Runs all cells while the kernel starts; returns the numbers of the cells' outputs before and after, and saves them."""
+    page.set_default_timeout(180_000)
     page.add_init_script(STILL)
-    page.route("**/api/sessions*", after_a_while)
+    kernel = SlowKernel(page)
     page.goto(address)
     page.locator(".jp-CodeCell").first.wait_for()
     before = page.evaluate(OUTPUTS)
     page.evaluate(RUN_ALL)
+    page.wait_for_timeout(1000)
+    kernel.release()
     page.wait_for_function(KERNEL_READY, polling=POLLING)
     after = page.evaluate(OUTPUTS)
     page.evaluate(SAVE)
     return before, after
-
-
-def after_a_while(route):
-    if route.request.method == "POST":
-        time.sleep(KERNEL_TAKES)
-    route.continue_()
 
 
 def changes(clone: Path) -> str:
@@ -122,15 +142,17 @@ def changes(clone: Path) -> str:
 
 
 def test_a_reader_who_is_quicker_than_the_kernel_is_told_to_wait_and_loses_nothing(
-    clone, chromium, tmp_path
+    clone, chromium, tmp_path, runtime_folder
 ):
-    with opened(clone, tmp_path) as address, contextlib.closing(chromium.new_page()) as page:
-        assert len(servers(tmp_path / "run")) == 1, "the first kernel is warm"
+    with (
+        opened(clone, tmp_path, runtime_folder) as address,
+        contextlib.closing(chromium.new_page()) as page,
+    ):
+        assert len(servers(runtime_folder)) == 1, "the first kernel is warm"
         before, after = run_too_early(page, address)
         assert before == after and sum(before) > 0
-        assert page.get_by_text(WAIT).is_visible()
-        page.evaluate(RUN_ALL)
-        page.wait_for_function(ALL_RUN, polling=POLLING)
+        assert page.get_by_text(WAIT).first.is_visible()
+        page.evaluate(TO_THE_END)
         page.evaluate(SAVE)
         copy, own = clone / "my_notebooks" / START, clone / "notebooks" / START
         assert copy.read_text() != own.read_text(), "it was run and saved"
@@ -138,13 +160,13 @@ def test_a_reader_who_is_quicker_than_the_kernel_is_told_to_wait_and_loses_nothi
 
 
 def test_without_the_project_s_setting_the_outputs_are_lost_and_git_sees_nothing_of_it(
-    clone, chromium, tmp_path
+    clone, chromium, tmp_path, runtime_folder
 ):
     """What JupyterLab does by itself, so that the test above can fail."""
     shutil.rmtree(clone / "my_notebooks", ignore_errors=True)
     plain = {"tracker": {"enableKernelInitNotification": False}}
     with (
-        opened(clone, tmp_path, **plain) as address,
+        opened(clone, tmp_path, runtime_folder, **plain) as address,
         contextlib.closing(chromium.new_page()) as page,
     ):
         before, after = run_too_early(page, address)
