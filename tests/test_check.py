@@ -40,10 +40,11 @@ def test_a_mode_is_as_far_as_its_runs_have_said(far):
 def test_what_is_left_follows_the_pace(far, monkeypatch):
     whole = sum(progress.PAGE + progress.SETUP * count for count in SETUPS.values())
     assert far.seconds_left() == pytest.approx(whole)
-    far.file("fm05").write_bytes(b"." * 44)  # with the page, 100 seconds of work
+    far.file("fm05").write_bytes(b"." * 44)
+    done = progress.PAGE + progress.SETUP * 44
     monkeypatch.setattr(time, "monotonic", lambda: far.began + 300)
-    assert far.seconds_left() == pytest.approx((whole - 100) * 3)
-    assert far.sentence().endswith("; about 7 minutes left")
+    assert far.seconds_left() == pytest.approx((whole - done) * 300 / done)
+    assert far.sentence().endswith(f"; {progress.in_words(far.seconds_left())} left")
 
 
 @pytest.mark.parametrize(

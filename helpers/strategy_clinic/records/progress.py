@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 # What the parts of a check take on two cores of a plain machine; after that the pace of the check itself counts.
-PAGE = 12.0  # seconds for the cells of a notebook
-SETUP = 2.0  # seconds for both programs under one setup
+PAGE = 15.0  # seconds for the cells of a notebook
+SETUP = 1.5  # seconds for both programs under one setup
 PAUSE = 30.0  # seconds between two sentences about the same modes
 
 
