@@ -1,7 +1,6 @@
 # Three commands: `make lab`, `make test` and `make quick`. They install what they need on the first call and nothing on the next.
 PYTHON ?= python3
 BIN := .venv/bin
-OPEN := --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 PINS := pyproject.toml requirements.lock
 # A file is one worker's, and files are taken in their order: what takes long is not left for the end.
 SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -9,9 +8,9 @@ SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
 QUICK := -m "not slow" -p no:nbval --durations 10 tests
 CODE := helpers tests tools book upstream hatch_build.py
 
-# Loopback only, with a token; root, as in a container, has to be allowed by name.
+# A reader runs and edits copies, which git does not see: what JupyterLab saves changes nothing of the clone.
 lab: .venv/lab
-	$(BIN)/jupyter lab --ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) $(OPEN)
+	@$(BIN)/clinic notebooks my_notebooks --open
 
 # Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py. Of the examinations that
 # are replayed, the fewest that have every kind of event and of run: see tests/replayed.py.
@@ -64,8 +63,8 @@ quick-%: .venv-%/test
 
 .PRECIOUS: .venv-%/test
 .venv-%/test: $(PINS)
-	test -x .venv-$*/bin/python || PYENV_VERSION=$* python$* -m venv .venv-$*
-	$(call install,.venv-$*,-c requirements.lock -e '.[test]')
+	@PYENV_VERSION=$* tools/new_environment python$* .venv-$*
+	@$(call install,.venv-$*,-c requirements.lock -e '.[test]')
 	touch $@
 
 # The notebooks as pages that need no kernel and no network: site/html/index.html. All pages are written anew,
@@ -80,18 +79,21 @@ EXTRAS_test := [test]
 
 # $(call install,ENVIRONMENT,WHAT): uv takes seconds where pip takes a minute and more; where only pip's own settings name an index,
 # pip does it. What is imported is byte-compiled by all cores: importing TensorFlow takes more than twice as long without.
-install = $(1)/bin/pip install -q --no-compile uv \
-  && { $(1)/bin/uv pip install -q --python $(1)/bin/python $(2) || $(1)/bin/pip install -q --no-compile $(2); } \
-  && $(1)/bin/python -W ignore -m compileall -qq -j 0 -x '/(tests?|pip|setuptools)/' $(1)/lib
+PIP := pip --disable-pip-version-check install --root-user-action=ignore
+install = echo "Installing TensorFlow and JupyterLab into $(1), once: about 2.5 GB on disk, which takes minutes." \
+  && $(1)/bin/$(PIP) -q --no-compile uv \
+  && { $(1)/bin/uv pip install --python $(1)/bin/python $(2) || $(1)/bin/$(PIP) --no-compile $(2); } \
+  && echo "Compiling what was installed." \
+  && $(1)/bin/python -W ignore -m compileall -qq -j 0 -x '/(tests?|pip|setuptools)/' $(1)/lib helpers
 
 # One environment, with more in it for some.
 .venv/lab .venv/book .venv/test: $(PINS) binder/overrides.json
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(call install,.venv,-c requirements.lock -e '.$(EXTRAS_$(@F))')
-	mkdir -p .venv/share/jupyter/lab/settings
-	cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
-	$(BIN)/python -m strategy_clinic.forkserver.kernelspec
-	touch .venv/lab $@
+	@tools/new_environment "$(PYTHON)" .venv
+	@$(call install,.venv,-c requirements.lock -e '.$(EXTRAS_$(@F))')
+	@mkdir -p .venv/share/jupyter/lab/settings
+	@cp binder/overrides.json .venv/share/jupyter/lab/settings/overrides.json
+	@$(BIN)/python -m strategy_clinic.forkserver.kernelspec > /dev/null
+	@touch .venv/lab $@
 
 # After editing the ranges in pyproject.toml. The lock is universal and holds no address of a registry.
 COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --python-version 3.11 --no-header --no-annotate
@@ -102,7 +104,7 @@ lock: .venv/test
 
 # The oldest supported versions, in an environment of their own.
 oldest: tests/oldest.txt
-	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	@tools/new_environment "$(PYTHON)" .venv-oldest
 	$(call install,.venv-oldest,-c tests/oldest.txt -e '.[test]')
 	.venv-oldest/bin/python -m strategy_clinic.forkserver.kernelspec
 	.venv-oldest/bin/pytest tests -m "not browser"

@@ -37,7 +37,7 @@ PACKAGES = ("tensorflow", "keras", "tf_keras", "numpy", "matplotlib", "ipython",
 STARTED = {
     "programs.run": {"programs.child"},
     "examiner.runs.sandbox": {"observer.main"},
-    "records.runtime_check": {"records.compare"},  # `clinic check`
+    "records.runtime_check": {"records.check"},  # `clinic check`
 }
 FOR_ALL = "panel.figures"  # which all pages of modes import but one
 # What modules read of all modes, or of the records.

@@ -9,7 +9,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("notebooks", "helpers", "tests", "upstream", ".github", "book")
-FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "TEACHING.md", "pyproject.toml")
+FILES = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Dockerfile",
+    "README.md",
+    "TEACHING.md",
+    "pyproject.toml",
+)
 NOT_COPIED = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
 # What `make book` makes, and what no law speaks about.
 LEFT_OUT = {"book": {"notebooks"}, "tests": {"programs", "recordings"}}

@@ -5,10 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 from conftest import ROOT, changed
+from kernels import end_servers, servers
 from strategy_clinic.base import project
+from strategy_clinic.forkserver import kernelspec
 from strategy_clinic.processes import notebook_job
 from strategy_clinic.rendering import sources
 
@@ -25,7 +29,7 @@ PEAK = (
 
 @pytest.fixture
 def repository(tmp_path):
-    for name in ("binder", "environment.yml", "pyproject.toml"):
+    for name in ("binder", "environment.yml", "pyproject.toml", "Dockerfile"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
         copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -52,6 +56,7 @@ def problems(recipe: str) -> list[str]:
         "an edited notebook installs all again": recipe.find(install) > recipe.find(copy),
         "the helpers are not installed": post not in recipe
         or recipe.find(post) < recipe.find(copy),
+        "the first kernel is cold": '/binder/start"' not in recipe,
         "conda would read a list of its own": "environment.yml" in recipe,
     }
     return [name for name, wrong in found.items() if wrong]
@@ -83,28 +88,71 @@ def no_helpers(folder):
     (folder / "binder" / "postBuild").unlink()
 
 
-@pytest.mark.parametrize("broken", [other_python, conda, no_lock, lock_elsewhere, no_helpers])
+def no_start(folder):
+    (folder / "binder" / "start").unlink()
+
+
+BROKEN = [other_python, conda, no_lock, lock_elsewhere, no_helpers, no_start]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_folder_is_found(repository, monkeypatch, broken):
     broken(repository)
     assert problems(rendered(repository, monkeypatch)) != []
 
 
-def test_the_last_step_installs_only_the_helpers_and_gives_the_arrow_keys_back(
-    repository, tmp_path
-):
-    """Run as Binder does, with an environment of its own in which pip writes down what it is asked."""
+@pytest.fixture
+def own(tmp_path) -> Path:
+    """An environment of its own in which pip writes down what it is asked."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
     pip = tmp_path / "env" / "bin" / "pip"
     pip.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n')
     pip.chmod(0o755)
-    path = {"PATH": f"{pip.parent}:{os.environ['PATH']}"}
-    assert os.access(ROOT / "binder" / "postBuild", os.X_OK)
-    subprocess.run(["./binder/postBuild"], cwd=repository, env=os.environ | path, check=True)
-    assert (tmp_path / "asked").read_text() == "install --no-cache-dir --no-deps -e .\n"
-    settings = tmp_path / "env" / "share" / "jupyter" / "lab" / "settings" / "overrides.json"
-    assert json.loads(settings.read_text()) == json.loads(
-        (ROOT / "binder/overrides.json").read_text()
+    (site,) = (tmp_path / "env").glob("lib/*/site-packages")
+    (site / "furnished.pth").write_text(sysconfig.get_path("purelib"))
+    return tmp_path / "env"
+
+
+def variables(own: Path, repository: Path) -> dict[str, str]:
+    """As Binder sets them; the package is found in the repository, as its installation would say."""
+    path = f"{own / 'bin'}:{os.environ['PATH']}"
+    places = os.pathsep.join([str(repository / "helpers"), os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PATH": path, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": ""}
+
+
+def test_the_last_step_installs_the_helpers_warm_kernels_and_the_arrow_keys(
+    repository, tmp_path, own
+):
+    shutil.copytree(
+        ROOT / "helpers", repository / "helpers", ignore=shutil.ignore_patterns("*.pyc")
     )
+    assert os.access(ROOT / "binder" / "postBuild", os.X_OK)
+    subprocess.run(
+        ["./binder/postBuild"], cwd=repository, env=variables(own, repository), check=True
+    )
+    assert (tmp_path / "asked").read_text() == "install --no-cache-dir --no-deps -e .\n"
+    shared = own / "share" / "jupyter"
+    settings = json.loads((shared / "lab" / "settings" / "overrides.json").read_text())
+    assert settings == json.loads((ROOT / "binder/overrides.json").read_text())
+    kernel = json.loads((shared / "kernels" / "python3" / "kernel.json").read_text())
+    assert kernelspec.MODULE in kernel["argv"]
+    compiled = len(list((repository / "helpers").rglob("*.pyc")))
+    assert compiled == len(list((repository / "helpers").rglob("*.py")))
+
+
+def test_jupyter_is_started_beside_a_fork_server(repository, own, short_folder):
+    """What Binder starts is told its words, and a fork server is starting; the two are the same process at no time."""
+    assert os.access(ROOT / "binder" / "start", os.X_OK)
+    os.symlink(ROOT / "helpers", repository / "helpers")
+    words = ["bash", "-c", 'echo "$0 $1"; sleep 2', "one word", "--and=another"]
+    environment = variables(own, repository) | {"XDG_RUNTIME_DIR": str(short_folder)}
+    done = subprocess.run(
+        ["./binder/start", *words], cwd=repository, env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, "one word --and=another\n"), done.stderr
+    started = servers(short_folder)
+    end_servers(short_folder)
+    assert len(started) == 1
 
 
 def test_a_link_opens_its_notebook_once_there_is_an_address(monkeypatch):

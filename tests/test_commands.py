@@ -9,6 +9,7 @@ from conftest import ROOT, changed
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry
+from strategy_clinic.processes import python_process
 from strategy_clinic.programs.text import SUBJECTS, problems
 from strategy_clinic.rendering import mode_notebooks, render, sources
 
@@ -55,6 +56,35 @@ def test_what_is_no_notebook_is_refused(text, tmp_path, capsys):
     said = capsys.readouterr().err
     assert said.count("is not a notebook") == 2 and said.count("There is no file") == 1
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_copy_with_other_cells_is_named_and_one_that_was_only_run_is_not(tmp_path, capsys):
+    """Each stays as it is, and what is gone is copied again."""
+    assert cli.main(["notebooks", str(tmp_path)]) == 0
+    ran, edited, broken, gone = (
+        max(tmp_path.glob(f"{mode}_*")) for mode in ("fm01", "fm05", "fm37", "fm25")
+    )
+    changed(ran, '"execution_count": 1', '"execution_count": 7', 1)
+    changed(edited, "import tensorflow as tf", "import tensorflow as tensorflow", 1)
+    broken.write_text("mine")
+    gone.unlink()
+    before = {path: path.read_text() for path in (ran, edited, broken)}
+    capsys.readouterr()
+    assert cli.main(["notebooks", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert ", 1 of them new" in said and gone.exists()
+    assert f"left as they are (delete one to get it again): {edited.name}, {broken.name}\n" in said
+    assert said.endswith(f"now run: jupyter lab {tmp_path / mode_notebooks.START}\n")
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_jupyterlab_is_opened_on_the_copies_and_its_words_are_no_shell_s(tmp_path, monkeypatch):
+    become, folder = [], tmp_path / "a folder; echo"
+    monkeypatch.setattr(python_process.beside, "become", become.append)
+    cli.main(["notebooks", str(folder), "--open"])
+    (command,) = become
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert command[-1] == str(folder / mode_notebooks.START) and "--ip=127.0.0.1" in command
 
 
 def test_an_unwritable_folder_is_refused(tmp_path, capsys):

@@ -21,7 +21,6 @@ RUN = {
     "clinic triage < error.txt": (0, "fm30"),
     "clinic triage --json error.txt": (0, '"fm30"'),
     "clinic triage --jsonl < errors.jsonl": (0, '"id": "first"'),
-    "clinic notebooks my-notebooks": (0, ""),
     "clinic atlas atlas.html": (0, ""),
     "clinic handout OUT fm39 fm37 fm25": (0, ""),
     "python3 -m venv .venv": (0, ""),
@@ -37,7 +36,7 @@ RUN = {
     "clinic examine --json report.json --sarif report.sarif train.py": FAILS,
     "clinic examine --python ../theirs/.venv/bin/python train.py": FAILS,
 }
-QUICK = list(RUN)[:6]
+QUICK = list(RUN)[:5]
 USUAL = (
     "clinic handout OUT fm39 fm37 fm25",
     "clinic examine train.py",
@@ -49,6 +48,7 @@ BENCHMARK = (
     "examiner/test_benchmark.py::test_a_broken_program_is_named_on_its_line_and_a_fixed_one_is_not"
 )
 SWEEP_CHECK = "test_sweep.py::test_a_check_prints_news_and_stores_what_it_found"
+FIRST_MINUTES = "test_first_minutes.py::test_a_reader_who_is_quicker_than_the_kernel_is_told_to_wait_and_loses_nothing"
 GRID = "test_grid.py::test_a_grid_runs_and_is_kept"
 # The test that does the same where nothing is changed, or with fewer modes.
 TESTED = {
@@ -65,7 +65,7 @@ TESTED = {
         "test_wheel.py::test_what_runs_is_what_was_installed"
     ),
     ".venv/bin/jupyter lab notebooks": "test_browser.py::test_panel",
-    "jupyter lab my-notebooks/00_start_here.ipynb": "test_browser.py::test_panel",
+    "clinic notebooks my-notebooks --open": FIRST_MINUTES,
     "python -m strategy_clinic.forkserver.kernelspec": "test_kernels.py::test_set_up_has_installed_the_kernelspec",
     "clinic record fm25 --keras 2,3": "test_records.py::test_record_is_written_after_every_mode",
     "clinic record --lane": "test_version_records.py::test_versions_are_recorded_once",
@@ -74,6 +74,7 @@ TESTED = {
     "clinic run all --devices 1,2,4 --scheduler tcp://ADDRESS:8786": CLUSTER,
     "clinic check": SAME_AS_STORED,
     "clinic check fm05 fm19 fm37 --keras 2,3 --junit report.xml": SAME_AS_STORED,
+    "clinic check --quick": "test_check.py::test_a_quick_check_runs_each_page_once_and_misses_no_other_setup",
     "clinic check fm37 --save records": "test_records.py::test_unrecorded_runtime_is_compared_with_declarations",
     "clinic sweep --jobs 2": "test_sweep.py::test_a_sweep_that_is_stopped_continues_where_it_was",
     "clinic sweep --check --jobs 2": SWEEP_CHECK,
@@ -83,6 +84,7 @@ TESTED = {
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"
 NOT_RUN = {
     "make lab": NETWORK,
+    "docker build -t clinic . && docker run --rm -p 127.0.0.1:8888:8888 clinic": NETWORK,
     ".venv/bin/pip install -c requirements.lock -e '.[notebooks]'": NETWORK,
     "pip install -c requirements.lock -e '.[cluster]'": NETWORK,
     "pip install -c requirements.lock -e '.[compile]'": NETWORK,

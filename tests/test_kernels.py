@@ -98,6 +98,25 @@ def test_the_kernels_after_it_are_forked(own_servers):
             assert is_server(process_of(second).parent())
 
 
+def test_a_fork_server_that_starts_with_a_command_is_no_child_of_it(own_servers):
+    """The command, such as a Jupyter server, would have to wait for its end."""
+    command = [sys.executable, "-m", "strategy_clinic.forkserver.beside", "sleep", "60"]
+    with subprocess.Popen(command) as process:
+        assert until(lambda: psutil.Process(process.pid).name() == "sleep")
+        (started,) = until(lambda: servers(own_servers))
+        assert started.ppid() != process.pid
+        with first_kernel() as (_, first):  # of the empty TensorFlow that own_servers has
+            assert until(lambda: forkserver.running(os.environ)) and process_of(first)
+        process.kill()
+
+
+def test_a_command_that_is_not_there_is_one_sentence(own_servers):
+    command = [sys.executable, "-m", "strategy_clinic.forkserver.beside", "no-such-command"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert servers(own_servers) == [] and done.returncode == 1
+    assert done.stderr == "There is no command 'no-such-command'.\n"
+
+
 def test_tf_print_is_seen_in_a_forked_kernel_as_in_any_other():
     with kernel() as (_, client):
         assert is_server(process_of(client).parent())

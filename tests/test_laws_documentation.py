@@ -99,7 +99,10 @@ MUTATIONS += [
     ("law_addresses", edit("pyproject.toml", 'repository = ""', 'repository = "owner/clinic"')),
     ("law_addresses", edit(BOOTSTRAP, 'default="ADDRESS"', 'default="git+https://github.com/a/b"')),
     ("law_addresses", edit("book/how_to/check_in_ci.md", "OWNER/NAME", "strategy-clinic/clinic")),
-    ("law_addresses", edit(".github/workflows/clinic-check.yml", "${{ inputs.clinic }}", "a/b")),
+    (
+        "law_addresses",
+        edit(".github/workflows/clinic-check.yml", "${{ job.workflow_repository }}", "a/b"),
+    ),
     ("law_addresses", edit(INSTALL, CLONE, "[notebooks,fast]' # file:")),
     ("law_addresses", edit("pyproject.toml", "[project.scripts]", 'x = "https://github.com/a/b"')),
 ]

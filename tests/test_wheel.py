@@ -198,6 +198,17 @@ def test_a_wheel_without_its_wordings_is_noticed(wheel, installed, empty, tmp_pa
         require_all_wordings(poor, empty)
 
 
+def test_answers_name_notebooks_where_they_are(installed, empty):
+    """In a clone they are below `notebooks`; here that would lead nowhere."""
+    triaged = installed.clinic(empty, "triage", text=SYMPTOM)
+    raised = installed.shell(empty, "%load_ext strategy_clinic", f"raise {SYMPTOM}")
+    (empty / "train.py").write_text(f"import tensorflow\nraise {SYMPTOM}\n")
+    examined = installed.run(empty, installed.python.with_name("clinic"), "examine", "train.py")
+    for said in (triaged, raised, examined.stdout):
+        (path,) = set(re.findall(r"\S+/fm15_\w+\.ipynb", said))
+        assert Path(path).is_file(), path
+
+
 # Runs and records
 
 
@@ -272,7 +283,7 @@ def test_notebooks_are_laid_out_and_work_in_them_is_kept(wheel, installed, empty
     (empty / "here" / "atlas.ipynb").unlink()
     said = installed.clinic(empty, "notebooks", "here")
     assert f"{len(own)} notebooks in here, 1 of them new" in said
-    assert f"left as they are: {edited.name}\n" in said and edited.read_text() == "mine"
+    assert f"to get it again): {edited.name}\n" in said and edited.read_text() == "mine"
 
 
 def without_pages(package: dict[str, bytes]) -> dict[str, bytes]:

@@ -5,6 +5,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import documented
@@ -219,12 +221,12 @@ def test_the_workflow_gives_nothing_away_and_is_pinned():
     )
     assert not any("${{" in step.get("run", "") for step in steps())
     fetched = next(step["with"] for step in steps() if "repository" in step.get("with", {}))
-    assert fetched["repository"] == "${{ inputs.clinic }}", "whoever calls it says whose it is"
-    assert fetched["ref"] == project.setting()["tag"]
+    called = {"repository": "${{ job.workflow_repository }}", "ref": "${{ job.workflow_sha }}"}
+    assert fetched == called | {"persist-credentials": False}, "what was called, at its commit"
     inputs = whole[True]["workflow_call"]["inputs"]  # YAML takes the word on for true
     given = {name for step in steps() for name in re.findall(r"inputs\.(\w+)", str(step))}
     assert given == set(inputs)
-    assert [name for name, each in inputs.items() if "default" not in each] == ["clinic"]
+    assert all("default" in each for each in inputs.values())
 
 
 @pytest.mark.parametrize("text", ["workflow", "documentation"])
@@ -245,8 +247,25 @@ def test_a_command_that_does_not_exist_is_noticed():
 
 def test_what_the_workflow_installs_with_exists():
     shown = "\n".join(step.get("run", "") for step in steps())
-    assert all((ROOT / name).exists() for name in re.findall(r"-c (\S+)", shown))
-    assert re.findall(r"-m (\S+)", shown) == ["venv", "strategy_clinic.forkserver.kernelspec"]
+    assert all((ROOT / name).exists() for name in re.findall(r"install -c (\S+)", shown))
+    started = ["venv", "strategy_clinic.forkserver.kernelspec", "venv"]
+    assert re.findall(r"-m (\S+)", shown) == started
+
+
+@pytest.mark.parametrize("commit, status", [("0" * 40, 0), ("", 1)])
+def test_a_server_that_does_not_say_what_was_called_is_refused(tmp_path, commit, status):
+    """Without a commit and a repository, `checkout` would take the caller's own."""
+    done = run_step("clinic-check", "Find this workflow", tmp_path, COMMIT=commit)
+    assert done.returncode == status and done.stdout.count("\n") == status
+    assert steps()[0]["name"] == "Find this workflow"
+
+
+@pytest.mark.parametrize("quick, words", [("--quick", ["--quick"]), ("", [])])
+def test_a_quick_check_is_asked_for_by_one_word(tmp_path, quick, words):
+    stand_in(tmp_path / ".venv" / "bin" / "clinic", 'echo "$@"')
+    done = run_step("clinic-check", "Check", tmp_path, MODES="fm05", QUICK=quick, KERAS="3")
+    asked = ["check", "fm05", *words, "--keras", "3", "--jobs", "2", "--junit", "report.xml"]
+    assert done.stdout.split() == asked
 
 
 HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name=$HOME"
@@ -255,13 +274,19 @@ HOSTILE = "train.py $(touch made) `touch made`; touch made | touch made * --name
 @pytest.mark.parametrize("name, variable", [("Check", "MODES"), ("Examine", "EXAMINE")])
 def test_an_input_is_words_and_never_code(tmp_path, name, variable):
     """The step as a shell runs it, with a `clinic` that writes down what it is asked."""
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / "program").mkdir()
+    for folder in (
+        "bin",
+        ".venv/bin",
+    ):  # a Python that makes environments, and knows where packages are
+        makes = f'[ "$2" != venv ] && echo {tmp_path} || {{ mkdir -p "$3/bin"; cp "$0" "$3/bin"; }}'
+        stand_in(tmp_path / folder / "python", makes)
     asked = tmp_path / ".venv" / "bin" / "clinic"
     asked.write_text(f'#!/bin/sh\nfor word in "$@"; do echo "$word"; done > {tmp_path}/asked\n')
     asked.chmod(0o755)
     step = next(each for each in steps() if each.get("name") == name)
-    given = dict.fromkeys(step["env"], "") | {variable: HOSTILE, "PATH": os.environ["PATH"]}
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    given = dict.fromkeys(step["env"], "") | {variable: HOSTILE, "PATH": path}
     folder = tmp_path / step.get("working-directory", ".")
     subprocess.run(["bash", "-e", "-c", step["run"]], cwd=folder, env=given, check=True)
     words = (tmp_path / "asked").read_text().splitlines()
@@ -269,6 +294,40 @@ def test_an_input_is_words_and_never_code(tmp_path, name, variable):
         : len(HOSTILE.split())
     ] == HOSTILE.split()
     assert not list(tmp_path.rglob("made"))
+
+
+def wheel_of(folder: Path, version: str) -> Path:
+    """A package with nothing in it but its version, as a file that pip installs without a network."""
+    path = folder / f"wanted-{version}-py3-none-any.whl"
+    info = f"wanted-{version}.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("wanted.py", f"V = {version}")
+        archive.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: wanted\nVersion: {version}\n"
+        )
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.mark.slow
+def test_what_a_program_needs_changes_nothing_that_the_clinic_runs_on(tmp_path):
+    """The clinic has one version of a package, the program asks for another, and finds all else of the clinic's."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / ".venv"], check=True)
+    pip = [tmp_path / ".venv" / "bin" / "pip", "install", "-q", wheel_of(tmp_path, "1")]
+    subprocess.run(pip, check=True)
+    (site,) = (tmp_path / ".venv").glob("lib/*/site-packages")
+    (site / "clinics_own.py").touch()
+    say = "import clinics_own, wanted; print(wanted.V)"
+    stand_in(tmp_path / ".venv" / "bin" / "clinic", f'"$3" -c "{say}"')
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "needs.txt").write_text(str(wheel_of(tmp_path, "2")))
+    done = run_step("clinic-check", "Examine", tmp_path / "program", REQUIREMENTS="needs.txt")
+    assert done.stdout.endswith("\n2\n"), done.stdout + done.stderr
+    here = [tmp_path / ".venv" / "bin" / "python", "-c", say]
+    assert subprocess.run(here, capture_output=True, text=True).stdout == "1\n"
 
 
 def test_what_it_leaves_is_handed_over():

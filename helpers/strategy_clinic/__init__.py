@@ -14,7 +14,7 @@ def __getattr__(name: str) -> Any:
         from .base.errors import UserError
 
         raise UserError(
-            f"Strategy Clinic needs Python 3.11 or newer, and this is {sys.version.split()[0]}: choose a newer one."
+            f"Strategy Clinic needs Python 3.11 to 3.13, and this is {sys.version.split()[0]}: choose one of them."
         )
     defined_in = public_api.WORDS | public_api.EXTENSION
     value: Any

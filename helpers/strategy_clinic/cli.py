@@ -139,11 +139,16 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         [MODES, KERAS, JOBS, JUNIT]
         + [
             argument(
+                "--quick",
+                action="store_true",
+                help="run each notebook once, in its own setup, and no other setup",
+            ),
+            argument(
                 "--save",
                 type=Path,
                 metavar="FOLDER",
                 help="folder in which to store the verdicts, too",
-            )
+            ),
         ],
     ),
     "sweep": (
@@ -250,7 +255,12 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
     "notebooks": (
         "copy the notebooks to a folder",
         commands.copy_notebooks,
-        [argument("folder", type=Path, help="folder for the copies; no file in it is overwritten")],
+        [
+            argument(
+                "folder", type=Path, help="folder for the copies; no file in it is overwritten"
+            ),
+            argument("--open", action="store_true", help="and open JupyterLab on the first"),
+        ],
     ),
     "wheel": (
         "build a wheel of this clone, to use its notebooks elsewhere, such as in Colab",

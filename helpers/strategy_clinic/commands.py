@@ -4,15 +4,11 @@ A function returns the exit status: 0, or 1 where something is not as it should 
 """
 
 import importlib.util
-import os
-import sys
-import tempfile
+import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import Element
 
 from .base import files, project
 from .base.errors import UserError, choose
@@ -117,56 +113,18 @@ def record_verdicts(options: Namespace) -> int:
 
 
 def check_runtime(options: Namespace) -> int:
-    """Compares every verdict with the nearest version that is recorded, prints what is new, and then runs nbval."""
-    from .records import compare, junit
+    from .records import check, junit
 
     require_packages("nbval", "ipykernel", "matplotlib")
-    chosen, wanted = chosen_modes(options), keras_versions(options)
+    chosen, versions = chosen_modes(options), keras_versions(options)
     junit.require_writable(options.junit)
-    compared = {
-        keras: compare.compare(chosen, keras, options.jobs, save=options.save) for keras in wanted
-    }
-    everything = [comparison for part in compared.values() for comparison in part]
-    news = compare.news(everything)
-    print("\n".join(news or ["no news: every verdict is as recorded"]), flush=True)
-    outputs = nbval([each.path for each in chosen] if options.modes else [files.notebooks()])
-    problems = [comparison.problem for comparison in everything if comparison.problem]
-    if not compare.pages_as_stored(outputs):
-        problems.append("stored outputs differ: see above what nbval says")
-    if options.junit:
-        suites = [
-            junit.suite(f"verdicts-keras{keras}", [comparison.case() for comparison in part])
-            for keras, part in compared.items()
-        ]
-        junit.write_suites(options.junit, [*outputs, *suites])
-    print("\n".join(problems) or "every output and every verdict is as stored")
-    return 1 if problems else 0
-
-
-def nbval(paths: list[Path]) -> list[Element]:
-    """Runs nbval on stored notebooks, with kernels that are warm where that is possible; returns its suites."""
-    from .processes import python_process, request_reply
-    from .records import junit
-
-    environment = os.environ | python_process.warm_kernels()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "outputs.xml"
-        arguments = ["-q", "--nbval", "--junitxml", str(report), "-o", "junit_suite_name=outputs"]
-        arguments += ["-p", "no:cacheprovider"]  # which would make a folder beside the notebooks
-        server = python_process.fork_server()
-        process = python_process.start_module(
-            "pytest",
-            environment,
-            sys.__stdout__ or sys.stdout,
-            server,
-            *arguments,
-            *map(str, paths),
-        )
-        try:
-            process.wait()
-        finally:
-            request_reply.end(process)
-        return junit.read_suites(report)
+    report = check.Report(options.junit)
+    check.tell_expected(chosen, versions, options.jobs, options.quick)
+    check.measure(report, chosen, versions, options.jobs, options.quick, options.save)
+    if not options.quick:
+        pages = [each.path for each in chosen] if options.modes else [files.notebooks()]
+        report.outputs = check.nbval(pages)
+    return check.close(report)
 
 
 def sweep_keras(options: Namespace) -> int:
@@ -214,9 +172,16 @@ def compile_steps(options: Namespace) -> int:
 
 
 def copy_notebooks(options: Namespace) -> int:
+    from .processes import python_process
     from .rendering import mode_notebooks
 
+    if options.open:
+        require_packages("jupyterlab", "ipykernel", "matplotlib")
     mode_notebooks.copy_notebooks(options.folder)
+    start = options.folder / mode_notebooks.START
+    if options.open:
+        python_process.open_lab(start)
+    print(f"now run: jupyter lab {shlex.quote(str(start))}")
     return 0
 
 

@@ -6,8 +6,10 @@ Disagreement, and the notebook fails.
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from .base import files
 from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
 from .modes.failure_mode import Claim, FailureMode
@@ -203,7 +205,7 @@ class Session:
     def _disagreement(self, step: str, declared: str, run: str) -> Disagreement:
         return Disagreement(
             f"{self.mode.name} disagrees with its run at {step!r}: declared {declared}; the run gave {run}. "
-            f"See {self.mode.notebook}"
+            f"See {files.shown_notebook(Path(self.mode.notebook).name)}"
         )
 
     def _report(self, step: str, words: str, verdict: Verdict | None = None, **facts: Any) -> None:

@@ -33,6 +33,11 @@ def notebooks() -> Path:
     return ROOT / "notebooks"
 
 
+def shown_notebook(name: str) -> str:
+    """Returns the path of a notebook for a message: in a repository from its root, elsewhere where the wheel has put it."""
+    return f"notebooks/{name}" if is_clone() else str(notebooks() / name)
+
+
 def page_sources() -> list[Path]:
     """Returns the source of every notebook, in the order of the notebooks' names."""
     paths = [*(package() / "pages").glob("*.py"), *(package() / "modes").glob("fm*/page.py")]

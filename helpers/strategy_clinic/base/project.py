@@ -35,9 +35,15 @@ def published_notebooks() -> str | None:
     return f"{address()}/blob/{setting()['tag']}/notebooks/" if address() else None
 
 
+def python_versions() -> str:
+    """Returns the oldest and the newest supported Python, for a sentence: 3.11 to 3.13."""
+    first, after = re.findall(r"3\.(\d+)", project()["requires-python"])
+    return f"3.{first} to 3.{int(after) - 1}"
+
+
 def python_version() -> str:
     """Returns the oldest supported Python, which conda and Binder use."""
-    return str(project()["requires-python"]).removeprefix(">=").split(",")[0]
+    return python_versions().split()[0]
 
 
 def requirements() -> list[str]:

@@ -95,6 +95,22 @@ def start(environment: Mapping[str, str], idle: float = IDLE, beside: int = 0) -
             )
 
 
+def start_for_this_process() -> None:
+    """Has a fork server started that is not idle while this process runs, and does not wait for it.
+
+    A process that ends at once starts it, so that it is no child of what this process becomes.
+    """
+    with contextlib.suppress(NoForkServer):
+        if is_ready(socket_path(os.environ)):
+            return
+        if os.fork() == 0:
+            try:
+                start(os.environ, beside=os.getppid())
+            finally:
+                os._exit(0)
+        os.wait()
+
+
 def socket_path(environment: Mapping[str, str]) -> Path:
     """Returns where the fork server for this environment listens. Raises NoForkServer where there can be none."""
     if sys.platform != "linux":

@@ -34,13 +34,7 @@ def forked(command: list[str]) -> client.ForkedProcess:
     path = client.socket_path(os.environ)
     if client.is_ready(path):
         return client.fork(str(path), command, os.environ, os.getcwd(), (0, 1, 2))
-    # By a process that ends at once, so that the fork server is no child of the kernel that this process becomes.
-    if os.fork() == 0:
-        try:
-            client.start(os.environ, beside=os.getppid())
-        finally:
-            os._exit(0)
-    os.wait()
+    client.start_for_this_process()
     raise client.NoForkServer("it is starting")
 
 

@@ -66,8 +66,8 @@ machine.show()
 # %% [markdown]
 # ## How to read a notebook
 #
-# - Run all cells. Every program on a page runs as a script of its own, in a new Python process. A page whose programs do not
-#   behave as it says stops with an error.
+# - Run all cells, once the bar below says *Idle*. Every program on a page runs as a script of its own, in a new Python process. A
+#   page whose programs do not behave as it says stops with an error.
 # - A cell that begins with `%%program` is a program. Without that line it can be copied into a file and run anywhere. The failing
 #   lines are marked `# wrong`, the changed lines of the fix `# fixed`.
 # - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. They replace the lines of the

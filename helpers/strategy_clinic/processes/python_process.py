@@ -6,14 +6,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import IO, Protocol
+from pathlib import Path
+from typing import IO, NoReturn, Protocol
 
 from ..base import files
 
 try:
-    from ..forkserver import client, kernelspec
+    from ..forkserver import beside, client, kernelspec
 except ImportError:  # installed without it, or on a system that cannot fork
-    client = kernelspec = None  # type: ignore[assignment]  # both are None where one is
+    beside = client = kernelspec = None  # type: ignore[assignment]  # all are None where one is
 
 
 class Process(Protocol):
@@ -58,6 +59,15 @@ def warm_kernels() -> dict[str, str]:
     """Returns the variables with which Jupyter starts the kernel `python3` warm, whatever is installed as that."""
     paths = [str(kernelspec.WARM)] if kernelspec else []
     return {"JUPYTER_PATH": os.pathsep.join(filter(None, [*paths, os.environ.get("JUPYTER_PATH")]))}
+
+
+def open_lab(page: Path) -> NoReturn:
+    """Becomes JupyterLab with this page, on loopback and with a token, beside a fork server where there can be one."""
+    # Root, as in a container, has to be allowed by name.
+    root = ["--allow-root"] if hasattr(os, "getuid") and os.getuid() == 0 else []
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", *root, str(page)]
+    become = beside.become if beside else functools.partial(os.execv, sys.executable)
+    become(command)
 
 
 def start(

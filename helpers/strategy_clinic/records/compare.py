@@ -1,6 +1,6 @@
 """Records the verdicts of this runtime, or compares them with those that are recorded."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -11,7 +11,7 @@ from ..modes.failure_mode import FailureMode
 from ..rendering.mode_notebooks import ModeNotebook
 from ..setups.parameters import Setup
 from . import junit
-from .measure import measure_all, measure_grid, measure_own
+from .measure import PAGES, measure_all, measure_grid, measure_own
 from .store import (
     Measured,
     Record,
@@ -66,24 +66,33 @@ def compare(
     workers: int = 1,
     tell: Tell = say,
     save: Path | None = None,
-) -> list[Comparison]:
-    """Compares this runtime with the nearest version that is recorded; `save` is a folder for a record of this run.
+    own: bool = False,
+) -> Iterator[list[Comparison]]:
+    """Compares this runtime with the nearest version that is recorded; yields what belongs to each mode as it is measured.
 
     Of this runtime's own version every setup is compared, of another one the notebooks' own setups.
+
+    Args:
+        save: A folder for a record of this run.
+        own: Compares the notebooks' own setups only, and what they show with what is stored.
     """
     stored, new = nearest(keras), new_record(keras)
     tell_versions(runtime_name(keras), stored, new.versions, tell)
-    how = measure_own if isinstance(stored, VersionRecord) else measure_grid
-    comparisons: list[Comparison] = []
-    for wanted, result in measure_all(chosen, keras, workers, tell, how):
+    for wanted, result in measure_all(chosen, keras, workers, tell, how(stored, own)):
         try:
-            comparisons += compared(stored, wanted.mode, keras, result())
-            new.add(result(), wanted)
+            measured = result()
         except UserError as error:  # a notebook that fails is a difference, and the rest goes on
-            comparisons.append(Comparison(wanted.mode.id, f"Keras {keras}", str(error)))
+            yield [Comparison(wanted.mode.id, f"Keras {keras}", str(error))]
+        else:
+            new.add(measured, wanted)
+            pages = [of_page(stored, wanted.mode, measured)] if own and keras == PAGES else []
+            yield compared(stored, wanted.mode, keras, measured, own) + pages
         if save:
             write_record(new, save)
-    return comparisons
+
+
+def how(stored: Record | VersionRecord | None, own: bool) -> Callable[..., Measured]:
+    return measure_own if own or isinstance(stored, VersionRecord) else measure_grid
 
 
 def tell_versions(
@@ -102,16 +111,26 @@ def in_words(versions: dict[str, str]) -> str:
 
 
 def compared(
-    stored: Record | VersionRecord | None, mode: FailureMode, keras: int, measured: Measured
+    stored: Record | VersionRecord | None,
+    mode: FailureMode,
+    keras: int,
+    measured: Measured,
+    own: bool = False,
 ) -> list[Comparison]:
-    """Compares a mode with its record, or with its declaration where these versions have no record of it."""
+    """Compares a mode with its record, or with its declaration where these versions have no record of it.
+
+    Args:
+        own: Only its notebook's own setup was to be measured.
+    """
     if isinstance(stored, VersionRecord) and (verdict := stored.verdicts.get((mode.id, keras))):
         return differences(mode, keras, stored.of_mode(mode, keras), verdict.claims, measured)
     if not isinstance(stored, Record):
         return [as_declared(mode, verdict) for verdict in measured.verdicts]
     if mode.id in stored.modes:
-        claims = stored.modes[mode.id].claims
-        return differences(mode, keras, stored.of_mode(mode.id), claims, measured)
+        claims, now = stored.modes[mode.id].claims, {each.setup for each in measured.verdicts}
+        recorded = stored.of_mode(mode.id).items()
+        before = {setup: verdict for setup, verdict in recorded if not own or setup in now}
+        return differences(mode, keras, before, claims, measured)
     missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
     return [Comparison(mode.id, f"Keras {keras}", missing)]
 
@@ -162,11 +181,23 @@ def with_recorded(
     return Comparison(mode.id, str(now.setup), problem if changes else "", unavailable)
 
 
+def of_page(
+    stored: Record | VersionRecord | None, mode: FailureMode, measured: Measured
+) -> Comparison:
+    """Compares what a notebook shows with what is stored, by the run of its own setup."""
+    differs = measured.page != "as stored" and mode.id not in excused(stored)
+    problem = f"{mode.id}: its notebook shows something else than what is stored"
+    return Comparison(mode.id, "stored outputs", problem if differs else "")
+
+
 def pages_as_stored(suites: list[Element]) -> bool:
     """Returns whether every page shows what is stored, or differs as the nearest version record says it does."""
-    stored = nearest(keras=3)
-    excused = stored.different_pages() if isinstance(stored, VersionRecord) else set()
-    return junit.passed(suites, excused)
+    return junit.passed(suites, excused(nearest(PAGES)))
+
+
+def excused(stored: Record | VersionRecord | None) -> set[str]:
+    """Returns the modes whose notebooks are known to show something else on the recorded version."""
+    return stored.different_pages() if isinstance(stored, VersionRecord) else set()
 
 
 def news(comparisons: list[Comparison]) -> list[str]:

@@ -5,6 +5,7 @@ import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -12,12 +13,14 @@ from nbformat import NotebookNode
 
 from ..base.display import report, reported
 from ..base.errors import UserError
+from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job, pool
-from ..programs.verdicts import OUTCOMES
+from ..programs.verdicts import OUTCOMES, Verdict
 from ..rendering.mode_notebooks import ModeNotebook
 from ..rendering.render import stable_outputs
 from ..rendering.sources import is_program, tags
 from ..setups.parameters import Setup
+from . import progress
 from .store import Measured, RecordedVerdict, grid_of, own_setup
 
 MODE_LIMIT = 900  # seconds for all setups of one mode
@@ -25,14 +28,14 @@ PAGES = 3  # the version of Keras that the stored pages are run on
 FOR_READERS = {"table", "exercise", "solution", "panel"}
 
 
-def measure(wanted: ModeNotebook, setups: list[Setup]) -> Measured:
+def measure(wanted: ModeNotebook, setups: list[Setup], ran: Path | None = None) -> Measured:
     """Runs a mode under these setups, together or, if that hangs or crashes, one by one.
 
-    Raises UserError if the notebook fails.
+    A byte in the file `ran` stands for each setup that has been run. Raises UserError if the notebook fails.
     """
     keras = setups[0].keras
     ended = notebook_job.run_notebook(
-        nbformat.writes(with_grid(wanted.notebook, setups)), {"keras": keras}, MODE_LIMIT
+        nbformat.writes(with_grid(wanted.notebook, setups, ran)), {"keras": keras}, MODE_LIMIT
     )
     if ended["end"] == "failed":
         raise UserError(f"{wanted.mode.name} under Keras {keras}: {ended['failure']}")
@@ -42,23 +45,27 @@ def measure(wanted: ModeNotebook, setups: list[Setup]) -> Measured:
         return Measured([RecordedVerdict(**line) for line in grid], claims_in(reports))
     if len(setups) == 1:
         return Measured([unfinished(wanted, setups[0], ended)], {})
-    parts = [measure(wanted, [setup]) for setup in setups]
+    parts = [measure(wanted, [setup], ran) for setup in setups]
     claims = next((part.claims for part in parts if part.claims), {})
     return Measured([verdict for part in parts for verdict in part.verdicts], claims)
 
 
-def measure_grid(wanted: ModeNotebook, keras: int) -> Measured:
+def measure_grid(wanted: ModeNotebook, keras: int, ran: Path | None = None) -> Measured:
     """Measures a mode under every setup that matters to it."""
-    return measure(wanted, grid_of(wanted.mode, own_setup(wanted.notebook, keras)))
+    return measure(wanted, setups_of(wanted, keras), ran)
 
 
-def measure_own(wanted: ModeNotebook, keras: int) -> Measured:
+def setups_of(wanted: ModeNotebook, keras: int) -> list[Setup]:
+    return grid_of(wanted.mode, own_setup(wanted.notebook, keras))
+
+
+def measure_own(wanted: ModeNotebook, keras: int, ran: Path | None = None) -> Measured:
     """Measures a mode in its notebook's own setup, and whether the notebook still shows what is stored.
 
     A cell that fails, as it may on another version, does not stop the others.
     """
     setup = own_setup(wanted.notebook, keras)
-    notebook = with_grid(wanted.notebook, [setup])
+    notebook = with_grid(wanted.notebook, [setup], ran)
     for cell in notebook.cells:
         cell.metadata["tags"] = [*tags(cell), "raises-exception"]
         if keras != PAGES:  # what only a reader needs takes most of the time
@@ -126,30 +133,41 @@ def with_cell(notebook: NotebookNode, code: str) -> NotebookNode:
     return longer
 
 
-def with_grid(notebook: NotebookNode, setups: list[Setup]) -> NotebookNode:
+def with_grid(notebook: NotebookNode, setups: list[Setup], ran: Path | None = None) -> NotebookNode:
     """Returns the notebook with a cell that runs both programs under every setup that it has not run yet."""
-    wanted = [setup.as_dict() for setup in setups]
+    wanted, file = [setup.as_dict() for setup in setups], str(ran) if ran else ""
     code = "from strategy_clinic.records.measure import report_grid\n\n"
-    return with_cell(notebook, f"{code}report_grid(session, {wanted!r})")
+    return with_cell(notebook, f"{code}report_grid(session, {wanted!r}, {file!r})")
 
 
-def report_grid(session: Any, wanted: list[dict[str, Any]]) -> None:
+def report_grid(session: Any, wanted: list[dict[str, Any]], ran: str = "") -> None:
     """Reports a line for each setup, with the fields of a RecordedVerdict."""
-    mode, setups = session.mode, [Setup(**values) for values in wanted]
-    verdicts = session.run(session.both(), setups)
     lines = [
-        RecordedVerdict(
-            mode.id,
-            **failure.setup.as_dict(),
-            broken=failure.outcome,
-            fixed=repair.outcome,
-            evidence=failure.evidence,
-            agrees=mode.agrees(failure) and mode.agrees(repair),
-            says=failure.says if failure.outcome != "works" else "",
-        )
-        for failure, repair in zip(verdicts[::2], verdicts[1::2])
+        recorded_verdict(session.mode, *session.run(session.both(), [setup]))
+        for setup in each_noted([Setup(**values) for values in wanted], ran)
     ]
-    report(f"{mode.name} under {len(lines)} setups", grid=[asdict(line) for line in lines])
+    report(f"{session.mode.name} under {len(lines)} setups", grid=[asdict(line) for line in lines])
+
+
+def each_noted(setups: list[Setup], ran: str) -> Iterator[Setup]:
+    """Yields each setup, and adds a byte to a file, if there is one, when it has been run."""
+    for setup in setups:
+        yield setup
+        if ran:
+            with open(ran, "ab") as file:
+                file.write(b".")
+
+
+def recorded_verdict(mode: FailureMode, failure: Verdict, repair: Verdict) -> RecordedVerdict:
+    return RecordedVerdict(
+        mode.id,
+        **failure.setup.as_dict(),
+        broken=failure.outcome,
+        fixed=repair.outcome,
+        evidence=failure.evidence,
+        agrees=mode.agrees(failure) and mode.agrees(repair),
+        says=failure.says if failure.outcome != "works" else "",
+    )
 
 
 # Several modes
@@ -160,16 +178,28 @@ def measure_all(
     keras: int,
     workers: int,
     tell: Callable[[str], None],
-    how: Callable[[ModeNotebook, int], Measured] = measure_grid,
+    how: Callable[[ModeNotebook, int, Path], Measured] = measure_grid,
 ) -> Iterator[tuple[ModeNotebook, Callable[[], Measured]]]:
     """Yields each mode as soon as it is measured, with a function that returns the result or raises its error."""
-    tasks = [(each, (each, keras)) for each in chosen]
-    with ThreadPoolExecutor(workers) as started:
+    setups = counts_of_setups(chosen, keras, how)
+    with progress.told(setups, workers, tell) as far, ThreadPoolExecutor(workers) as started:
+        tasks = [(each, (each, keras, far.file(each.mode.id))) for each in chosen]
         for number, (each, future) in enumerate(pool.as_ended(started, how, tasks), 1):
+            far.ended.add(each.mode.id)
             failed = future.exception()
             words = failed or counts_of(future.result().verdicts)
-            tell(f"[{number}/{len(tasks)}] {each.mode.id}: {words}")
+            left = "" if number == len(tasks) else f"; {progress.in_words(far.seconds_left())} left"
+            tell(f"[{number}/{len(tasks)}] {each.mode.id}: {words}{left}")
             yield each, future.result
+
+
+def counts_of_setups(
+    chosen: list[ModeNotebook], keras: int, how: Callable[..., Measured]
+) -> dict[str, int]:
+    """Returns under how many setups each mode is measured."""
+    return {
+        each.mode.id: len(setups_of(each, keras)) if how is measure_grid else 1 for each in chosen
+    }
 
 
 def counts_of(measured: list[RecordedVerdict]) -> str:

@@ -1,6 +1,5 @@
 """The modes that a command names, each with its notebook, and copies of all notebooks to work in."""
 
-import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -62,7 +61,22 @@ def copy_notebooks(folder: Path, tell: Callable[[str], None] = say) -> None:
     for copy in new:
         shutil.copyfile(shipped[copy], copy)
     tell(f"{len(shipped)} notebooks in {folder}, {len(new)} of them new")
-    changed = [copy.name for copy in shipped if copy.read_bytes() != shipped[copy].read_bytes()]
-    if changed:
-        tell(f"changed since they were copied, and left as they are: {', '.join(changed)}")
-    tell(f"now run: jupyter lab {shlex.quote(str(folder / START))}")
+    other = [copy.name for copy in shipped if has_other_text(copy, shipped[copy])]
+    if other:
+        tell(
+            f"edited, or of another version, and left as they are (delete one to get it again): {', '.join(other)}"
+        )
+
+
+def has_other_text(copy: Path, shipped: Path) -> bool:
+    """Returns whether a copy has other cells than its notebook; one that was only run has other outputs."""
+    if copy.read_bytes() == shipped.read_bytes():
+        return False
+    try:
+        return text_of(copy) != text_of(shipped)
+    except UserError:  # it is no notebook any more
+        return True
+
+
+def text_of(path: Path) -> list[tuple[str, str]]:
+    return [(cell.cell_type, cell.source) for cell in sources.read_notebook(path).cells]

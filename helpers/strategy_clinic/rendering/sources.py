@@ -177,7 +177,8 @@ def bootstrap() -> str:
     source = f"git+{address}@{project.setting()['tag']}" if address else ""
     needed = "git, the internet (Kaggle: Settings)" if address else WHEEL
     text = BOOTSTRAP.read_text().strip()
-    return text.replace("ADDRESS", source).replace("NEEDED", needed)
+    text = text.replace("ADDRESS", source).replace("NEEDED", needed)
+    return text.replace("VERSIONS", project.python_versions())
 
 
 # From a notebook to its source

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ..base import files
 from ..base.templates import from_template
 from . import classify, wordings
 
@@ -19,7 +20,7 @@ def lines_of(answer: classify.Answer) -> list[str]:
             f"{full_name(answer.mode)} ({answer.confidence:.2f}): {mode.title}",
             f"  because {answer.candidates[0].because}",
             f"  fix: {mode.fix}",
-            f"  see notebooks/{notebook_name(answer.mode)}",
+            f"  see {files.shown_notebook(notebook_name(answer.mode))}",
             *runner_up(answer),
         ]
     if answer.known and not answer.candidates[0].mode:

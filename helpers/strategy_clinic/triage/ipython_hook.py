@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from ..base import files
 from . import classify, exception_text, wordings
 from .answer_text import full_name, notebook_name
 
@@ -37,4 +38,4 @@ def line_for(error: BaseException) -> str:
     if mode is None:
         return ""
     title = wordings.declared_modes()[mode].title
-    return f"{full_name(mode)}: {title}. See notebooks/{notebook_name(mode)}"
+    return f"{full_name(mode)}: {title}. See {files.shown_notebook(notebook_name(mode))}"

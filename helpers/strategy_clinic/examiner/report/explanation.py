@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ...base import files
 from ...modes.registry import mode_by_id
 from ...triage.answer_text import notebook_name
 
@@ -17,7 +18,7 @@ class Explanation:
 
     @property
     def path(self) -> str:
-        return f"notebooks/{self.notebook}" if self.notebook else ""
+        return files.shown_notebook(self.notebook) if self.notebook else ""
 
 
 # Findings that runs show although no rule says why.
