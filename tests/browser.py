@@ -285,15 +285,22 @@ USE_CONTROLS = """() => { for (const control of document.querySelectorAll('artic
 
 
 def errors_of(page) -> list[str]:
-    """The errors of a page from now on: exceptions, what its console calls an error, and requests without an answer."""
+    """The errors of a page from now on: exceptions, what its console calls an error, and requests without an answer.
+
+    A request that the browser gives up because it leaves the page is none.
+    """
     found: list[str] = []
 
     def note(what):
         found.append(f"{page.url}: {what}")
 
+    def note_failure(asked):
+        if asked.failure != "net::ERR_ABORTED":
+            note(f"{asked.failure} {asked.url}")
+
     page.on("pageerror", note)
     page.on("console", lambda said: note(said.text) if said.type == "error" else None)
-    page.on("requestfailed", lambda asked: note(f"no answer from {asked.url}"))
+    page.on("requestfailed", note_failure)
     page.on("response", lambda got: note(f"{got.status} {got.url}") if got.status >= 400 else None)
     return found
 

@@ -105,12 +105,13 @@ def lessons() -> list[str]:
 
 def test_the_course_says_what_each_lesson_takes_and_teaches(site):
     text = (site / "learn" / "course.html").read_text()
-    rows = re.findall(r"<tr class=\"row-\w+\"><td>(.*?)</tr>", text, re.DOTALL)
-    assert len(rows) == len(lessons()) > 20
-    for number, (row, page) in enumerate(zip(rows, lessons()), 1):
-        cells = [re.sub(r"<[^>]+>", "", cell).strip() for cell in row.split("</td>")]
-        assert cells[0] == str(number) and f"notebooks/{page}.html" in row
-        assert cells[2].endswith(".") and 10 <= int(cells[3]) <= 30
+    items = re.findall(r"<li><p>(<a .*?)</p>", text, re.DOTALL)
+    assert len(items) == len(lessons()) > 20 and f"It has {len(lessons())} lessons" in text
+    for item, page in zip(items, lessons()):
+        assert f"notebooks/{page}.html" in item
+        words = re.sub(r"<[^>]+>", "", item)
+        count, learns = re.search(r"(\d+) minutes\. (.+)", words, re.DOTALL).groups()
+        assert 10 <= int(count) <= 30 and learns.strip().endswith(".")
 
 
 def test_a_lesson_leads_to_the_next_one(site):
@@ -235,6 +236,12 @@ def test_words_of_a_report_stay_words():
     verdict = {"subject": "<b>", "outcome": "works", "evidence": "executed", "says": ""}
     table = book.table_html([verdict | {"setup": Setup().as_dict()}])
     assert "&lt;b&gt;" in table and "<b>" not in table
+
+
+def test_a_table_names_no_evidence_of_what_did_not_run():
+    verdict = {"outcome": "unavailable", "evidence": "none", "says": "why", "subject": "broken"}
+    table = book.table_html([verdict | {"setup": Setup().as_dict()}])
+    assert ">unavailable<" in table and "none" not in table
 
 
 def test_book_has_the_colours_of_outcomes(site):

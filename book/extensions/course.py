@@ -50,7 +50,6 @@ def lessons() -> dict[str, Lesson]:
     return {lesson.page: lesson for lesson in made}
 
 
-@functools.cache
 def minutes(mode: FailureMode) -> int:
     """Returns how long a page takes to read and its exercise to solve, by the number of its words and lines of code."""
     cells = sources.stored_notebook(files.ROOT / mode.notebook).cells
@@ -60,24 +59,30 @@ def minutes(mode: FailureMode) -> int:
     return round(words / WORDS + lines / LINES) + EXERCISE
 
 
-def course() -> str:
-    """Returns how the minutes are estimated, and a section with a table for each part."""
+def length() -> str:
+    """Returns a sentence on how long the course takes, and one on how that is estimated."""
     every = sum(minutes(lesson.mode) for lesson in lessons().values())
-    about = (
-        f"There are {len(lessons())} lessons, of about {every / 60:.0f} hours. The minutes are estimates: {WORDS} words and "
+    return (
+        f"It has {len(lessons())} lessons and takes about {every / 60:.0f} hours. The minutes are estimates: {WORDS} words and "
         f"{LINES} lines of code in a minute, and {EXERCISE} minutes for the exercise."
     )
-    return "\n\n".join([about, *map(part_section, parts())])
+
+
+def course() -> str:
+    """Returns a section for each part, with its lessons."""
+    return "\n\n".join(map(part_section, parts()))
 
 
 def part_section(part: dict[str, Any]) -> str:
     inside = [lesson for lesson in lessons().values() if lesson.part == part["title"]]
-    rows = [
-        f"| {lesson.number} | [](../{lesson.mode.notebook}) | {lesson.learns} | {minutes(lesson.mode)} |"
-        for lesson in inside
-    ]
-    table = ["| lesson | page | what you learn | minutes |", "|---" * 4 + "|", *rows]
-    return "\n".join([f"## {part['title']}", "", *table, "", part.get("more", "")])
+    return "\n\n".join([f"## {part['title']}", *map(item, inside), part.get("more", "")])
+
+
+def item(lesson: Lesson) -> str:
+    """Returns an item of a list: the title, which leads to the page, and below it the minutes and what one learns."""
+    number = f"{lesson.number}. "
+    title = f"{number}[](../{lesson.mode.notebook})"
+    return f"{title}\\\n{' ' * len(number)}{minutes(lesson.mode)} minutes. {lesson.learns}"
 
 
 def neighbours(page: str) -> tuple[str, str]:
@@ -106,12 +111,15 @@ def say_where(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if page not in lessons():
         return
     lesson = lessons()[page]
-    place = f"Lesson {lesson.number} of {len(lessons())}, about {minutes(lesson.mode)} minutes"
-    line = nodes.paragraph("", f"{place}: {lesson.part}.", classes=["clinic-lesson"])
-    for word, to in zip(("Previous", "Next"), neighbours(page)):
+    line = nodes.paragraph(
+        "", f"Lesson {lesson.number} of {len(lessons())}", classes=["clinic-lesson"]
+    )
+    line += nodes.Text(f": {lesson.part} · about {minutes(lesson.mode)} minutes · ")
+    for word, to in zip(("previous", "next"), neighbours(page)):
         if to in lessons():
-            line += [nodes.Text(f" {word}: "), reference(app, page, to, lessons()[to].mode.name)]
-    line += [nodes.Text(" All: "), reference(app, page, PAGE, "the course")]
+            words = f"{word}: {lessons()[to].mode.name}"
+            line += [reference(app, page, to, words), nodes.Text(" · ")]
+    line += reference(app, page, PAGE, "the course")
     doctree[0].insert(1, line)
 
 

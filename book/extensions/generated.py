@@ -20,6 +20,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "badges": overview.badges,
     "command_line": command_line.commands,
     "course": course.course,
+    "course_length": course.length,
     "group": error_index.group,
     "messages": error_index.messages,
     "modes": overview.modes,

@@ -157,8 +157,9 @@ def line_html(line: str, outcome: str) -> str:
 
 
 def table_html(verdicts: list[dict[str, Any]]) -> str:
-    """Returns the table of a step, with a colour for each outcome."""
+    """Returns the table of a step, with a colour for each outcome; what did not run has no evidence."""
     head, *body = rows(
         [Verdict(**verdict | {"setup": Setup(**verdict["setup"])}) for verdict in verdicts]
     )
-    return from_template("panel/templates/table.html", names=head, rows=body, outcomes=OUTCOMES)
+    shown = [["" if word == "none" else word for word in words] for words in body]
+    return from_template("panel/templates/table.html", names=head, rows=shown, outcomes=OUTCOMES)
