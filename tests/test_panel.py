@@ -6,7 +6,7 @@ from sessions import MODE
 from strategy_clinic import Setup
 from strategy_clinic.base import files, outcomes, templates
 from strategy_clinic.modes.registry import mode_by_id
-from strategy_clinic.panel import cards, figures, widgets
+from strategy_clinic.panel import cards, figures, mode_finder, widgets
 from strategy_clinic.programs.verdicts import Verdict
 from strategy_clinic.session import Session
 from strategy_clinic.setups import strategies
@@ -156,6 +156,13 @@ def test_what_an_error_says_is_escaped(made):
 def test_backticks_mark_code():
     page = templates.from_template("panel/templates/note.html", note="`a` and `<b>`, ` alone")
     assert "><code>a</code> and <code>&lt;b&gt;</code>, ` alone<" in page
+
+
+def test_the_finder_shows_code_and_links_as_what_they_are():
+    """Its rows are those of the modes with all words, and no row has the signs that mark code in a declaration."""
+    _, found = mode_finder.narrow()
+    assert "`" not in found.value and "<code>get_weights()</code>" in found.value
+    assert found.value.count("text-decoration:underline") == found.value.count("<a ") > 50
 
 
 def test_a_value_that_a_template_lacks_is_an_error():
