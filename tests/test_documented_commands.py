@@ -67,6 +67,8 @@ TESTED = {
         "test_wheel.py::test_what_runs_is_what_was_installed"
     ),
     ".venv/bin/jupyter lab notebooks": "test_browser.py::test_panel",
+    ".venv/bin/jupyter notebook notebooks/00_start_here.ipynb": "test_browser.py::test_panel",
+    ".venv/bin/voila notebooks --Voila.ip=127.0.0.1": "test_browser.py::test_panel",
     "jupyter lab my-notebooks/00_start_here.ipynb": "test_browser.py::test_panel",
     "python -m strategy_clinic.forkserver.kernelspec": "test_kernels.py::test_set_up_has_installed_the_kernelspec",
     "clinic record fm25 --keras 2,3": "test_records.py::test_record_is_written_after_every_mode",
@@ -86,6 +88,7 @@ NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebook
 NOT_RUN = {
     "make lab": NETWORK,
     ".venv/bin/pip install -c requirements.lock -e '.[notebooks]'": NETWORK,
+    ".venv/bin/pip install -c requirements.lock notebook voila": NETWORK,
     "pip install -c requirements.lock -e '.[cluster]'": NETWORK,
     "pip install -c requirements.lock -e '.[compile]'": NETWORK,
     ".venv/bin/pre-commit install": "it changes the hooks of the repository",
