@@ -26,6 +26,7 @@ html_theme_options = {
     for kind, brand in (("light", "#1d6b4c"), ("dark", "#7fd1ae"))
 }
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 html_css_files = ["book.css"]
 html_js_files = ["book.js", "switches.js", "search_errors.js"]
 html_use_index = False

@@ -148,7 +148,9 @@ def wait_until_done(page, number: int):
 
 
 def chosen(page) -> dict:
-    return {name: page.locator(f".clinic-{name} select").input_value() for name in DROPDOWNS}
+    """The value of each dropdown that the panel has for its programs."""
+    there = [name for name in DROPDOWNS if page.locator(f".clinic-{name} select").count()]
+    return {name: page.locator(f".clinic-{name} select").input_value() for name in there}
 
 
 ERROR = "Traceback\nValueError: The filename must end in `.weights.h5`. <b>Received</b>: filepath=x"
@@ -176,7 +178,8 @@ def run(page, number: int, **choices) -> str:
 
 
 def said(setup: dict) -> str:
-    return "{strategy} x{devices}, saved as {save_format}, Keras {keras}".format(**setup)
+    saved = f", saved as {setup['save_format']}" if "save_format" in setup else ""
+    return "{strategy} x{devices}{saved}, Keras {keras}".format(**setup, saved=saved)
 
 
 def tab_to(page, selector: str, presses: int):
@@ -249,16 +252,57 @@ def in_the_dark(page, name: str, url: str):
 
 
 def use_filters(page):
+    """Narrows the atlas by each filter, and back: then it is as it was."""
     rows = page.locator(".clinic-atlas tbody tr:visible")
-    shown = rows.count()
-    page.get_by_role("combobox", name="Runtime").select_option("cpu-keras2")
-    assert shown > rows.count() == len(registry.modes())
-    page.get_by_role("combobox", name="Strategy").select_option("mirrored")
-    page.get_by_role("combobox", name="Save format").select_option("h5")
+    signs = page.locator(".clinic-atlas tbody a:visible")
+    at_first = signs.all_inner_texts()
+
+    def choose(name: str, value: str):
+        page.get_by_role("combobox", name=name).select_option(value)
+
+    choose("Runtime", "cpu-keras2")
+    assert len(at_first) > signs.count() and rows.count() == len(registry.modes())
+    choose("Strategy", "mirrored")
+    choose("Save format", "h5")
     row = rows.filter(has_text="fm25")
     assert row.locator("td a:visible").all_inner_texts() == ["✔"] + ["▲"] * 3
-    page.get_by_role("combobox", name="Document").select_option("000")
+    choose("Save format", "saved_model")
+    assert row.locator("td a:visible").all_inner_texts() == ["○"] * 4
+    choose("Document", "000")
     assert row.count() == 0 and rows.filter(has_text="fm01").count() == 1
+    for name in ("Document", "Save format", "Strategy", "Runtime"):
+        choose(name, "")
+    assert signs.all_inner_texts() == at_first
+
+
+# What a reader may do with a page's own controls: each value of each, and back to the first.
+USE_CONTROLS = """() => { for (const control of document.querySelectorAll('article select')) {
+  const first = control.value, values = [...control.options].filter(each => !each.disabled).map(each => each.value);
+  for (const value of [...values, first]) {
+    control.value = value;
+    control.dispatchEvent(new Event('change', {bubbles: true}));
+  } } }"""
+
+
+def errors_of(page) -> list[str]:
+    """The errors of a page from now on: exceptions, what its console calls an error, and requests without an answer.
+
+    A request that the browser gives up because it leaves the page is none.
+    """
+    found: list[str] = []
+
+    def note(what):
+        found.append(f"{page.url}: {what}")
+
+    def note_failure(asked):
+        if asked.failure != "net::ERR_ABORTED":
+            note(f"{asked.failure} {asked.url}")
+
+    page.on("pageerror", note)
+    page.on("console", lambda said: note(said.text) if said.type == "error" else None)
+    page.on("requestfailed", note_failure)
+    page.on("response", lambda got: note(f"{got.status} {got.url}") if got.status >= 400 else None)
+    return found
 
 
 BOOK = ["index", "errors/index", "errors/raises", "how_to/examine", "reference/command_line"]

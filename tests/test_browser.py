@@ -29,12 +29,14 @@ from browser import (
     SESSION_STARTED,
     STILL,
     TOKEN,
+    USE_CONTROLS,
     WIDTHS,
     by_keyboard,
     by_mouse,
     card,
     chosen,
     command,
+    errors_of,
     in_the_dark,
     keep_picture,
     looks,
@@ -51,9 +53,13 @@ from conftest import changed, copy_project, without_tables
 from error_samples import ERRORS
 from kernels import end_servers, servers
 from nbformat.v4 import new_code_cell, new_notebook
+from strategy_clinic import Setup
+from strategy_clinic.base import files
 from strategy_clinic.forkserver import kernelspec
+from strategy_clinic.modes import registry
+from strategy_clinic.panel import widgets
 from strategy_clinic.processes.cluster import free_ports
-from strategy_clinic.records import atlas
+from strategy_clinic.records import atlas, store
 from strategy_clinic.rendering import sources
 from strategy_clinic.triage.classify import triage
 from thorough import mostly_thorough
@@ -128,8 +134,10 @@ def window(front, chromium):
 def offline(chromium):
     """One page for all that needs no network."""
     made = chromium.new_page(offline=True)
+    thrown = errors_of(made)
     yield made
     made.close()
+    assert thrown == []
 
 
 @pytest.fixture
@@ -247,6 +255,7 @@ def as_on_the_site(page, reader, site, notebook):
     )
     switches = reader.locator(".clinic-switches")
     assert {each: switches.locator(f"[name={each}]").input_value() for each in setup} == setup
+    assert switches.locator("select").count() == len(setup)
     outcome, words = card(page)
     shown = switches.locator(".clinic-line")
     assert shown.get_attribute("data-outcome") == outcome
@@ -279,6 +288,47 @@ def test_the_switches_of_a_page_of_the_site(reader, site):
     # One device has one count only: the number of devices follows the strategy.
     reader.locator(".clinic-switches [name=strategy]").select_option("one_device")
     assert "one_device x1" in shown.inner_text()
+
+
+# A walk over strategies that have one number of devices, or several, and over numbers.
+WALK = [
+    ("strategy", "default"),
+    ("strategy", "mirrored"),
+    ("devices", "4"),
+    ("strategy", "one_device"),
+]
+WALK += [("keras", "2"), ("strategy", "central_storage"), ("strategy", "tpu_traced")]
+WALK += [("strategy", "mirrored"), ("devices", "1"), ("strategy", "multi_worker")]
+WALK += [("strategy", "mirrored"), ("save_format", "h5")]
+
+
+@pytest.mark.parametrize("mode", ["fm16", "fm24", "fm25", "fm37"])
+def test_the_panel_and_the_site_choose_alike(reader, site, mode):
+    """The same parameters are offered, and after each choice both show the same setup."""
+    path = files.ROOT / registry.mode_by_id(mode).notebook
+    own = Setup(**store.parameters_of(sources.stored_notebook(path)))
+    texts = {each: files.program_text(mode, each) for each in ("broken", "fixed")}
+    panel = widgets.Panel(registry.mode_by_id(mode), own, texts, lambda _: [])
+    reader.goto((site / "notebooks" / path.name).with_suffix(".html").as_uri())
+    controls = reader.locator(".clinic-switches select")
+    names = controls.evaluate_all("all => all.map(each => each.name)")
+    assert names == list(panel.controls)
+    for name, value in [step for step in WALK if step[0] in names]:
+        control = panel.controls[name]
+        control.value = type(control.value)(value)
+        reader.locator(f".clinic-switches [name={name}]").select_option(value)
+        shown = controls.evaluate_all("all => all.map(each => each.value)")
+        assert shown == [str(each.value) for each in panel.controls.values()], (name, value)
+        words = reader.locator(".clinic-switches .clinic-line").inner_text()
+        assert f"under {panel.in_words(panel.chosen())}\n" in words
+
+
+def test_the_site_says_why_a_setup_has_no_verdict(reader, site):
+    address = (site / "notebooks" / NOTEBOOK).with_suffix(".html").as_uri()
+    reader.goto(f"{address}?save_format=saved_model")
+    shown = reader.locator(".clinic-switches .clinic-line").inner_text()
+    assert "○ unavailable: no program for this setup" in shown and "(none)" not in shown
+    assert shown.count("Not run with saved_model: the loaded object has functions to call") == 1
 
 
 ROW = "<tr><td style='color:black'>a cell</td></tr>"
@@ -354,6 +404,29 @@ def test_the_site_finds_a_message_as_triage_does(reader, site):
     assert "No known message" in reader.locator(".clinic-found").inner_text()
     reader.get_by_label("Error message").fill("")
     assert reader.locator(".clinic-found").inner_text() == ""
+
+
+def test_no_page_of_the_site_throws(chromium, site):
+    """Every page, as a server gives it, and each value of each of its controls; every file that it asks for is there."""
+    paths = sorted(path.relative_to(site) for path in site.rglob("*.html"))
+    assert len(paths) > len(registry.modes())
+    with serving(site) as address, chromium.new_page() as page:
+        thrown = errors_of(page)
+        for path in paths:
+            page.goto(f"{address}/{path}")
+            page.evaluate(USE_CONTROLS)
+    assert thrown == []
+
+
+def test_what_a_page_throws_is_noticed(chromium, tmp_path):
+    (tmp_path / "a.html").write_text(
+        "<script>[].first()</script><img src='none.png'><link rel='icon' href='data:,'>"
+    )
+    with serving(tmp_path) as address, chromium.new_page() as page:
+        thrown = errors_of(page)
+        page.goto(f"{address}/a.html")
+    assert any("first is not a function" in each for each in thrown)
+    assert any("404" in each and "none.png" in each for each in thrown)
 
 
 def test_the_book_is_searched_filtered_and_unfolded(chromium, site):

@@ -6,7 +6,7 @@ from sessions import MODE
 from strategy_clinic import Setup
 from strategy_clinic.base import files, outcomes, templates
 from strategy_clinic.modes.registry import mode_by_id
-from strategy_clinic.panel import cards, figures, widgets
+from strategy_clinic.panel import cards, figures, mode_finder, widgets
 from strategy_clinic.programs.verdicts import Verdict
 from strategy_clinic.session import Session
 from strategy_clinic.setups import strategies
@@ -14,14 +14,18 @@ from strategy_clinic.setups import strategies
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
 
-@pytest.fixture
-def made():
-    session = Session(mode_by_id("fm25"), Setup())
-    session.texts |= {each: files.program_text("fm25", each) for each in ("broken", "fixed")}
+def panel_of(mode: str, setup: Setup) -> widgets.Panel:
+    session = Session(mode_by_id(mode), setup)
+    session.texts |= {each: files.program_text(mode, each) for each in ("broken", "fixed")}
     both = session.both()
     return widgets.Panel(
-        session.mode, Setup(), both, lambda setup: session.run(both, [setup], again=True)
+        session.mode, setup, both, lambda setup: session.run(both, [setup], again=True)
     )
+
+
+@pytest.fixture
+def made():
+    return panel_of("fm25", Setup())
 
 
 def click(made, **choices):
@@ -51,7 +55,29 @@ def test_every_dropdown_matters(made):
 def test_a_strategy_that_cannot_run_gives_its_reason(made):
     found = click(made, strategy="tpu")
     assert {each.outcome for each in found} == {"unavailable"}
-    assert "cannot run here" in made.card.value and "has no TPU" in made.card.value
+    assert "cannot run on this machine" in made.card.value and "has no TPU" in made.card.value
+    without_evidence(made)
+
+
+def without_evidence(made):
+    """What did not run has no evidence to name, and nothing to repair."""
+    assert "none" not in made.card.value and "<b>Fix</b>" not in made.card.value
+    assert ">none<" not in made.history.value
+
+
+def test_a_setup_without_a_program_says_what_rules_it_out(made):
+    click(made, save_format="saved_model")
+    assert "unavailable: no program for this setup" in made.card.value
+    sentence = "Not run with saved_model: the loaded object has functions to call, and no <code>fit"
+    assert made.card.value.count(sentence) == 1
+    without_evidence(made)
+
+
+def test_only_a_failure_has_a_fix(made):
+    click(made, devices=1)
+    assert "works: no failure" in made.card.value and "<b>Fix</b>" not in made.card.value
+    click(made, devices=2)
+    assert "<b>Fix</b>: put the line" in made.card.value
 
 
 def test_a_tpu_that_is_described_is_called_emulated(made):
@@ -69,12 +95,31 @@ def test_the_card_and_the_figure_say_what_was_found(made):
     )
 
 
-def test_switching_strategies_keeps_the_device_count_where_it_can(made):
+def test_the_device_count_that_was_chosen_comes_back(made):
     made.controls["devices"].value = 4
-    made.controls["strategy"].value = "central_storage"
+    for strategy, count in {"central_storage": 4, "one_device": 1, "tpu_traced": 8}.items():
+        made.controls["strategy"].value = strategy
+        assert made.controls["devices"].value == count
+    made.controls["strategy"].value = "mirrored"
     assert made.controls["devices"].value == 4
-    made.controls["strategy"].value = "one_device"
+
+
+def test_one_device_is_not_kept_unless_it_was_chosen():
+    made = panel_of("fm24", Setup("default", 1))
+    made.controls["strategy"].value = "mirrored"
+    assert made.controls["devices"].value == 2
+    made.controls["devices"].value = 1
+    made.controls["strategy"].value = "multi_worker"
+    made.controls["strategy"].value = "mirrored"
     assert made.controls["devices"].value == 1
+
+
+def test_nothing_is_said_of_saving_where_nothing_is_saved():
+    made = panel_of("fm37", Setup())
+    assert list(made.controls) == ["strategy", "devices", "keras"]
+    click(made)
+    shown = made.card.value + made.status.value + made.history.value
+    assert "mirrored x2, Keras 3" in shown and "aved as" not in shown
 
 
 def test_the_programs_are_those_of_the_chosen_setup(made):
@@ -100,7 +145,7 @@ EVIL = "<script>alert('x')</script> ' onload='y' `<b>` \""
 def test_what_an_error_says_is_escaped(made):
     evil = Verdict(EVIL, Setup(), "raises", "executed", EVIL, "ValueError")
     made.say(EVIL, "refused")
-    pages = [cards.card_html(made.mode, [evil, evil]), made.status.value]
+    pages = [cards.card_html(made.mode, [evil, evil], EVIL), made.status.value]
     pages += [figures.Picture(b"", EVIL).as_html()]
     pages += [templates.from_template("panel/templates/note.html", note=EVIL)]
     for page in pages:
@@ -113,10 +158,32 @@ def test_backticks_mark_code():
     assert "><code>a</code> and <code>&lt;b&gt;</code>, ` alone<" in page
 
 
+def test_the_finder_shows_code_and_links_as_what_they_are():
+    """Its rows are those of the modes with all words, and no row has the signs that mark code in a declaration."""
+    _, found = mode_finder.narrow()
+    assert "`" not in found.value and "<code>get_weights()</code>" in found.value
+    assert found.value.count("text-decoration:underline") == found.value.count("<a ") > 50
+
+
 def test_a_value_that_a_template_lacks_is_an_error():
     for name in ("panel/templates/status.html", "triage/templates/card.html"):
         with pytest.raises(jinja2.UndefinedError):
             templates.from_template(name, words="", state="")
+
+
+def test_the_panel_shows_the_verdicts_of_its_page_before_the_first_run(made, monkeypatch):
+    """They stand once: in the panel where widgets work, and in its place in viewers without them."""
+    shown = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw=False: shown.append(data))
+    verdicts = made.run(Setup())
+    panel = widgets.show_panel(made.mode, made.texts, verdicts, made.run)
+    (data,) = shown
+    assert "application/vnd.jupyter.widget-view+json" in data
+    for words in (data["text/plain"], data["text/html"], panel.card.value):
+        assert "the failure shows, the fix works" in words
+    assert "loaded, broken: kernel 0, bias 1: 1 copy" in data["text/plain"]
+    assert data["text/html"].count("<img alt=") == panel.figure.value.count("<img alt=") == 1
+    assert panel.history.value == "" and "data-clinic-runs='0'" in panel.status.value
 
 
 @pytest.mark.parametrize("look", outcomes.LOOKS.values(), ids=list(outcomes.LOOKS))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import command_line
+import course
 import documents
 import error_index
 import overview
@@ -18,6 +19,8 @@ PARTS: dict[str, Callable[..., str]] = {
     "api": python_api.names,
     "badges": overview.badges,
     "command_line": command_line.commands,
+    "course": course.course,
+    "course_length": course.length,
     "group": error_index.group,
     "messages": error_index.messages,
     "modes": overview.modes,
@@ -51,4 +54,5 @@ class Generated(SphinxDirective):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("generated", Generated)
+    course.connect(app)
     return {"parallel_read_safe": True}

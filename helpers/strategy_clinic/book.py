@@ -31,6 +31,14 @@ FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the
     "records": ("remove-input", ""),
 }
 
+# In place of widgets of a page that is not of a mode, by the call that shows them: where the site has the same.
+INSTEAD = {
+    "desk.box()": "On this site, the field for it is on the page [Find my error](../errors/index.md).",
+    "finder.narrow()": "On this site, they are listed [by what you see](../errors/index.md) and, in [the atlas](atlas.ipynb), by "
+    "document and strategy.",
+    "examiner.program_box()": "This site runs no program. [`clinic examine`](../how_to/examine.md) does it in a terminal.",
+}
+
 # On the site beside the atlas; the page that `clinic atlas` writes has the tables themselves.
 OF_KERAS = """## Classes of Keras on several replicas
 
@@ -53,19 +61,21 @@ def prepare(folder: Path) -> None:
 def page(path: Path) -> str:
     """Returns a notebook's text with long cells folded, pictures described, and reports as HTML."""
     notebook = sources.read_notebook(path)
+    notebook.cells = [cell for cell in notebook.cells if cell.source != sources.UNPUBLISHED]
     if path.stem == "atlas":
         show_filters(notebook)
     if files.page_source(path.stem).name == "page.py":
         mode = mode_by_id(path.stem.split("_")[0])
         add_switches(notebook, mode)
         notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
+    notebook.cells = [without_widgets(cell) for cell in notebook.cells]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.source = program_alone(cell)
             fold(cell)
             for output in cell.outputs:
                 describe_picture(cell, output)
-                add_html(output.get("data", {}), path.stem)
+                add_html(output.get("data", {}))
     return render.as_text(notebook)
 
 
@@ -85,8 +95,17 @@ def add_switches(notebook: NotebookNode, mode: FailureMode) -> None:
     parameters = Setup(**store.parameters_of(notebook))
     panel = next(cell for cell in notebook.cells if "panel" in sources.tags(cell))
     html = switches.switch_html(mode, parameters)
-    controls = [each for each in panel.outputs if each.get("data", {}).get("text/plain") == NOTE]
-    panel.outputs = [new_output("display_data", {"text/html": html}), *controls]
+    panel.outputs = [new_output("display_data", {"text/html": html})]
+
+
+def without_widgets(cell: NotebookNode) -> NotebookNode:
+    """Returns a cell, or instead of one whose widgets need a kernel a sentence that says where the site has the same."""
+    shown = [output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
+    if NOTE not in shown:
+        return cell
+    words = next(words for call, words in INSTEAD.items() if call in cell.source)
+    instead: NotebookNode = new_markdown_cell(words, id=cell.id)
+    return instead
 
 
 def patterns_of(mode: FailureMode) -> NotebookNode:
@@ -119,17 +138,14 @@ def describe_picture(cell: NotebookNode, output: NotebookNode) -> None:
         cell.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(words.split())}
 
 
-def add_html(data: dict[str, Any], stem: str) -> None:
-    """Adds HTML to an output: a coloured line for a step, a table, or links to where the panel works."""
+def add_html(data: dict[str, Any]) -> None:
+    """Adds HTML to an output: a coloured line for a step, or a table."""
     facts = data.pop(MIME, {})
     if "table" in facts:
         data["text/html"] = table_html(facts["table"])
     elif facts:
         verdict = facts.get("claim", {}).get("verdict") or facts.get("verdict", {}).get("outcome")
         data["text/html"] = line_html(data["text/plain"], facts.get("colour") or verdict or "")
-    elif data.get("text/plain") == NOTE:
-        data.pop("text/html", None)
-        data["text/markdown"] = f"*{NOTE}*\n\n{sources.badges(stem)}"
     if re.search("clinic-(card|times)", data.get("text/html", "")):  # they link to notebooks
         data["text/html"] = re.sub(r"(href='fm\w+)\.ipynb'", r"\1.html'", data["text/html"])
 
@@ -141,8 +157,9 @@ def line_html(line: str, outcome: str) -> str:
 
 
 def table_html(verdicts: list[dict[str, Any]]) -> str:
-    """Returns the table of a step, with a colour for each outcome."""
+    """Returns the table of a step, with a colour for each outcome; what did not run has no evidence."""
     head, *body = rows(
         [Verdict(**verdict | {"setup": Setup(**verdict["setup"])}) for verdict in verdicts]
     )
-    return from_template("panel/templates/table.html", names=head, rows=body, outcomes=OUTCOMES)
+    shown = [["" if word == "none" else word for word in words] for words in body]
+    return from_template("panel/templates/table.html", names=head, rows=shown, outcomes=OUTCOMES)

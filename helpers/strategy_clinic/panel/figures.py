@@ -11,7 +11,8 @@ from ..programs.run import Observations
 from ..programs.variable_copies import copies as copies
 from ..programs.variable_copies import values_of as values_of
 
-INK, HAVE, LACK = "#767676", "#2f7f5f", "#c1563c"  # 4.4 to 1 at least, on white and on black
+# Words are readable on the paper, 4.5 to 1 at least, and white words in HAVE. No ink is on both white and a dark page.
+PAPER, INK, HAVE, LACK = "#ffffff", "#4a4a4a", "#2f7f5f", "#b34a31"
 
 LETTER = 0.075  # inches
 
@@ -41,6 +42,7 @@ def canvas(width: float, height: float) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
+    axes.set_facecolor(PAPER)
     axes.tick_params(colors=INK, labelsize=9, length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -49,7 +51,7 @@ def canvas(width: float, height: float) -> tuple[Any, Any]:
 
 def as_picture(figure: Any, alt: str) -> Picture:
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, transparent=True, metadata={"Software": None})
+    figure.savefig(buffer, format="png", dpi=110, facecolor=PAPER, metadata={"Software": None})
     return Picture(buffer.getvalue(), alt)
 
 
@@ -122,7 +124,7 @@ def draw_cell(axes: Any, x: int, y: int, word: str, good: bool) -> None:
     """Draws a full box, or an empty one with a frame: the difference shows without colours."""
     from matplotlib.patches import FancyBboxPatch
 
-    ink, fill, edge = ("white", HAVE, HAVE) if good else (LACK, "none", LACK)
+    ink, fill, edge = ("white", HAVE, HAVE) if good else (LACK, PAPER, LACK)
     box = FancyBboxPatch((x - 0.42, y - 0.36), 0.84, 0.72, "round,pad=0.04")
     box.set(edgecolor=edge, facecolor=fill, linewidth=1.5)
     axes.add_patch(box)

@@ -1,21 +1,20 @@
-"""The panel: four dropdowns, the programs for the chosen setup, a Run button, a verdict card, a figure and a history.
+"""The panel: up to four dropdowns, a Run button, a verdict card, a figure, a history, and the programs for the chosen setup.
 
 Core widgets only, so that it works in JupyterLab, Notebook 7, Voila and Colab, under ipywidgets 7.7 and 8.
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import UserError
 from ..base.templates import from_template
 from ..modes.failure_mode import FailureMode
-from ..programs.switches import for_setup
 from ..programs.text import FIXED, WRONG
 from ..programs.verdicts import Verdict
 from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
-from . import figures
+from . import choices, figures
 from .cards import card_html, card_text, history_html, observations_of, show_widget
 
 NOTE = "Each run starts both programs as new Python processes, with the lines of the chosen setup."
@@ -35,29 +34,39 @@ class Panel:
         """`texts` are the broken and the fixed program; `run` returns the verdicts on both under a setup."""
         self.mode, self.texts, self.run = mode, texts, run
         self.runs: list[list[Verdict]] = []
-        self.controls = make_controls(setup)
+        self.setup, self.offered = setup, choices.offered(texts)
+        self.count = choices.wanted_count(setup)
+        self.controls = make_controls(setup, self.offered)
         self.button, self.status, self.card, self.figure, self.programs, self.history = (
             make_displays()
         )
-        self.controls["strategy"].observe(self.offer_devices, "value")
-        for control in self.controls.values():
-            control.observe(self.show_programs, "value")
+        self.observe()
         self.show_programs()
         self.button.on_click(self.click)
         self.say("Choose a setup and press Run.", "ready")
         self.root = arrange(self)
 
+    def observe(self) -> None:
+        """Lets the controls act when their values change, first those that change another one."""
+        if "strategy" in self.controls:
+            self.controls["strategy"].observe(self.offer_devices, "value")
+            self.controls["devices"].observe(self.keep_count, "value")
+        for control in self.controls.values():
+            control.observe(self.show_programs, "value")
+
+    def keep_count(self, change: Any) -> None:
+        self.count = change["new"]
+
     def offer_devices(self, change: Any) -> None:
-        """Offers the device counts of the chosen strategy, and keeps the current count where it has it."""
-        counts = strategies.TABLE[change["new"]].counts
-        control = self.controls["devices"]
-        count = control.value
-        control.options = counts
-        control.value = count if count in counts else counts[0]
+        """Offers the device counts of the chosen strategy, and chooses the one that the reader has chosen last if it has it."""
+        wanted, control = self.count, self.controls["devices"]
+        control.options = strategies.TABLE[change["new"]].counts
+        control.value = choices.count_for(change["new"], wanted)
+        self.count = wanted  # nobody chose what the options have changed
 
     def chosen(self) -> Setup:
         """Returns the setup of the controls; raises a UserError while they are between two."""
-        return Setup(**{name: self.controls[name].value for name in PARAMETERS})
+        return self.setup.but(**{name: control.value for name, control in self.controls.items()})
 
     def show_programs(self, _: Any = None) -> None:
         with contextlib.suppress(UserError):  # while the device counts of a strategy change
@@ -66,7 +75,7 @@ class Panel:
                 from_template(
                     "panel/templates/program.html",
                     name=f"{subject}.py",
-                    text=self.mode.reason_against(setup) or for_setup(text, setup),
+                    text=choices.program_text(self.mode, setup, text),
                     marks=(WRONG, FIXED),
                 )
                 for subject, text in self.texts.items()
@@ -82,7 +91,7 @@ class Panel:
         self.button.disabled = True
         try:
             setup = self.chosen()
-            self.say(f"Running {setup} …", "running")
+            self.say(f"Running {self.in_words(setup)} …", "running")
             self.show(self.run(setup))
         except UserError as reason:
             self.say(str(reason), "refused")
@@ -90,22 +99,31 @@ class Panel:
             self.button.disabled = False
 
     def show(self, verdicts: list[Verdict]) -> None:
+        """Shows the verdicts of a run, and the run as the latest of the history."""
         self.runs.append(verdicts)
-        self.card.value = card_html(self.mode, verdicts, live=True)
+        self.draw(verdicts)
+        self.history.value = history_html(self.runs, self.offered)
+        self.say(f"Done: {self.in_words(verdicts[0].setup)}.", "done")
+
+    def draw(self, verdicts: list[Verdict]) -> None:
+        """Shows verdicts as the card and the picture."""
+        words = self.in_words(verdicts[0].setup)
+        self.card.value = card_html(self.mode, verdicts, words, live=True)
         observations = observations_of(verdicts)
         self.figure.value = figures.placement(observations).as_html() if observations else ""
-        self.history.value = history_html(self.runs)
-        self.say(f"Done: {verdicts[0].setup}.", "done")
+
+    def in_words(self, setup: Setup) -> str:
+        return choices.in_words(setup, self.offered)
 
 
-def make_controls(setup: Setup) -> dict[str, Any]:
+def make_controls(setup: Setup, offered: Sequence[str]) -> dict[str, Any]:
     import ipywidgets
 
     options = parameters.choices() | {"devices": list(strategies.TABLE[setup.strategy].counts)}
     controls = {}
-    for name, values in options.items():
+    for name in offered:
         controls[name] = ipywidgets.Dropdown(
-            options=values, value=getattr(setup, name), description=LABELS[name]
+            options=options[name], value=getattr(setup, name), description=LABELS[name]
         )
         controls[name].style.description_width = "7em"
         controls[name].layout.width = "auto"
@@ -129,18 +147,18 @@ def make_displays() -> list[Any]:
 
 
 def arrange(panel: Panel) -> Any:
-    """Returns the panel in two columns, which become one when the window is narrow, and the programs below."""
+    """Returns the panel in two columns, which become one when the window is narrow; history and programs below them."""
     import ipywidgets
 
     about = ipywidgets.HTML(from_template("panel/templates/note.html", note=NOTE))
-    controls = [*panel.controls.values(), panel.button, panel.status, about, panel.history]
+    controls = [*panel.controls.values(), panel.button, panel.status, about]
     columns = ipywidgets.Layout(
         grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"
     )
     right = ipywidgets.VBox([panel.card, panel.figure])
     top = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
     top.add_class("clinic-columns")
-    root = ipywidgets.VBox([top, panel.programs])
+    root = ipywidgets.VBox([top, panel.history, panel.programs])
     root.add_class("clinic-panel")
     return root
 
@@ -150,15 +168,14 @@ def show_panel(
     texts: Mapping[str, str],
     verdicts: list[Verdict],
     run: Callable[[Setup], list[Verdict]],
-) -> None:
-    """Shows the verdicts of this notebook's setup as a card and a picture, and then the live controls.
-
-    The first two need no kernel. Viewers without widgets show a sentence in place of the controls.
-    """
-    from IPython.display import display
-
-    card = {"text/plain": card_text(mode, verdicts), "text/html": card_html(mode, verdicts)}
-    display(card, raw=True)
-    if observations := observations_of(verdicts):
-        display(figures.placement(observations))
-    show_widget(Panel(mode, verdicts[0].setup, texts, run).root)
+) -> Panel:
+    """Shows the panel with the verdicts of this notebook's setup; viewers without widgets show these as a card and a picture."""
+    panel = Panel(mode, verdicts[0].setup, texts, run)
+    panel.draw(verdicts)
+    words = panel.in_words(verdicts[0].setup)
+    observations = observations_of(verdicts)
+    text = [card_text(mode, verdicts, words)]
+    text += [figures.placement(observations).alt] if observations else []
+    html = card_html(mode, verdicts, words) + panel.figure.value
+    show_widget(panel.root, "\n".join(text), html)
+    return panel

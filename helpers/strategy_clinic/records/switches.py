@@ -8,9 +8,9 @@ from ..base import files
 from ..base.outcomes import ROWS
 from ..base.templates import from_template
 from ..modes.failure_mode import FailureMode
-from ..panel.cards import headline_of
+from ..panel import choices
+from ..panel.cards import headline_of, why_not
 from ..panel.widgets import LABELS
-from ..programs.switches import for_setup
 from ..programs.text import FIXED, WRONG
 from ..setups import runtime
 from ..setups.parameters import Setup
@@ -43,15 +43,16 @@ def switch_data(mode: FailureMode, chosen: Setup) -> dict[str, Any]:
     setups = []
     for record, verdict in recorded_setups(mode):
         numbers = [
-            texts.number(program_text(mode, verdict.setup, text)) for text in programs.values()
+            texts.number(choices.program_text(mode, verdict.setup, text, "CPU"))
+            for text in programs.values()
         ]
         setups.append(
             {
                 "setup": list(verdict.setup.as_dict().values()),
                 "outcomes": [verdict.broken, verdict.fixed],
                 "evidence": verdict.evidence,
-                "headline": headline_of([verdict.broken, verdict.fixed], verdict.agrees),
-                "says": says.number(verdict.says),
+                "headline": headline(mode, verdict),
+                "says": says.number(says_of(mode, verdict)),
                 "programs": numbers,
                 "versions": versions.number(versions_in_words(record)),
             }
@@ -59,6 +60,8 @@ def switch_data(mode: FailureMode, chosen: Setup) -> dict[str, Any]:
     return {
         "mode": mode.name,
         "parameters": LABELS,
+        "offered": choices.offered(programs),
+        "count": choices.COUNT,
         "subjects": SHOWN,
         "icons": {row.name: row.icon for row in ROWS},
         "marks": (WRONG, FIXED),
@@ -72,10 +75,15 @@ def switch_data(mode: FailureMode, chosen: Setup) -> dict[str, Any]:
     }
 
 
-def program_text(mode: FailureMode, setup: Setup, text: str) -> str:
-    """Returns the program for a setup, or in a comment why there is none."""
-    reason = mode.reason_against(setup)
-    return f"# No program for this setup: {reason}." if reason else for_setup(text, setup, "CPU")
+def headline(mode: FailureMode, verdict: RecordedVerdict) -> str:
+    outcomes = [verdict.broken, verdict.fixed]
+    return headline_of(outcomes, verdict.agrees, mode.reason_against(verdict.setup))
+
+
+def says_of(mode: FailureMode, verdict: RecordedVerdict) -> str:
+    """Returns what the broken program says, or why it was not run."""
+    missing = verdict.broken == "unavailable"
+    return why_not(mode, verdict.setup, verdict.says) if missing else verdict.says
 
 
 def versions_in_words(record: Record) -> str:
