@@ -5,6 +5,7 @@ The table of words knows no mode. What it says of an attempt is compared with th
 
 import ast
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,16 +31,22 @@ ADDED = {
 }
 # These neither, in an exercise whose result is always the same.
 ADDED_TO_CONSTANT = {"it sets a variable by hand": "assign assign_add assign_sub"}
+PRINT = "print"
+REPEATS = re.compile("(async )?(for|while|if) ")
 CHANGED_LIBRARY = "it changes a part of TensorFlow"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a program has of the words above, how often each printed name gets a value, and a hash of where it does."""
+    """What a program has of the words above, how often each printed name gets a value, and a hash of where it does.
+
+    `repeats` is a hash of the loops and conditions in which its prints stand.
+    """
 
     words: dict[str, int]
     bound: dict[str, int]
     measures: str
+    repeats: str
 
 
 def facts_of(tree: ast.Module, names: set[str]) -> Facts:
@@ -49,8 +56,14 @@ def facts_of(tree: ast.Module, names: set[str]) -> Facts:
     words = Counter(word for word in words_of(tree) if word in known | {CHANGED_LIBRARY})
     statements = [(name, words) for name, words in measures_of(tree) if name in names]
     bound = Counter(name for name, _ in statements)
-    text = "\n".join(f"{name}: {words}" for name, words in statements)
-    return Facts(dict(words), dict(bound), hashlib.sha256(text.encode()).hexdigest()[:16])
+    printed = [words.split(" / ") for name, words in measures_of(tree) if name == PRINT]
+    around = [" / ".join(filter(REPEATS.match, each)) for each in printed]
+    measures = [f"{name}: {words}" for name, words in statements]
+    return Facts(dict(words), dict(bound), hashed(measures), hashed(around))
+
+
+def hashed(lines: list[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def printed_names(task: ast.Module) -> set[str]:
@@ -85,7 +98,7 @@ def is_of_library(node: ast.AST) -> bool:
 
 
 def measures_of(tree: ast.AST, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Yields each name that gets a value, with the statement and those that it stands in."""
+    """Yields each name that gets a value, or prints, with the statement and those that it stands in."""
     for node in ast.iter_child_nodes(tree):
         if not isinstance(node, ast.stmt | ast.ExceptHandler | ast.withitem):
             continue
@@ -107,6 +120,10 @@ def names_bound(node: ast.AST) -> Iterator[str]:
     """Yields the names to which a statement gives a value, or whose value it changes, not those in its body."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
+    elif (
+        isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "id", "") == PRINT
+    ):
+        yield PRINT
     elif isinstance(node, ast.Import | ast.ImportFrom):
         yield from (alias.asname or alias.name for alias in node.names)
     for child in ast.iter_child_nodes(node):
@@ -146,6 +163,8 @@ def doubts(attempt: Facts, exercise: Facts, solution: Facts, constant: bool) -> 
         for words, group in added.items()
         if count(attempt, group) > max(count(exercise, group), count(solution, group))
     ]
+    if attempt.repeats not in (exercise.repeats, solution.repeats):
+        found.append("it prints in another loop or condition")
     if constant and attempt.measures not in (exercise.measures, solution.measures):
         return [*found, "it gets what it prints in another way"]
     again = [
