@@ -26,7 +26,7 @@ from .scores import Grade
 
 EXERCISE_LIMIT = 120  # seconds for one run of an exercise
 LARGEST = 50_000_000  # bytes of a notebook
-LONGEST_LINE = 300  # characters of what an exercise says
+LONGEST_LINE = 500  # characters of what an exercise says
 
 
 @dataclass(frozen=True)

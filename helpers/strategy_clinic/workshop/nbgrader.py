@@ -42,7 +42,7 @@ For a course of your own, copy `source/{ASSIGNMENT}` into its folder `source`. A
 nor in a folder above the notebooks needs its wheel: `clinic wheel FOLDER --of THIS_FOLDER`.
 
 While it grades, nbgrader runs the cells up to `clinic.open`, the exercise and the graded cell of each notebook, and no others:
-about 10 seconds for a notebook on one core. `nbgrader_config.py` gives a cell enough time for that.
+about 8 seconds for a notebook. `nbgrader_config.py` gives a cell enough time for that.
 
 What comes before `clinic.open` runs with your rights: grade people whom you do not know in a container.
 """
