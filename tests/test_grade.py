@@ -194,7 +194,7 @@ def test_nothing_outlives_its_run(tmp_path):
     left = [int(pid) for pid in pids.read_text().split()]
     while any(is_alive(pid) for pid in left) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(left) == 2 and not any(is_alive(pid) for pid in left)
+    assert len(left) >= 2 and not any(is_alive(pid) for pid in left)
     if found.network == no_network.NAMESPACE and no_network.network() != no_network.NAMESPACE:
         assert seen.read_text() != "0"
     with socket.create_connection(server.getsockname()):
@@ -212,7 +212,7 @@ def tried(step):
         return type(error).__name__
 place = pathlib.Path({place!r})
 found = ['SECRET_OF_TEACHER' in os.environ, pathlib.Path.home() == pathlib.Path({home!r})]
-found += [tried(lambda: 'SECRET' in pathlib.Path('/proc/{pid}/environ').read_text())]
+found += [tried(lambda: open('/proc/{pid}/mem', 'rb').close())]
 found += [tried(lambda: (place / 'new').write_text('x')), tried(lambda: os.remove(place / 'kept'))]
 found += [tried(lambda: ThreadPoolExecutor().submit((place / 'kept').write_text, '').result())]
 pathlib.Path('mine').write_text('x')
