@@ -30,7 +30,8 @@ def begin() -> str:
 def forbid_writing(own: str) -> str:
     """Lets this process and what it starts write in its own folder only; returns how files are protected from it.
 
-    It cannot read the memory of other processes of this user either, but what /proc says of them. Called before anything starts a thread that runs such code.
+    It cannot read the memory of other processes of this user either, but what /proc says of them. Called before anything
+    starts a thread that runs such code.
     """
     os.environ["HOME"] = own
     folders = [own, os.environ.get("TMPDIR", own)]
