@@ -52,7 +52,7 @@ FIRST_MINUTES = "test_first_minutes.py::test_a_reader_who_is_quicker_than_the_ke
 GRID = "test_grid.py::test_a_grid_runs_and_is_kept"
 # The test that does the same where nothing is changed, or with fewer modes.
 TESTED = {
-    "clinic grade RETURNED --json grades.json": "test_grade.py::test_exercises_are_judged_by_what_they_print",
+    "clinic grade RETURNED --csv grades.csv": "test_grade.py::test_exercises_are_judged_by_what_they_print",
     "clinic examine --benchmark fm37": BENCHMARK,
     "clinic examine --keras 2,3 --benchmark fm37": BENCHMARK,
     "clinic run fm25 --strategy mirrored --devices 1,2,4 --save-format keras,h5": GRID,
@@ -60,7 +60,7 @@ TESTED = {
     "pytest --nbval notebooks/fm25_load_outside_scope.ipynb": SAME_AS_STORED,
     "make book": "test_book.py::test_no_link_is_broken",
     "clinic wheel dist": "test_wheel.py::test_what_runs_is_what_was_installed",
-    "clinic wheel dist --of OUT": "test_wheel.py::test_the_wheel_of_a_handout_has_no_solution",
+    "clinic wheel dist --of OUT/for-participants": "test_wheel.py::test_the_wheel_of_a_handout_has_no_solution",
     "pip install 'strategy-clinic[notebooks,fast] @ file:///tmp/dist/strategy_clinic-0.1.0-py3-none-any.whl'": (
         "test_wheel.py::test_what_runs_is_what_was_installed"
     ),

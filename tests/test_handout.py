@@ -11,6 +11,7 @@ from strategy_clinic.base import display, files
 from strategy_clinic.modes import registry
 from strategy_clinic.processes import notebook_job
 from strategy_clinic.rendering import sources
+from strategy_clinic.workshop.handout import GIVEN
 from workshop import SMALL
 
 # Handing out
@@ -20,6 +21,7 @@ from workshop import SMALL
 def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("handout") / "out"
     assert cli.main(["handout", str(folder)]) == 0
+    assert {path.name for path in folder.iterdir()} == {"for-participants", "solutions"}
     return folder
 
 
@@ -28,7 +30,7 @@ def leaks(folder: Path) -> list[str]:
     words = re.compile(r"\bsolution|\bsolved|colab\.research|kaggle\.com|mybinder", re.I)
     return [
         path.name
-        for path in sorted((folder / "notebooks").iterdir())
+        for path in sorted((folder / GIVEN / "notebooks").iterdir())
         if path.suffix != ".ipynb" or words.search(without_setup(path))
     ]
 
@@ -46,11 +48,11 @@ def colours(book) -> list[str]:
 
 def test_a_handout_holds_every_mode_and_no_solution(everything):
     names = {Path(mode.notebook).name for mode in registry.modes()}
-    given = {path.name for path in (everything / "notebooks").iterdir()}
+    given = {path.name for path in (everything / GIVEN / "notebooks").iterdir()}
     assert given == names | {"00_start_here.ipynb"} and leaks(everything) == []
     assert {path.name for path in (everything / "solutions").iterdir()} == names
     for name in names:
-        assert colours(nbformat.read(everything / "notebooks" / name, 4)) == ["red"]
+        assert colours(nbformat.read(everything / GIVEN / "notebooks" / name, 4)) == ["red"]
         assert colours(nbformat.read(everything / "solutions" / name, 4)) == ["red", "green"]
 
 
@@ -88,7 +90,7 @@ def test_no_handed_out_file_holds_a_solution(everything):
 @pytest.mark.parametrize("text", ["See the solution below.", "def solved(setup): pass"])
 def test_a_solution_left_in_a_handout_is_noticed(tmp_path, text):
     assert cli.main(["handout", str(tmp_path / "out"), "fm17"]) == 0
-    path = tmp_path / "out" / "notebooks" / SMALL
+    path = tmp_path / "out" / GIVEN / "notebooks" / SMALL
     book = nbformat.read(path, as_version=4)
     book.cells.append(nbformat.v4.new_markdown_cell(text))
     nbformat.write(book, path)
@@ -107,12 +109,15 @@ def dead_links(folder: Path) -> list[str]:
 
 
 def test_links_work_or_keep_only_their_words(everything, tmp_path):
-    first, linked = "notebooks/fm01_host_read_in_replica.ipynb", "](fm07_python_in_traced_step."
+    first, linked = (
+        f"{GIVEN}/notebooks/fm01_host_read_in_replica.ipynb",
+        "](fm07_python_in_traced_step.",
+    )
     assert dead_links(everything) == [] and linked in (everything / first).read_text()
     assert cli.main(["handout", str(tmp_path / "few"), "fm01", "fm17"]) == 0
     few = (tmp_path / "few" / first).read_text()
     assert dead_links(tmp_path / "few") == [] and "- FM07:" in few
-    (tmp_path / "few" / "notebooks" / SMALL).unlink()
+    (tmp_path / "few" / GIVEN / "notebooks" / SMALL).unlink()
     assert dead_links(tmp_path / "few") != []
 
 
@@ -120,9 +125,9 @@ def test_links_work_or_keep_only_their_words(everything, tmp_path):
 @pytest.mark.parametrize(
     "name, wanted",
     [
-        (f"notebooks/{SMALL}", ["red"]),
+        (f"{GIVEN}/notebooks/{SMALL}", ["red"]),
         (f"solutions/{SMALL}", ["red", "green"]),
-        ("notebooks/00_start_here.ipynb", []),
+        (f"{GIVEN}/notebooks/00_start_here.ipynb", []),
     ],
 )
 def test_what_is_handed_out_runs_from_where_it_lies(everything, tmp_path, name, wanted):
@@ -134,7 +139,9 @@ def test_what_is_handed_out_runs_from_where_it_lies(everything, tmp_path, name, 
     nbformat.write(book, tmp_path / "in.ipynb")
     there = notebook_job.papermill_options(tmp_path) | {"cwd": str(path.parent)}
     ran = papermill.execute_notebook(tmp_path / "in.ipynb", tmp_path / "out.ipynb", **there)
-    assert Path(ran.cells[-1].outputs[0].text.strip()).parents[2] == everything.resolve()
+    if name.startswith(GIVEN):
+        package = Path(ran.cells[-1].outputs[0].text.strip())
+        assert package.parents[2] == (everything / GIVEN).resolve()
     assert colours(ran) == wanted
 
 

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from strategy_clinic import cli
 from strategy_clinic.modes import registry
+from strategy_clinic.rendering import sources
 from strategy_clinic.workshop import nbgrader
 from workshop import SMALL, cell, notebook
 
@@ -22,7 +23,7 @@ ALLOWED = REQUIRED | {"task": bool, "grade_id": str, "points": int}
 def course(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("course") / "out"
     assert cli.main(["handout", str(folder), "--nbgrader"]) == 0
-    return folder
+    return folder / nbgrader.COURSE
 
 
 def problems(path: Path) -> list[str]:
@@ -105,7 +106,33 @@ def another_grade(book):
     next(each for each in book.cells if each.id == "graded").source = "pass"
 
 
-POINTS = {no_change: 0.0, solved: 1.0, another_setup: 1.0, another_grade: 0.0}
+def another_grader(book):
+    """A cell of a participant is not run: it could change what the graded cell says."""
+    cell(book, "figure").source = "type(session).grade_exercise = lambda self: None"
+
+
+POINTS = {no_change: 0.0, solved: 1.0, another_setup: 1.0, another_grade: 0.0, another_grader: 0.0}
+
+
+@pytest.mark.parametrize(
+    "text, runs",
+    [
+        (nbgrader.GRADED, True),
+        (f"{nbgrader.GRADED}\n", True),
+        (f"{nbgrader.GRADED}\nimport os", False),
+        ("%%program exercise\nimport tensorflow as tf", True),
+        ("%%program fixed\nimport tensorflow as tf", False),
+        ("session.panel()", False),
+        ("", False),
+    ],
+)
+def test_only_what_is_graded_runs_while_nbgrader_grades(text, runs):
+    lines = text.splitlines(keepends=True)
+    assert nbgrader.only_graded(lines) == (lines if runs else ["pass\n"])
+
+
+def test_other_stages_of_nbgrader_leave_a_notebook_alone():
+    nbgrader.prepare(None, None, "validate")
 
 
 def run_nbgrader(course: Path, *words: str) -> None:
@@ -122,8 +149,8 @@ def run_nbgrader(course: Path, *words: str) -> None:
 @pytest.mark.slow
 def test_nbgrader_gives_points_for_the_solution_only(tmp_path):
     pytest.importorskip("nbgrader", reason="nbgrader is not installed; run: make nbgrader")
-    course = tmp_path / "course"
-    assert cli.main(["handout", str(course), "fm17", "--nbgrader"]) == 0
+    assert cli.main(["handout", str(tmp_path), "fm17", "--nbgrader"]) == 0
+    course = tmp_path / nbgrader.COURSE
     (course / nbgrader.SOURCE / "00_start_here.ipynb").unlink()  # has no exercise
     run_nbgrader(course, "generate_assignment", nbgrader.ASSIGNMENT)
     released = course / "release" / nbgrader.ASSIGNMENT / SMALL
@@ -141,3 +168,10 @@ def test_nbgrader_gives_points_for_the_solution_only(tmp_path):
         change.__name__: points for change, points in POINTS.items()
     }
     assert {float(row["max_score"]) for row in graded.values()} == {1.0}
+    assert executed_tags(course / "autograded" / "solved" / nbgrader.ASSIGNMENT / SMALL) == {"open"}
+
+
+def executed_tags(path: Path) -> set[str]:
+    """The tags of the cells that have an output after grading, but for the exercise's and what is graded."""
+    cells = nbformat.read(path, as_version=4).cells
+    return {tag for each in cells if each.get("outputs") for tag in sources.tags(each)}

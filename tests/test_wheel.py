@@ -137,7 +137,7 @@ def test_the_wheel_holds_the_package_and_the_notebooks_and_nothing_else(wheel):
 
 def test_the_wheel_of_a_handout_has_no_solution(tmp_path):
     assert cli.main(["handout", str(tmp_path / "OUT"), "fm37"]) == 0
-    made = build_wheel(tmp_path / "wheel", "--of", tmp_path / "OUT")
+    made = build_wheel(tmp_path / "wheel", "--of", tmp_path / "OUT" / "for-participants")
     lines = solution_lines()
     for name, text in packed(made, "strategy_clinic/").items():
         assert not [line for line in lines if line.encode() in text.replace(b'\\"', b'"')], name
@@ -297,17 +297,21 @@ def test_a_handout_is_whole(wheel, installed, empty):
     installed.clinic(empty, "handout", "OUT", "fm01")
     own = packed(wheel, "strategy_clinic/")
     shipped = {name: own.pop(name) for name in list(own) if name.startswith("shipped/")}
-    handed_out = files_in(empty / "OUT" / "helpers" / "strategy_clinic")
+    handed_out = files_in(empty / "OUT" / "for-participants" / "helpers" / "strategy_clinic")
     assert without_pages(handed_out) == without_pages(own)
     for name in PROJECT:
-        assert (empty / "OUT" / name).read_bytes() == shipped[f"shipped/{name}"]
-    environment = installed.environment | {"PYTHONPATH": str(empty / "OUT" / "helpers")}
+        assert (empty / "OUT" / "for-participants" / name).read_bytes() == shipped[
+            f"shipped/{name}"
+        ]
+    environment = installed.environment | {
+        "PYTHONPATH": str(empty / "OUT" / "for-participants" / "helpers")
+    }
     copy = Clinic(installed.python, environment)
     said = copy.ask(
         empty, copy.python, "-c", "import strategy_clinic; print(strategy_clinic.__file__)"
     )
-    assert Path(said.strip()).is_relative_to(empty / "OUT")
-    require_all_wordings(copy, empty / "OUT")
+    assert Path(said.strip()).is_relative_to(empty / "OUT" / "for-participants")
+    require_all_wordings(copy, empty / "OUT" / "for-participants")
 
 
 def test_the_package_is_an_extension_of_ipython(installed, empty):

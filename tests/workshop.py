@@ -8,7 +8,7 @@ import nbformat
 from conftest import ROOT
 from strategy_clinic import cli
 from strategy_clinic.rendering import sources
-from strategy_clinic.workshop import grade
+from strategy_clinic.workshop import scores
 
 SMALL = "fm17_tpu_not_initialised.ipynb"
 FM37 = "fm37_loss_scaled_per_replica.ipynb"
@@ -47,10 +47,10 @@ def hand_in(folder: Path, texts: dict[str, str]) -> Path:
     return folder
 
 
-def graded(folder: Path, *options: str) -> dict[str, grade.Grade]:
+def graded(folder: Path, *options: str) -> dict[str, scores.Grade]:
     """The grades as the command writes them, by the name of the notebook; its exit status agrees with them."""
     report = folder.parent / "grades.json"
     status = cli.main(["grade", str(folder), "--json", str(report), *options])
-    found = [grade.Grade(**each) for each in json.loads(report.read_text())]
+    found = [scores.Grade(**each) for each in json.loads(report.read_text())]
     assert status == (0 if all(each.result == "green" for each in found) else 1)
     return {re.sub(r"^fm37_|\.ipynb$", "", each.notebook): each for each in found}

@@ -281,7 +281,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "write notebooks for participants, without solutions",
         commands.hand_out,
         [
-            argument("folder", type=Path, help="a new folder; do not give away its `solutions`"),
+            argument("folder", type=Path, help="a new folder; give away `for-participants` in it"),
             MODES,
             argument(
                 "--nbgrader",
@@ -291,7 +291,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         ],
     ),
     "grade": (
-        "grade participants' exercises: green, red or not run",
+        "grade participants' exercises: green, red, to read or not run",
         commands.grade_folder,
         [
             argument(
@@ -302,6 +302,12 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             JOBS,
             argument(
                 "--limit", type=positive, metavar="SECONDS", help="time limit of each exercise"
+            ),
+            argument(
+                "--csv",
+                type=Path,
+                metavar="FILE",
+                help="also write the points as a table of participants and exercises",
             ),
             argument("--json", type=Path, metavar="FILE", help="also write the grades as JSON"),
             JUNIT,

@@ -16,7 +16,7 @@ from .setups import parameters, strategies, tpu
 
 if TYPE_CHECKING:
     from .rendering.mode_notebooks import ModeNotebook
-    from .workshop.grade import Grade
+    from .workshop.scores import Grade
 
 
 def expand_all(values: list[Any], valid: Iterable[Any]) -> list[Any]:
@@ -204,9 +204,13 @@ def hand_out(options: Namespace) -> int:
 def grade_folder(options: Namespace) -> int:
     """Writes the reports again with every grade, so that those of finished exercises are kept if it is stopped."""
     from .records import junit
-    from .workshop import grade
+    from .workshop import grade, scores
 
-    reports = {grade.write_grades: options.json, grade.write_junit: options.junit}
+    reports = {
+        scores.write_grades: options.json,
+        scores.write_junit: options.junit,
+        scores.write_csv: options.csv,
+    }
     for path in reports.values():
         junit.require_writable(path)
 

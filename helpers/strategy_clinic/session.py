@@ -5,6 +5,7 @@ Disagreement, and the notebook fails.
 """
 
 import functools
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from .programs.text import SUBJECTS
 from .programs.verdicts import EVIDENCE, Verdict, classify, rows
 from .setups import parameters
 from .setups.parameters import Setup
+
+NBGRADER = "NBGRADER_EXECUTION"  # the variable by which nbgrader says what it is doing
 
 
 class Disagreement(AssertionError):
@@ -40,6 +43,10 @@ def open(  # noqa: A001 - clinic.open is what a notebook calls
     session = Session(mode_by_id(mode), setup)
     if shell := running_shell():
         shell.register_magic_function(session.program, "cell", "program")
+        if NBGRADER in os.environ:
+            from .workshop import nbgrader
+
+            nbgrader.prepare(shell, session.keep, os.environ[NBGRADER])
     return session
 
 
@@ -94,6 +101,10 @@ class Session:
         note = self.mode.version_note(self.setup)
         if subject == "broken" and note:
             report(f"{self.mode.name} versions | {note}", mode=self.mode.id, side=note)
+
+    def keep(self, line: str, cell: str) -> None:
+        """The cell magic `%%program` while nbgrader grades: keeps the program, which the graded cell runs."""
+        self.texts[choose("program", line.strip(), SUBJECTS)] = f"{cell.strip()}\n"
 
     def _judgement(self, verdict: Verdict) -> str:
         """Returns in words what a program's run shows."""
@@ -183,11 +194,17 @@ class Session:
         if undeclared:
             raise self._disagreement("claims", "only declared claims", ", ".join(undeclared))
 
-    def grade_exercise(self) -> None:
-        """Grades the exercise that was run last, as `clinic grade` does; raises AssertionError unless it is green."""
+    def grade_exercise(self, hint: bool = False) -> None:
+        """Grades the exercise that was run last, as `clinic grade` does; raises AssertionError unless it is green.
+
+        Shows a hint for a usual mistake, or, if asked for one, the hint for the exercise as it was handed out.
+        """
+        from .workshop import hints
         from .workshop.grade import grade_program
 
-        grade = grade_program(self.mode, self.setup, self._text_of("exercise"))
+        if hint:
+            return print(f"{self.mode.name} hint: {hints.first_hint(self.mode.id)}")
+        grade = grade_program(self.mode, self._text_of("exercise"))
         print(f"{self.mode.name} exercise: {grade.result}: {grade.says}")
         if grade.result != "green":
             raise AssertionError(grade.says)

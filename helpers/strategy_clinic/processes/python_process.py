@@ -17,6 +17,20 @@ except ImportError:  # installed without it, or on a system that cannot fork
     beside = client = kernelspec = None  # type: ignore[assignment]  # all are None where one is
 
 
+# Of the environment, what other people's code may read: it may hold keys and passwords.
+KEPT = (
+    "CLINIC_COLD",
+    "CUDA_VISIBLE_DEVICES",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "PYTHONPATH",
+    "TZ",
+    "XDG_RUNTIME_DIR",
+)
+
+
 class Process(Protocol):
     """What a forked process and subprocess.Popen have in common."""
 
@@ -51,8 +65,9 @@ def say_once(line: str) -> None:
 
 
 def isolated(environment: Mapping[str, str]) -> dict[str, str]:
-    """Returns an environment whose fork server has no network but loopback; without a fork server, the same environment."""
-    return dict(environment) | ({client.ISOLATED: "1"} if client else {})
+    """Returns the few variables that Python needs, and the one whose fork server has no network but loopback."""
+    kept = {name: environment[name] for name in KEPT if name in environment}
+    return kept | ({client.ISOLATED: "1"} if client else {})
 
 
 def warm_kernels() -> dict[str, str]:

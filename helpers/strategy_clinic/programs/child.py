@@ -17,11 +17,12 @@ from ..processes import cluster, no_network, request_reply
 def main() -> None:
     question = request_reply.read_question()
     os.chdir(question["folder"])
+    files = no_network.forbid_writing(str(Path.cwd().parent)) if question["isolated"] else ""
     prepare(question["tpu"])
     if question["serve"]:
         cluster.serve()
     network = no_network.begin() if question["isolated"] else ""
-    answer = run(question["text"], question["observed"]) | {"network": network}
+    answer = run(question["text"], question["observed"]) | {"network": network, "files": files}
     request_reply.write_answer(question["answer"], answer)
     # Stays until it is killed: another worker may still be fetching this one's part of their last all-reduce.
     threading.Event().wait()

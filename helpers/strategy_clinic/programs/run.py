@@ -39,7 +39,7 @@ class Job:
     setup: Setup
     observed: tuple[str, ...] = ()
     reason: str = ""
-    isolated: bool = False  # from the network, and whatever it leaves behind is killed
+    isolated: bool = False  # from the network and files; whatever it leaves behind is killed
     seconds: float = SECONDS
 
 
@@ -52,6 +52,7 @@ class Run:
     line: int = 0
     observations: Observations = field(default_factory=dict)
     network: str = ""  # how an isolated program was kept from the network
+    files: str = ""  # how files were protected from it
     ended: bool = True  # by itself, even if with an error
 
     def shown(self, text: str) -> str:
@@ -132,10 +133,15 @@ def merged(answers: list[dict[str, Any]]) -> Run:
         error = failures[0]["error"]
         reason = exception_named(error["name"], error["message"])
         answer = failures[0]
-        return Run(answer["printed"], reason, error["line"], observations, answer["network"])
+        return run_of(answer, observations, reason, error["line"])
     odd = [each for each in answers if each["printed"] != answers[0]["printed"]]
-    answer = (odd or answers)[0]
-    return Run(answer["printed"], None, 0, observations, answer["network"])
+    return run_of((odd or answers)[0], observations)
+
+
+def run_of(
+    answer: dict[str, Any], found: Observations, error: Exception | None = None, line: int = 0
+) -> Run:
+    return Run(answer["printed"], error, line, found, answer["network"], answer["files"])
 
 
 def judged(run: Run, right: str) -> Run:

@@ -1,6 +1,7 @@
-"""What a teacher hands out: the notebooks without their solutions, the package that they run on, and a folder to keep.
+"""What a teacher hands out: a folder with the notebooks without their solutions and the package that they run on.
 
-The folder has the project's layout, so that each notebook runs where it is: its set-up cell finds the package.
+It has the project's layout, so that each notebook runs where it is: its set-up cell finds the package. The solutions are in a
+folder beside it, so that whoever packs what is given away does not pack them.
 """
 
 import re
@@ -24,7 +25,7 @@ COPIED = ("hatch_build.py", "pyproject.toml", "requirements.lock")
 EXCLUDED = shutil.ignore_patterns(
     "__pycache__", ".*", "shipped", "page.py", "fixed.py", "solution.py", "pages"
 )
-SOLUTIONS = "solutions"
+GIVEN, SOLUTIONS = "for-participants", "solutions"
 # Badges lead to the published notebooks, where the solutions are.
 REMOVED_TAGS = {"solution", "badges"}
 # Of no use to a reader who has the notebooks and not their sources.
@@ -44,8 +45,12 @@ python3 -m venv .venv                                       # Python 3.11 to 3.1
 ```
 
 Begin with `notebooks/00_start_here.ipynb`. In every other notebook there is one exercise, the cell that begins
-with `%%program exercise`. It prints the wrong result, or raises. Change the program, leave its `print` as it is, and hand in the
-folder `notebooks`.
+with `%%program exercise`. It prints the wrong result, or raises. Change the program, and leave its data and its `print` as they
+are; prints that you add are not counted. It is graded with other data and other numbers of devices, too. Hand in the folder
+`notebooks`.
+
+Below an exercise that you have run, `session.grade_exercise()` says what a teacher will read, with a hint for the usual mistakes.
+`session.grade_exercise(hint=True)` gives a hint for the start.
 """
 
 
@@ -59,21 +64,22 @@ def write_handout(
         )
     chosen = mode_notebooks(names)
     with tempfile.TemporaryDirectory(dir=files.writable(folder), prefix=".") as temporary:
-        part = Path(temporary)
-        copy_package(part)
-        write_notebooks(part, [each.path for each in chosen])
+        for name in (GIVEN, SOLUTIONS):
+            (Path(temporary) / name).mkdir()
+        given = Path(temporary) / GIVEN
+        copy_package(given)
+        write_notebooks(given, Path(temporary) / SOLUTIONS, [each.path for each in chosen])
         if for_nbgrader:
-            nbgrader.convert(part)
-        for path in sorted(part.iterdir()):
+            given = nbgrader.convert(given)
+        for path in sorted(Path(temporary).iterdir()):
             path.rename(folder / path.name)
-    notebooks = folder / (nbgrader.SOURCE if for_nbgrader else "notebooks")
-    tell(f"{len(chosen)} notebooks in {notebooks}, their solutions in {folder / SOLUTIONS}")
-    if for_nbgrader:
-        tell(f"now read {folder / 'README.md'}")
-        return
     tell(
-        f"give away all of {folder} but {SOLUTIONS}; grade what comes back with: clinic grade FOLDER"
+        f"{len(chosen)} notebooks in {folder / given.name}, their solutions in {folder / SOLUTIONS}"
     )
+    if for_nbgrader:
+        tell(f"now read {folder / given.name / 'README.md'}")
+        return
+    tell(f"give away {folder / GIVEN}; grade what comes back with: clinic grade FOLDER")
 
 
 def copy_package(part: Path) -> None:
@@ -88,16 +94,15 @@ def copy_package(part: Path) -> None:
     (part / "README.md").write_text(README)
 
 
-def write_notebooks(part: Path, paths: list[Path]) -> None:
+def write_notebooks(given: Path, solutions: Path, paths: list[Path]) -> None:
     names = {path.name for path in paths}
-    for folder in ("notebooks", SOLUTIONS):
-        (part / folder).mkdir()
+    (given / "notebooks").mkdir()
     for path in (files.notebooks() / START, *paths):
         notebook = without_links(without_solution(sources.read_notebook(path)), names | {START})
-        (part / "notebooks" / path.name).write_text(render.as_text(notebook))
+        (given / "notebooks" / path.name).write_text(render.as_text(notebook))
     for path in paths:
         notebook = without_links(sources.read_notebook(path), names)
-        (part / SOLUTIONS / path.name).write_text(render.as_text(notebook))
+        (solutions / path.name).write_text(render.as_text(notebook))
 
 
 def without_solution(notebook: NotebookNode) -> NotebookNode:
