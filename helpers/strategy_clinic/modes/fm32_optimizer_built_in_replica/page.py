@@ -84,13 +84,12 @@ session = clinic.open("fm32", strategy, devices, save_format, keras)
 # puts the step into a `cond`: create the variables, or use those that exist.
 #
 # `MirroredStrategy` adds the gradients with a collective all-reduce. Each all-reduce has a number, which is an input of the
-# graph; see `_next_instance_key` in
-# [TensorFlow's source](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/distribute/cross_device_utils.py).
-# That input does not reach the `cond`: it is the placeholder without a value. The program itself contains no placeholder.
+# graph; see `_next_instance_key` in [TensorFlow's
+# source](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/distribute/cross_device_utils.py). That input
+# does not reach the `cond`: it is the placeholder without a value. The program itself contains no placeholder.
 #
 # One device has no second copy. SGD without momentum has no slot variables. Keras 2 creates slot variables outside the graph.
-# Without `@tf.function` there is no graph. `RMSprop`, `Adagrad`, `Adafactor`,
-# `Nadam`, `Lion` and `Ftrl` raise like Adam.
+# Without `@tf.function` there is no graph. `RMSprop`, `Adagrad`, `Adafactor`, `Nadam`, `Lion` and `Ftrl` raise like Adam.
 
 # %% tags=["figure"]
 # The program above with other optimizers, traced, run eagerly, and with a built optimizer, on two devices.

@@ -94,8 +94,8 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # With several replicas, each one overwrites the attribute during the trace. The message then names a tensor such as
 # `replica_1/…/Mean:0`.
 #
-# The table keeps a mean in four ways and uses it in two places. See the guide on
-# [outputs of a `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
+# The table keeps a mean in four ways and uses it in two places. See the guide on [outputs of a
+# `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
 
 # %% tags=["figure"]
 # Where can a kept mean be used? Each row is a way to keep it.

@@ -71,14 +71,14 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# `restore` is deferred: TensorFlow keeps each value until its variable is created, and assigns it then. See
-# [delayed restorations](https://www.tensorflow.org/guide/checkpoint#delayed_restorations) in the guide.
+# `restore` is deferred: TensorFlow keeps each value until its variable is created, and assigns it then. See [delayed
+# restorations](https://www.tensorflow.org/guide/checkpoint#delayed_restorations) in the guide.
 #
 # Keras 3 builds the layers twice. It builds a layer that has no `build` method by a symbolic run of its `call`. During this run
-# a new Keras variable has no
-# `tf.Variable` yet. The first sublayer creates its kernel, TensorFlow tries to assign the saved value, and the assignment raises.
-# Keras catches the exception and runs `call` on the real batch, which creates the kernel a second time. The checkpoint counts
-# its value as used, so the second kernel keeps its random values. `model.weights` now contains both kernels.
+# a new Keras variable has no `tf.Variable` yet. The first sublayer creates its kernel, TensorFlow tries to assign the saved
+# value, and the assignment raises. Keras catches the exception and runs `call` on the real batch, which creates the kernel a
+# second time. The checkpoint counts its value as used, so the second kernel keeps its random values. `model.weights` now
+# contains both kernels.
 #
 # Each layer that contains layers repeats this, so a nested model loses several variables. The table counts the kernels and biases
 # of three `Dense` layers.

@@ -88,8 +88,8 @@ session = clinic.open("fm37", strategy, devices, save_format, keras)
 # With SGD the error acts like a learning rate that is n times as large. Adam divides a gradient by its own size and hides the
 # error, unless gradients are clipped or a penalty on the weights is added.
 #
-# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. See
-# [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
+# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. See [Custom training
+# with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
 # The program above with other lines for the loss, on one, two and four devices.

@@ -96,8 +96,8 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # Without `TF_CONFIG` the strategy has one worker and needs no other. This is why a program can pass its tests on one machine
 # and fail on two.
 #
-# The table shows what the program may do before it creates the strategy. See
-# [Multi-worker training with Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
+# The table shows what the program may do before it creates the strategy. See [Multi-worker training with
+# Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
 
 # %% tags=["figure"]
 # The fixed program with one line more, before the strategy.
