@@ -101,14 +101,11 @@ LINE = "loss = tf.reduce_mean(errors)  # wrong: the mean over the examples of on
 WAYS = {
     "tf.reduce_mean": "loss = tf.reduce_mean(errors)",
     "compute_average_loss": "loss = tf.nn.compute_average_loss(errors, global_batch_size=16)",
-    'a loss object, reduction="none"': 'none = tf.keras.losses.MeanSquaredError(reduction="none")\n'
-    "        loss = none(labels, model(inputs))\n"
-    "        loss = tf.nn.compute_average_loss(loss, global_batch_size=16)",
 }
-if session.setup.keras == 3:
-    WAYS["a loss object of Keras 3"] = (
-        "loss = tf.keras.losses.MeanSquaredError()(labels, model(inputs))"
-    )
+OBJECT = {
+    "MeanSquaredError()": "loss = tf.keras.losses.MeanSquaredError()(labels, model(inputs))",
+}
+WAYS |= OBJECT if session.setup.keras == 3 else {}  # on Keras 2 it raises
 two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 printed = session.prints(session.variants("broken", LINE, WAYS), PLACES)
@@ -127,7 +124,11 @@ ENDS = {
     "tf.reduce_mean": WAYS["tf.reduce_mean"],
     "compute_average_loss, no size": "loss = tf.nn.compute_average_loss(errors)",
     "compute_average_loss, 16": WAYS["compute_average_loss"],
+    'the same with reduction="none"': 'none = tf.keras.losses.MeanSquaredError(reduction="none")\n'
+    "        errors = none(labels, model(inputs))\n"
+    f"        {WAYS['compute_average_loss']}",
 }
+ENDS |= OBJECT if session.setup.keras == 3 else {}
 FULL = "tf.ones((16, 3)), tf.ones((16, 1))"
 FIVE = "tf.ones((5, 3)), tf.constant([[1.0], [1.0], [1.0], [2.0], [2.0]])"
 ends = session.variants("broken", LINE, ENDS)
