@@ -9,12 +9,15 @@
 #                                                     one replica, or the same object from several
 # ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …
 #                                                     TPUStrategy
+# TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …
+#                                                     TPUStrategy, an argument of the step
 # ```
 #
-# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class.
-# Often the object is not your own: on Keras 2, `return metric.update_state(x)` returns an `Operation`. Return nothing there.
+# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class
+# or of a `@dataclass`. Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not
+# return it, also not by `strategy.run(lambda: metric.update_state(x))`.
 #
-# *Raises on Keras 2 and 3, under every strategy.*
+# *Raises on Keras 2 and 3, under a `tf.function`, with any strategy or none.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -87,15 +90,16 @@ session = clinic.open("fm22", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Return a dictionary of tensors. Each of its values then holds one tensor per replica, which you reduce key by key.
-# `MirroredStrategy` also reduces a whole dictionary in one call; `CentralStorageStrategy`, `MultiWorkerMirroredStrategy` and
-# `TPUStrategy` refuse that.
+# Return a dictionary of tensors. Each of its values then holds one tensor per replica. **Reduce it key by key.** With several
+# replicas, only `MirroredStrategy` reduces a whole dictionary. `CentralStorageStrategy` and `TPUStrategy` refuse `"SUM"`, and
+# for `"MEAN"` they return the values of the first replica, without an error (`TPUStrategy`: seen in a trace). Two workers of
+# `MultiWorkerMirroredStrategy` refuse both.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# A named tuple works too, and keeps the names: `score.loss` then holds one tensor per replica.
+# A `NamedTuple` works too, and keeps the names: `score.loss` then holds one tensor per replica.
 #
 # To keep a class, derive it from `tf.experimental.ExtensionType` and declare its fields. You then get one *object* per replica.
 # With several replicas read it with `strategy.experimental_local_results(evaluate())[0].loss`; `evaluate().loss` raises
@@ -164,6 +168,40 @@ FOUND = {
 }
 NAMES = ["no tf.function", "tf.function", "TPUStrategy"]
 figures.grid(FOUND, NAMES, "passes", "raises", "What may a step return?")
+
+# %% tags=["figure"]
+# Two replicas return the losses 1.0 and 2.0, in a dictionary.
+REDUCED = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+
+
+@tf.function
+def evaluate():
+    def step():
+        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
+        return {"loss": tf.cast(replica, tf.float32) + 1.0}
+
+    return strategy.run(step)
+
+
+losses = evaluate()
+print(float(LOSS))
+"""
+REDUCTIONS = {
+    f'{what}, "{how}"': REDUCED.replace("LOSS", code.format(how))
+    for what, code in {
+        "the dictionary": 'strategy.reduce("{}", losses, axis=None)["loss"]',
+        "its value": 'strategy.reduce("{}", losses["loss"], axis=None)',
+    }.items()
+    for how in ("SUM", "MEAN")
+}
+names = ("mirrored", "central_storage", "multi_worker")
+TOTALS = session.prints(REDUCTIONS, [two.but(strategy=name) for name in names])
+wrong = {word for way, row in TOTALS.items() for word in row} - {"3.0", "1.5"}
+figures.words(
+    TOTALS, ["mirrored", "central storage", "two workers"], wrong, "What does reduce return?"
+)
 
 # %% [markdown]
 # ## Try other setups

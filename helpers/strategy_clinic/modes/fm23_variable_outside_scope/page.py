@@ -5,6 +5,8 @@
 # steps: 3     on one device
 # steps: 6     on two
 # steps: 12    on four
+# ValueError: Trying to run metric.update_state in replica context when the metric
+# was not created in TPUStrategy scope. …               Keras 2, TPUStrategy: a metric
 # ```
 #
 # A variable that is created outside `strategy.scope()` is an ordinary `tf.Variable`. It has one copy, and each replica writes to
@@ -83,11 +85,16 @@ session = clinic.open("fm23", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Create the variable in the scope, and say with `aggregation` what to do with the values that the replicas write:
-# `ONLY_FIRST_REPLICA` for a counter, `MEAN` for an average. Without `aggregation` the write raises `ValueError: You must
-# specify an aggregation method to update a MirroredVariable in Replica Context`.
+# `ONLY_FIRST_REPLICA` for a counter, `MEAN` for an average. Not `SUM` for a counter: `assign_add(1.0)` then raises `A
+# non-DistributedValues value 1.0 cannot be reduced`. In a layer write `self.add_weight(..., aggregation="only_first_replica")`,
+# on Keras 2 `tf.VariableAggregation.ONLY_FIRST_REPLICA`.
+#
+# Without `aggregation`, `MirroredStrategy` raises nothing, and each copy keeps what its replica wrote. That is right for a
+# counter. For an average it is [FM38](fm38_replica_state_diverges.ipynb). `CentralStorageStrategy` raises `You must specify an
+# aggregation method`.
 #
 # The folded cell after the program prints a check. Call it once, before the training loop, with the variables that your step
-# writes to.
+# writes to. It tests where they were created; `assert_replicas_agree` of FM38 compares the copies.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -105,16 +112,16 @@ print(pasted(checks.assert_scope_of_writers))
 # creates every new variable. `MirroredStrategy` gives it one copy on each device. When replicas write to such a variable, the
 # strategy combines their values by its `aggregation` and writes the result to every copy.
 #
-# The `aggregation` of a variable outside the scope is ignored. Each of n replicas writes to the one copy, one after the other.
+# The `aggregation` of a variable outside the scope is ignored. All n replicas write to that one copy, one after another.
 # Nothing is raised, because each write is valid. On one device the result is right, so the mistake shows only on the second.
 #
 # With several processes (`multi_worker`) each process has a variable of its own. A counter is then right, and a moving average
-# is that of the process's own examples. On a TPU, TensorFlow's compiler passes read the variable once, give its value to all
-# replicas, and write back the value of the *first* replica. The emulation here does the same, and no TPU has run it. Again the
-# counter is right, and a moving average knows only the examples of one replica.
+# covers only the examples of its own process. On a TPU, TensorFlow's compiler passes read the variable once, give its value to
+# all replicas, and write back the value of the *first* replica. The emulation here does the same, and no TPU has run it. Again
+# the counter is right, and a moving average knows only the examples of one replica.
 #
-# A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. On a TPU
-# it counts one replica only.
+# A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. Under
+# `TPUStrategy`, Keras 3 counts one replica only, and Keras 2 raises.
 
 # %% tags=["figure"]
 # The two programs above, on one, two and four devices.
@@ -124,9 +131,10 @@ two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 WAYS = {"outside the scope": "broken", "in the scope": "fixed"}
 printed = session.prints({way: session.texts[name] for way, name in WAYS.items()}, PLACES)
-COUNTS = {way: [float(words.split()[-1]) for words in row] for way, row in printed.items()}
+COUNTS = {way: [words.split()[-1] for words in row] for way, row in printed.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
-figures.numbers(COUNTS, COLUMNS, [3.0] * len(PLACES), "How many steps are counted in three steps?")
+wrong = {word for row in COUNTS.values() for word in row} - {"3"}
+figures.words(COUNTS, COLUMNS, wrong, "How many steps are counted in three steps?")
 
 # %% [markdown]
 # ## Try other setups
@@ -164,13 +172,9 @@ session.table([PLACES[0], two, two.but(keras=session.setup.other_keras), *severa
 #
 # > Any variable that is created outside scope will not be distributed and may have performance implications.
 #
-# The variable is not distributed, and its value can be wrong too. A second sentence is right:
-#
-# > Simply calling model(..) does not automatically enter the captured scope
-#
-# This is another way into the failure: a model without an input shape creates its weights when it is first called. Called
-# outside the scope, it creates them outside. `run` and `reduce` do enter the scope. Datasets, `tf.function`s and saving need
-# no scope.
+# Its value can be wrong too. Another sentence is right: "Simply calling model(..) does not automatically enter the captured
+# scope". A model without an input shape creates its weights when it is first called, outside the scope if it is called outside.
+# `run` and `reduce` do enter the scope. Datasets, `tf.function`s and saving need no scope.
 
 # %% tags=["claims"]
 # Tests what the reference says about the scope, with variables and models that are created in it and outside.
@@ -237,6 +241,29 @@ def kept_equal(reduction):
     strategy.run(step)
     return [float(each) for each in figures.values_of(variable)]
 
+
+def assigned(place, how):
+    """The copies of a variable to which the replicas assign 1 and 2, or the message of an error."""
+    strategy = build_strategy(place)
+    with strategy.scope():
+        variable = tf.Variable(0.0, aggregation=tf.VariableAggregation[how])
+
+    def step():
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        variable.assign(tf.cast(number, tf.float32) + 1.0)
+
+    try:
+        strategy.run(step)
+    except ValueError as error:
+        return str(error)
+    return [float(each) for each in figures.values_of(variable)]
+
+
+# The sentences on `aggregation` under "The fix".
+assert assigned(two, "NONE") == [1.0, 2.0]
+assert assigned(two, "MEAN") == [1.5, 1.5]
+assert assigned(two, "ONLY_FIRST_REPLICA") == [1.0, 1.0]
+assert "must specify an aggregation" in assigned(two.but(strategy="central_storage"), "NONE")
 
 PLACES = """from tensorflow.python.eager import context
 

@@ -2,11 +2,12 @@
 # # FM24. `Detected unsupported operations when trying to compile graph`: XLA (`jit_compile`) refuses an operation
 #
 # ```text
-# InvalidArgumentError: Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc
-# (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices …)
+# InvalidArgumentError: Graph execution error: …
+# Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc
+# (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices …) … tf2xla conversion failed …
 #                                                     XLA does not have the operation; on a GPU: XLA_GPU_JIT
 # InvalidArgumentError: Input 1 to node `range` with op Range must be a compile-time constant.
-#                                                     a size that is known only when the program runs
+#                                                     a size that XLA cannot compute, such as a random number
 # InvalidArgumentError: Trying to access resource … located in device … from device … Cf. https://www.tensorflow.org/xla/known_issues
 #                                                     jit_compile=True with several mirrored devices
 # ```
@@ -92,7 +93,9 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 # ## Why
 #
 # Without XLA, TensorFlow runs a graph operation by operation, and `numpy_function` is one that calls Python. XLA compiles the
-# whole step to machine code for fixed shapes. It needs its own kernel for each operation, and each size when it compiles.
+# whole step to machine code for fixed shapes. It needs its own kernel for each operation, and each size when it compiles. The
+# message has the name of the operation after `XLA_CPU_JIT:` or `XLA_GPU_JIT:`. A size that follows from arguments and variables
+# is no obstacle: XLA computes it first.
 #
 # XLA is on with `tf.function(jit_compile=True)` or `model.compile(jit_compile=True)`. The default of Keras 3, `"auto"`, turns it
 # on if there is a GPU, no strategy, and no layer that excludes XLA. So a script that trains on a CPU or under
@@ -103,8 +106,11 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 # replica on one device, and its variables are on another. Leave `"auto"` there. In your own loop, put `jit_compile=True` on a
 # function that gets and returns tensors.
 #
-# The picture shows functions of one operation each. The growing list is a wrong result: the compiled function returns it
-# *empty*, and nothing is raised. Give `TensorArray` its `size`.
+# People also meet `ResizeNearestNeighborGrad`, from `Resizing(interpolation="nearest")` behind a trainable layer, and
+# `DebugNumericSummaryV2`, from `tf.debugging.enable_check_numerics()`.
+#
+# The picture shows functions of one operation each. In `tf.range(tensor)` the tensor is a random number. The growing list is a
+# wrong result: the compiled function returns it *empty*, and nothing is raised. Give `TensorArray` its `size`.
 
 # %% tags=["figure"]
 # Each function runs on this CPU without XLA and with it; "wrong" is another result without an error.
@@ -180,7 +186,7 @@ figures.words(FOUND, COLUMNS, ("refused", "wrong"), "What does XLA do with it?")
 # %% [markdown]
 # ## Try other setups
 #
-# No strategy makes it work. With several mirrored devices the message changes.
+# It fails under every strategy. With several mirrored devices the message changes.
 
 # %% tags=["panel"]
 session.panel()
@@ -218,8 +224,8 @@ session.table([one, other, mirrored, mirrored.but(devices=2)])
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) prints a training loop.
 # It runs as printed. Its loss lacks `from_logits=True` for the outputs of a linear layer.
 #
-# The last cell asks the TPU compiler, or prints its record. It is asked about what TensorFlow has lowered ("says TensorFlow"
-# marks what was refused before), and its results are not run.
+# The last cell asks the TPU compiler, or prints its record. The compiler gets what TensorFlow could translate. "says TensorFlow":
+# TensorFlow refused first. Nothing is executed.
 
 # %% tags=["claims"]
 # Tests the training loop of the reference, word for word: `TPUStrategy` traces it, and the trace runs on CPU devices.

@@ -3,12 +3,13 @@
 #
 # ```text
 # loaded.distribute_strategy.num_replicas_in_sync is 1               no message: load, compile, fit outside the scope
-# RuntimeError: Need to be inside "with strategy.scope()" for …      Keras 3: compile("adam") in it, load outside: FM03
-# RuntimeError: Mixing different tf.distribute.Strategy objects: …   Keras 3: fit in it, compile("adam") outside: FM03
-# ValueError: `colocate_vars_with` must only be passed a variable …  Keras 3: both in it; Keras 2: fit in it
-# AssertionError:                                                    fit in it, the file has the optimizer
+# load_model outside the scope, and in the scope:
+# RuntimeError: Need to be inside "with strategy.scope()" for …      Keras 3: compile("adam"), see FM03
+# RuntimeError: Mixing different tf.distribute.Strategy objects: …   Keras 3: fit, after compile("adam") outside, see FM03
+# ValueError: `colocate_vars_with` must only be passed a variable …  Keras 3: compile and fit; Keras 2: fit
+# AssertionError:                                                    fit, and the file has the optimizer
 # ValueError: Variable (…) was not created in the distribution
-# strategy scope of …                                                Keras 2: compile in it, load outside: FM03
+# strategy scope of …                                                Keras 2: compile, see FM03
 # ```
 #
 # A file holds no strategy. The load creates the variables again, and without the scope each of them is on one device.

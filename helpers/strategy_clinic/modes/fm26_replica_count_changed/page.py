@@ -64,7 +64,8 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 # ## The program
 #
 # The first run trains on one device with batches of 8 and saves the model. The second run loads it on four devices and trains
-# for another epoch. On one device the kernel would then be 0.815.
+# for another epoch. On one device the kernel would then be 0.815. The first model gets its loss as an object, because an `.h5`
+# file with the string does not open: [FM27](fm27_format_not_loadable.ipynb).
 
 # %% tags=["broken"]
 # broken.py
@@ -73,8 +74,13 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Decide how many examples one step has, and save that number with the run. `fit` divides `batch_size` among the replicas, so do
-# not multiply it. In a custom training loop the part of one replica is `batch_size // strategy.num_replicas_in_sync`. In an input
-# function it is `context.get_per_replica_batch_size(batch_size)`: [FM21](fm21_dataset_misdistributed.ipynb).
+# not multiply it. In a custom loop batch by the whole size, and `experimental_distribute_dataset` divides it. In an input
+# function the part of one replica is `context.get_per_replica_batch_size(batch_size)`:
+# [FM21](fm21_dataset_misdistributed.ipynb).
+#
+# With Keras 3.15, choose a batch that all replicas can share evenly. Otherwise the first batch makes `fit` and `evaluate` raise
+# `Inputs to operation AddN … must have the same size and shape`: with three devices, use 9 in place of 8; `drop_remainder=True`
+# does not help. `predict` and Keras 2 have no such limit.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -88,15 +94,13 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 # A file contains one array for each variable. A load in the scope gives this array to every copy of the variable, so the number
 # of devices may change. The batch size is not in the file.
 #
-# With four replicas and four times the batch, an epoch has a quarter of the steps. With real data the gradient also has less
-# noise. The learning rate was chosen for the old batch.
+# With four times the batch, an epoch has a quarter of the steps. The learning rate was chosen for the old batch.
 #
 # [TensorFlow's tutorial](https://www.tensorflow.org/tutorials/distribute/keras#set_up_the_input_pipeline) multiplies in this way,
-# `BATCH_SIZE_PER_REPLICA * strategy.num_replicas_in_sync`, for training that starts on the devices on which it ends.
+# `BATCH_SIZE_PER_REPLICA * strategy.num_replicas_in_sync`, for training that stays on the same devices.
 #
-# On Keras 3.7, which is of the time of TensorFlow 2.18, `fit` adds up the gradients of the replicas and does not divide the sum.
-# The same batch then moves the weights twice as far on two devices and four times as far on four, and no batch size repairs it.
-# Keras 3.10 is right. [FM37](fm37_loss_scaled_per_replica.ipynb) is the same mistake in a training step of your own.
+# On Keras 3.7 (released with TensorFlow 2.18), `fit` adds up the gradients of the replicas and does not divide the sum, so no
+# batch size repairs it. Keras 3.10 is right. [FM37](fm37_loss_scaled_per_replica.ipynb) is this mistake in a step of your own.
 
 # %% tags=["figure"]
 # Both programs on one, two and four devices.
@@ -118,6 +122,22 @@ COUNTS = {
 }
 COLUMNS = [f"{place.devices} device{'s' * (place.devices > 1)}" for place in PLACES]
 figures.words(COUNTS, COLUMNS, ["16", "32"], "Examples in each step, for two values of batch_size")
+
+# %% tags=["figure"]
+# Calls with a batch of five examples, which two devices cannot share evenly, and with a batch of six.
+CALLS = {
+    "fit": "loaded.fit(inputs, labels, batch_size={}, verbose=0)",
+    "evaluate": "loaded.evaluate(inputs, labels, batch_size={}, verbose=0)",
+    "predict": "loaded.predict(inputs, batch_size={}, verbose=0)",
+}
+SIZES = {f"{name}, {size}": code.format(size) for name, code in CALLS.items() for size in (5, 6)}
+BEFORE, _, _ = session.texts["fixed"].partition(FIT)
+CALLED = {name: f"{BEFORE}{code}\nprint('runs')\n" for name, code in SIZES.items()}
+two = [four.but(devices=2, keras=version) for version in (3, 2)]
+RUNS = session.prints(CALLED, two)
+figures.words(
+    RUNS, ["Keras 3", "Keras 2"], "InvalidArgumentError", "Batches of 5 and 6 on two devices"
+)
 
 # %% [markdown]
 # ## Try other setups
@@ -147,7 +167,7 @@ session.table(
 # ## Exercise
 #
 # This program gives `fit` a dataset whose batches grow with the number of replicas. On one device it prints `kernel after one
-# epoch: 0.57`. Change one line so that it prints this on any number of devices.
+# epoch: 0.57`. Change the program so that it prints this on one, two and four devices.
 
 # %% tags=["exercise"]
 # exercise.py
@@ -164,7 +184,7 @@ session.table(
 # > model saved with `MirroredStrategy` onto a system with a different number of GPUs can lead to … potential crashes.
 #
 # It also says of a checkpoint: "Must use the same strategy during loading". The cell below loads a small model in five formats on
-# more devices and on fewer, and restores a checkpoint with its optimizer. No load fails. This is one model on CPUs.
+# more devices and on fewer, and restores a checkpoint with its optimizer. No load fails.
 
 # %% tags=["claims"]
 # Compares the predictions of saved and loaded models, and the optimizer of a restored checkpoint, between one and four devices.

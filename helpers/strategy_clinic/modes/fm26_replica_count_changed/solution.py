@@ -8,8 +8,7 @@ with strategy.scope():
     model = tf.keras.Sequential([tf.keras.Input((1,)), dense])
     model.compile(tf.keras.optimizers.SGD(0.05), "mse")
 
-batch_size_per_replica = 8 // strategy.num_replicas_in_sync
-batch_size = batch_size_per_replica * strategy.num_replicas_in_sync
+batch_size = 8
 dataset = tf.data.Dataset.from_tensors((tf.ones((64, 1)), tf.ones((64, 1)))).unbatch()
 model.fit(dataset.batch(batch_size), verbose=0)
 print("kernel after one epoch:", round(float(model.get_weights()[0][0, 0]), 3))

@@ -10,11 +10,13 @@
 # … Could not locate function 'mse'. …                                   older Keras 3: .h5, loss "mse"
 # OSError: SavedModel file does not exist at: saved/{saved_model.pbtxt|saved_model.pb}
 #                                                                        Keras 2: folder of a checkpoint
-# OSError: No file or directory found at saved/checkpoint-1              Keras 2: path of a checkpoint
 # OSError: Unable to synchronously open file (file signature not found)  Keras 2: .npz, checkpoint-1.index
+# ValueError: File not found: filepath=model.keras. …                    Keras 3: wrong folder or name
+# AttributeError: '_UserObject' object has no attribute 'predict'        tf.saved_model.load of a model.export
+# TypeError: '_UserObject' object is not callable                        the same
 # ```
 #
-# `load_model` reads files that contain a whole model, with its architecture. Each other file has a call of its own.
+# `load_model` reads files that contain a whole model, with its architecture. Every other kind of file has its own call.
 #
 # *Raises on Keras 2 and 3, under every strategy, in every format but `.keras` and most `.h5` files.*
 
@@ -81,7 +83,8 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# It writes a checkpoint, and gives the folder to `load_model`. The path of the checkpoint, `saved/checkpoint-1`, fails as well.
+# It writes a checkpoint, and gives the newest file or folder, here `saved`, to `load_model`. The path of the checkpoint,
+# `saved/checkpoint-1`, fails as well.
 
 # %% tags=["broken"]
 # broken.py
@@ -89,8 +92,8 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Read each file with the counterpart of the call that wrote it. A file without the architecture needs a model: create it in your
-# code, in the scope of your strategy, and fill it.
+# Read each file with the counterpart of the call that wrote it: the table under "Why" has them. A file without the architecture
+# needs a model: create it in your code, in the scope of your strategy, and fill it.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -101,10 +104,11 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # `load_model` first needs the architecture. A `.keras` file and the `.h5` file of `model.save` contain it. A checkpoint and a
 # `.weights.h5` file contain arrays and the path of each in the model. An `.npz` file contains arrays and no paths.
 #
-# There are two kinds of SavedModel folders. `model.export` writes functions only, and no version of Keras can make layers of
-# them. Keras 2's `model.save("folder")` also writes `keras_metadata.pb`, which describes the layers. Only Keras 2 reads it:
-# `pip install tf_keras`, and then `tf_keras.models.load_model` returns a model that you can train. Keras 3 can only predict with
-# such a folder, in a `TFSMLayer`. [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
+# There are two kinds of SavedModel folders. `model.export` writes functions only, to predict with:
+# `tf.keras.layers.TFSMLayer("exported", call_endpoint="serve")` is a layer that calls them. No Keras makes the layers of the
+# model out of them. Keras 2's `model.save("folder")` also writes `keras_metadata.pb`, which describes the layers. Only Keras 2
+# reads it: `pip install tf_keras`, and then `tf_keras.models.load_model` returns a model that you can train. Keras 3 can only
+# predict with such a folder, in a `TFSMLayer`. [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
 #
 # The table has the call for each kind of file, as tested on Keras 3.
 
@@ -132,10 +136,17 @@ FILES = {
     ),
     ".weights.h5": (
         'model.save_weights("best.weights.h5")',
-        'loaded.load_weights("best.weights.h5")',
+        'loaded = make_model()\nloaded.load_weights("best.weights.h5")',
     ),
-    "checkpoint": (SAVE, 'tf.train.Checkpoint(model=loaded).restore("saved/checkpoint-1")'),
+    "checkpoint": (
+        SAVE,
+        'loaded = make_model()\ntf.train.Checkpoint(model=loaded).restore("saved/checkpoint-1")',
+    ),
     "SavedModel of model.export": (
+        'model.export("exported")',
+        'loaded = tf.keras.layers.TFSMLayer("exported", call_endpoint="serve")',
+    ),
+    "the same, without Keras": (
         'model.export("exported")',
         'loaded = tf.saved_model.load("exported")',
     ),
@@ -146,20 +157,17 @@ FILES = {
     "SavedModel of Keras 2, to train": (OLD, 'loaded = tf_keras.models.load_model("saved_model")'),
     ".npz": (
         'import numpy as np\n\nnp.savez("best.npz", *model.get_weights())',
-        'loaded.set_weights(list(np.load("best.npz").values()))',
+        'loaded = make_model()\nloaded.set_weights(list(np.load("best.npz").values()))',
     ),
 }
 PREDICT = """call = getattr(loaded, "serve", loaded)
 print(float(tf.nest.flatten(call(tf.ones((1, 3))))[0][0, 0]))"""  # some calls return a dictionary
-texts = {
-    kind: f"{save}\n\nloaded = make_model()\n{load}\n{PREDICT}"
-    for kind, (save, load) in FILES.items()
-}
+texts = {kind: f"{save}\n\n{load}\n{PREDICT}" for kind, (save, load) in FILES.items()}
 programs = session.variants("fixed", f"{SAVE}\n\n{LOAD}\n{SHOW}", texts)
 here = session.setup.but(strategy="default", devices=1, save_format="checkpoint", keras=3)
 printed = {kind: words[0] for kind, words in session.prints(programs, [here]).items()}
 rows = [
-    [kind, load if printed[kind].endswith("4.0") else printed[kind]]
+    [kind, load.replace("\n", "; ") if printed[kind].endswith("4.0") else printed[kind]]
     for kind, (_, load) in FILES.items()
 ]
 print(text_table([["file", "call that reads it"], *rows]))
@@ -168,14 +176,13 @@ print(text_table([["file", "call that reads it"], *rows]))
 # Each call has a limit:
 #
 # - The message advises `TFSMLayer` for every file. Ignore it for a checkpoint: there it raises `SavedModel file does not exist`.
-# - A SavedModel of `model.export` predicts by `loaded.serve(inputs)`. Keep the object `loaded`: its functions do not keep the
-#   variables.
+# - What `tf.saved_model.load` returns has no `predict`, and cannot be called: use `loaded.serve(inputs)`. Keep the object
+#   `loaded`: its functions do not keep the variables.
 # - For a SavedModel of Keras 2 the endpoint is `serving_default`, and it returns a dictionary.
 # - An `.h5` file contains the loss as the string `mse`, which Keras 3 before 3.16 cannot turn into a function again. With
 #   `compile=False` the state of the optimizer is lost: [FM29](fm29_optimizer_state_lost.ipynb). With the loss
 #   `tf.keras.losses.MeanSquaredError()` the file opens as it is, but then `fit` raises `Unknown variable` on Keras 3:
 #   [FM10](fm10_variable_unknown_to_optimizer.ipynb).
-# - `Could not locate function` with a name of your own is [FM30](fm30_custom_object_unknown.ipynb).
 #
 # See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
 #

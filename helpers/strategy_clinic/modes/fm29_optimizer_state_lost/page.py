@@ -4,8 +4,10 @@
 # ```text
 # kernel after two epochs: 1.0     without a restart
 # kernel after two epochs: 0.75    with load_weights or set_weights, or with compile after load_model; no error
+#
 # Skipping variable loading for optimizer …                    warning of load_weights, if the optimizer is not built
 # No training configuration found in the save file …           warning: the model in an .h5 file was not compiled
+#
 # ValueError: Unknown variable: <Variable path=…>. …           Keras 3: fit after an .h5 file, see FM10
 # ```
 #
@@ -75,12 +77,13 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# With `fit`, the callback `BackupAndRestore("backup")` is simpler. It saves the model, the optimizer and the number of the epoch.
-# Start the same script again after a crash, and it continues. A `fit` that ends deletes its backup. A backup that stays in the
-# folder, from a crash or from `delete_checkpoint=False`, makes the next training skip its epochs.
+# With `fit`, the callback `BackupAndRestore("backup")` is simpler. It saves the weights, the optimizer's state and the number of
+# the epoch. Start the same script again after a crash, and it continues. A `fit` that ends deletes its backup. A backup that
+# stays in the folder, from a crash or from `delete_checkpoint=False`, makes the next training skip its epochs.
 #
-# In a custom training loop use `tf.train.Checkpoint(model=model, optimizer=optimizer)`. The file must stay where it is until the
-# optimizer is built, because only then its slot variables are restored.
+# In a custom training loop use `tf.train.Checkpoint(model=model, optimizer=optimizer)`; with `model=model` alone the state is
+# not in the file. The file must stay where it is until the optimizer is built, because its slot variables are restored only
+# then.
 #
 # ## Why
 #

@@ -4,18 +4,21 @@
 # ```text
 # TypeError: … Could not locate class 'Scale'. Make sure custom classes
 # and functions are decorated with `@keras.saving.register_keras_serializable()`. …   Keras 3: .keras, a class
+#   (It begins with "<class '…'> could not be deserialized properly" and 20 lines of configuration. Read the end.)
 # TypeError: Could not locate function 'distance'. Make sure custom classes …         Keras 2 and 3: .keras, a loss or metric
 # TypeError: Cannot deserialize object of type `Scale`. …                             Keras 2: .keras, a class
-# TypeError: <class …> could not be deserialized properly. …                          Keras 3: .keras; see "Why"
+# TypeError: <class '…'> could not be deserialized properly. … with another end       Keras 3: .keras; see "Why"
 # ValueError: Unknown layer: 'Scale'. …                                               Keras 2 and 3: .h5, a class
 # ValueError: Unknown loss function: 'distance'. …                                    Keras 2: .h5, a loss
 # TypeError: string indices must be integers, not 'str'                               Keras 3.15: .h5, a loss
 # ValueError: Requested the deserialization of a `Lambda` layer …                     a Python lambda in the model
+# no error, and other predictions                                                     Keras 3: an own tf.keras.Model
 # ```
 #
 # A file contains the names of the classes and functions, and not their code. Keras finds only those names that are registered.
 #
-# *Raises on Keras 2 and 3, under every strategy, when it loads a `.keras` or `.h5` file.*
+# *Raises on Keras 2 and 3, when it loads a `.keras` or `.h5` file, with any strategy or none. An own `tf.keras.Model` can load
+# with a wrong result.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -87,8 +90,23 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # `Scale`. Pass the class: `tf.keras.models.load_model("model.keras", custom_objects={"Scale": Scale})`. The decorator is for the
 # next file.
 #
-# Keras records numbers, strings and lists that the constructor was given. For a layer or an array as argument write `get_config`.
-# Saving says so: `NotImplementedError: Object … was created by passing non-serializable argument values`.
+# In another script, import the module that defines the class, and then load:
+#
+# ```python
+# import my_layers  # runs the decorator
+# loaded = tf.keras.models.load_model("model.keras")
+# ```
+#
+# For a *layer*, Keras records numbers, strings and lists that the constructor was given. With a layer or an array as argument
+# write `get_config`. Saving says so: `NotImplementedError: Object … was created by passing non-serializable argument values`.
+#
+# For your own `tf.keras.Model`, Keras 3 records the *default* arguments. Saving or loading raises, or loading returns another
+# model without an error. Let the constructor accept `**kwargs`, pass them to `super().__init__`, and write:
+#
+# ```python
+# def get_config(self):
+#     return {**super().get_config(), "factor": self.factor}
+# ```
 #
 # ## Why
 #
@@ -97,16 +115,17 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # or an activation of your own is looked up in the same way. If the name is one of Keras, such as `mse`, see
 # [FM27](fm27_format_not_loadable.ipynb).
 #
-# `could not be deserialized properly` has two more causes: the file was saved with the decorator, and the program that loads it
-# does not import the class (or pass `custom_objects={"my_project>Scale": Scale}`); or `get_config` of the class leaves out an
-# argument, or its constructor does not accept `**kwargs`.
+# `could not be deserialized properly` has two more causes. The file was saved with the decorator, and the program that loads it
+# does not import the class: import it, or pass `custom_objects={"my_project>Scale": Scale}`. Or `get_config` leaves out an
+# argument, or the constructor does not accept `**kwargs`.
 #
 # Without `custom_objects` you can load a file with `compile=False` if only the loss or a metric is unknown.
 #
 # A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and Keras refuses to run it unless you pass
 # `safe_mode=False`. Do this only with files that you trust. Keras 2 runs it from an `.h5` file without a question.
 #
-# Files with weights only, checkpoints and SavedModels contain no class names. See
+# Checkpoints contain no class names. In a `.weights.h5` file the layers have names after their classes (on Keras 2 only those of
+# `Sequential` and functional models): rename a class, and loading raises, see [FM06](fm06_architecture_changed.ipynb). See
 # [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
 
 # %% tags=["figure"]
@@ -145,6 +164,56 @@ printed = session.prints(texts, [here])
 LOADED = {kind: [printed[kind, file][0] for file in FILES] for kind in MODELS}
 bad = {word for row in LOADED.values() for word in row} - {"loads"}
 figures.words(LOADED, list(FILES), bad, "Which model loads again?")
+
+# %% tags=["figure"]
+# Saves an own `Model` with factor 5.0, and a layer whose class is renamed before its weights are loaded.
+OWN = """import tensorflow as tf
+
+
+@tf.keras.utils.register_keras_serializable("my_project")
+class Network(tf.keras.Model):
+    def __init__(self, factor=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.factor = factor
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.factor * self.dense(inputs)
+
+
+model = Network(factor=5.0)
+model(tf.ones((1, 3)))
+model.save("own.keras")
+print("factor", tf.keras.models.load_model("own.keras").factor)
+"""
+CONFIG = """
+    def get_config(self):
+        return {**super().get_config(), "factor": self.factor}
+"""
+WEIGHTS = """import tensorflow as tf
+
+
+def make_model(name):
+    methods = {"build": lambda self, shape: setattr(self, "scale", self.add_weight(name="scale"))}
+    made = type(name, (tf.keras.layers.Layer,), methods | {"call": lambda self, x: self.scale * x})
+    return tf.keras.Sequential([tf.keras.Input((3,)), made()])
+
+
+model, renamed = make_model("Scale"), make_model("Renamed")
+"""
+CALL = "    def call("
+own = {
+    "own Model": OWN,
+    "own Model, get_config": OWN.replace(CALL, CONFIG[1:] + "\n" + CALL),
+    "renamed, .weights.h5": WEIGHTS
+    + 'model.save_weights("a.weights.h5")\nrenamed.load_weights("a.weights.h5")\nprint("loads")\n',
+    "renamed, checkpoint": WEIGHTS
+    + 'path = tf.train.Checkpoint(model=model).save("saved/a")\n'
+    + "tf.train.Checkpoint(model=renamed).restore(path).assert_existing_objects_matched()\n"
+    + 'print("loads")\n',
+}
+OUTCOMES = session.prints(own, [here.but(keras=3), here.but(keras=2)])
+figures.words(OUTCOMES, ["Keras 3", "Keras 2"], ("factor 1.0", "ValueError"), "What comes back?")
 
 # %% [markdown]
 # ## Try other setups

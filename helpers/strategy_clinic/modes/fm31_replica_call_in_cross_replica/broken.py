@@ -18,7 +18,7 @@ def step(inputs, labels):
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
 
-with strategy.scope():
+with strategy.scope():  # wrong: it runs nothing on the devices
     for batch in dataset:  # wrong: the whole batch, for one device
-        step(*batch)  # wrong: the scope runs nothing on the devices
+        step(*batch)  # wrong: without strategy.run
 print("bias after one step:", model.get_weights()[1].round(3))

@@ -23,7 +23,6 @@ def train_step(batch):  # fixed
     strategy.run(step, args=batch)  # fixed: it calls the step once on each device
 
 
-with strategy.scope():
-    for batch in strategy.experimental_distribute_dataset(dataset):  # fixed
-        train_step(batch)  # fixed
+for batch in strategy.experimental_distribute_dataset(dataset):  # fixed
+    train_step(batch)  # fixed
 print("bias after one step:", model.get_weights()[1].round(3))

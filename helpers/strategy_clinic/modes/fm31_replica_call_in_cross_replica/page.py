@@ -7,6 +7,8 @@
 #   `tf.distribute.Strategy.update()` call.
 # apply_gradients, under every strategy:
 #   AttributeError: 'NoneType' object has no attribute 'merge_call'
+# apply_gradients of Keras 2's tf.keras.optimizers.legacy, under every strategy:
+#   RuntimeError: `apply_gradients() cannot be called in cross-replica context. …
 # metric.update_state on Keras 2, or any variable with ON_READ, under strategies with copies of variables:
 #   ValueError: SyncOnReadVariable does not support `assign_add` in cross-replica context when aggregation is
 #   set to `tf.VariableAggregation.SUM`.
@@ -76,7 +78,7 @@ session = clinic.open("fm31", strategy, devices, save_format, keras)
 # devices the update is twice as large. The loss is divided by the size of the whole batch, since `apply_gradients` adds the
 # gradients of all devices.
 #
-# The loop does not need the scope around it; it does no harm.
+# The loop needs no scope around it.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -85,8 +87,8 @@ session = clinic.open("fm31", strategy, devices, save_format, keras)
 # ## Why
 #
 # Code in the scope is in *cross-replica context*. The function that is passed to `strategy.run` is called in *replica context*,
-# once for each replica, and there each variable stands for the copy on this device. See the
-# [glossary of `tf.distribute`](https://www.tensorflow.org/api_docs/python/tf/distribute#glossary).
+# once for each replica, and there each variable stands for the copy on this device. See the [glossary of
+# `tf.distribute`](https://www.tensorflow.org/api_docs/python/tf/distribute#glossary).
 #
 # A gradient is taken for one copy. In cross-replica context the tape asks a variable with several copies for its handle, and
 # there is no single one. Other strategies, such as `OneDeviceStrategy` and `CentralStorageStrategy`, keep one copy. There the

@@ -84,12 +84,12 @@ session = clinic.open("fm32", strategy, devices, save_format, keras)
 # puts the step into a `cond`: create the variables, or use those that exist.
 #
 # `MirroredStrategy` adds the gradients with a collective all-reduce. Each all-reduce has a number, which is an input of the
-# graph; see `_next_instance_key` in
-# [TensorFlow's source](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/distribute/cross_device_utils.py).
-# That input does not reach the `cond`: it is the placeholder without a value. The program itself contains no placeholder.
+# graph; see `_next_instance_key` in [TensorFlow's
+# source](https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/distribute/cross_device_utils.py). That input
+# does not reach the `cond`: it is the placeholder without a value. The program itself contains no placeholder.
 #
 # One device has no second copy. SGD without momentum has no slot variables. Keras 2 creates slot variables outside the graph.
-# Without `@tf.function` there is no graph. `RMSprop` and `Adafactor` raise like Adam.
+# Without `@tf.function` there is no graph. `RMSprop`, `Adagrad`, `Adafactor`, `Nadam`, `Lion` and `Ftrl` raise like Adam.
 
 # %% tags=["figure"]
 # The program above with other optimizers, traced, run eagerly, and with a built optimizer, on two devices.
@@ -146,8 +146,8 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # create variables later, such as "tracing a tf.function", should be called in the scope. That is right, and not enough here: the
 # step raises in the scope too.
 #
-# If the message names `while/body/…`, it comes from `fit` with `steps_per_execution=2` or more under `MirroredStrategy`. It has
-# another cause, and `build` does not help. Use `steps_per_execution=1`.
+# If the message names `while/body/…`, it comes from `fit` with `steps_per_execution`, and `build` does not help: see
+# [FM58](fm58_steps_per_execution.ipynb).
 #
 # ## Read next
 #

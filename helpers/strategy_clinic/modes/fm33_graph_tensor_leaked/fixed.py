@@ -4,10 +4,10 @@ strategy = tf.distribute.get_strategy()
 
 
 class Centre(tf.keras.layers.Layer):
-    def __init__(self):  # fixed
-        super().__init__()  # fixed
-        how = tf.VariableAggregation.MEAN  # fixed: of the replicas' values
-        self.mean = tf.Variable(0.0, trainable=False, aggregation=how)  # fixed
+    def __init__(self, **options):  # fixed
+        super().__init__(**options)  # fixed
+        how = "mean" if hasattr(tf.keras, "Variable") else tf.VariableAggregation.MEAN  # fixed
+        self.mean = self.add_weight(initializer="zeros", trainable=False, aggregation=how)  # fixed
 
     def call(self, inputs):
         self.mean.assign(tf.reduce_mean(inputs))  # fixed

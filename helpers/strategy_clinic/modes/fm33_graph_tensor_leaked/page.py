@@ -6,7 +6,7 @@
 # explicit Python locals or TensorFlow collections to access it. …
 # The tensor … cannot be accessed from here, because it was defined in FuncGraph(…), which is out of scope.
 #
-# inside another tf.function, a tf.range loop or a tf.cond:
+# after a tf.range loop or a tf.cond of the same tf.function, or around a nested one:
 #   InaccessibleTensorError: <tf.Tensor …> is out of scope and cannot be used here. …
 # .numpy():           AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
 # float(...):         TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'
@@ -69,8 +69,10 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Keep a value that must last in a `tf.Variable` and assign to it. Under a strategy, create the variable in the scope;
-# `aggregation` says how the values of several replicas become one.
+# In a layer, create a variable with `add_weight` and assign to it: it keeps the value, and it is saved with the model. A
+# `tf.Variable` in an attribute keeps the value too, but Keras 3 does not save it: [FM05](fm05_untracked_variable.ipynb).
+# `aggregation` says how the values of several replicas become one. Keras 3, which has `tf.keras.Variable`, takes a string, and
+# Keras 2 a constant.
 #
 # In a function of your own, return the tensor and pass it on as an argument. In a `tf.range` loop, use a `tf.TensorArray` in
 # place of a Python list.
@@ -87,13 +89,13 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # In the trace `tf.reduce_mean` returns a symbolic tensor. It stands for a result inside this graph. The attribute keeps this
 # tensor when the trace has ended. Eager code and other graphs cannot use it.
 #
-# A caller gets the values of what a function *returns*. A `tf.Variable` keeps a value from one call to the next.
+# A caller gets the values of what a function *returns*. A variable keeps a value from one call to the next.
 #
 # With several replicas, each one overwrites the attribute during the trace. The message then names a tensor such as
 # `replica_1/…/Mean:0`.
 #
-# The table keeps a mean in four ways and uses it in two places. See the guide on
-# [outputs of a `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
+# The table keeps a mean in four ways and uses it in two places. See the guide on [outputs of a
+# `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
 
 # %% tags=["figure"]
 # Where can a kept mean be used? Each row is a way to keep it.
@@ -153,7 +155,20 @@ WAYS = {
 }
 USES = {"eager code": lambda kept: kept + 0.0, "tf.function": in_function}
 FOUND = {name: [error_of(use, keep()) for use in USES.values()] for name, keep in WAYS.items()}
-figures.words(FOUND, list(USES), "TypeError", "What does the kept mean give?")
+figures.words(FOUND, list(USES), "TypeError", "Can the mean be used afterwards?")
+
+# %% tags=["figure"]
+# The mean is 1.0. The layer keeps it in a variable, and the model is saved and loaded.
+LAST = 'print("mean above zero:", bool(centre.mean > 0.0))'
+LOADED = """model.save("centre.keras")
+loaded = tf.keras.models.load_model("centre.keras", custom_objects={"Centre": Centre})
+print(float(loaded.layers[0].mean.numpy()))"""
+(weight,) = session.variants("fixed", LAST, {"add_weight": LOADED}).values()
+plain = weight.replace('self.add_weight(initializer="zeros",', "tf.Variable(0.0,")
+KEPT = {"self.add_weight": weight, "tf.Variable": plain.replace(", aggregation=how", "")}
+alone = session.setup.but(strategy="default", devices=1)
+MEANS = session.prints(KEPT, [alone.but(keras=3), alone.but(keras=2)])
+figures.words(MEANS, ["Keras 3", "Keras 2"], "0.0", "The mean after load_model")
 
 # %% [markdown]
 # ## Try other setups
@@ -169,7 +184,6 @@ session.panel()
 # Both programs without a strategy, under two strategies with two devices, and with the other version of Keras:
 
 # %% tags=["table"]
-alone = session.setup.but(strategy="default", devices=1)
 two = session.setup.but(strategy="mirrored", devices=2)
 SETUPS = [alone, two, two.but(strategy="central_storage")]
 session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
@@ -225,7 +239,7 @@ session.judges(
 # %% [markdown]
 # ## Read next
 #
-# - [FM07](fm07_python_in_traced_step.ipynb): Python that runs once per trace, where every step was meant.
+# - [FM07](fm07_python_in_traced_step.ipynb): Python that runs once per trace, where every step was meant, as in the exercise.
 # - [FM01](fm01_host_read_in_replica.ipynb): `.numpy()` during the trace.
 # - [FM12](fm12_variables_recreated.ipynb): where to create a variable that has to last.
 # - [FM38](fm38_replica_state_diverges.ipynb): statistics that each replica keeps from its own part of a batch.

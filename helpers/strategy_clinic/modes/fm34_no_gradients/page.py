@@ -4,6 +4,7 @@
 # ```text
 # Keras 3:  ValueError: No gradients provided for any variable.
 # Keras 2:  ValueError: No gradients provided for any variable: (['dense/kernel:0', …],). Provided `grads_and_vars` is ((None, …
+#           ValueError: `tape` is required when a `Tensor` loss is passed.      optimizer.minimize(loss, weights)
 # Keras 2, older optimizers:
 #           ValueError: Variable … has `None` for gradient. Please make sure that all of your ops have a gradient defined
 # tape.gradient, for an operation such as tf.image.adjust_contrast:
@@ -77,16 +78,18 @@ session = clinic.open("fm34", strategy, devices, save_format, keras)
 #
 # A path ends in four ways:
 #
-# - An operation has no derivative: `tf.round`, `tf.floor`, `tf.argmax`, a comparison, a cast to integers, `tf.stop_gradient`.
-# - The computation leaves TensorFlow: `.numpy()`, `np.mean(...)`, `tf.numpy_function`. A `tf.py_function` keeps the path, because
-#   the tape records the operations inside it.
+# - An operation has no derivative: `tf.round`, `tf.floor`, `tf.argmax`, `tf.one_hot`, a comparison, also in
+#   `tf.where(outputs > 0.5, 1.0, 0.0)`, a cast to integers, `tf.stop_gradient`.
+# - The computation leaves TensorFlow: `.numpy()`, `np.mean(...)`, `tf.numpy_function`, and on Keras 3 `model.predict`, for which
+#   Keras 2 raises `LookupError: No gradient defined for operation`. In the tape call `model(inputs)`. A `tf.py_function` keeps
+#   the path, because the tape records the operations inside it.
 # - The model was called before the tape was open.
 # - The loss does not use the output at all.
 #
 # `tf.sign` has a derivative, and it is zero: no error, and nothing is learned.
 #
-# The table computes the same loss in several ways. See
-# [Getting a gradient of None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
+# The table computes the same loss in several ways. See [Getting a gradient of
+# None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
 
 # %% tags=["figure"]
 # One loss, computed from `outputs` in several ways, and its gradient with respect to a weight.
@@ -105,6 +108,8 @@ WAYS = {
     "tf.round": tf.round,
     "tf.cast to int32": lambda outputs: tf.cast(tf.cast(outputs, tf.int32), tf.float32),
     "outputs > 0.5": lambda outputs: tf.cast(outputs > 0.5, tf.float32),
+    "tf.where(outputs > 0.5, …)": lambda outputs: tf.where(outputs > 0.5, 1.0, 0.0),
+    "tf.one_hot": lambda outputs: tf.one_hot(tf.cast(outputs, tf.int32), 3)[:, 1],
     "tf.numpy_function": lambda outputs: tf.numpy_function(identity, [outputs], tf.float32),
     "outputs.numpy()": lambda outputs: tf.constant(outputs.numpy()),
 }

@@ -5,6 +5,7 @@
 # same prediction: False
 # WARNING: Value in checkpoint could not be found in the restored object       logged when the program ends
 # UserWarning: Gradients do not exist for variables ['…/kernel']               in fit
+# AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel  assert_consumed() at once; see FM06, too
 # AttributeError: 'LSTMCell' object has no attribute 'kernel'                  if the first layer is an LSTM
 # AttributeError: 'GRUCell' object has no attribute 'kernel'                   if it is a GRU
 # ```
@@ -61,7 +62,8 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # `build` method of its own. Keras then warns that the layer is marked as built "despite not being actually built".
 #
 # To check a restore, keep the status that it returns, and call `status.assert_existing_objects_matched()` **after** the first
-# call of the model. It raises an `AssertionError` for the program above.
+# call of the model. It raises an `AssertionError` for the program above. Or use `save_weights` and `load_weights`, which raises
+# on both versions of Keras if the model has no variables yet.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -69,18 +71,20 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# `restore` is deferred: TensorFlow keeps each value until its variable is created, and assigns it then. See
-# [delayed restorations](https://www.tensorflow.org/guide/checkpoint#delayed_restorations) in the guide.
+# `restore` is deferred: TensorFlow keeps each value until its variable is created, and assigns it then. See [delayed
+# restorations](https://www.tensorflow.org/guide/checkpoint#delayed_restorations) in the guide.
 #
-# Keras 3 builds a layer that has no `build` method by a symbolic run of its `call`. During this run a new Keras variable has no
-# `tf.Variable` yet. The first sublayer creates its kernel, TensorFlow tries to assign the saved value, and the assignment raises.
-# Keras catches the exception and runs `call` on the real batch, which creates the kernel a second time. The checkpoint counts
-# its value as used, so the second kernel keeps its random values. `model.weights` now contains both kernels.
+# Keras 3 builds the layers twice. It builds a layer that has no `build` method by a symbolic run of its `call`. During this run
+# a new Keras variable has no `tf.Variable` yet. The first sublayer creates its kernel, TensorFlow tries to assign the saved
+# value, and the assignment raises. Keras catches the exception and runs `call` on the real batch, which creates the kernel a
+# second time. The checkpoint counts its value as used, so the second kernel keeps its random values. `model.weights` now
+# contains both kernels.
 #
 # Each layer that contains layers repeats this, so a nested model loses several variables. The table counts the kernels and biases
 # of three `Dense` layers.
 #
-# An assert right after `restore` passes, because it checks only variables that exist, and there are none.
+# `assert_existing_objects_matched()` right after `restore` passes, because no variable exists yet. `assert_consumed()` raises
+# there for every model without variables. After the first call it passes on Keras 2, and on Keras 3 it raises again.
 #
 # `Sequential` and functional models are not affected, whether they know their input shape or not: they build their layers one
 # by one. A `Sequential` inside a subclassed model is affected.
@@ -154,13 +158,34 @@ MODELS = {
     "tf.keras.Sequential": lambda a, b, c: tf.keras.Sequential([a, b, c]),
     "functional": functional,
     "subclassed": Network,
-    "with a block of two layers": lambda a, b, c: Nested(Block(a, b), c),
-    "with a Sequential of two": lambda a, b, c: Nested(tf.keras.Sequential([a, b]), c),
+    "a model with a block of two layers": lambda a, b, c: Nested(Block(a, b), c),
+    "a model with a Sequential": lambda a, b, c: Nested(tf.keras.Sequential([a, b]), c),
 }
 LOST = {name: [lost(make, False), lost(make, True)] for name, make in MODELS.items()}
 WORDS = {name: [f"{count} of 6" for count in counts] for name, counts in LOST.items()}
 BAD = [f"{count} of 6" for count in range(1, 7)]
 figures.words(WORDS, ["restore first", "call first"], BAD, "How many stay random?")
+
+# %% tags=["figure"]
+# The broken program with a check of its restore.
+LINES = """    tf.train.Checkpoint(model=restored).restore(path)  # wrong: it has no variables yet
+    after = restored(batch)"""
+KEPT = "    status = tf.train.Checkpoint(model=restored).restore(path)\n"
+CALL = "    after = restored(batch)\n"
+CHECKED = {}
+for name in ("assert_existing_objects_matched", "assert_consumed"):
+    check = f"    status.{name}()\n"
+    CHECKED |= {
+        f"{name}, at once": KEPT + check + CALL,
+        f"{name}, after the call": KEPT + CALL + check,
+    }
+BOTH = [session.setup.but(keras=version) for version in (3, 2)]
+said = session.prints(session.variants("broken", LINES, CHECKED), BOTH)
+SAYS = {
+    name: ["raises" if word == "AssertionError" else "passes" for word in row]
+    for name, row in said.items()
+}
+figures.words(SAYS, ["Keras 3", "Keras 2"], "raises", "What does a check of the broken program do?")
 
 # %% [markdown]
 # ## Try other setups

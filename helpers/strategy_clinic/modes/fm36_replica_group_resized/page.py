@@ -11,7 +11,8 @@
 # The devices of a `MirroredStrategy` form a group with a number and a size, which TensorFlow keeps until the process ends. The
 # second strategy joins group 1, which has another size.
 #
-# *Raises on Keras 2 and 3, under `MirroredStrategy` of two sizes in one process, unless one of them has one device.*
+# *Raises on Keras 2 and 3, under `MirroredStrategy` of two sizes in one process, unless one of them has one device. `fit` can
+# also end without training and without an error.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -68,9 +69,9 @@ session = clinic.open("fm36", strategy, devices, save_format, keras)
 #
 # Restart the process, or the kernel of the notebook, before you change the number of devices.
 #
-# If one process must hold strategies of several sizes, as in tests, give all strategies of the other sizes a reduction that forms
-# no group. `ReductionToOneDevice()` and `HierarchicalCopyAllReduce()` both work. `ReductionToOneDevice` is slower on GPUs: use it
-# in tests, not in training.
+# If one process must hold strategies of several sizes, as in tests, give every strategy but those of one size a reduction that
+# forms no group. `ReductionToOneDevice()` and `HierarchicalCopyAllReduce()` both work. `ReductionToOneDevice` is slower on GPUs:
+# use it in tests, not in training. The times of a benchmark then say nothing about training.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -92,7 +93,7 @@ session = clinic.open("fm36", strategy, devices, save_format, keras)
 # number](https://github.com/tensorflow/tensorflow/blob/v2.20.0/tensorflow/python/distribute/strategy_combinations.py) for each
 # strategy that they create.
 #
-# On four parts of one GPU (an H200), the program above fails in the same way. The table is of CPU devices.
+# On four parts of one GPU (an H200), the program above fails in the same way. The table was made on CPU devices.
 #
 # The table creates strategies of three sizes one after the other in one process, with three kinds of reduction.
 
@@ -128,8 +129,8 @@ texts = {name: PROGRAM.format(reduction=way, sizes=SIZES) for name, way in WAYS.
 four = session.setup.but(strategy="mirrored", devices=4)
 printed = session.prints(texts, [four])
 FOUND = {name: row[0].split() for name, row in printed.items()}
-COLUMNS = [f"{number}: x{size}" for number, size in enumerate(SIZES, 1)]
-figures.words(FOUND, COLUMNS, "raises", "Which reduction may the strategy x4 have?")
+COLUMNS = [f"x{size}" for size in SIZES]
+figures.words(FOUND, COLUMNS, "raises", "Five strategies, one after the other: which work?")
 
 # %% [markdown]
 # ## Try other setups

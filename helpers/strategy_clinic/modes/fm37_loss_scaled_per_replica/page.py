@@ -5,6 +5,8 @@
 # bias after one step: [0.1]     on one device
 # bias after one step: [0.2]     on two
 # bias after one step: [0.4]     on four
+# ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss
+# reduction when losses are used with `tf.distribute.Strategy`, …     Keras 2: a loss object with its default reduction
 # ```
 #
 # `apply_gradients` adds the gradients of all replicas. Each replica must therefore divide its loss by the size of the whole
@@ -61,9 +63,16 @@ session = clinic.open("fm37", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# `tf.nn.compute_average_loss` divides the sum of a replica's losses by the size of the whole batch. Pass `global_batch_size`:
-# without it the function multiplies the size of the replica's part by the number of replicas, which is wrong for the last,
-# smaller batch.
+# `tf.nn.compute_average_loss` divides the sum of a replica's losses by the size of the whole batch. Its argument must have one
+# loss for each example: average a loss per pixel or per word over its other axes first. Penalties, such as those in
+# `model.losses`, are divided by the number of replicas: `tf.nn.scale_regularization_loss`.
+#
+# Pass `global_batch_size`. Each example of the epoch then has the same weight, and a smaller last batch makes a smaller step, on
+# one device too. Without it, two replicas with 3 and 2 examples are averaged wrongly. `drop_remainder=True` avoids both.
+#
+# With a loss object, create it with `reduction="none"` and give its result to `compute_average_loss`. On Keras 3,
+# `loss_object(labels, predictions)` with the default reduction is right too if all parts of the batch are equally large: it
+# divides the mean by the number of replicas.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -79,19 +88,24 @@ session = clinic.open("fm37", strategy, devices, save_format, keras)
 # With SGD the error acts like a learning rate that is n times as large. Adam divides a gradient by its own size and hides the
 # error, unless gradients are clipped or a penalty on the weights is added.
 #
-# The table shows the size of one update, in updates on one device, for three ways to write the loss. See
-# [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
+# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. See [Custom training
+# with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
 # The program above with other lines for the loss, on one, two and four devices.
+import tensorflow as tf
+
 from strategy_clinic import figures
 
 LINE = "loss = tf.reduce_mean(errors)  # wrong: the mean over the examples of one replica"
 WAYS = {
     "tf.reduce_mean": "loss = tf.reduce_mean(errors)",
-    "tf.reduce_sum": "loss = tf.reduce_sum(errors)",
     "compute_average_loss": "loss = tf.nn.compute_average_loss(errors, global_batch_size=16)",
 }
+OBJECT = {
+    "MeanSquaredError()": "loss = tf.keras.losses.MeanSquaredError()(labels, model(inputs))",
+}
+WAYS |= OBJECT if session.setup.keras == 3 else {}  # on Keras 2 it raises
 two = session.setup.but(strategy="mirrored", devices=2)
 PLACES = [two.but(devices=count) for count in (1, 2, 4)]
 printed = session.prints(session.variants("broken", LINE, WAYS), PLACES)
@@ -100,6 +114,28 @@ SIZES = {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is one update?")
+
+# %% tags=["figure"]
+# The bias after a last batch of 5, where the other batches have 16 examples. Two devices should print what one prints.
+ERRORS = tf.ones((8, 4, 4))  # of eight images of 16 pixels each
+assert tf.nn.compute_average_loss(ERRORS, global_batch_size=8) == 16.0
+assert tf.nn.compute_average_loss(tf.reduce_mean(ERRORS, [1, 2]), global_batch_size=8) == 1.0
+ENDS = {
+    "tf.reduce_mean": WAYS["tf.reduce_mean"],
+    "compute_average_loss, no size": "loss = tf.nn.compute_average_loss(errors)",
+    "compute_average_loss, 16": WAYS["compute_average_loss"],
+    'the same with reduction="none"': 'none = tf.keras.losses.MeanSquaredError(reduction="none")\n'
+    "        errors = none(labels, model(inputs))\n"
+    f"        {WAYS['compute_average_loss']}",
+}
+ENDS |= OBJECT if session.setup.keras == 3 else {}
+FULL = "tf.ones((16, 3)), tf.ones((16, 1))"
+FIVE = "tf.ones((5, 3)), tf.constant([[1.0], [1.0], [1.0], [2.0], [2.0]])"
+ends = session.variants("broken", LINE, ENDS)
+printed = session.prints({way: text.replace(FULL, FIVE) for way, text in ends.items()}, PLACES[:2])
+LAST = {way: [words.split("[")[1][:-1] for words in row] for way, row in printed.items()}
+wrong = {two_devices for one_device, two_devices in LAST.values() if one_device != two_devices}
+figures.words(LAST, COLUMNS[:2], wrong, "The bias after a last batch of 5")
 
 # %% [markdown]
 # ## Try other setups
@@ -134,7 +170,7 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of a mean of means
 # where it speaks of *reporting* a loss; [FM19](fm19_partial_last_batch.ipynb) tests that. About the loss that is differentiated
-# it says nothing. Its own training loop computes one loss for each example and no mean, the second row of the table.
+# it says nothing. Its own training loop computes one loss for each example and no mean.
 #
 # ## Read next
 #

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # FM38. `BatchNormalization` under `MirroredStrategy`: every replica keeps its own moving mean, and a file keeps one
+# # FM38. `BatchNormalization` on several devices: each replica keeps its own moving mean
 #
 # ```text
 # moving mean: [2.]  variance: [1.]      one device
@@ -22,7 +22,7 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm38",
     slug="replica_state_diverges",
-    title="`BatchNormalization` under `MirroredStrategy`: every replica keeps its own moving mean, and a file keeps one",
+    title="`BatchNormalization` on several devices: each replica keeps its own moving mean",
     sees="a saved model has the statistics of one replica's data, and each replica predicts something else",
     fix="`BatchNormalization(synchronized=True)`; for a variable of your own, `aggregation=` when it is created",
     document="003",
@@ -76,8 +76,8 @@ session = clinic.open("fm38", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# `fit` processes one batch of sorted examples: eight are 1 and eight are 3. With `momentum=0.0` the moving statistics are those
-# of the last batch. On one device it prints the mean `[2.]` and the variance `[1.]`.
+# `fit` processes one batch of sorted examples: eight are 1 and eight are 3. For the demonstration, `momentum=0.0`: the moving
+# statistics are those of the last batch. On one device it prints the mean `[2.]` and the variance `[1.]`.
 
 # %% tags=["broken"]
 # broken.py

@@ -74,7 +74,7 @@ session = clinic.open("fm39", strategy, devices, save_format, keras)
 # ## The fix
 #
 # `strategy.reduce` combines the values of all replicas into one tensor. Here each replica returns its share of the loss of the
-# whole batch, so the loss is their sum.
+# whole batch, so the loss is their sum. In the `tf.function` it works too: `return strategy.reduce(...)` in `test_step`.
 
 # %% tags=["fixed"]
 # fixed.py

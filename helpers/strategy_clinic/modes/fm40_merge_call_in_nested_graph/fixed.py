@@ -8,6 +8,7 @@ with strategy.scope():
     model = tf.keras.Sequential(layers)
     optimizer = tf.keras.optimizers.SGD(0.05)
     optimizer.build(model.trainable_variables)
+dataset = tf.data.Dataset.from_tensors((tf.ones((16, 3)), tf.ones((16, 1)))).unbatch().batch(16)
 
 
 # fixed: a plain function, traced into the graph of the step
@@ -15,17 +16,14 @@ def update(gradients):
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))
 
 
-def step():
+def step(inputs, labels):
     with tf.GradientTape() as tape:
-        squares = tf.square(model(tf.ones((8, 3))) - 1.0)
-        loss = tf.nn.compute_average_loss(tf.reduce_sum(squares, axis=1))
+        errors = tf.reduce_sum(tf.square(model(inputs) - labels), axis=1)
+        loss = tf.nn.compute_average_loss(errors, global_batch_size=16)
     update(tape.gradient(loss, model.trainable_variables))
 
 
-@tf.function
-def train_step():
-    strategy.run(step)
-
-
-train_step()
+train_step = tf.function(lambda batch: strategy.run(step, args=batch))
+for batch in strategy.experimental_distribute_dataset(dataset):
+    train_step(batch)
 print("bias after one step:", model.get_weights()[1].round(3))

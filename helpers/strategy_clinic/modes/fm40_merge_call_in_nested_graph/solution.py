@@ -10,16 +10,17 @@ class Network(tf.keras.Sequential):
         self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
 
     def train_step(self, data):
+        inputs, labels = data
         with tf.GradientTape() as tape:
-            squares = tf.square(self(data) - 1.0)
-            loss = tf.nn.compute_average_loss(tf.reduce_sum(squares, axis=1))
+            errors = tf.reduce_sum(tf.square(self(inputs) - labels), axis=1)
+            loss = tf.nn.compute_average_loss(errors, global_batch_size=16)
         self.update(tape.gradient(loss, self.trainable_variables))
+        return {"loss": loss}
 
 
 with strategy.scope():
     layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="zeros")]
     model = Network(layers)
     model.compile(tf.keras.optimizers.SGD(0.05))
-    model.optimizer.build(model.trainable_variables)
-tf.function(lambda: strategy.run(model.train_step, args=(tf.ones((8, 3)),)))()
+model.fit(tf.ones((16, 3)), tf.ones((16, 1)), batch_size=16, verbose=0)
 print("bias after one step:", model.get_weights()[1].round(3))

@@ -34,8 +34,8 @@ MODE = FailureMode(
     prints="sum of all examples: 28",
     exercise_prints="weight: 0.5",
     unavailable={
-        "mirrored": "on one CPU the devices are created together with it, and FM18 is the failure",
-        "central_storage": "on one CPU the devices are created together with it, and FM18 is the failure",
+        "mirrored": "its CPU devices must be set up before the first operation",
+        "central_storage": "its CPU devices must be set up before the first operation",
         "parameter_server": "each of its workers gets a dataset of its own",
         "tpu_traced": "the clinic describes a TPU before the first operation only",
     },
@@ -73,7 +73,11 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # Creating it a second time in the same process is fine.
 #
 # If no line of your own comes before the strategy, look at the modules that you import. A variable or a constant at the top
-# level of a module is enough. Import such a module after the strategy exists.
+# level of a module is enough. Import such a module after the strategy exists. To find the line, move the one that creates the
+# strategy up, also between the imports, until it works.
+#
+# `fit` of Keras 3 does not run on several workers: it raises `Attempt to convert a value (PerReplica…`
+# ([keras#20585](https://github.com/keras-team/keras/issues/20585)). Write a loop with `strategy.run`, or use `tf_keras`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -92,8 +96,8 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # Without `TF_CONFIG` the strategy has one worker and needs no other. This is why a program can pass its tests on one machine
 # and fail on two.
 #
-# The table shows what the program may do before it creates the strategy. See
-# [Multi-worker training with Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
+# The table shows what the program may do before it creates the strategy. See [Multi-worker training with
+# Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
 
 # %% tags=["figure"]
 # The fixed program with one line more, before the strategy.
@@ -121,8 +125,8 @@ figures.grid(WORKS, ["Keras 3", "Keras 2"], "works", "raises", "What may come be
 # ## Try other setups
 #
 # Without a strategy, and with `one_device`, the order does not matter, and both programs print `28`. `MirroredStrategy` on GPUs
-# can be created later, too. On the CPU devices of this clinic it cannot, for another reason: see
-# [FM18](fm18_logical_devices.ipynb).
+# can be created later, too. The CPU devices of this clinic must be set up first: `Virtual devices cannot be modified after being
+# initialized`.
 
 # %% tags=["panel"]
 session.panel()
@@ -152,13 +156,11 @@ session.table(BOTH + ONE)
 # ## What documents say
 #
 # Answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
-# [#30551](https://github.com/tensorflow/tensorflow/issues/30551) are of 2019. The one that puts the strategy before the dataset
-# and the model is still right.
+# [#30551](https://github.com/tensorflow/tensorflow/issues/30551) date from 2019. The one that puts the strategy before the
+# dataset and the model is still right.
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) calls `fit` under a
-# strategy. On several workers this raises with Keras 3, as reported in
-# [keras#20585](https://github.com/keras-team/keras/issues/20585): `Attempt to convert a value (PerReplica…`. Write a loop with
-# `strategy.run`, or use `tf_keras`.
+# strategy. With Keras 3 that is not possible on several workers.
 #
 # ## Read next
 #
