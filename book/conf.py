@@ -27,7 +27,7 @@ html_theme_options = {
 }
 html_static_path = ["static"]
 html_css_files = ["book.css"]
-html_js_files = ["book.js", "switches.js", "search_errors.js"]
+html_js_files = ["book.js", "switches.js", "triage.js", "search_errors.js"]
 html_use_index = False
 html_copy_source = False
 html_show_sphinx = False

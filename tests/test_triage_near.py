@@ -55,7 +55,9 @@ def second_half(message: str) -> str:
 
 def share_found(change) -> float:
     """Returns how many messages still have their mode first, or as a second that is as likely."""
-    found = [(mode, classify.triage(change(message)).candidates[:3]) for mode, message in messages()]
+    found = [
+        (mode, classify.triage(change(message)).candidates[:3]) for mode, message in messages()
+    ]
     right = [mode in [each.mode for each in candidates] for mode, candidates in found]
     return sum(right) / len(right)
 

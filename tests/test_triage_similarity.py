@@ -112,7 +112,7 @@ def test_what_is_likelier_is_said_first(text):
     head, *rest = answer_text.lines_of(found)
     likely = found.candidates and found.candidates[0].score > found.confidence
     assert ("perhaps fm" in head) == bool(likely)
-    assert ("none of the modes" in rest[-1] if likely else "none of the modes" in head)
+    assert "none of the modes" in rest[-1] if likely else "none of the modes" in head
     asked = [each.mode for each in found.candidates if each.score >= answer_text.ASKED]
     page = answer_text.card(found)
     assert all(f"href='{answer_text.notebook_name(mode)}'" in page for mode in asked)

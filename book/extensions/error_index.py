@@ -2,9 +2,8 @@
 
 import json
 from pathlib import PurePosixPath
-
 from strategy_clinic.modes.failure_mode import FailureMode
-from strategy_clinic.triage import classify, phrases, wordings
+from strategy_clinic.triage import search_data, wordings
 from strategy_clinic.triage.wordings import Wording
 
 MOST = 4  # messages of a mode in a table
@@ -72,37 +71,12 @@ def is_message(wording: Wording) -> bool:
 
 
 def search_field() -> str:
-    """Returns a field that finds modes in a browser, with the wordings of all modes as its data."""
-    data = json.dumps(search_data(), separators=(",", ":")).replace("<", "\\u003c")
+    """Returns a field that finds modes in a browser, with all that triage knows as its data."""
+    data = search_data.data(lambda mode: f"../notebooks/{page_of(mode)}.html")
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<div class="clinic-search">
 <label for="clinic-error">Error message, or some words</label>
 <textarea id="clinic-error" rows="4" spellcheck="false"></textarea>
 <div class="clinic-found" role="status"></div>
-<script type="application/json">{data}</script>
+<script type="application/json">{written}</script>
 </div>"""
-
-
-def search_data() -> dict[str, object]:
-    """Returns the modes with their words, and each wording that answers by itself, as pieces of flat text."""
-    declared = wordings.declared_modes()
-    entries = [wording for wording in wordings.wordings() if classify.proves(wording)]
-    modes = {
-        mode.id: [
-            mode.title.replace("`", ""),
-            f"../notebooks/{page_of(mode)}.html",
-            mode.fix.replace("`", ""),
-            " ".join([mode.sees, *wordings.mode_words()[mode.id].descriptions]).lower(),
-        ]
-        for mode in declared.values()
-    }
-    return {"modes": modes, "wordings": [entry(each) for each in entries]}
-
-
-def entry(wording: Wording) -> list[object]:
-    """Returns a wording's mode or kind, its proof, what a text must have, and what it must not have."""
-    says = [*wording.says]
-    expression = phrases.expression(says.pop(0)).pattern if wording.symptom else ""
-    parts = [phrases.readings(phrase) for phrase in says]
-    against = [phrases.readings(phrase) for phrase in wording.unless]
-    odds = classify.PROOF[wording.proof]
-    return [wording.mode or "", odds, expression, parts, against, wording.kind]

@@ -98,9 +98,7 @@ def card(answer: classify.Answer) -> str:
         "triage/templates/card.html",
         mode=answer.mode or "none",
         head=head.text,
-        lines=[
-            (line.text.strip(), notebook_name(line.mode) if line.mode else "") for line in rest
-        ],
+        lines=[(line.text.strip(), notebook_name(line.mode) if line.mode else "") for line in rest],
     )
 
 

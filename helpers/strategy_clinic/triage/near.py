@@ -14,9 +14,15 @@ from .wordings import Wording
 
 READ = 10_000  # characters that are read of the end of a text,
 PLACES = 10  # and places of it where a part of a wording is compared
-PER_EDIT, MOST_EDITS = 12, 2  # a wrong letter is allowed for so many letters, and so many in a wording
+PER_EDIT, MOST_EDITS = (
+    12,
+    2,
+)  # a wrong letter is allowed for so many letters, and so many in a wording
 LEAST = 20  # letters that a wording must have for a wrong one
-SHORT, PART = 300, 12  # a text of at most so many characters can be a part of a message, of at least so many
+SHORT, PART = (
+    300,
+    12,
+)  # a text of at most so many characters can be a part of a message, of at least so many
 HALF = 0.5  # of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
 MINE = 0.6  # of a short text must be of the message
@@ -36,11 +42,16 @@ def plain(text: str) -> str:
 @functools.cache
 def plain_readings(wording: Wording) -> tuple[tuple[str, ...], ...]:
     """Returns the readings of the first phrase of a wording without signs; none of an expression that is no sentence."""
-    phrase = sentence(wording.symptom) if wording.symptom else wording.says[0]
-    phrase = "" if ".py" in phrase else phrase  # the number of a line is no letter
+    phrase = phrase_of(wording)
     return tuple(
         tuple(filter(None, map(plain, pieces))) for pieces in phrases.readings(phrase) if phrase
     )
+
+
+def phrase_of(wording: Wording) -> str:
+    """Returns what may be nearly said; nothing of a frame, where the number of a line is no letter."""
+    phrase = sentence(wording.symptom) if wording.symptom else wording.says[0]
+    return "" if ".py" in phrase else phrase
 
 
 def sentence(symptom: str) -> str:
@@ -78,7 +89,9 @@ def matches(piece: str, text: str, most: int) -> Iterator[tuple[int, int, int]]:
     for cut in range(0, len(piece), size):
         part = piece[cut : cut + size]
         for place in itertools.islice(places(part, text), PLACES):
-            before, length = edits(piece[:cut][::-1], text[max(0, place - cut - most) : place][::-1], most)
+            before, length = edits(
+                piece[:cut][::-1], text[max(0, place - cut - most) : place][::-1], most
+            )
             stop = place + len(part)
             after, further = edits(piece[cut + size :], text[stop : stop + len(piece)], most)
             if before + after <= most:
