@@ -2,12 +2,9 @@
 
 import json
 from pathlib import PurePosixPath
-from strategy_clinic.modes.failure_mode import FailureMode
-from strategy_clinic.triage import search_data, wordings
-from strategy_clinic.triage.wordings import Wording
 
-MOST = 4  # messages of a mode in a table
-SHORTEST = 12  # characters of a message that says something by itself
+from strategy_clinic.modes.failure_mode import FailureMode
+from strategy_clinic.triage import page_messages, search_data, wordings
 
 
 def page_of(mode: FailureMode) -> str:
@@ -41,33 +38,18 @@ def cell(text: str) -> str:
 
 
 def messages() -> str:
-    """Returns, for each mode that raises, some of its messages as a library words them."""
-    lines = ["## Messages", "", "| messages | page |", "|---|---|"]
-    for mode in modes_of("raises"):
-        said = [code(each) for each in messages_of(mode.id)]
-        if said:
-            lines.append(f"| {'<br>'.join(said)} | [{mode.id}](../{mode.notebook}) |")
+    """Returns every message with which a page begins, and the pages of all modes that it may be of."""
+    lines = ["## Messages", "", "| message | pages |", "|---|---|"]
+    declared = wordings.declared_modes()
+    for message, modes in page_messages.shared().items():
+        pages = ", ".join(f"[{mode}](../{declared[mode].notebook})" for mode in modes)
+        lines.append(f"| {code(message)} | {pages} |")
     return "\n".join(lines)
 
 
 def code(message: str) -> str:
     """Returns a message as code, which may have backticks of its own."""
     return f"`` {cell(message)} ``" if "`" in message else f"`{cell(message)}`"
-
-
-def messages_of(mode: str) -> list[str]:
-    """Returns the longest messages of a mode that are a library's own and prove it by themselves."""
-    words = wordings.mode_words()[mode]
-    said = [each.says[0] for each in words.wordings if is_message(each)]
-    plain = {phrase for phrase in said if "{" not in phrase and len(phrase) >= SHORTEST}
-    return sorted(plain, key=len, reverse=True)[:MOST]
-
-
-def is_message(wording: Wording) -> bool:
-    own = wording.origin in ("words", "seen", "other", "MODE")
-    return (
-        not own and not wording.frame and not wording.alone and wording.proof in ("sure", "certain")
-    )
 
 
 def search_field() -> str:

@@ -21,7 +21,8 @@ FIRST = 0.4  # below this no mode is named; of two that are as likely, one is
 MOST = 3  # candidates
 
 # Similarity as odds of a mode: how fast they grow with it, and the odds of none, in a description and beside an error; and what
-# a hint, a little part of a message and a pattern in the code add. The values are round: what tools/score_triage.py says changes little over a wide range.
+# a hint, a little part of a message and a pattern in the code add. The values are round: what tools/score_triage.py says changes
+# little over a wide range.
 DESCRIPTION, ERROR = (10, 2), (4, 5)
 HINT, LITTLE_PART, CODE = 2, 4, 4
 
