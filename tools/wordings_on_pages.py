@@ -9,12 +9,11 @@ import sys
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "helpers"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from strategy_clinic.triage import page_messages, wordings
 
-EXCEPTIONS = ROOT / "tests" / "wordings_missing_on_pages.toml"
+EXCEPTIONS = Path(__file__).parents[1] / "tests" / "wordings_missing_on_pages.toml"
 
 
 def excepted(path: Path = EXCEPTIONS) -> dict[str, list[str]]:

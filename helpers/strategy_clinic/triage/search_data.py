@@ -96,7 +96,7 @@ NUMBERS = {
 
 def patterns() -> dict[str, Pattern]:
     dropped = "".join(map(chr, report_text.DROPPED))
-    found = {
+    found: dict[str, str | re.Pattern[str]] = {
         "dropped": f"[{re.escape(dropped)}]",
         "ansi": report_text.ANSI,
         "margin": report_text.MARGIN,
