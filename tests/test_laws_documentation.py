@@ -12,7 +12,7 @@ from strategy_clinic.triage import page_messages, wordings
 from strategy_clinic.triage.classify import triage
 from strategy_clinic.triage.report_text import flat
 
-MESSAGE = re.compile(r"^\| `(.+)` \| .+ \| \[(fm\d\d)\]\((?:notebooks/)?\2_", re.MULTILINE)
+MESSAGE = re.compile(r"^\| `(.+?)` \| (?:.+ \| )?\[(fm\d\d)\]\((?:notebooks/)?\2_", re.MULTILINE)
 
 
 def law_messages() -> list[str]:
@@ -31,7 +31,9 @@ def law_messages() -> list[str]:
 
 def shown(text: str) -> list[tuple[str, str]]:
     """The messages of the first table that has some."""
-    return MESSAGE.findall(text.partition("|---|---|---|\n")[2].partition("\n\n")[0])
+    return MESSAGE.findall(
+        re.split(r"\n(?:\| --- )+\|\n", text, maxsplit=1)[1].partition("\n\n")[0]
+    )
 
 
 def on_page(says: str, mode: str) -> bool:

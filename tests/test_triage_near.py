@@ -78,6 +78,17 @@ def test_other_words_are_no_wrong_letters():
     assert classify.triage(unlike).mode is None
 
 
+def test_what_speaks_against_a_wording_speaks_against_a_part_of_it():
+    assert classify.triage("OSError: No file or directory found at folder").mode == "fm27"
+    assert classify.triage("OSError: No file or directory found at model.keras").mode is None
+
+
+def test_a_message_that_needs_its_context_is_asked_about():
+    found = classify.triage("You must feed a value for placeholder tensor")
+    assert found.mode is None and found.candidates[0].mode == "fm32"
+    assert found.candidates[0].score > found.confidence
+
+
 def test_a_long_text_is_no_part_of_a_message():
     assert near.short(flat("was never built " * 30)) == ""
     assert near.short(flat("ValueError")) == ""

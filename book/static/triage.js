@@ -263,13 +263,18 @@ function makeTriage(data) {
     if (!text.raised && isMention) proven = [];
     if (!proven.length && text.isCutOff) proven = matches.filter(([wording]) => wording.frame);
     if (proven.length) return weigh(proven, text);
-    const usable = wordings.filter(wording => wording.proves && !(wording.alone && text.raised));
-    const shares = sharesOfMessages(usable, short(text.flat));
+    const known = new Set(matches.map(([wording]) => wording));
+    const usable = wordings.filter(wording => mayBeNear(wording, text) && !known.has(wording));
+    const shares = sharesOfMessages(usable, short(text.flat), text.flat);
     const wrong = nearlyProven(usable, text.flat);
     const nearby = wrong.length ? wrong : halves(shares, text.flat);
     if (nearby.length) return weigh(nearby, text);
     const hints = new Set(matches.filter(([wording]) => !wording.frame).map(([wording]) => wording.mode));
     return ask(text, hints, modesOfParts(shares));
+  }
+  function mayBeNear(wording, text) {
+    const isMention = !wording.mode && wording.proof === "likely";
+    return wording.proves && !(text.raised ? wording.alone : isMention);
   }
   function matched(wording, text) {
     const first = firstMatch(wording, text);
@@ -277,8 +282,9 @@ function makeTriage(data) {
   }
   function withContext(wording, first, text) {
     const said = [first, ...wording.says.slice(1).map(phrase => phraseMatched(phrase, text))];
-    return !said.every(Boolean) || wording.unless.some(phrase => phraseMatched(phrase, text)) ? [] : said;
+    return said.every(Boolean) && !speaksAgainst(wording, text) ? said : [];
   }
+  const speaksAgainst = (wording, text) => wording.unless.some(phrase => phraseMatched(phrase, text));
   function firstMatch(wording, text) {
     if (wording.symptom) return search(wording.symptom, text.lower)?.[0] ?? "";
     const whole = phraseMatched(wording.says[0], text);
@@ -289,13 +295,15 @@ function makeTriage(data) {
     return usable.map(wording => [wording, withErrors(wording, words)]).filter(([, first]) => first)
       .map(([wording, first]) => [{...wording, proof: "near"}, withContext(wording, first, text)]).filter(([, said]) => said.length);
   }
-  function sharesOfMessages(usable, words) {
-    const alone = words ? usable.filter(wording => wording.says.length === 1) : [];
-    return new Map(alone.map(wording => [wording, partOf(wording, words)]).filter(([, part]) => part));
+  function sharesOfMessages(usable, words, text) {
+    const whole = words ? usable.filter(wording => wording.says.length === 1 || wording.symptom) : [];
+    return new Map(whole.map(wording => [wording, partOf(wording, words)])
+      .filter(([wording, part]) => part && !speaksAgainst(wording, text)));
   }
   function halves(shares, text) {
-    if (Math.max(0, ...shares.values()) < number.half) return [];
-    return [...shares].filter(([, part]) => part >= number.little).map(([wording]) => [{...wording, proof: "part"}, [text.lower]]);
+    const alone = [...shares].filter(([wording]) => wording.says.length === 1);
+    if (Math.max(0, ...alone.map(([, part]) => part)) < number.half) return [];
+    return alone.filter(([, part]) => part >= number.little).map(([wording]) => [{...wording, proof: "part"}, [text.lower]]);
   }
   function modesOfParts(shares) {
     const found = new Set([...shares].filter(([, part]) => part >= number.little).map(([wording]) => wording.mode));

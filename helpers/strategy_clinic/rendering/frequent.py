@@ -24,11 +24,23 @@ def frequent_messages() -> tuple[FrequentMessage, ...]:
 
 
 def markdown(link: str) -> str:
-    """Returns the table; `link` is the path from its page to the notebooks."""
+    """Returns the table with causes; `link` is the path from its page to the notebooks."""
+    return table(["message", "cause", "page"], link)
+
+
+def short_markdown(link: str) -> str:
+    return table(["message", "page"], link)
+
+
+def table(columns: list[str], link: str) -> str:
     names = {mode.id: Path(mode.notebook).name for mode in registry.modes()}
-    lines = ["| message | cause | page |", "|---|---|---|"]
-    lines += [
-        f"| `{each.says}` | {each.cause} | [{each.mode}]({link}{names[each.mode]}) |"
+    rows = [
+        {
+            "message": f"`{each.says}`",
+            "cause": each.cause,
+            "page": f"[{each.mode}]({link}{names[each.mode]})",
+        }
         for each in frequent_messages()
     ]
-    return "\n".join(lines)
+    lines = [columns, ["---"] * len(columns), *([row[name] for name in columns] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

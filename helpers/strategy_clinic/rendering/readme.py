@@ -41,7 +41,7 @@ def made() -> tuple[Path, bytes, str]:
     page = place_of(PLACE, text)[2]
     png, words = figure_of(page)
     text = filled(PLACE, text, f"![{words}](notebooks/images/{page}.png)")
-    whole = filled(MESSAGES, text, frequent.markdown("notebooks/"))
+    whole = filled(MESSAGES, text, frequent.short_markdown("notebooks/"))
     return files.notebooks() / "images" / f"{page}.png", png, whole
 
 

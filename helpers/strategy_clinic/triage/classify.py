@@ -69,8 +69,9 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
         proven = [(wording, said) for wording, said in matches if wording.frame]
     if proven:
         return weigh(proven, text)
-    usable = [entry for entry in entries if proves(entry) and not (entry.alone and text.raised)]
-    shares = shares_of_messages(usable, near.short(text.flat))
+    known = {wording for wording, _ in matches}
+    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
+    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
     if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
         return weigh(nearly, text)
     hints = {wording.mode for wording, _ in matches if not wording.frame}
@@ -86,6 +87,12 @@ def proves(wording: Wording) -> bool:
     return not (wording.frame or wording.proof == "hint" or own_words)
 
 
+def may_be_near(wording: Wording, text: ReportText) -> bool:
+    """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
+    is_mention = wording.mode is None and wording.proof == "likely"
+    return proves(wording) and not (wording.alone if text.raised else is_mention)
+
+
 def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
     first = first_match(wording, text)
@@ -95,9 +102,11 @@ def matched(wording: Wording, text: Flat) -> list[str]:
 def with_context(wording: Wording, first: str, text: Flat) -> list[str]:
     """Returns what fits the first phrase, and what fits the others; empty if one is missing, or something speaks against it."""
     said = [first, *(phrases.matched(phrase, text) for phrase in wording.says[1:])]
-    if not all(said) or any(phrases.matched(phrase, text) for phrase in wording.unless):
-        return []
-    return said
+    return said if all(said) and not speaks_against(wording, text) else []
+
+
+def speaks_against(wording: Wording, text: Flat) -> bool:
+    return any(phrases.matched(phrase, text) for phrase in wording.unless)
 
 
 def first_match(wording: Wording, text: Flat) -> str:
@@ -118,17 +127,19 @@ def with_errors(usable: list[Wording], text: Flat) -> list[tuple[Wording, list[s
     return [(replace(entry, proof="near"), each) for entry, each in said if each]
 
 
-def shares_of_messages(usable: list[Wording], words: str) -> dict[Wording, float]:
+def shares_of_messages(usable: list[Wording], words: str, text: Flat) -> dict[Wording, float]:
     """Returns the wordings of which a short text is a part, and how much of each it is."""
-    alone = [entry for entry in usable if len(entry.says) == 1] if words else []
-    return {entry: share for entry in alone if (share := near.part(entry, words))}
+    whole = [entry for entry in usable if len(entry.says) == 1 or entry.symptom] if words else []
+    shares = {entry: share for entry in whole if (share := near.part(entry, words))}
+    return {entry: share for entry, share in shares.items() if not speaks_against(entry, text)}
 
 
 def halves(shares: dict[Wording, float], text: Flat) -> list[tuple[Wording, list[str]]]:
-    """Returns the wordings of which a short text is a part, if it is at least a half of one."""
-    if max(shares.values(), default=0) < near.HALF:
+    """Returns the wordings of which a short text is a part, if it is at least a half of one and nothing else is needed."""
+    alone = {entry: share for entry, share in shares.items() if len(entry.says) == 1}
+    if max(alone.values(), default=0) < near.HALF:
         return []
-    entries = (entry for entry, share in shares.items() if share >= near.LITTLE)
+    entries = (entry for entry, share in alone.items() if share >= near.LITTLE)
     return [(replace(entry, proof="part"), [text]) for entry in entries]
 
 
