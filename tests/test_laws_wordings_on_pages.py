@@ -89,3 +89,10 @@ def test_the_beginning_of_a_message_at_the_end_of_a_line_is_enough(project):
     line = page_messages.flat("ValueError: The kettle of this replica is …")
     assert not page_messages.stands(entry, line, [])
     assert page_messages.stands(entry, line, [page_messages.flat(str(line).strip("… "))])
+
+
+def test_the_table_counts_what_is_missing_by_page():
+    count = sum(map(len, wordings_on_pages.missing().values()))
+    head, *rows, total = wordings_on_pages.table().splitlines()
+    assert head.startswith("| page |") and any(row.startswith("| fm06 |") for row in rows)
+    assert total == f"{count} are missing, {count} may be"

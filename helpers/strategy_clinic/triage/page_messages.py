@@ -82,8 +82,12 @@ def missing(mode: FailureMode) -> list[str]:
     """Returns the first phrases of the wordings of today that lead to a page and do not stand on it."""
     lines = [flat(line) for text in texts_of(mode) for line in text.splitlines()]
     text = page_text(mode)
-    absent = (entry for entry in of(mode.id) if OF_TODAY.fullmatch(entry.origin))
-    return list(dict.fromkeys(entry.says[0] for entry in absent if not stands(entry, text, lines)))
+    absent = (entry for entry in of_today(mode.id) if not stands(entry, text, lines))
+    return list(dict.fromkeys(entry.says[0] for entry in absent))
+
+
+def of_today(mode: str) -> list[Wording]:
+    return [entry for entry in of(mode) if OF_TODAY.fullmatch(entry.origin)]
 
 
 def stands(entry: Wording, text: Flat, lines: list[Flat]) -> bool:
