@@ -23,7 +23,7 @@ SHORT, PART = (
     300,
     12,
 )  # a text of at most so many characters can be a part of a message, of at least so many
-HALF = 0.5  # of a message names its mode,
+HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
 MINE = 0.6  # of a short text must be of the message
 
