@@ -27,6 +27,9 @@ DESCRIPTION, ERROR = (10, 2), (4, 5)
 HINT, LITTLE_PART, CODE = 2, 4, 4
 
 
+Match = tuple[Wording, list[str]]  # what of a text fits its phrases
+
+
 @dataclass(frozen=True)
 class Candidate:
     mode: str | None
@@ -67,15 +70,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
         proven = []  # a description that mentions something else may still be of a mode
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
-    if proven:
-        return weigh(proven, text)
-    known = {wording for wording, _ in matches}
-    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
-    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
-    if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
-        return weigh(nearly, text)
-    hints = {wording.mode for wording, _ in matches if not wording.frame}
-    return ask(text, entries, hints, modes_of_parts(shares))
+    return weigh(proven, text) if proven else by_likeness(text, entries, matches)
 
 
 # By wordings
@@ -85,12 +80,6 @@ def proves(wording: Wording) -> bool:
     """Returns whether a wording answers by itself; hints and a reader's own words only make a mode likelier."""
     own_words = wording.alone and wording.origin in ("words", "seen")
     return not (wording.frame or wording.proof == "hint" or own_words)
-
-
-def may_be_near(wording: Wording, text: ReportText) -> bool:
-    """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
-    is_mention = wording.mode is None and wording.proof == "likely"
-    return proves(wording) and not (wording.alone if text.raised else is_mention)
 
 
 def matched(wording: Wording, text: Flat) -> list[str]:
@@ -119,37 +108,7 @@ def first_match(wording: Wording, text: Flat) -> str:
     return phrases.matched_at_end(wording.says[0], text)
 
 
-def with_errors(usable: list[Wording], text: Flat) -> list[tuple[Wording, list[str]]]:
-    """Returns the wordings that a text has with a few letters wrong."""
-    words = near.plain(text)[-near.READ :]
-    found = ((entry, near.with_errors(entry, words)) for entry in usable)
-    said = [(entry, with_context(entry, first, text)) for entry, first in found if first]
-    return [(replace(entry, proof="near"), each) for entry, each in said if each]
-
-
-def shares_of_messages(usable: list[Wording], words: str, text: Flat) -> dict[Wording, float]:
-    """Returns the wordings of which a short text is a part, and how much of each it is."""
-    whole = [entry for entry in usable if len(entry.says) == 1 or entry.symptom] if words else []
-    shares = {entry: share for entry in whole if (share := near.part(entry, words))}
-    return {entry: share for entry, share in shares.items() if not speaks_against(entry, text)}
-
-
-def halves(shares: dict[Wording, float], text: Flat) -> list[tuple[Wording, list[str]]]:
-    """Returns the wordings of which a short text is a part, if it is at least a half of one and nothing else is needed."""
-    alone = {entry: share for entry, share in shares.items() if len(entry.says) == 1}
-    if max(alone.values(), default=0) < near.HALF:
-        return []
-    entries = (entry for entry, share in alone.items() if share >= near.LITTLE)
-    return [(replace(entry, proof="part"), [text]) for entry in entries]
-
-
-def modes_of_parts(shares: dict[Wording, float]) -> set[str | None]:
-    """Returns the modes of whose messages a text is a little part; none if many have it."""
-    modes = {entry.mode for entry, share in shares.items() if share >= near.LITTLE}
-    return modes if len(modes) <= MOST else set()
-
-
-def weigh(proven: list[tuple[Wording, list[str]]], text: ReportText) -> Answer:
+def weigh(proven: list[Match], text: ReportText) -> Answer:
     """Returns the likeliest mode, if it is likelier than what is not a mode, and the unknown."""
     best: dict[tuple[str | None, str], tuple[float, Wording, list[str]]] = {}
     for wording, said in proven:
@@ -185,6 +144,56 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
     where = f" ({frame})" if frame else ""
     fixed = f"; fixed upstream in {wording.fixed}" if wording.fixed else ""
     return f"{kind}{SAYS.get(wording.proof, 'it says')} {words}{where}{fixed}"
+
+
+# By what is nearly said
+
+
+def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Match]) -> Answer:
+    """Returns the mode that a text nearly names, or the modes to ask about; `matches` have been judged."""
+    known = {wording for wording, _ in matches}
+    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
+    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
+    if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
+        return weigh(nearly, text)
+    hints = {wording.mode for wording, _ in matches if not wording.frame}
+    return ask(text, entries, hints, modes_of_parts(shares))
+
+
+def may_be_near(wording: Wording, text: ReportText) -> bool:
+    """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
+    is_mention = wording.mode is None and wording.proof == "likely"
+    return proves(wording) and not (wording.alone if text.raised else is_mention)
+
+
+def with_errors(usable: list[Wording], text: Flat) -> list[Match]:
+    """Returns the wordings that a text has with a few letters wrong."""
+    words = near.plain(text)[-near.READ :]
+    found = ((entry, near.with_errors(entry, words)) for entry in usable)
+    said = [(entry, with_context(entry, first, text)) for entry, first in found if first]
+    return [(replace(entry, proof="near"), each) for entry, each in said if each]
+
+
+def shares_of_messages(usable: list[Wording], words: str, text: Flat) -> dict[Wording, float]:
+    """Returns the wordings of which a short text is a part, and how much of each it is."""
+    whole = [entry for entry in usable if len(entry.says) == 1 or entry.symptom] if words else []
+    shares = {entry: share for entry in whole if (share := near.part(entry, words))}
+    return {entry: share for entry, share in shares.items() if not speaks_against(entry, text)}
+
+
+def halves(shares: dict[Wording, float], text: Flat) -> list[Match]:
+    """Returns the wordings of which a short text is a part, if it is at least a half of one and nothing else is needed."""
+    alone = {entry: share for entry, share in shares.items() if len(entry.says) == 1}
+    if max(alone.values(), default=0) < near.HALF:
+        return []
+    entries = (entry for entry, share in alone.items() if share >= near.LITTLE)
+    return [(replace(entry, proof="part"), [text]) for entry in entries]
+
+
+def modes_of_parts(shares: dict[Wording, float]) -> set[str | None]:
+    """Returns the modes of whose messages a text is a little part; none if many have it."""
+    modes = {entry.mode for entry, share in shares.items() if share >= near.LITTLE}
+    return modes if len(modes) <= MOST else set()
 
 
 # By similarity

@@ -14,15 +14,10 @@ from .wordings import Wording
 
 READ = 10_000  # characters that are read of the end of a text,
 PLACES = 10  # and places of it where a part of a wording is compared
-PER_EDIT, MOST_EDITS = (
-    12,
-    2,
-)  # a wrong letter is allowed for so many letters, and so many in a wording
+PER_EDIT = 12  # letters for each of which one may be wrong,
+MOST_EDITS = 2  # and how many in a wording
 LEAST = 20  # letters that a wording must have for a wrong one
-SHORT, PART = (
-    300,
-    12,
-)  # a text of at most so many characters can be a part of a message, of at least so many
+SHORT, PART = 300, 12  # characters at most, and at least, of a text that can be a part of a message
 HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
 MINE = 0.6  # of a short text must be of the message

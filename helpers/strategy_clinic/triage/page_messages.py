@@ -15,7 +15,7 @@ from .wordings import Wording
 BLOCK = re.compile(r"```text\n(.*?)```", re.DOTALL)
 FIRST_COLUMN = re.compile(r"^\| `+ ?(.+?) ?`+ +\|", re.MULTILINE)
 CONDITION = re.compile(r"\s{3,}.*")  # to the right of a message
-FRAME_OF_ERROR = re.compile(r"^(?:WARNING:tensorflow:|[A-Za-z.]*(?:Error|Warning|Exception): )")
+NAME_OF_ERROR = re.compile(r"^(?:WARNING:tensorflow:|[A-Za-z.]*(?:Error|Warning|Exception): )")
 # The versions of which a page is: TensorFlow 2.18 to 2.21, and Keras 2 and 3.
 OF_TODAY = re.compile(r"2\.(?:1[89]|2\d)|Keras 3.*|MODE")
 
@@ -27,9 +27,7 @@ def first_messages(mode: FailureMode) -> list[str]:
     lines = [line for block in BLOCK.findall(rest) for line in block.splitlines()]
     lines += [*re.findall("`(.+?)`", title), *FIRST_COLUMN.findall(rest)]
     said = [CONDITION.sub("", line.strip()) for line in lines]
-    return list(
-        dict.fromkeys(line for line in said if FRAME_OF_ERROR.match(line) or modes_of(line))
-    )
+    return list(dict.fromkeys(line for line in said if NAME_OF_ERROR.match(line) or modes_of(line)))
 
 
 def first_cell(mode: FailureMode) -> str:
@@ -60,7 +58,7 @@ def shared() -> dict[str, list[str]]:
     found: dict[str, set[str]] = {}
     for mode in wordings.declared_modes().values():
         for message in first_messages(mode):
-            words = FRAME_OF_ERROR.sub("", message).strip(" .…")
+            words = NAME_OF_ERROR.sub("", message).strip(" .…")
             found.setdefault(words, set()).update({mode.id, *modes_of(message)})
     return {message: sorted(modes) for message, modes in found.items()}
 
