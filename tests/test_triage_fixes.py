@@ -30,7 +30,7 @@ FIXES = [
     ("fm27", "TypeError: '_UserObject' object is not callable", "serve(batch)"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "fm55"),
     ("fm34", "ValueError: `tape` is required when a `Tensor` loss is passed. Received: loss=1.0, tape=None.", "tape=tape"),
-    ("fm15", "ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context.",
+    ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context.",
      "ONLY_FIRST_REPLICA"),
     ("fm19", "InternalError: Collective ops is aborted by: Shape mismatch in the collective instance 103.", "fm59"),
     ("fm55", "  File \"keras/src/trainers/trainer.py\", line 1117, in _symbolic_build\n    backend.compute_output_spec(\n"
