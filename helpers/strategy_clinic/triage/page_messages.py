@@ -1,12 +1,13 @@
 """The messages that stand on the pages of the modes, and the wordings that lead to a page on which they do not stand."""
 
 import functools
+import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..base import files
 from ..modes.failure_mode import FailureMode
-from ..rendering import sources
 from . import classify, phrases, wordings
 from .report_text import Flat, flat
 from .wordings import Wording
@@ -31,8 +32,17 @@ def first_messages(mode: FailureMode) -> list[str]:
 
 
 def first_cell(mode: FailureMode) -> str:
-    cells = sources.stored_notebook(files.notebooks().parent / mode.notebook).cells
-    return str(next(cell.source for cell in cells if cell.cell_type == "markdown"))
+    return next(text_of(cell["source"]) for cell in cells_of(mode))
+
+
+def cells_of(mode: FailureMode) -> list[dict[str, Any]]:
+    notebook = json.loads((files.notebooks().parent / mode.notebook).read_text())
+    return list(notebook["cells"])
+
+
+def text_of(written: str | list[str]) -> str:
+    """Returns a text of a notebook's file, which may be cut into lines."""
+    return "".join(written)
 
 
 def modes_of(message: str) -> list[str]:
@@ -69,11 +79,11 @@ def page_text(mode: FailureMode) -> Flat:
 
 
 def texts_of(mode: FailureMode) -> Iterator[str]:
-    for cell in sources.stored_notebook(files.notebooks().parent / mode.notebook).cells:
-        yield cell.source
+    for cell in cells_of(mode):
+        yield text_of(cell["source"])
         for output in cell.get("outputs", ()):
-            data = output.get("data", {})
-            yield "".join(output.get("text", "")) + "".join(data.get("text/plain", ""))
+            yield text_of(output.get("text", ""))
+            yield text_of(output.get("data", {}).get("text/plain", ""))
 
 
 def missing(mode: FailureMode) -> list[str]:
