@@ -101,7 +101,7 @@ def test_what_is_not_a_mode_differs_from_what_no_wording_knows():
     assert answer_text.lines_of(unknown)[0].startswith("no known wording; none of the modes (0.")
 
 
-UNSURE = ["loss twice as big with 2 gpus", "objects could not be loded", "KeyError: 'labels'"]
+UNSURE = ["loss twice as big with 2 gpus", "accuracy above 1", "KeyError: 'labels'"]
 UNSURE += [text for _, text in DESCRIBED]
 
 

@@ -235,10 +235,11 @@ function makeTriage(data) {
     return words.length >= number.part && words.includes(" ") ? words : "";
   }
   const partOf = (wording, words) =>
-    Math.max(0, ...plainReadings(wording).filter(pieces => pieces.length).map(pieces => share(pieces, words)));
-  function share(pieces, words) {
-    const within = pieces.some(piece => !nearMatches(words, piece, 1).next().done);
-    const covered = within ? words.length : Math.max(...pieces.map((_, n) => run(pieces.slice(n), words)));
+    Math.max(0, ...plainReadings(wording).filter(pieces => pieces.length).map(pieces => share(pieces, words, wording.says.length === 1)));
+  function share(pieces, words, mayGoOn) {
+    let covered = 0;
+    if (pieces.some(piece => !nearMatches(words, piece, 1).next().done)) covered = words.length;
+    else if (mayGoOn) covered = Math.max(...pieces.map((_, n) => run(pieces.slice(n), words)));
     return covered >= Math.max(number.part, number.mine * words.length) ? covered / lengthOf(pieces) : 0;
   }
   function run(pieces, words) {

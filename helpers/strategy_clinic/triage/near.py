@@ -125,14 +125,19 @@ def short(text: Flat) -> str:
 
 
 def part(wording: Wording, words: str) -> float:
-    """Returns how much of a wording these words are a part of; 0 if they are of none."""
-    shares = (share(pieces, words) for pieces in plain_readings(wording) if pieces)
+    """Returns how much of a wording these words are a part of; 0 if they are of none, or need what else a wording says."""
+    shares = (
+        share(pieces, words, len(wording.says) == 1) for pieces in plain_readings(wording) if pieces
+    )
     return max(shares, default=0)
 
 
-def share(pieces: tuple[str, ...], words: str) -> float:
-    within = any(next(matches(words, piece, 1), None) for piece in pieces)
-    covered = len(words) if within else max(run(pieces[n:], words) for n in range(len(pieces)))
+def share(pieces: tuple[str, ...], words: str, may_go_on: bool) -> float:
+    covered = 0
+    if any(next(matches(words, piece, 1), None) for piece in pieces):
+        covered = len(words)
+    elif may_go_on:
+        covered = max(run(pieces[n:], words) for n in range(len(pieces)))
     is_mostly = covered >= max(PART, MINE * len(words))
     return covered / sum(map(len, pieces)) if is_mostly else 0
 
