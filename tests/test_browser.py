@@ -50,7 +50,7 @@ from browser import (
     write_settings,
 )
 from conftest import changed, copy_project, without_tables
-from error_samples import ERRORS
+from error_samples import DESCRIBED, ERRORS, OF_NO_MODE
 from kernels import end_servers, servers
 from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic import Setup
@@ -61,6 +61,7 @@ from strategy_clinic.panel import widgets
 from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.records import atlas, store
 from strategy_clinic.rendering import sources
+from strategy_clinic.triage.answer_text import PASTE
 from strategy_clinic.triage.classify import triage
 from thorough import mostly_thorough
 
@@ -392,18 +393,24 @@ def test_pages_of_the_book(reader, site, name):
 
 
 def test_the_site_finds_a_message_as_triage_does(reader, site):
-    """By the same wordings, in the browser; of a traceback that is cut off, and of descriptions, triage knows more."""
+    """In a browser, with the words that triage answers; test_triage_site compares more texts."""
     reader.goto((site / "errors" / "index.html").as_uri())
-    for mode, message in ERRORS:
-        reader.get_by_label("Error message").fill(message)
-        found = reader.locator(".clinic-search").get_attribute("data-modes").split(" ")
-        assert found[0] == triage(message).mode == mode, message
-    link = reader.locator(".clinic-found a").first
-    assert link.get_attribute("href").startswith(f"../notebooks/{mode}_")
-    reader.get_by_label("Error message").fill("each replica has another mean")
-    assert "No known message" in reader.locator(".clinic-found").inner_text()
-    reader.get_by_label("Error message").fill("")
-    assert reader.locator(".clinic-found").inner_text() == ""
+    field, found = reader.get_by_label("Error message"), reader.locator(".clinic-found")
+    assert PASTE in found.inner_text()
+    for _, text in [*ERRORS, *DESCRIBED, *((None, text) for text in OF_NO_MODE if text)]:
+        field.fill(text)
+        answer = triage(text)
+        expected = [answer.mode or "none", *(each.mode or "none" for each in answer.candidates)]
+        shown = reader.locator(".clinic-search").get_attribute("data-modes")
+        assert shown == " ".join(expected), text
+    field.fill("loss twice as big with 2 gpus")
+    link = found.locator("a").first
+    assert link.get_attribute("href").startswith("../notebooks/fm37_")
+    assert "perhaps fm37" in found.inner_text() and "fix:" not in found.inner_text()
+    field.fill("RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x10 and 20x5)")
+    assert "none of the modes" in found.inner_text() and found.locator("a").count() == 0
+    field.fill(" ")
+    assert PASTE in found.inner_text()
 
 
 def test_no_page_of_the_site_throws(chromium, site):

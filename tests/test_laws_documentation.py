@@ -1,23 +1,53 @@
 """The documentation outside of the notebooks: its messages, its groups, its addresses. Each law is broken on purpose below."""
 
+import json
 import re
 
 from conftest import changed
 from law import all_tests_of, edit
 from strategy_clinic.base import files, project
 from strategy_clinic.modes import registry
-from strategy_clinic.rendering import sources
-from strategy_clinic.triage import wordings
+from strategy_clinic.rendering import frequent, sources
+from strategy_clinic.triage import page_messages, wordings
 from strategy_clinic.triage.classify import triage
+from strategy_clinic.triage.report_text import flat
 
-MESSAGE = re.compile(r"^\| `(.+)` \| \[(fm\d\d)\]\(notebooks/\2_", re.MULTILINE)
+MESSAGE = re.compile(r"^\| `(.+?)` \| (?:.+ \| )?\[(fm\d\d)\]\((?:notebooks/)?\2_", re.MULTILINE)
 
 
 def law_messages() -> list[str]:
-    """The README has ten messages of ten modes, and triage names the mode of the page that each leads to."""
-    shown = MESSAGE.findall((files.ROOT / "README.md").read_text())
-    problems = [] if len({mode for _, mode in shown}) == 10 else [f"{len(shown)} messages"]
-    return problems + [text for text, mode in shown if triage(text).mode != mode]
+    """README and first notebook have the same ten messages of ten modes; triage names each, and it stands on its page."""
+    frequent.frequent_messages.cache_clear()
+    listed = [(each.says, each.mode) for each in frequent.frequent_messages()]
+    start = json.loads((files.notebooks() / "00_start_here.ipynb").read_text())["cells"]
+    pages = [(files.ROOT / "README.md").read_text(), "\n".join(cell["source"] for cell in start)]
+    problems = [f"{text[:20]!r} has other messages" for text in pages if shown(text) != listed]
+    problems += [] if len({mode for _, mode in listed}) == 10 else [f"{len(listed)} messages"]
+    problems += [says for says, mode in listed if triage(says).mode != mode]
+    return problems + [
+        f"{mode} has not: {says}" for says, mode in listed if not on_page(says, mode)
+    ]
+
+
+def shown(text: str) -> list[tuple[str, str]]:
+    """The messages of the first table that has some."""
+    return MESSAGE.findall(
+        re.split(r"\n(?:\| --- )+\|\n", text, maxsplit=1)[1].partition("\n\n")[0]
+    )
+
+
+def on_page(says: str, mode: str) -> bool:
+    """Whether a message stands on a page, whatever its numbers and names are there."""
+    words = re.split(r"filepath=\S+|'\w+'(?!:)|\b\d+\b", says)
+    text = page_messages.page_text(wordings.declared_modes()[mode])
+    return all(flat(part) in text for part in words)
+
+
+def law_frequent_order() -> list[str]:
+    """The messages stand in the order of their counts."""
+    frequent.frequent_messages.cache_clear()
+    counts = [each.reports + each.threads for each in frequent.frequent_messages()]
+    return [] if counts == sorted(counts, reverse=True) else [f"{counts} are not in order"]
 
 
 # What a finding begins with after its place, and its last line.
@@ -82,11 +112,19 @@ def another_address(root):
 
 
 WORDS = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica/words.toml"
+
+
+def a_message_that_leaves_its_page(root):
+    path = root / "notebooks" / "fm34_no_gradients.ipynb"
+    changed(path, "No gradients provided for any", "No gradient for any")
+
+
+FREQUENT = "helpers/strategy_clinic/modes/frequent.toml"
 MUTATIONS = [
     ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
     ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
-    ("law_finding", edit("README.md", "each divides by its own part", "each has its own part")),
-    ("law_finding", edit("README.md", "    fix       divide", "    divide")),
+from strategy_clinic.rendering import frequent, sources
+from strategy_clinic.triage import page_messages, wordings
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
     ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
     ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),

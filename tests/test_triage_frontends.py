@@ -75,6 +75,8 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, capsys):
     assert cli.main(["triage", str(tmp_path)]) == 2
     assert cli.main(["triage", "a", "b"]) == 2
     assert capsys.readouterr().err.count("\n") == 3
+    assert cli.main(["triage", os.devnull]) == 2
+    assert answer_text.PASTE in capsys.readouterr().err
 
 
 def test_it_needs_no_tensorflow():
@@ -114,6 +116,12 @@ def test_the_box_shows_a_card_with_a_link(capsys):
     field.value = OF_NO_MODE[0]
     button.click()
     assert "none of the modes" in shown.value and "href" not in shown.value
+    field.value = "loss twice as big with 2 gpus"
+    button.click()
+    assert "href='fm37_loss_scaled_per_replica.ipynb'" in shown.value
+    field.value = " \n"
+    button.click()
+    assert answer_text.PASTE in shown.value and "none" not in shown.value.split("</style>")[1]
 
 
 LOUD = "raise ValueError('The filename must end in `.weights.h5`. Received: filepath=x')"

@@ -101,15 +101,33 @@ def test_what_is_not_a_mode_differs_from_what_no_wording_knows():
     assert answer_text.lines_of(unknown)[0].startswith("no known wording; none of the modes (0.")
 
 
+UNSURE = ["loss twice as big with 2 gpus", "accuracy above 1", "KeyError: 'labels'"]
+UNSURE += [text for _, text in DESCRIBED]
+
+
+@pytest.mark.parametrize("text", UNSURE)
+def test_what_is_likelier_is_said_first(text):
+    """A mode that is likelier than none of them stands before it, and each suggestion leads to its page."""
+    found = classify.triage(text)
+    head, *rest = answer_text.lines_of(found)
+    likely = found.candidates and found.candidates[0].score > found.confidence
+    assert ("perhaps fm" in head) == bool(likely)
+    assert "none of the modes" in rest[-1] if likely else "none of the modes" in head
+    asked = [each.mode for each in found.candidates if each.score >= answer_text.ASKED]
+    page = answer_text.card(found)
+    assert all(f"href='{answer_text.notebook_name(mode)}'" in page for mode in asked)
+
+
 def test_wordings_of_several_modes_are_asked_about():
     symptoms = [
         wordings.Wording(mode, ("it went wrong",), "MODE", symptom="it went wrong", proof="likely")
         for mode in ("fm04", "fm05", "fm06")
     ]
     answer = classify.triage("It went wrong", tuple(symptoms))
-    head, *questions = answer_text.lines_of(answer)
+    head, *questions, last = answer_text.lines_of(answer)
     assert answer.known and answer.mode is None
-    assert head.startswith("wordings of several modes; none of the modes (0.")
+    assert head.startswith("wordings of several modes; perhaps fm04 weights_path_refused (0.")
+    assert last.startswith("  or none of the modes (0.")
     assert [question.rpartition("Then ")[2][:4] for question in questions] == [
         "fm04",
         "fm05",
@@ -122,7 +140,7 @@ def test_what_is_likely_is_asked_and_not_answered():
     said = answer_text.lines_of(found)
     assert found.mode is None and len(said) > 1
     assert all("?" in line and "Then fm" in line for line in said[1:])
-    assert "href" not in answer_text.card(found)
+    assert not any(line.startswith("  fix:") for line in said)
 
 
 def test_a_description_is_read_without_its_code_and_its_form():

@@ -4,11 +4,7 @@ import json
 from pathlib import PurePosixPath
 
 from strategy_clinic.modes.failure_mode import FailureMode
-from strategy_clinic.triage import classify, phrases, wordings
-from strategy_clinic.triage.wordings import Wording
-
-MOST = 4  # messages of a mode in a table
-SHORTEST = 12  # characters of a message that says something by itself
+from strategy_clinic.triage import page_messages, search_data, wordings
 
 
 def page_of(mode: FailureMode) -> str:
@@ -42,12 +38,12 @@ def cell(text: str) -> str:
 
 
 def messages() -> str:
-    """Returns, for each mode that raises, some of its messages as a library words them."""
-    lines = ["## Messages", "", "| messages | page |", "|---|---|"]
-    for mode in modes_of("raises"):
-        said = [code(each) for each in messages_of(mode.id)]
-        if said:
-            lines.append(f"| {'<br>'.join(said)} | [{mode.id}](../{mode.notebook}) |")
+    """Returns every message with which a page begins, and the pages of all modes that it may be of."""
+    lines = ["## Messages", "", "| message | pages |", "|---|---|"]
+    declared = wordings.declared_modes()
+    for message, modes in page_messages.shared().items():
+        pages = ", ".join(f"[{mode}](../{declared[mode].notebook})" for mode in modes)
+        lines.append(f"| {code(message)} | {pages} |")
     return "\n".join(lines)
 
 
@@ -56,53 +52,13 @@ def code(message: str) -> str:
     return f"`` {cell(message)} ``" if "`" in message else f"`{cell(message)}`"
 
 
-def messages_of(mode: str) -> list[str]:
-    """Returns the longest messages of a mode that are a library's own and prove it by themselves."""
-    words = wordings.mode_words()[mode]
-    said = [each.says[0] for each in words.wordings if is_message(each)]
-    plain = {phrase for phrase in said if "{" not in phrase and len(phrase) >= SHORTEST}
-    return sorted(plain, key=len, reverse=True)[:MOST]
-
-
-def is_message(wording: Wording) -> bool:
-    own = wording.origin in ("words", "seen", "other", "MODE")
-    return (
-        not own and not wording.frame and not wording.alone and wording.proof in ("sure", "certain")
-    )
-
-
 def search_field() -> str:
-    """Returns a field that finds modes in a browser, with the wordings of all modes as its data."""
-    data = json.dumps(search_data(), separators=(",", ":")).replace("<", "\\u003c")
+    """Returns a field that finds modes in a browser, with all that triage knows as its data."""
+    data = search_data.data(lambda mode: f"../notebooks/{page_of(mode)}.html")
+    written = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return f"""<div class="clinic-search">
 <label for="clinic-error">Error message, or some words</label>
 <textarea id="clinic-error" rows="4" spellcheck="false"></textarea>
 <div class="clinic-found" role="status"></div>
-<script type="application/json">{data}</script>
+<script type="application/json">{written}</script>
 </div>"""
-
-
-def search_data() -> dict[str, object]:
-    """Returns the modes with their words, and each wording that answers by itself, as pieces of flat text."""
-    declared = wordings.declared_modes()
-    entries = [wording for wording in wordings.wordings() if classify.proves(wording)]
-    modes = {
-        mode.id: [
-            mode.title.replace("`", ""),
-            f"../notebooks/{page_of(mode)}.html",
-            mode.fix.replace("`", ""),
-            " ".join([mode.sees, *wordings.mode_words()[mode.id].descriptions]).lower(),
-        ]
-        for mode in declared.values()
-    }
-    return {"modes": modes, "wordings": [entry(each) for each in entries]}
-
-
-def entry(wording: Wording) -> list[object]:
-    """Returns a wording's mode or kind, its proof, what a text must have, and what it must not have."""
-    says = [*wording.says]
-    expression = phrases.expression(says.pop(0)).pattern if wording.symptom else ""
-    parts = [phrases.readings(phrase) for phrase in says]
-    against = [phrases.readings(phrase) for phrase in wording.unless]
-    odds = classify.PROOF[wording.proof]
-    return [wording.mode or "", odds, expression, parts, against, wording.kind]

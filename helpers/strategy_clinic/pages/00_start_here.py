@@ -4,19 +4,14 @@
 # Many TensorFlow programs that work on one device fail, or silently train something else, once they are distributed, saved or
 # loaded. Each notebook here shows one such failure as a short program that you can run and copy, the fixed program, and why.
 
+# %% [markdown] tags=["frequent"]
+# These are the ten most frequent messages in 448 reports and 158 threads. The links also work without a running kernel.
+
 # %% [markdown]
-# These are ten common ones. The links also work without a running kernel.
+# These failures have no message:
 #
-# | message or symptom | cause | page |
+# | what you see | cause | page |
 # |---|---|---|
-# | `numpy() is only available when eager execution is …` | weights read in a step | [FM01](fm01_host_read_in_replica.ipynb) |
-# | `Need to be inside "with strategy.scope()"` | the model was created outside the scope | [FM03](fm03_scope_mismatch.ipynb) |
-# | `'PerReplica' object has no attribute 'numpy'` | a result of `run` is not a tensor | [FM39](fm39_per_replica_on_host.ipynb) |
-# | `No gradients provided for any variable` | the loss is not connected to the weights | [FM34](fm34_no_gradients.ipynb) |
-# | `Could not locate class` | `load_model` does not know your layer | [FM30](fm30_custom_object_unknown.ipynb) |
-# | `Your input ran out of data` | the dataset ends before the last step | [FM42](fm42_input_runs_out.ipynb) |
-# | `triggered tf.function retracing` | each call is traced again | [FM43](fm43_retracing_every_step.ipynb) |
-# | `merge_call` called while defining a new graph | nested `tf.function` | [FM40](fm40_merge_call_in_nested_graph.ipynb) |
 # | updates grow with the number of devices | the loss is averaged on each replica | [FM37](fm37_loss_scaled_per_replica.ipynb) |
 # | training on one device after `load_model` | the model was loaded outside the scope | [FM25](fm25_load_outside_scope.ipynb) |
 #

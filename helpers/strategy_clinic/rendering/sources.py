@@ -17,7 +17,7 @@ from ..base.display import say
 from ..base.errors import UserError
 from ..programs.text import SUBJECTS
 from ..setups import parameters
-from . import mode_table
+from . import frequent, mode_table
 
 # In JupyterLab, and in Colab.
 CODE_FOLDED: dict[str, Any] = {"jupyter": {"source_hidden": True}, "cellView": "form"}
@@ -37,6 +37,10 @@ KERNEL = {
     "language_info": {"name": "python"},
 }
 MAGIC = "%%program "
+TABLES = {
+    "frequent": frequent.markdown,
+    "map": mode_table.markdown,
+}  # by the tag of the cell that gets one
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
 # What stands in place of an address while the project is not published.
@@ -105,13 +109,13 @@ def percent_format() -> Any:
 
 
 def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
-    """Adds to cells what is not in the page: programs, the table of modes, the form that Colab makes of the parameters."""
+    """Adds to cells what is not in the page: programs, two tables, the form that Colab makes of the parameters."""
     for subject in SUBJECTS:
         if subject in tags(cell) and cell.source.startswith(f"# {subject}.py"):
             text = files.program_text(files.page_id(source), subject)
             cell.source = f"{MAGIC}{subject}\n{text.strip()}"
-    if "map" in tags(cell):
-        cell.source = f"{cell.source}\n\n{mode_table.markdown(link='')}"
+    for tag in TABLES.keys() & set(tags(cell)):
+        cell.source = f"{cell.source}\n\n{TABLES[tag](link='')}"
     if "parameters" in tags(cell):
         cell.source = "\n".join(with_form(line) for line in cell.source.splitlines())
     return cell
@@ -218,13 +222,13 @@ def declaration(source: Path) -> list[NotebookNode]:
 
 
 def as_written(cell: NotebookNode) -> NotebookNode:
-    """Removes from a cell what rendering has added: a tag, the table of modes, the form."""
+    """Removes from a cell what rendering has added: a tag, a table, the form."""
     cell.metadata["tags"] = [tag for tag in tags(cell) if tag != "nbval-ignore-output"]
     if not cell.metadata["tags"]:
         del cell.metadata["tags"]
     if is_program(cell):
         cell.source = f"# {cell.source.split()[1]}.py"
-    if "map" in tags(cell):
+    if TABLES.keys() & set(tags(cell)):
         cell.source = cell.source.split("\n\n|")[0]
     if "parameters" in tags(cell):
         cell.source = without_forms(cell.source)

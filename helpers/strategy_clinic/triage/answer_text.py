@@ -1,11 +1,13 @@
 """An answer of triage as lines of text, and as the HTML of a card."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ..base import files
 from ..base.templates import from_template
 from . import classify, wordings
 
+PASTE = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 NONE = "none of the modes"
 NO_WORDING = "no known wording"
 SEVERAL = "wordings of several modes"
@@ -13,40 +15,73 @@ ASKED = 0.1  # a mode is asked about from this score on
 RUNNER_UP = 0.15  # the second mode is named from this score on
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line of an answer, and the mode whose notebook belongs to it."""
+
+    text: str
+    mode: str | None = None
+
+
 def lines_of(answer: classify.Answer) -> list[str]:
+    return [line.text for line in lines(answer)]
+
+
+def lines(answer: classify.Answer) -> list[Line]:
     if answer.mode:
-        mode = wordings.declared_modes()[answer.mode]
+        first = answer.candidates[0]
         return [
-            f"{full_name(answer.mode)} ({answer.confidence:.2f}): {mode.title}",
-            f"  because {answer.candidates[0].because}",
-            f"  fix: {mode.fix}",
-            f"  see {files.shown_notebook(notebook_name(answer.mode))}",
+            Line(named(first)),
+            Line(f"  because {first.because}"),
+            Line(f"  fix: {first.fix or wordings.declared_modes()[answer.mode].fix}"),
+            Line(f"  see {files.shown_notebook(notebook_name(answer.mode))}", answer.mode),
             *runner_up(answer),
         ]
     if answer.known and not answer.candidates[0].mode:
-        return [f"{NONE} ({answer.confidence:.2f})", *map(nearest, answer.candidates[:2])]
+        return [Line(none(answer)), *map(nearest, answer.candidates[:2])]
     why = SEVERAL if answer.known else NO_WORDING
-    return [f"{why}; {NONE} ({answer.confidence:.2f})", *questions(answer)]
+    asked = list(questions(answer))
+    if answer.candidates and answer.candidates[0].score > answer.confidence:
+        return [
+            Line(f"{why}; perhaps {named(answer.candidates[0])}"),
+            *asked,
+            Line(f"  or {none(answer)}"),
+        ]
+    return [Line(f"{why}; {none(answer)}"), *asked]
 
 
-def questions(answer: classify.Answer) -> Iterator[str]:
+def named(candidate: classify.Candidate) -> str:
+    title = wordings.declared_modes()[candidate.mode or ""].title
+    return f"{with_score(candidate)}: {title}"
+
+
+def with_score(candidate: classify.Candidate) -> str:
+    return f"{full_name(candidate.mode)} ({candidate.score:.2f})"
+
+
+def none(answer: classify.Answer) -> str:
+    return f"{NONE} ({answer.confidence:.2f})"
+
+
+def questions(answer: classify.Answer) -> Iterator[Line]:
     """Yields what would tell the likeliest modes from one another."""
     for candidate in answer.candidates:
         if candidate.mode and candidate.score >= ASKED:
-            name = f"{full_name(candidate.mode)} ({candidate.score:.2f})"
-            yield f"  {wordings.question_of(candidate.mode)} Then {name}: {candidate.because}"
+            then = f"Then {with_score(candidate)}: {candidate.because}"
+            yield Line(f"  {wordings.question_of(candidate.mode)} {then}", candidate.mode)
 
 
-def nearest(candidate: classify.Candidate) -> str:
+def nearest(candidate: classify.Candidate) -> Line:
     if candidate.mode:
-        return f"  not enough for {full_name(candidate.mode)}: {candidate.because}"
-    return f"  it looks like {candidate.because}"
+        name = full_name(candidate.mode)
+        return Line(f"  not enough for {name}: {candidate.because}", candidate.mode)
+    return Line(f"  it looks like {candidate.because}")
 
 
-def runner_up(answer: classify.Answer) -> Iterator[str]:
+def runner_up(answer: classify.Answer) -> Iterator[Line]:
     for candidate in answer.candidates[1:2]:
         if candidate.score >= RUNNER_UP:
-            yield f"  or {full_name(candidate.mode)} ({candidate.score:.2f}), {candidate.because}"
+            yield Line(f"  or {with_score(candidate)}, {candidate.because}", candidate.mode)
 
 
 def full_name(mode: str | None) -> str:
@@ -59,11 +94,15 @@ def notebook_name(mode: str) -> str:
 
 def card(answer: classify.Answer) -> str:
     """Returns the lines as HTML; all of it is escaped, for a part of it was pasted."""
-    head, *rest = lines_of(answer)
+    head, *rest = lines(answer)
     return from_template(
         "triage/templates/card.html",
         mode=answer.mode or "none",
-        head=head,
-        notebook=notebook_name(answer.mode) if answer.mode else "",
-        lines=[line.strip() for line in rest],
+        head=head.text,
+        lines=[(line.text.strip(), notebook_name(line.mode) if line.mode else "") for line in rest],
     )
+
+
+def empty_card() -> str:
+    """Returns the card for a field without a text: what to paste."""
+    return from_template("triage/templates/card.html", mode="", head=PASTE, lines=[])

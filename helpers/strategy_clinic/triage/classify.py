@@ -5,14 +5,15 @@ nearest modes are questions to the reader and no answer, for most texts that are
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
-from . import code_patterns, phrases, similarity
+from . import code_patterns, near, phrases, similarity
 from .report_text import Flat, ReportText, displayed
 from .wordings import Wording, wordings
 
 # How often a text with a wording is of its mode.
-PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "hint": 0.4}
+PROOF = {"certain": 0.99, "sure": 0.95, "likely": 0.75, "near": 0.75, "part": 0.75, "hint": 0.4}
+SAYS = {"near": "it nearly says", "part": "it has a part of its message:"}
 SUREST = 0.93  # how often a wording is right among labelled reports, whatever it proves
 UNKNOWN = 0.1  # odds that a text without any known words is of a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
@@ -20,9 +21,13 @@ FIRST = 0.4  # below this no mode is named; of two that are as likely, one is
 MOST = 3  # candidates
 
 # Similarity as odds of a mode: how fast they grow with it, and the odds of none, in a description and beside an error; and what
-# a hint and a pattern in the code add. The values are round: what tools/score_triage.py says changes little over a wide range.
+# a hint, a little part of a message and a pattern in the code add. The values are round: what tools/score_triage.py says changes
+# little over a wide range.
 DESCRIPTION, ERROR = (10, 2), (4, 5)
-HINT, CODE = 2, 4
+HINT, LITTLE_PART, CODE = 2, 4, 4
+
+
+Match = tuple[Wording, list[str]]  # what of a text fits its phrases
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Candidate:
     mode: str | None
     score: float
     because: str
+    fix: str = ""  # of the wording, where that of the mode does not help
 
 
 @dataclass(frozen=True)
@@ -42,10 +48,12 @@ class Answer:
     known: bool = True
 
     def as_dict(self) -> dict[str, object]:
-        """Returns the answer for a program: without `known`, which the reasons of the candidates say."""
-        answer = asdict(self)
-        del answer["known"]
-        return answer
+        """Returns the answer for a program: without `known`, which the reasons of the candidates say, and without fixes."""
+        candidates = [
+            {name: asdict(each)[name] for name in ("mode", "score", "because")}
+            for each in self.candidates
+        ]
+        return {"mode": self.mode, "confidence": self.confidence, "candidates": candidates}
 
 
 def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
@@ -62,8 +70,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
         proven = []  # a description that mentions something else may still be of a mode
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
-    hints = {wording.mode for wording, _ in matches if not wording.frame}
-    return weigh(proven, text) if proven else ask(text, entries, hints)
+    return weigh(proven, text) if proven else by_likeness(text, entries, matches)
 
 
 # By wordings
@@ -78,12 +85,17 @@ def proves(wording: Wording) -> bool:
 def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
     first = first_match(wording, text)
-    if not first:
-        return []
+    return with_context(wording, first, text) if first else []
+
+
+def with_context(wording: Wording, first: str, text: Flat) -> list[str]:
+    """Returns what fits the first phrase, and what fits the others; empty if one is missing, or something speaks against it."""
     said = [first, *(phrases.matched(phrase, text) for phrase in wording.says[1:])]
-    if not all(said) or any(phrases.matched(phrase, text) for phrase in wording.unless):
-        return []
-    return said
+    return said if all(said) and not speaks_against(wording, text) else []
+
+
+def speaks_against(wording: Wording, text: Flat) -> bool:
+    return any(phrases.matched(phrase, text) for phrase in wording.unless)
 
 
 def first_match(wording: Wording, text: Flat) -> str:
@@ -96,17 +108,22 @@ def first_match(wording: Wording, text: Flat) -> str:
     return phrases.matched_at_end(wording.says[0], text)
 
 
-def weigh(proven: list[tuple[Wording, list[str]]], text: ReportText) -> Answer:
+def weigh(proven: list[Match], text: ReportText) -> Answer:
     """Returns the likeliest mode, if it is likelier than what is not a mode, and the unknown."""
-    best: dict[tuple[str | None, str], tuple[float, str]] = {}
+    best: dict[tuple[str | None, str], tuple[float, Wording, list[str]]] = {}
     for wording, said in proven:
         odds = odds_of(wording, text.flat_raised)
         if odds > best.get((wording.mode, wording.kind), (0,))[0]:
-            best[wording.mode, wording.kind] = odds, reason(wording, said, text.last_frame)
-    total = 1 + UNKNOWN + sum(odds for odds, _ in best.values())
+            best[wording.mode, wording.kind] = odds, wording, said
+    total = 1 + UNKNOWN + sum(odds for odds, _, _ in best.values())
     scores = [
-        Candidate(mode, round(min(odds / total, SUREST), 3), because)
-        for (mode, _), (odds, because) in best.items()
+        Candidate(
+            wording.mode,
+            round(min(odds / total, SUREST), 3),
+            reason(wording, said, text.last_frame),
+            wording.fix,
+        )
+        for odds, wording, said in best.values()
     ]
     first, *others = sorted(scores, key=lambda candidate: -candidate.score)
     if first.mode and first.score >= FIRST:
@@ -126,20 +143,75 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
     kind = f"{wording.kind}: " if wording.kind else ""
     where = f" ({frame})" if frame else ""
     fixed = f"; fixed upstream in {wording.fixed}" if wording.fixed else ""
-    return f"{kind}it says {words}{where}{fixed}"
+    return f"{kind}{SAYS.get(wording.proof, 'it says')} {words}{where}{fixed}"
+
+
+# By what is nearly said
+
+
+def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Match]) -> Answer:
+    """Returns the mode that a text nearly names, or the modes to ask about; `matches` have been judged."""
+    known = {wording for wording, _ in matches}
+    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
+    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
+    if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
+        return weigh(nearly, text)
+    hints = {wording.mode for wording, _ in matches if not wording.frame}
+    return ask(text, entries, hints, modes_of_parts(shares))
+
+
+def may_be_near(wording: Wording, text: ReportText) -> bool:
+    """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
+    is_mention = wording.mode is None and wording.proof == "likely"
+    return proves(wording) and not (wording.alone if text.raised else is_mention)
+
+
+def with_errors(usable: list[Wording], text: Flat) -> list[Match]:
+    """Returns the wordings that a text has with a few letters wrong."""
+    words = near.plain(text)[-near.READ :]
+    found = ((entry, near.with_errors(entry, words)) for entry in usable)
+    said = [(entry, with_context(entry, first, text)) for entry, first in found if first]
+    return [(replace(entry, proof="near"), each) for entry, each in said if each]
+
+
+def shares_of_messages(usable: list[Wording], words: str, text: Flat) -> dict[Wording, float]:
+    """Returns the wordings of which a short text is a part, and how much of each it is."""
+    whole = [entry for entry in usable if len(entry.says) == 1 or entry.symptom] if words else []
+    shares = {entry: share for entry in whole if (share := near.part(entry, words))}
+    return {entry: share for entry, share in shares.items() if not speaks_against(entry, text)}
+
+
+def halves(shares: dict[Wording, float], text: Flat) -> list[Match]:
+    """Returns the wordings of which a short text is a part, if it is at least a half of one and nothing else is needed."""
+    alone = {entry: share for entry, share in shares.items() if len(entry.says) == 1}
+    if max(alone.values(), default=0) < near.HALF:
+        return []
+    entries = (entry for entry, share in alone.items() if share >= near.LITTLE)
+    return [(replace(entry, proof="part"), [text]) for entry in entries]
+
+
+def modes_of_parts(shares: dict[Wording, float]) -> set[str | None]:
+    """Returns the modes of whose messages a text is a little part; none if many have it."""
+    modes = {entry.mode for entry, share in shares.items() if share >= near.LITTLE}
+    return modes if len(modes) <= MOST else set()
 
 
 # By similarity
 
 
-def ask(text: ReportText, entries: tuple[Wording, ...], hints: set[str | None]) -> Answer:
+def ask(
+    text: ReportText, entries: tuple[Wording, ...], hints: set[str | None], parts: set[str | None]
+) -> Answer:
     """Returns no mode, and those to ask about whose words, or whose code in a description, are nearest."""
     code = code_patterns.modes_by_code(text.code) if text.is_description else {}
     sharpness, of_none = DESCRIPTION if text.is_description else ERROR
     near = similarity.nearest_modes(text.prose, similarity.index_of(entries))
     odds = {
         mode.id: math.exp(
-            sharpness * mode.score + HINT * (mode.id in hints) + CODE * (mode.id in code)
+            sharpness * mode.score
+            + HINT * (mode.id in hints)
+            + LITTLE_PART * (mode.id in parts)
+            + CODE * (mode.id in code)
         )
         for mode in near
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..base.errors import UserError
-from .answer_text import lines_of
+from .answer_text import PASTE, lines_of
 from .classify import triage
 
 # What starts a text that is not UTF-8: Windows writes such when output is redirected.
@@ -15,14 +15,19 @@ MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BO
 
 
 def print_answer(file: str, form: str) -> None:
-    """Prints the answer for a file, or for the input if the file is `-`, as "text", "json" or "jsonl"."""
+    """Prints the answer for a file, or for the input if the file is `-`, as "text", "json" or "jsonl".
+
+    Raises UserError if there is no text.
+    """
     text = decoded(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes())
     if form == "jsonl":
         for line in json_lines(text):
             print(line)
-    else:
-        answer = triage(text)
-        print(json.dumps(answer.as_dict()) if form == "json" else "\n".join(lines_of(answer)))
+        return
+    if not text.strip():
+        raise UserError(f"There is no text. {PASTE}")
+    answer = triage(text)
+    print(json.dumps(answer.as_dict()) if form == "json" else "\n".join(lines_of(answer)))
 
 
 def decoded(raw: bytes) -> str:

@@ -18,6 +18,7 @@ ENDING = re.compile(
     r"(?:e?s|e?d|e|ings?|ions?|e?rs?|ors?|al|ally|ly|able|ables|ments?|[iy]|ies|ied|ying|ous|ously"
     r"|ed|i[sz](?:e[sd]?|ing|ations?)|ted|ting|ped|ping|ged|ging|t)(?![a-z])"
 )
+CHOICE = re.compile(r"\{([^{}]*\|[^{}]*)\}")  # one of several, in a phrase
 STEM_END = re.compile(rf"(?<=[a-z]{{3}}){ENDING.pattern}$")
 
 Pieces = tuple[Flat, ...]
@@ -36,7 +37,7 @@ def stem(word: str) -> str:
 @functools.cache
 def readings(phrase: str) -> tuple[Pieces, ...]:
     """Returns every reading of a phrase, each as the pieces between its gaps."""
-    parts = re.split(r"\{([^{}]*\|[^{}]*)\}", phrase)
+    parts = CHOICE.split(phrase)
     choices = [part.split("|") if i % 2 else [part] for i, part in enumerate(parts)]
     texts = ["".join(chosen) for chosen in itertools.product(*choices)]
     return tuple(tuple(flat(piece) for piece in text.split("...")) for text in texts)

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from .answer_text import card
+from .answer_text import PASTE, card, empty_card
 from .classify import triage
-
-PASTE = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 
 
 def box() -> tuple[Any, Any, Any]:
@@ -24,7 +22,7 @@ def box() -> tuple[Any, Any, Any]:
         widget.add_class(f"clinic-{name}")
 
     def show_answer(_: object) -> None:
-        answer.value = card(triage(field.value))
+        answer.value = card(triage(field.value)) if field.value.strip() else empty_card()
 
     button.on_click(show_answer)
     show_widget(ipywidgets.VBox([field, button, answer]))

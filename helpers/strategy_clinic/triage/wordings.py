@@ -15,6 +15,7 @@ as whole words; `...` stands for anything in between, `{a|b}` for one of several
     alone    true for a warning, a frame or a reader's own words: it counts only where nothing is raised
     frame    true for what a traceback names: it counts only where no message is known, as when the message is cut off
     symptom  instead of the first phrase, a symptom of the mode's declaration that proves something only together with the rest
+    fix      what to do, where the fix of the mode does not help with this message
     kind     only in not_a_mode.toml: what it is instead
 
 A [[code]] is a pattern in a report's code that speaks for the mode where nothing is raised. It is rare outside the mode: what
@@ -55,6 +56,7 @@ class Wording:
     file: str = ""
     seen: tuple[str, ...] = ()
     fixed: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Messages for which the fix of their mode does not help: the answer has a fix of the message's own, each tried by a run."""
+
+import pytest
+from strategy_clinic.triage import answer_text, classify
+
+FIXES = [
+    ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'map'", "before it is distributed"),
+    ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'take'", "before it is distributed"),
+    ("fm21", "TypeError: object of type 'DistributedDataset' has no len()", "len(dataset)"),
+    ("fm21", "ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2", "divides"),
+    ("fm21", "TypeError: dataset_fn() takes 0 positional arguments but 1 was given", "def dataset_fn(context)"),
+    ("fm02", "ValueError: next(iterator) should be called from outside of replica_fn. e.g. strategy.run(", "model(batch)"),
+    ("fm19", "InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape.  "
+     "Input 0: [11,3] != input 2: [10,3] [Op:AddN] name:", "validation_data"),
+    ("fm19", "ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6. Shapes are [7] and [6].\n"
+     "\tFrom merging shape 0 with other shapes. for '{{node AddN}} = AddN[N=2]", "drop_remainder"),
+    ("fm04", "ValueError: The `save_format` argument is deprecated in Keras 3. Please remove this argument and pass a file path "
+     "with either `.keras` or `.h5` extension.Received: save_format=tf", "model.export(folder)"),
+    ("fm04", "TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'", ".weights.h5"),
+    ("fm04", "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension", ".keras"),
+    ("fm06", "ValueError: Layer 'dense_12' expected 2 variables, but received 0 variables during loading.", "h5py"),
+    ("fm06", "AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel: attributes {", "fm35"),
+    ("fm07", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
+    ("fm08", "OpError: file is too short to be an sstable", "the checkpoint before it"),
+    ("fm11", "ValueError: Layer 'dense' was never built and thus it doesn't have any variables.", "in `build`"),
+    ("fm15", "ValueError: A non-DistributedValues value 1.0 cannot be reduced with the given reduce op ReduceOp.SUM.",
+     "ONLY_FIRST_REPLICA"),
+    ("fm23", "ValueError: Trying to run metric.update_state in replica context when the metric was not "
+     "created in TPUStrategy scope.", "scope"),
+    ("fm27", "AttributeError: '_UserObject' object has no attribute 'predict'", "serve(batch)"),
+    ("fm27", "TypeError: '_UserObject' object is not callable", "serve(batch)"),
+    ("fm31", "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "fm55"),
+    ("fm34", "ValueError: `tape` is required when a `Tensor` loss is passed. Received: loss=1.0, tape=None.", "tape=tape"),
+    ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context.",
+     "ONLY_FIRST_REPLICA"),
+    ("fm19", "InternalError: Collective ops is aborted by: Shape mismatch in the collective instance 103.", "fm59"),
+    ("fm55", "  File \"keras/src/trainers/trainer.py\", line 1117, in _symbolic_build\n    backend.compute_output_spec(\n"
+     "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "outside of the replicas"),
+]  # fmt: skip
+OF_NO_MODE = [
+    ("ModuleNotFoundError: No module named 'foo'", "a module that is not installed"),
+    ("ModuleNotFoundError: No module named 'matplotlib'", "a module that is not installed"),
+    ("ModuleNotFoundError: No module named 'keras.layers.normalization'", "Keras of another version"),
+    ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "Keras of another version"),
+    ("RuntimeError: Virtual devices cannot be modified after being initialized", "before anything else of TensorFlow"),
+    ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
+    ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode, message, words", FIXES)
+def test_the_fix_is_one_for_this_message(mode, message, words):
+    answer = classify.triage(message)
+    said = answer_text.lines_of(answer)
+    assert answer.mode == mode and words in said[2] and said[2].startswith("  fix: ")
+    assert "fix" not in answer.as_dict()["candidates"][0]
+
+
+@pytest.mark.parametrize("message, words", OF_NO_MODE)
+def test_what_to_do_is_said_of_what_is_none(message, words):
+    first, second, *_ = answer_text.lines_of(classify.triage(message))
+    assert first.startswith("none of the modes") and words in second
+
+
+def test_only_modules_of_keras_and_tensorflow_are_of_another_version():
+    other = answer_text.lines_of(classify.triage("ModuleNotFoundError: No module named 'kerasify'"))
+    assert not any("Keras of another version" in line for line in other)

@@ -1,0 +1,114 @@
+"""Triage of messages that are nearly right: a letter wrong, the signs lost, or only a part of one."""
+
+import time
+
+import pytest
+from conftest import forget
+from error_samples import ERRORS, OF_NO_MODE
+from strategy_clinic.triage import classify, near, wordings
+from strategy_clinic.triage.report_text import flat
+
+TYPED = {
+    "unsupported operations when trying": "fm24",
+    "need to be inside with strategy scope": "fm03",
+    "no gradiants provided for any variables": "fm34",
+    "Recieved incompatible tensor with shape": "fm06",
+    "PerReplica object has no atribute numpy": "fm39",
+    "your input ran out of dta": "fm42",
+    "Could not locate clas 'MyLayer'": "fm30",
+    "The optimizer cannot recognise variable": "fm10",
+    "optimizer cannot recognize": "fm10",
+}
+LONG = 30  # letters of a message whose wrong letters and halves are tried
+
+
+@pytest.mark.parametrize("text", TYPED)
+def test_what_is_typed_by_hand(text):
+    assert classify.triage(text).mode == TYPED[text]
+
+
+def test_a_part_that_several_messages_have_names_them_all():
+    found = classify.triage("merge_call called while")
+    assert [each.mode for each in found.candidates] == ["fm15", "fm40"]
+    assert found.candidates[0].score == found.candidates[1].score
+
+
+def messages() -> list[tuple[str, str]]:
+    """What proves a mode by itself, as its message is worded."""
+    return [
+        (entry.mode, " x ".join(near.plain_readings(entry)[0]))
+        for entry in wordings.wordings()
+        if entry.mode and len(entry.says) == 1 and classify.proves(entry) and not entry.alone
+        if near.plain_readings(entry) and len(near.plain_readings(entry)[0]) == 1
+        if len(near.plain_readings(entry)[0][0]) >= LONG
+    ]
+
+
+def wrong_in_the_middle(message: str) -> str:
+    place = next(n for n in range(len(message) // 2, len(message)) if message[n].isalpha())
+    return f"{message[:place]}{'z' if message[place] != 'z' else 'y'}{message[place + 1 :]}"
+
+
+def second_half(message: str) -> str:
+    return message[len(message) // 2 - 1 :].partition(" ")[2]
+
+
+def share_found(change) -> float:
+    """Returns how many messages still have their mode first, or as a second that is as likely."""
+    found = [
+        (mode, classify.triage(change(message)).candidates[:3]) for mode, message in messages()
+    ]
+    right = [mode in [each.mode for each in candidates] for mode, candidates in found]
+    return sum(right) / len(right)
+
+
+def test_a_wrong_letter_loses_hardly_a_message():
+    assert share_found(wrong_in_the_middle) > 0.97
+
+
+def test_half_of_a_message_is_enough_for_most():
+    assert share_found(second_half) > 0.8
+
+
+def test_other_words_are_no_wrong_letters():
+    assert near.edits("gradients provided", "gradients not provided", 2)[0] > 2
+    assert near.edits("weights", "wieghts", 1) == (1, 7)
+    assert near.edits("weights", "weight of", 1)[0] == 1
+    unlike = "TypeError: f() got an unexpected keyword argument 'lr'"
+    assert classify.triage(unlike).mode is None
+
+
+def test_what_speaks_against_a_wording_speaks_against_a_part_of_it():
+    assert classify.triage("OSError: No file or directory found at folder").mode == "fm27"
+    assert classify.triage("OSError: No file or directory found at model.keras").mode is None
+
+
+def test_a_message_that_needs_its_context_is_asked_about():
+    found = classify.triage("You must feed a value for placeholder tensor")
+    assert found.mode is None and found.candidates[0].mode == "fm32"
+    assert found.candidates[0].score > found.confidence
+
+
+def test_a_long_text_is_no_part_of_a_message():
+    assert near.short(flat("was never built " * 30)) == ""
+    assert near.short(flat("ValueError")) == ""
+    assert near.short(flat("ValueError: The filename must end in")) == "the filename must end in"
+
+
+def test_it_is_fast_enough_to_type_by():
+    """A text without a known message is compared with every wording; the limit is for a busy machine."""
+    classify.triage("warm up")
+    texts = [*OF_NO_MODE, *TYPED, *(text for _, text in ERRORS)]
+    start = time.process_time()
+    for text in texts:
+        classify.triage(text)
+    assert (time.process_time() - start) / len(texts) < 0.25
+
+
+def test_a_broken_expression_is_no_sentence():
+    forget()
+    assert near.sentence(r"Could not locate (class|function) '\w+'") == (
+        "Could not locate {class|function} '...'"
+    )
+    assert near.sentence(r"float\(\) argument must be .* not") == "float() argument must be ... not"
+    assert near.sentence(r"a [bc] d") == "" and near.sentence(r"at: \S*saved/") == ""

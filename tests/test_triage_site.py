@@ -1,0 +1,107 @@
+"""The search of messages on the site: its script answers what the command answers, text by text."""
+
+import functools
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import ROOT
+from error_samples import CUT, DESCRIBED, ERRORS, FIT, OF_NO_MODE
+from strategy_clinic.triage import answer_text, classify, search_data
+from test_triage import WRAPPERS
+from test_triage_near import TYPED
+from test_triage_similarity import MEMORY, ORDINARY
+
+SCRIPT = ROOT / "book" / "static" / "triage.js"
+MANY = 60  # texts, at least
+ASKED = [
+    "dropout same on both gpus",
+    "accuracy above 1",
+    "weights wrong after loading",
+    "RuntimeError: CUDA error: device-side assert triggered",
+    "RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x10 and 20x5)",
+    "merge_call called while",
+    "I call `model = load_model('a')`:\n```\nx = copy.deepcopy(layer)\n```\nand both differ",
+    "for x in data:\n    strategy.run(step, args=(x,))\n",
+    "def step(x):\n    w = model.get_weights()\nstrategy.run(step, args=(x,))",
+    "Strasse straße ﬀ ı İ KeyError: 'ä' ½ ² ٣",
+    "&lt;b&gt;Need to be inside &quot;with strategy.scope()&#34; for &#x3c;",
+]
+TEXTS = [text for _, text in [*ERRORS, *DESCRIBED, *CUT]]
+TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, FIT]
+TEXTS += [wrapper(text) for wrapper in WRAPPERS for _, text in ERRORS[::9]]
+
+needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+
+
+@pytest.fixture(scope="module")
+def data():
+    """What the site's page holds, as the browser reads it."""
+    return json.loads(json.dumps(search_data.data(lambda mode: mode.notebook)))
+
+
+def answers_of_site(data, texts, script=SCRIPT):
+    done = subprocess.run(
+        ["node", ROOT / "tests" / "site_triage.js", script],
+        input=json.dumps({"data": data, "texts": texts}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def differences(data, script=SCRIPT):
+    theirs = answers_of_site(data, TEXTS, script)
+    return [text for text, answer in zip(TEXTS, theirs) if not same(of_command(text), answer)]
+
+
+of_command = functools.cache(classify.triage)
+
+
+def same(mine, theirs) -> bool:
+    """Whether both name the same modes, as likely, for the same reasons, and show the same lines."""
+    pairs = list(zip(mine.candidates, theirs["candidates"]))
+    shown = [len(answer_text.lines_of(mine)), len(theirs["lines"]) + bool(mine.mode)]
+    return (
+        (mine.mode, mine.known, len(mine.candidates))
+        == (theirs["mode"], theirs["known"], len(theirs["candidates"]))
+        and abs(mine.confidence - theirs["confidence"]) < 0.002
+        and all(
+            (each.mode, each.because, each.fix) == (its["mode"], its["because"], its["fix"])
+            and abs(each.score - its["score"]) < 0.002
+            for each, its in pairs
+        )
+        and shown[0] == shown[1]
+    )
+
+
+@needs_node
+def test_the_site_answers_as_the_command_does(data):
+    assert len(TEXTS) > MANY
+    assert differences(data) == []
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "name, value", [("hint", 0), ("per_edit", 1000), ("half", 2), ("unknown", 3), ("gap", 0)]
+)
+def test_a_weight_that_the_site_has_otherwise_is_seen(data, name, value):
+    assert differences(data | {"number": data["number"] | {name: value}})
+
+
+@needs_node
+def test_an_expression_that_the_site_has_otherwise_is_seen(data):
+    assert differences(
+        data | {"patterns": data["patterns"] | {"raised": ["nothing is raised", ""]}}
+    )
+
+
+def test_expressions_are_written_for_a_browser():
+    assert search_data.javascript(r"(?s)\A(?!x).(?i:ab)\Z") == [
+        r"(?<![\s\S])(?!x).(?:[aA][bB])(?![\s\S])",
+        "s",
+    ]
+    assert search_data.javascript(re.compile("^a", re.MULTILINE | re.IGNORECASE)) == ["^a", "im"]
