@@ -123,8 +123,11 @@ FREQUENT = "helpers/strategy_clinic/modes/frequent.toml"
 MUTATIONS = [
     ("law_messages", edit("README.md", "Could not locate class", "Could not find class")),
     ("law_messages", edit("README.md", "[fm24](notebooks/fm24", "[fm25](notebooks/fm25")),
-from strategy_clinic.rendering import frequent, sources
-from strategy_clinic.triage import page_messages, wordings
+    ("law_messages", edit(FREQUENT, 'mode = "fm24"', 'mode = "fm15"')),
+    ("law_messages", a_message_that_leaves_its_page),
+    ("law_frequent_order", edit(FREQUENT, "reports = 10", "reports = 2")),
+    ("law_finding", edit("README.md", "each divides by its own part", "each has its own part")),
+    ("law_finding", edit("README.md", "    fix       divide", "    divide")),
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
     ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
     ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),
