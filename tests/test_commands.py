@@ -127,7 +127,7 @@ def test_new_writes_the_folder_of_a_mode(project, capsys):
     folder = project / "helpers" / "strategy_clinic" / "modes" / "fm98_trial_mode"
     written = [path.name for path in sorted(folder.iterdir())]
     programs = [f"{subject}.py" for subject in SUBJECTS]
-    assert written == sorted([*programs, "page.py", "rule.py", "words.toml"])
+    assert written == sorted([*programs, "hints.toml", "page.py", "rule.py", "words.toml"])
     assert problems(*[(folder / name).read_text() for name in programs[:2]]) == []
     assert "clinic render fm98" in capsys.readouterr().out
     mode = registry.mode_by_id("fm98")

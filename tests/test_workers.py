@@ -16,7 +16,7 @@ class Running:
 
 def answered(folder, task, name="", printed="1"):
     error = {"name": name, "message": "as it says", "line": 3} if name else None
-    said = {"error": error, "printed": printed, "observations": {}, "network": ""}
+    said = {"error": error, "printed": printed, "observations": {}, "network": "", "files": ""}
     cluster.answer_file(folder, task).write_text(json.dumps(said))
 
 
