@@ -11,6 +11,7 @@ from conftest import ROOT
 from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
+from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.workshop import exercises, grade, hints, judge, rights, variations
 from thorough import mostly_thorough
 
@@ -228,6 +229,15 @@ def test_a_print_that_cannot_be_put_back_is_one_sentence():
     text = TASK.replace('    print("n:", n * x)', "    pass")
     with pytest.raises(exercises.UserError, match=r"put back print\('n:', n \* x\)"):
         exercises.attempt_of(text, TASK)
+
+
+def test_a_line_between_those_of_the_strategy_stays_in_no_setup_s_way():
+    task = files.program_text("fm37", "exercise")
+    text = task.replace("strategy = tf", "batch_size = 16\nstrategy = tf", 1)
+    program = exercises.attempt_of(text, task).program
+    assert "batch_size = 16\ncpu = tf.config" in program
+    setup = rights.rights_of("fm37").setup.but(devices=1)
+    assert for_setup(program, setup, "CPU").count("strategy = ") == 1
 
 
 def test_more_prints_alone_are_no_work_on_an_exercise():

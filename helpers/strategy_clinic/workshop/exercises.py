@@ -12,6 +12,7 @@ from functools import cached_property
 from nbformat import NotebookNode
 
 from ..base.errors import UserError
+from ..programs.switches import STRATEGY_STATEMENT
 from ..rendering import sources
 
 EXERCISE = f"{sources.MAGIC}exercise"
@@ -65,7 +66,7 @@ def attempt_of(program: str, task: str) -> Attempt:
     tree = parsed(program.strip() + "\n")
     if reached := sorted(forbidden_names(tree)):
         raise UserError(f"it uses {reached[0]!r}, which can change what is printed; do without it")
-    return Attempt(ast.unparse(with_prints_of(given, tree)) + "\n", task)
+    return Attempt(ast.unparse(with_strategy_together(with_prints_of(given, tree))) + "\n", task)
 
 
 def parsed(text: str) -> ast.Module:
@@ -78,6 +79,18 @@ def parsed(text: str) -> ast.Module:
         return tree
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NotPython(f"Python cannot read it: {in_words(error)}") from None
+
+
+def with_strategy_together(tree: ast.Module) -> ast.Module:
+    """Returns a program whose lines that make the strategy follow each other, since another setup replaces them together."""
+    lines = [each for each in tree.body if STRATEGY_STATEMENT.match(ast.unparse(each))]
+    made = next((each for each in lines if ast.unparse(each).startswith("strategy =")), None)
+    if made:
+        before = lines[: lines.index(made)]
+        tree.body = [each for each in tree.body if each not in before]
+        place = tree.body.index(made)
+        tree.body[place:place] = before
+    return tree
 
 
 def in_words(error: Exception) -> str:
