@@ -5,6 +5,15 @@
 # one epoch: 8 steps of 8 examples     on one device
 # one epoch: 4 steps of 16 examples    on two
 # one epoch: 2 steps of 32 examples    on four
+# AttributeError: 'DistributedDataset' object has no attribute 'map'
+#                                      also take, shuffle, batch: call them before you distribute the dataset
+# TypeError: object of type 'DistributedDataset' has no len()
+#                                      take the length of the dataset that you distribute
+# ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2
+#                                      get_per_replica_batch_size
+# TypeError: make() takes 0 positional arguments but 1 was given
+#                                      the dataset function gets a context: def make(context)
+# Found an unshardable source dataset    a warning with several workers: see FM48
 # ```
 #
 # `distribute_datasets_from_function` does not divide the batches that your function makes. Every replica takes a whole batch in
@@ -19,8 +28,8 @@ MODE = FailureMode(
     id="fm21",
     slug="dataset_misdistributed",
     title="`distribute_datasets_from_function` with the global batch size: each replica gets a whole batch",
-    sees="with every device a step has more examples and an epoch fewer steps, and training gives different weights",
-    fix="batch by `context.get_per_replica_batch_size(size)` in a dataset function",
+    sees="with each additional device a step has more examples, and an epoch has fewer steps",
+    fix="batch by `context.get_per_replica_batch_size(size)` in a dataset function; call `map` and `len` before you distribute",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
