@@ -11,8 +11,10 @@
 #   the same in older versions of TensorFlow 2
 # OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. …
 #   `if tensor > 0`, in what fit of Keras 3 calls. `for row in tensor`: Iterating over a symbolic `tf.Tensor` is not allowed.
-# ValueError: Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …
+# OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …
 #   the same in `call` of a layer of a functional or Sequential model, on Keras 3
+# RuntimeError: Unable to automatically build the model. …
+#   the same in a subclass of Model under a strategy, on Keras 3. FM11 has the same message
 # TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'
 #   float(tensor)
 # ```
@@ -91,8 +93,8 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 # ([FM24](fm24_xla_refuses.ipynb)). What is computed from no tensor can stay in NumPy outside of the step: pass its result to
 # the step as a tensor. A Python number would be traced again for each new value ([FM43](fm43_retracing_every_step.ipynb)).
 #
-# `if`, `while` and `for` on tensors work in a step of your own `tf.function` and in `Dataset.map`, where AutoGraph converts
-# them. It converts nothing that `fit`, `evaluate` and `predict` of Keras 3 call: `call`, losses, metrics, `train_step`. Keras 2
+# `if`, `while` and `for` on tensors work in the code of your own `tf.function` and of `Dataset.map`, which AutoGraph converts. On
+# Keras 3 it converts no `call`, and nothing else that `fit`, `evaluate` and `predict` run: losses, metrics, `train_step`. Keras 2
 # converts all of these but `train_step`. Use `tf.where`, `tf.cond` or `keras.ops.cond` there, or put `@tf.function` on the
 # function.
 #
@@ -232,15 +234,21 @@ def checkpoint_breaks(loss_of, wrap=tf.function):
     return not all(np.array_equal(*pair) for pair in pairs)
 
 
+def doubled(inputs):
+    if tf.reduce_mean(inputs) > 0:
+        return 2.0 * inputs
+    return inputs
+
+
 class Doubles(tf.keras.layers.Layer):
     def call(self, inputs):
-        if tf.reduce_mean(inputs) > 0:
-            return 2.0 * inputs
-        return inputs
+        return doubled(inputs)
 
 
-class DoublesInGraph(Doubles):
-    call = tf.function(Doubles.call)
+class DoublesInGraph(tf.keras.layers.Layer):
+    @tf.function
+    def call(self, inputs):
+        return doubled(inputs)
 
 
 class Steps(tf.keras.Sequential):
@@ -265,11 +273,20 @@ def chosen(labels, outputs):
 def fits(loss="mse", layer=None, model=tf.keras.Sequential):
     """Whether `fit` runs with this loss, layer and class of the model."""
     layers = [tf.keras.Input((3,)), *([layer] if layer else []), tf.keras.layers.Dense(1)]
-    trained = model(layers)
-    trained.compile("sgd", loss)
     try:
+        trained = model(layers)
+        trained.compile("sgd", loss)
         trained.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
     except (ValueError, TypeError):  # the second is the class of OperatorNotAllowedInGraphError
+        return False
+    return True
+
+
+def calls_in_graph(layer):
+    """Whether a layer can be called in a `tf.function` of one's own."""
+    try:
+        tf.function(lambda: layer(tf.ones((1, 1))))()
+    except TypeError:
         return False
     return True
 
@@ -279,6 +296,7 @@ assert [fits(halved), fits(layer=Doubles())] == [KERAS_2, KERAS_2]
 assert not fits(model=Steps)
 assert fits(tf.function(halved)) and fits(chosen) and fits(layer=DoublesInGraph())
 assert tf.function(halved)(tf.ones((2, 1)), tf.zeros((2, 1))).shape == (2,)
+assert calls_in_graph(DoublesInGraph()) and calls_in_graph(Doubles()) == KERAS_2
 numbers = tf.data.Dataset.from_tensors(tf.ones((2, 1))).map(lambda data: halved(data, 0.0))
 assert len(list(numbers)) == 1
 

@@ -12,8 +12,8 @@
 # DataLossError: Unable to open table file checkpoints/training-1.data-00000-of-00001: DATA_LOSS: not an sstable (bad magic
 # number): perhaps your file is in a different file format and you need to use a different restore operator?
 #   restore: a file that ends in .data-…, or the file named checkpoint
-# DataLossError: Unable to open table file checkpoints/training-1: DATA_LOSS: file is too short to be an sstable
-#   restore: the .index file was cut off
+# OpError: file is too short to be an sstable
+#   restore: the .index file is empty or was cut off
 # AssertionError: No checkpoint specified (save_path=None); nothing is being restored.
 #   assert_consumed: restore(None), because latest_checkpoint found none
 # ValueError: Can't load save_path when it is None.
@@ -105,7 +105,7 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 # restores nothing. The `.index` file is read as a checkpoint of TensorFlow 1, in which no variable matches. The asserts raise
 # in both cases.
 #
-# `not an sstable` also says that an `.index` file was cut off, as when the program was killed while it saved.
+# `not an sstable` can also mean that an `.index` file was cut off, as when the program was killed while it saved.
 # `latest_checkpoint` returns the one before it, because `save` rewrites the file `checkpoint` last.
 #
 # The table restores one variable from each path. See

@@ -9,6 +9,8 @@
 #   with assert_consumed. FM06 has the same message
 # AssertionError: Unresolved object in checkpoint (root).optimizer…
 #   the reverse: assert_consumed of a file with slots, before the optimizer is built
+# ValueError: You are calling `set_weights()` on an optimizer that has not yet been built.
+#   optimizer.set_weights, with the same cause
 # NotFoundError: Key dense/kernel/Adam not found in checkpoint
 #   TensorFlow 1: the same as the first
 # ```

@@ -91,7 +91,8 @@ session = clinic.open("fm15", strategy, devices, save_format, keras)
 # Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You
 # must specify an aggregation method`; `MirroredStrategy` says this in older versions of TensorFlow only. With
 # `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without communication. Assign tensors:
-# `assign(0.0)` raises `'float' object has no attribute 'shape'`.
+# `assign(0.0)` raises `'float' object has no attribute 'shape'`, and with `aggregation=SUM` every other number raises
+# `A non-DistributedValues value 1.0 cannot be reduced`.
 #
 # The pictures show where the condition may stand, and which variable may hold the sum. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).

@@ -107,8 +107,8 @@ session = clinic.open("fm21", strategy, devices, save_format, keras)
 #
 # If you *want* the larger batch, keep the function, and divide the loss of your step by `8 * strategy.num_replicas_in_sync`.
 #
-# If you train with `fit`, do not use this method. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras
-# divides each batch.
+# If you train with `fit`, do not use this method: `fit` of Keras 3 takes one step more than the data have, and warns `Your input
+# ran out of data`. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras divides each batch.
 #
 # The folded cell after the program prints a check. Call it once, on `next(iter(batches))`, before training. It gathers the whole
 # batch, and it raises for a smaller last batch, so do not call it in the loop.
@@ -308,6 +308,15 @@ def prefetched(strategy):
     return sizes
 
 
+FIT = """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensors((tf.ones(1), tf.ones(1))).repeat(32)
+made = strategy.distribute_datasets_from_function(lambda context: rows.batch(4))
+model.fit({}, verbose=0)
+print(int(model.optimizer.iterations.numpy()))
+"""
 WORKERS = """
 calls = []
 
@@ -332,6 +341,9 @@ HEAD = session.texts["broken"].partition("\n\ndef make")[0]
 ((here, workers),) = session.prints(
     {"": HEAD + WORKERS}, [two, two.but(strategy="multi_worker")]
 ).values()
+if session.setup.keras == 3:
+    fits = {given: HEAD + FIT.format(given) for given in ("made", "rows.batch(8)")}
+    assert list(session.prints(fits, [two]).values()) == [["5"], ["4"]]
 NUMBER, MODE_OF = tf.TensorSpec((), tf.int64), tf.distribute.InputReplicationMode
 fetched = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 per_replica = tf.distribute.InputOptions(
