@@ -127,11 +127,16 @@ def story_after_code(root):
 
 
 FM16 = "helpers/strategy_clinic/modes/fm16_tpu_eager_run/page.py"
-CPU3 = "notebooks/records/cpu-keras3.json"
+FM12 = "helpers/strategy_clinic/modes/fm12_variables_recreated/page.py"
 MUTATIONS = [
     (
         "law_recorded_messages",
-        edit(CPU3, "tf.function only supports singleton", "• inputs=tf.Tensor(shape=(1, 1)): "),
+        edit(
+            FM12,
+            """tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only
+# created once or created outside tf.function. …""",
+            "• inputs=tf.Tensor(shape=(1, 1), dtype=float32)",
+        ),
     ),
     (
         "law_message",

@@ -316,12 +316,12 @@ with strategy.scope():
 optimizer.build(model.trainable_variables)
 model.compile(optimizer=optimizer, loss="mse")
 """
-COMPILED_OUTSIDE = """\
+COMPILE_LATER = """\
 with strategy.scope():
     model = make_model()
 model.compile("sgd", "mse")
 """
-OTHERS = {"built": BUILT_OUTSIDE, "compiled": COMPILED_OUTSIDE}
+OTHERS = {"built": BUILT_OUTSIDE, "compiled": COMPILE_LATER}
 outside = session.prints(session.variants("broken", LINES, OTHERS), [alone, one, two])
 row = outside["built"]
 steps = [int(words.split()[1]) for words in outside["compiled"]]

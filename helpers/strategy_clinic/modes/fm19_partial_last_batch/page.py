@@ -106,7 +106,8 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # Under `MirroredStrategy`, `fit` and `evaluate` of Keras 3 raise the message about `AddN` if the replicas cannot share the
 # *first* batch evenly: with `batch_size=32` on three devices, or with 13 examples in one batch on two. The first batch of
 # `validation_data` counts, too. Choose a batch size that the number of replicas divides, and that the data fill at least once:
-# a later uneven batch is accepted. `predict` works, and so do Keras 2 and central storage.
+# a later uneven batch is accepted, with too small a step if a replica gets no example. `predict` works, and so do Keras 2 and
+# central storage.
 #
 # In a training step, divide the sum of the losses by the number of examples that the batch really has:
 #
