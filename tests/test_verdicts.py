@@ -1,5 +1,6 @@
 """What a mode accepts and what it refuses, for programs that end in each way."""
 
+import textwrap
 from dataclasses import replace
 
 import pytest
@@ -267,9 +268,24 @@ def test_what_keras_adds_to_a_message_is_no_reason():
         "Exception encountered when calling Scale.call().\n\n\x1b[1mtf.function only supports singleton "
         "tf.Variables\x1b[0m\n\nArguments received by Scale.call():\n  • inputs=tf.Tensor(shape=(2, 3))"
     )
-    assert last_line(ValueError(text)) == "tf.function only supports singleton tf.Variables"
+    said = "tf.function only supports singleton tf.Variables"
+    assert last_line(ValueError(text)) == said
+    assert last_line(ValueError(f"in user code:\n\n{textwrap.indent(text, '    ')}")) == said
+    older = text.replace("Arguments", "Call arguments").replace("Scale.call()", 'layer "scale"')
+    assert last_line(ValueError(older)) == said
     text = "Failed. No OpKernel was registered to support Op 'X' with {}\n\t<no registered kernels>"
     assert last_line(ValueError(text)).startswith("No OpKernel was registered to support Op 'X'")
+
+
+def test_a_list_or_code_after_a_message_is_no_reason():
+    failed = (
+        "A total of 2 objects could not be loaded. Example error message for object <Dense name=a>:"
+    )
+    text = f"{failed}\n\nwrong shape\n\nList of objects that could not be loaded:\n[<Dense name=a>]"
+    assert last_line(ValueError(text)) == failed
+    refused = "Variable (v) was not created in the distribution strategy scope of (s). Write it so:"
+    text = f"{refused}\n\nwith strategy.scope():\n  model=_create_model()\n  model.compile(...)"
+    assert last_line(ValueError(text)) == refused
 
 
 def test_an_error_of_a_running_graph_was_not_found_by_tracing():

@@ -5,7 +5,7 @@
 # loaded. Each notebook here shows one such failure as a short program that you can run and copy, the fixed program, and why.
 
 # %% [markdown] tags=["frequent"]
-# These are the ten most frequent messages in 448 reports and 158 threads. The links also work without a running kernel.
+# These are the ten most frequent messages in 448 reports and 158 threads.
 
 # %% [markdown]
 # These failures have no message:
@@ -45,7 +45,8 @@ boxes, found = finder.narrow()
 # %% [markdown] tags=["map"]
 # ## All failure modes
 #
-# *Loud* modes raise an error. *Silent* ones give a wrong result without an error.
+# The program of a *loud* mode raises an error, and that of a *silent* one gives a wrong result without an error. Another program
+# with the same mistake may do the other: the first lines of a page say what both do.
 
 # %% [markdown]
 # [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.
@@ -63,8 +64,9 @@ machine.show()
 #
 # - Run all cells, once the bar below says *Idle*. Every program on a page runs as a script of its own, in a new Python process. A
 #   page whose programs do not behave as it says stops with an error.
-# - A cell that begins with `%%program` is a program. Without that line it can be copied into a file and run anywhere. The failing
-#   lines are marked `# wrong`, the changed lines of the fix `# fixed`.
+# - A cell that begins with `%%program` is a program. Without that line it can be copied into a new file, or into the first
+#   cell of a restarted notebook: devices are set before TensorFlow runs. The failing lines are marked `# wrong`, the changed
+#   lines of the fix `# fixed`.
 # - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. They replace the lines of the
 #   programs that create the strategy, save and load. The panel switches them without running the page again, and shows the
 #   programs for the setup that you choose.

@@ -12,11 +12,16 @@ RUN_NAMES = (
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")  # with which Keras begins some messages
 NUMBERS = re.compile(r"\[[\[\]\s\d.,e+-]*\]")  # the values of an array that a message quotes
 ON_NEXT_LINE = re.compile(r"\n\s*(?=array\(|\[\.\.\.\])")
+# After what happened, some messages list arguments, objects, or the code that is meant.
+APPENDIX = re.compile(
+    r"\n\s*\n\s*(?:Call a|A)rguments received by|\n\s*with strategy\.scope\(\):\n"
+)
 # Reasons after which a message goes on to say where, for each replica, or what to look at.
 REASON = re.compile(
     r"Detected unsupported operations .+|Input \d+ to node .+|Trying to access resource"
     r"|No OpKernel was registered to support Op '\w+'"
     r"|Unsuccessful TensorSliceReader constructor: .+"
+    r"|A total of \d+ objects could not be loaded\. .+"
 )
 
 
@@ -33,7 +38,7 @@ def useful_line(text: str) -> str:
 
     Errors of traced code begin with 'in user code:' and end with what happened.
     """
-    text = COLOURS.sub("", text).partition("\n\nArguments received by")[0]
+    text = APPENDIX.split(COLOURS.sub("", text), maxsplit=1)[0]
     text = ON_NEXT_LINE.sub("", NUMBERS.sub(without_lines, text))
     lines = [line.strip() for line in text.splitlines()]
     for line in lines:

@@ -3,12 +3,15 @@
 #
 # ```text
 # NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.
-# NotImplementedError: numpy() is only available when eager execution is enabled.     without a strategy
-#   Keras 3: get_weights() or .numpy() on a variable.   Keras 2: .numpy()
+#   Keras 3: get_weights(), or .numpy() of a variable; Keras 2: .numpy()
+# NotImplementedError: numpy() is only available when eager execution is enabled.
+#   the same without a strategy
 # RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
 #   Keras 2: get_weights() of a model under a strategy, in an eager strategy.run, too
 # RuntimeError: Cannot get value inside Tensorflow graph function.
 #   Keras 2: get_weights() of a layer, or without a strategy
+# AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
+#   loss.numpy(): see FM07
 # ```
 #
 # `tf.function` traces the step before it runs. A weight has no value that could be converted to NumPy while the step is traced.
@@ -90,9 +93,11 @@ session = clinic.open("fm01", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Print after the step. `model.get_weights()` reads one copy of each weight; the copies are equal. If you need a value from
-# inside the step, return a tensor, such as `tf.identity(model.weights[0])` or the loss. `strategy.run` returns one for each
-# replica, and `strategy.experimental_local_results` lists them. To see a value while debugging, call `tf.print` in the step.
+# Print after the step. `model.get_weights()` reads one copy of each weight. An optimizer keeps the copies of a weight equal.
+# Those of the moving statistics of `BatchNormalization` differ, see [FM38](fm38_replica_state_diverges.ipynb). If you need a
+# value from inside the step, return a tensor, such as `tf.identity(model.weights[0])` or the loss. `strategy.run` returns one
+# for each replica, and `strategy.experimental_local_results` lists them. To see a value while debugging, call `tf.print` in the
+# step.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -205,7 +210,7 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # shows the line.
 
 # %% tags=["claims"]
-# Tests reading before and after a step, on one device and on two, and compares the copies after a step.
+# Tests reading before and after a step, on one device and on two, and compares the copies after a step and after `fit`.
 import traceback
 
 import numpy as np
@@ -234,6 +239,18 @@ def trained(setup):
 
     train_step()
     return model
+
+
+def after_fit(setup):
+    """Whether the copies of each weight, and of each moving statistic, are equal after `fit`."""
+    with build_strategy(setup).scope():
+        layers = [tf.keras.layers.Dense(2), tf.keras.layers.BatchNormalization()]
+        model = tf.keras.Sequential([tf.keras.Input((1,)), *layers])
+        model.compile("sgd", tf.keras.losses.MeanSquaredError())
+    data = np.arange(12.0, dtype="float32").reshape(12, 1)
+    model.fit(data, data, batch_size=12, verbose=0)
+    kinds = model.trainable_variables, model.non_trainable_variables[:2]
+    return [[len({each.tobytes() for each in values_of(w)}) == 1 for w in kind] for kind in kinds]
 
 
 def reads_the_weights(model):
@@ -270,6 +287,8 @@ def collected():
     return tf.compat.v1.global_variables()
 
 
+weights_equal, statistics_equal = after_fit(two)
+assert all(weights_equal) and not any(statistics_equal)
 get_weights = READS["model.get_weights()"]
 model = trained(two)
 WAYS = [getattr(tf.VariableSynchronization, name) for name in ("AUTO", "ON_WRITE", "ON_READ")]
@@ -301,8 +320,7 @@ session.judges(
 # %% [markdown]
 # ## Read next
 #
-# - [FM07](fm07_python_in_traced_step.ipynb): NumPy in a traced step, and what `loss.numpy()` raises there:
-#   `'SymbolicTensor' object has no attribute 'numpy'`.
+# - [FM07](fm07_python_in_traced_step.ipynb): NumPy in a traced step, and `loss.numpy()` there.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): `strategy.reduce` in the step, with the message about contexts.
 # - [FM39](fm39_per_replica_on_host.ipynb): how to read what `strategy.run` returns.
 # - [FM04](fm04_weights_path_refused.ipynb): saving the weights instead of reading them.

@@ -4,6 +4,10 @@
 # ```text
 # RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
 #   strategy.reduce, strategy.run or strategy.scope() in the step; Keras 2: model.fit, predict or evaluate, too
+# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use …
+#   strategy.gather in the step: call get_replica_context().all_gather(), see FM20
+# ValueError: next(iterator) should be called from outside of replica_fn
+#   Keras 3: model.fit, predict or evaluate in the step
 # ```
 #
 # Inside the function given to `strategy.run` the code has the value of one replica, and these methods need the values of all.
@@ -59,12 +63,11 @@ session = clinic.open("fm02", strategy, devices, save_format, keras)
 # Return the loss of the replica, and reduce what `strategy.run` returns. `strategy.reduce` may stand in the `tf.function` that
 # calls `strategy.run`, as here, or after it. The error advises `merge_call()`, which you do not need.
 #
-# Use "SUM" if each loss is divided by the size of the whole batch, as in this program and in TensorFlow's tutorial. Use "MEAN" if
-# each loss is a mean over equal parts. [FM37](fm37_loss_scaled_per_replica.ipynb) and [FM19](fm19_partial_last_batch.ipynb) show
-# what goes wrong otherwise.
+# Use "SUM" if each loss is divided by the size of the whole batch, as in this program and in TensorFlow's tutorial. Use "MEAN"
+# if each loss is a mean over equal parts. [FM37](fm37_loss_scaled_per_replica.ipynb) and [FM19](fm19_partial_last_batch.ipynb)
+# show what goes wrong otherwise.
 #
-# If the step itself needs the sum, call `tf.distribute.get_replica_context().all_reduce("SUM", loss)`. It communicates in every
-# step.
+# If the step itself needs the sum, call `tf.distribute.get_replica_context().all_reduce("SUM", loss)`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -74,11 +77,11 @@ session = clinic.open("fm02", strategy, devices, save_format, keras)
 #
 # `strategy.run` calls the step once for each replica, in *replica context*. Methods that work on all replicas, such as
 # `strategy.reduce`, need *cross-replica context*, outside of the step. They check the context first, so the number of replicas
-# does not matter. `strategy.gather` has its own message, with good advice: `gather method requires cross-replica context, use
-# get_replica_context().all_gather() instead`. `fit` of Keras 3 says `next(iterator) should be called from outside of replica_fn`.
+# does not matter. `fit`, `evaluate` and `predict` call `strategy.run` themselves, so they belong outside of the step, too.
 #
-# The counterparts for the step are methods of `tf.distribute.get_replica_context()`: each replica calls them, and each gets the
-# result. `merge_call`, which the error advises, runs a function once for all replicas. Optimizers use it; steps rarely do.
+# The counterparts for the step are methods of `tf.distribute.get_replica_context()`, which is `context` in the table: each
+# replica calls them, and each gets the result. `merge_call`, which the error advises, runs a function once for all replicas.
+# Optimizers use it; steps rarely do.
 #
 # The table shows which call works where. Outside of every scope TensorFlow is in a default context that allows both kinds. See
 # [`ReplicaContext`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext).
@@ -165,8 +168,8 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 #
 # "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" ends the step of its second example with
 # `strategy.reduce` on `model.get_weights()`, and says that it "aggregates the weights across all replicas". This line raises,
-# with the weights and with tensors, on two devices and on one. The mean of the weights needs no reduction: the copies of a weight
-# are equal, and `model.get_weights()` returns one of them after the step.
+# with the weights and with tensors, on two devices and on one. The mean of the weights needs no reduction: an optimizer keeps
+# the copies of a weight equal, and `model.get_weights()` returns one of them after the step.
 
 # %% tags=["claims"]
 # Tests the last line of the document's second example, with the weights and with tensors, on two devices and on one.

@@ -3,21 +3,24 @@
 #
 # ```text
 # RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>
-#                                                   Keras 3: fit, with Adam or SGD with momentum
+#   Keras 3: fit, with Adam or SGD with momentum
 # ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()
-#                                                   Keras 3: fit in the scope, or only a base model outside
+#   Keras 3: fit in the scope, or only a base model outside
 # RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>
-#                                                   Keras 3: the optimizer outside; two strategy objects
-# ValueError: Variable (...) was not created in the distribution strategy scope of (...).     Keras 2: compile
-# ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope
-#   than the model.                                 Keras 2: compile, a metric outside
-# AssertionError: assert isinstance(var, values.DistributedVariable)     Keras 3: fit, with plain SGD; no message
+#   Keras 3: the optimizer outside; two strategy objects
+# ValueError: Variable (...) was not created in the distribution strategy scope of (...).
+#   Keras 2: compile
+# ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope than the model.
+#   Keras 2: compile, a metric outside
+# AssertionError: assert isinstance(var, values.DistributedVariable)
+#   Keras 3: fit, with plain SGD; the assert has no message
 # ```
 #
 # Variables that are trained together must be created in the scope of one strategy object, and the model was created before that
 # scope was open.
 #
-# *Raises on Keras 2 and 3, under every strategy. Wrong result without an error for plain SGD from outside, on Keras 3.*
+# *Raises on Keras 2 and 3. On Keras 3 plain SGD raises under `MirroredStrategy`, and trains under `OneDeviceStrategy` and
+# central storage. Wrong result without an error for plain SGD from outside, on Keras 3.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -76,7 +79,7 @@ session = clinic.open("fm03", strategy, devices, save_format, keras)
 # ## The program
 #
 # A function builds the model, and the scope is opened for `compile`. The same happens if `tf.keras.applications`, `clone_model`
-# or `from_pretrained` creates the model before the scope is open. Without a strategy the program trains.
+# or `from_pretrained` creates the model before the scope is open.
 
 # %% tags=["broken"]
 # broken.py
@@ -84,8 +87,9 @@ session = clinic.open("fm03", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Call the function in the scope. `fit` may stand outside. `compile` may stand outside only if you pass an optimizer object that
-# was created in the scope, because `compile("adam")` creates the optimizer. On Keras 2 metrics must be created in the scope, too.
+# Call the function in the scope. `fit` may stand outside. `compile` of Keras 3 may stand outside only if you pass an optimizer
+# object that was created in the scope: `compile("adam")` creates the optimizer, and `fit` raises, and with `compile("sgd")`
+# every replica counts each step, without an error. On Keras 2 metrics must be created in the scope, too.
 #
 # You can open the scope as often as you like, if it is the scope of the same strategy object. A second `MirroredStrategy()` for
 # the same devices is a different strategy.
@@ -96,15 +100,15 @@ session = clinic.open("fm03", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# `strategy.scope()` runs nothing. While it is open, the strategy creates each new variable, and the variable remembers its
-# strategy. A Keras model and an optimizer also remember the strategy that was current when they were created. Here the model was
-# created without one, so `fit` trains without one.
+# While `strategy.scope()` is open, the strategy creates each new variable, and the variable remembers its strategy. A Keras
+# model and an optimizer also remember the strategy that was current when they were created. Here the model was created without
+# one, so `fit` trains without one.
 #
 # Keras 2 compares the strategies in `compile`. Keras 3 compares nothing, so what you see depends on the optimizer:
 #
-# - Adam and SGD with momentum keep slot variables beside each weight. The strategy refuses to place slots beside a weight that it
-#   did not create.
-# - Plain SGD has no slots. Under `MirroredStrategy` the update itself fails. `OneDeviceStrategy` and central storage train.
+# - Adam and SGD with momentum keep slot variables beside each weight. The strategy refuses to place slots beside a weight that
+#   it did not create.
+# - Plain SGD has no slots. Under `MirroredStrategy` the update itself fails.
 # - A plain SGD from outside raises nothing. Under `MirroredStrategy` every replica adds 1 to `iterations`, so a learning-rate
 #   schedule runs as many times too fast as there are replicas.
 #
@@ -195,15 +199,15 @@ session.table([alone, one, two, central, two.but(keras=session.setup.other_keras
 # ## What documents say
 #
 # "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" creates model and optimizer first in all
-# three examples, and opens the scope around the loop. In this order the training raises, as the examples do in the cell below.
-# They also pass undivided `inputs` to `strategy.run`, so every replica would train on all of them.
+# three examples, and opens the scope around the loop. In this order the training raises. Also, every replica would train on all
+# of `inputs`.
 #
 # The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says that models,
 # optimizers and metrics "should always be initialized in the scope". This holds for models and optimizers. Keras 2 enforces it
 # for metrics. Keras 3 accepts a metric from outside, and counts all replicas.
 
 # %% tags=["claims"]
-# Tests the order of the first document in a loop, and an optimizer and a metric that were created outside the scope.
+# Tests the order of the first document in a loop, and an optimizer, a metric and `compile` outside the scope.
 import tensorflow as tf
 
 from strategy_clinic import build_strategy
@@ -312,8 +316,16 @@ with strategy.scope():
 optimizer.build(model.trainable_variables)
 model.compile(optimizer=optimizer, loss="mse")
 """
-built = session.variants("broken", LINES, {"built outside": BUILT_OUTSIDE})
-(row,) = session.prints(built, [alone, one, two]).values()
+COMPILE_LATER = """\
+with strategy.scope():
+    model = make_model()
+model.compile("sgd", "mse")
+"""
+OTHERS = {"built": BUILT_OUTSIDE, "compiled": COMPILE_LATER}
+outside = session.prints(session.variants("broken", LINES, OTHERS), [alone, one, two])
+row = outside["built"]
+steps = [int(words.split()[1]) for words in outside["compiled"]]
+assert steps == [2, 2, 2 if session.setup.keras == 2 else 4]
 
 session.judges(
     {

@@ -7,6 +7,7 @@
 #   `.weights.h5` (Keras weights format). Received: filepath=./epoch-{epoch}
 # ValueError: The filepath provided must end in `.keras` (Keras model format).     ModelCheckpoint
 # ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension     model.save
+# ValueError: The `save_format` argument is deprecated in Keras 3. Please remove this argument     model.save
 # ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
 #   `.weights.h5` files, legacy H5 format files     load_weights of a checkpoint that Keras 2 wrote, see FM27
 # TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'     Keras 3
@@ -65,13 +66,15 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # ## The program
 #
 # `save_weights("./my_checkpoint")` is in many tutorials. Keras 3 trains as Keras 2 did, and raises at this line after the
-# training. The trained weights are lost.
+# training. When the script ends, the trained weights are lost.
 
 # %% tags=["broken"]
 # broken.py
 
 # %% [markdown]
 # ## The fix
+#
+# In a notebook nothing is lost: call `model.save_weights("my.weights.h5")` in the next cell.
 #
 # End the path in `.weights.h5`. `ModelCheckpoint(save_weights_only=True)` needs this ending, too, and without this argument it
 # needs `.keras`. Remove `save_format`.
@@ -84,8 +87,9 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # tf.train.Checkpoint(model=model).read("./my_checkpoint")
 # ```
 #
-# Keras 3 cannot read a checkpoint that `save_weights` of Keras 2 wrote. Convert it on Keras 2, with the environment variable
-# `TF_USE_LEGACY_KERAS=1`. This keeps the weights, and not the state of the optimizer:
+# Keras 3 cannot read a checkpoint that `save_weights` of Keras 2 wrote. Convert it on Keras 2: install `tf_keras`, and set the
+# environment variable `TF_USE_LEGACY_KERAS=1` before TensorFlow is imported. This keeps the weights, and not the state of the
+# optimizer:
 #
 # ```python
 # model = make_model()
@@ -102,8 +106,9 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # Keras 2 chooses by the ending: `.weights.h5` gives the format of Keras 3; `.h5`, `.hdf5` and `.keras` give an older HDF5 file;
 # anything else gives a TensorFlow checkpoint.
 #
-# Keras 3 also runs on JAX and PyTorch, and has a format of its own. `save_weights` checks the ending before it reads a weight, so
-# the strategy does not matter. A whole model has the endings `.keras` and `.h5`.
+# Keras 3 also runs on JAX and PyTorch, and has a format of its own. `save_weights` checks the ending before it reads a weight,
+# so the strategy does not matter. A whole model has the endings `.keras` and `.h5`. `save("my.weights.h5")` writes a whole
+# model, which `load_weights` cannot read.
 #
 # The table tries three calls with four names. `works` means that the file is written, and that its counterpart reads the weights
 # back. See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).

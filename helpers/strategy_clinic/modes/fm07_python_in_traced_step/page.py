@@ -10,7 +10,13 @@
 # AttributeError: 'Tensor' object has no attribute 'numpy'
 #   the same in older versions of TensorFlow 2
 # OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. …
-#   `if tensor > 0`, where AutoGraph does not convert it
+#   `if tensor > 0`, in what fit of Keras 3 calls. `for row in tensor`: Iterating over a symbolic `tf.Tensor` is not allowed.
+# OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …
+#   the same in `call` of a layer of a functional or Sequential model, on Keras 3
+# RuntimeError: Unable to automatically build the model. …
+#   the same in a subclass of Model under a strategy, on Keras 3. FM11 has the same message
+# TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'
+#   float(tensor)
 # ```
 #
 # `tf.function`, `fit` and `Dataset.map` trace Python functions with tensors that have no values yet, and NumPy needs values.
@@ -61,7 +67,7 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# One step of `fit` with a loss of its own, written in NumPy.
+# One step of `fit` with a custom loss, written in NumPy.
 
 # %% tags=["broken"]
 # broken.py
@@ -87,6 +93,11 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 # ([FM24](fm24_xla_refuses.ipynb)). What is computed from no tensor can stay in NumPy outside of the step: pass its result to
 # the step as a tensor. A Python number would be traced again for each new value ([FM43](fm43_retracing_every_step.ipynb)).
 #
+# `if`, `while` and `for` on tensors work in the code of your own `tf.function` and of `Dataset.map`, which AutoGraph converts. On
+# Keras 3 it converts no `call`, and nothing else that `fit`, `evaluate` and `predict` run: losses, metrics, `train_step`. Keras 2
+# converts all of these but `train_step`. Use `tf.where`, `tf.cond` or `keras.ops.cond` there, or put `@tf.function` on the
+# function.
+#
 # To look at values, use `tf.print`, or compile with `run_eagerly=True` for a while. That is not a repair: a loss in NumPy then
 # raises `No gradients provided for any variable`.
 
@@ -100,8 +111,8 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 # `np.random.normal()` and `counter += 1` get no tensor. They run once for each trace, and their result is a constant of the
 # graph.
 #
-# The table calls each function three times with different data. See
-# [the guide to `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
+# The table calls each function three times with different data. See [the guide to
+# `tf.function`](https://www.tensorflow.org/guide/function#executing_python_side_effects).
 
 # %% tags=["figure"]
 # How many different values each function returns in three calls, without and with tf.function.
@@ -183,7 +194,7 @@ session.table([*SETUPS, one.but(keras=session.setup.other_keras)])
 # one that is saved after eager steps, after steps with Python in them, or after a step that raised restores all weights.
 
 # %% tags=["claims"]
-# Checkpoints saved after eager steps, after a step in NumPy that raised, and after a step in Python.
+# Where an `if` on a tensor works, and checkpoints saved after eager steps, after a step that raised, and after one in Python.
 import contextlib
 import tempfile
 
@@ -221,6 +232,73 @@ def checkpoint_breaks(loss_of, wrap=tf.function):
         checkpoint.restore(path).assert_consumed()
     pairs = zip(model.get_weights(), restored.get_weights())
     return not all(np.array_equal(*pair) for pair in pairs)
+
+
+def doubled(inputs):
+    if tf.reduce_mean(inputs) > 0:
+        return 2.0 * inputs
+    return inputs
+
+
+class Doubles(tf.keras.layers.Layer):
+    def call(self, inputs):
+        return doubled(inputs)
+
+
+class DoublesInGraph(tf.keras.layers.Layer):
+    @tf.function
+    def call(self, inputs):
+        return doubled(inputs)
+
+
+class Steps(tf.keras.Sequential):
+    def train_step(self, data):
+        loss = tf.reduce_mean(self(data[0]))
+        if loss > 0:
+            loss = 2.0 * loss
+        return {"loss": loss}
+
+
+def halved(labels, outputs):
+    if tf.reduce_mean(labels) > 0:
+        return 0.5 * tf.reduce_mean(tf.square(labels - outputs), axis=-1)
+    return tf.reduce_mean(tf.square(labels - outputs), axis=-1)
+
+
+def chosen(labels, outputs):
+    errors = tf.reduce_mean(tf.square(labels - outputs), axis=-1)
+    return tf.where(tf.reduce_mean(labels) > 0, 0.5 * errors, errors)
+
+
+def fits(loss="mse", layer=None, model=tf.keras.Sequential):
+    """Whether `fit` runs with this loss, layer and class of the model."""
+    layers = [tf.keras.Input((3,)), *([layer] if layer else []), tf.keras.layers.Dense(1)]
+    try:
+        trained = model(layers)
+        trained.compile("sgd", loss)
+        trained.fit(np.ones((4, 3)), np.ones((4, 1)), verbose=0)
+    except (ValueError, TypeError):  # the second is the class of OperatorNotAllowedInGraphError
+        return False
+    return True
+
+
+def calls_in_graph(layer):
+    """Whether a layer can be called in a `tf.function` of one's own."""
+    try:
+        tf.function(lambda: layer(tf.ones((1, 1))))()
+    except TypeError:
+        return False
+    return True
+
+
+KERAS_2 = session.setup.keras == 2
+assert [fits(halved), fits(layer=Doubles())] == [KERAS_2, KERAS_2]
+assert not fits(model=Steps)
+assert fits(tf.function(halved)) and fits(chosen) and fits(layer=DoublesInGraph())
+assert tf.function(halved)(tf.ones((2, 1)), tf.zeros((2, 1))).shape == (2,)
+assert calls_in_graph(DoublesInGraph()) and calls_in_graph(Doubles()) == KERAS_2
+numbers = tf.data.Dataset.from_tensors(tf.ones((2, 1))).map(lambda data: halved(data, 0.0))
+assert len(list(numbers)) == 1
 
 
 def in_tensorflow(outputs):

@@ -12,13 +12,18 @@
 # DataLossError: Unable to open table file checkpoints/training-1.data-00000-of-00001: DATA_LOSS: not an sstable (bad magic
 # number): perhaps your file is in a different file format and you need to use a different restore operator?
 #   restore: a file that ends in .data-…, or the file named checkpoint
+# OpError: file is too short to be an sstable
+#   restore: the .index file is empty or was cut off
 # AssertionError: No checkpoint specified (save_path=None); nothing is being restored.
 #   assert_consumed: restore(None), because latest_checkpoint found none
+# ValueError: Can't load save_path when it is None.
+#   the same with a Saver of TensorFlow 1
 # ```
 #
 # `save` appends a number to the path, and `restore` needs the path with that number.
 #
-# *Raises on Keras 2 and 3, under every strategy. With `None` or an `.index` file, `restore` raises nothing and restores nothing.*
+# *Raises on Keras 2 and 3, under every strategy. With `None` or an `.index` file, `restore` raises nothing and restores
+# nothing.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -69,7 +74,8 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 # ## The fix
 #
 # `tf.train.latest_checkpoint(folder)` returns the path of the newest checkpoint. `save` returns the same path.
-# `assert_consumed()` raises if a value of the file went nowhere, or if a variable of the program got no value.
+# `assert_consumed()` raises if a value of the file went nowhere, or if a variable of the program got no value. On Keras 3 it
+# does not see layers in a Python list, see [FM05](fm05_untracked_variable.ipynb).
 
 # %% tags=["fixed"]
 # fixed.py
@@ -99,8 +105,8 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 # restores nothing. The `.index` file is read as a checkpoint of TensorFlow 1, in which no variable matches. The asserts raise
 # in both cases.
 #
-# `not an sstable` also says that an `.index` file was cut off, as when the program was killed while it saved. `latest_checkpoint`
-# returns the one before it, because `save` rewrites the file `checkpoint` last.
+# `not an sstable` can also mean that an `.index` file was cut off, as when the program was killed while it saved.
+# `latest_checkpoint` returns the one before it, because `save` rewrites the file `checkpoint` last.
 #
 # The table restores one variable from each path. See
 # [`Checkpoint.save`](https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#save).

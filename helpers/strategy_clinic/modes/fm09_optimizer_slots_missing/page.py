@@ -2,9 +2,17 @@
 # # FM09. Restoring the first checkpoint keeps the optimizer's momentum
 #
 # ```text
+# The second training from the same checkpoint gives other weights:
 # the same training again: False
-# with assert_consumed: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the
-# Python program. … sgd/sequential_dense_bias_momentum …
+# AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the Python
+# program. … sgd/sequential_dense_bias_momentum …
+#   with assert_consumed. FM06 has the same message
+# AssertionError: Unresolved object in checkpoint (root).optimizer…
+#   the reverse: assert_consumed of a file with slots, before the optimizer is built
+# ValueError: You are calling `set_weights()` on an optimizer that has not yet been built.
+#   optimizer.set_weights, with the same cause
+# NotFoundError: Key dense/kernel/Adam not found in checkpoint
+#   TensorFlow 1: the same as the first
 # ```
 #
 # The checkpoint was saved before the first step. The optimizer had no momentum then, so a restore leaves the momentum as it is.
@@ -58,7 +66,8 @@ session = clinic.open("fm09", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Build the optimizer before the first save, so that the file holds its slots, as zeros. `assert_consumed()` raises if a variable
-# of the program got no value from the file.
+# of the program got no value from the file. On Keras 3 it does not see layers in a Python list, see
+# [FM05](fm05_untracked_variable.ipynb).
 
 # %% tags=["fixed"]
 # fixed.py
@@ -84,8 +93,8 @@ session = clinic.open("fm09", strategy, devices, save_format, keras)
 #
 # In a new process nothing is wrong, because the slots are created there as zeros. Plain SGD has no slots and is not affected.
 #
-# The picture follows the largest momentum through a rollback. See
-# [the guide to training checkpoints](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
+# The picture follows the largest momentum through a rollback. See [the guide to training
+# checkpoints](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
 
 # %% tags=["figure"]
 # The largest momentum in each step of a training, a restore and the same training again, for both files.

@@ -8,8 +8,6 @@
 # KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to
 # update different parts of the model separately. …
 #   Keras 2: fit and apply_gradients
-# NotImplementedError: numpy() is only available when eager execution is enabled.
-#   Keras 3.7 and 3.10: fit, in place of the first message. FM01 has the same message.
 # ```
 #
 # The optimizer gets a variable that was not trainable, or did not exist, in its first step. If the model is not compiled again,
@@ -95,6 +93,9 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # no slots, but it keeps the index and raises too. `compile` does not reset the optimizer that it gets.
 #
 # Without `compile`, `fit` continues with the training step that it traced before, in which the base is frozen.
+#
+# On Keras 3.7 and 3.10 `fit` says `numpy() is only available when eager execution is enabled`, as in
+# [FM01](fm01_host_read_in_replica.ipynb), in place of the first message.
 #
 # The same error follows if one optimizer trains two models, if a layer is added after the first step, or if LoRA is enabled
 # after it.

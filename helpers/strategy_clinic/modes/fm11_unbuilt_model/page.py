@@ -4,10 +4,14 @@
 # ```text
 # ValueError: not enough values to unpack (expected 2, got 0)
 #   Keras 3: optimizer.apply_gradients
+# IndexError: list index out of range
+#   accumulated[i] += gradient, on a list that was made from model.trainable_variables
 # ValueError: You called `set_weights(weights)` on layer … with a weight list of length 2, but the layer was expecting 0 weights.
 #   Keras 3: model.set_weights. Keras 2: the same for a subclass of Model
 # ValueError: You are loading weights into a model that has not yet been built. …
 #   Keras 3: model.load_weights
+# ValueError: To use the BackupAndRestore callback, you model must be built before you call `fit()`.
+#   Keras 3
 # ValueError: Weights for model 'sequential' have not yet been created. …
 #   Keras 2: trainable_variables, get_weights and set_weights of a Sequential
 # ValueError: This model has not yet been built. Build the model first by calling `build()` or by calling the model on a
@@ -92,9 +96,8 @@ print(pasted(checks.assert_gradients_fit))
 # %% [markdown]
 # ## Why
 #
-# `Dense(1)` says how many outputs the layer has. The layer learns the number of its inputs from its first input, and creates
-# its kernel then. Before that, `trainable_variables` is an empty list. The list of totals that is built from it stays empty when
-# the model gets its weights.
+# `Dense(1)` learns the number of its inputs from its first input, and creates its kernel then. Before that,
+# `trainable_variables` is an empty list. The list of totals that is built from it stays empty when the model gets its weights.
 #
 # `zip` stops at the end of the shorter list, so no gradient is added and no pair is left. `apply_gradients` of Keras 3 unpacks
 # the pairs into gradients and variables, which fails if there are none. That of Keras 2 accepts an empty update, so a subclass
@@ -107,11 +110,11 @@ print(pasted(checks.assert_gradients_fit))
 # - All layers are frozen.
 # - The result of `zip` was used before. It can be read once: write `list(zip(...))`.
 #
-# In `fit` the first two causes raise nothing on Keras 3. It warns `The model does not have any trainable weights.`
+# In `fit` the first two causes raise nothing on Keras 3. If no trainable weight is left, it warns `The model does not have any
+# trainable weights.` If other layers train, nothing is said, and the plain `tf.Variable` keeps its first value.
 #
-# `build` does not help in each case: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build`
-# itself, and warns that the layer `looks like it has unbuilt state`. See
-# [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
+# `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself.
+# See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
 
 # %% tags=["figure"]
 # Whether three kinds of model have variables right after they are created, after `build`, and after a first call.
@@ -197,7 +200,7 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # variables". That is true from the first call on.
 
 # %% tags=["claims"]
-# The first example of that answer as printed, and whether a call changes the list of variables.
+# The first example of that answer as printed, whether a call changes the list of variables, and whether `fit` trains one.
 import numpy as np
 
 
@@ -219,6 +222,28 @@ def first_example_runs():
     except (IndexError, ValueError):  # Keras 3: list index out of range; Keras 2: no weights yet
         return False
     return True
+
+
+class Scale(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.scale = tf.Variable(1.0)
+
+    def call(self, inputs):
+        return inputs * self.scale
+
+
+def plain_variable_trains():
+    """Whether `fit` changes a `tf.Variable` that a layer has as an attribute, beside a layer that trains."""
+    scale = Scale()
+    model = tf.keras.Sequential([tf.keras.Input((1,)), scale, tf.keras.layers.Dense(1)])
+    model.compile("sgd", tf.keras.losses.MeanSquaredError())
+    with warnings.catch_warnings(action="error"):
+        model.fit(np.ones((8, 1)), np.full((8, 1), 5.0), verbose=0)
+    return float(scale.scale) != 1.0
+
+
+assert plain_variable_trains() == (session.setup.keras == 2)
 
 
 def list_stays_the_same(model):
@@ -243,4 +268,4 @@ session.judges(
 # - [FM34](fm34_no_gradients.ipynb): the model has variables, and all gradients are `None`.
 # - [FM35](fm35_restore_before_build.ipynb): a checkpoint is restored into an unbuilt model.
 # - [FM32](fm32_optimizer_built_in_replica.ipynb): an optimizer that is not built, in a traced step.
-# - [FM23](fm23_variable_outside_scope.ipynb): totals that are variables belong into the scope of the strategy.
+# - [FM23](fm23_variable_outside_scope.ipynb): totals that are variables belong in the scope of the strategy.

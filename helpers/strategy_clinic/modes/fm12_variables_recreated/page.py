@@ -78,23 +78,21 @@ session = clinic.open("fm12", strategy, devices, save_format, keras)
 #
 # `tf.function` records the operations of a step in a graph, and later calls run the graph without Python. A variable that is
 # created in the step would have to exist before the graph runs. `tf.function` allows that for the first call only: if the first
-# trace creates variables, it traces the step again and expects no new ones. `fit` and `predict` trace their steps in the same
-# way.
+# trace creates variables, it traces the step again and expects no new ones. So do `fit` and `predict`.
 #
-# A name does not help. `tf.Variable(1.0, name="factor")` creates another variable each time, and TensorFlow 2 never looks one
-# up by its name.
+# A name does not help: `tf.Variable(1.0, name="factor")` creates another variable each time.
 #
 # Some variables are created late by Keras itself. A layer creates its weights in its first call, and an optimizer its slots in
 # its first step. If one `tf.function` serves two models or two optimizers, the second one creates its variables in a later
 # call, and this error follows. Build the model and the optimizer before, or create one `tf.function` for each.
 #
-# Without `tf.function` (`run_eagerly=True`, or a loop of your own) the optimizer raises `Unknown variable` (Keras 2: `The
-# optimizer cannot recognize variable`) in the second step, because it knows the variables of its first step only
-# ([FM10](fm10_variable_unknown_to_optimizer.ipynb)). Nothing raises if you write the update by hand, or if `fit` does not find
-# the variable in the model. Then each step starts from the initial value.
+# Without `tf.function`, an optimizer that gets the variable raises `Unknown variable` (Keras 2: `The optimizer cannot recognize
+# variable`) in the second step ([FM10](fm10_variable_unknown_to_optimizer.ipynb)). Nothing raises if you write the update by
+# hand, or if `compile(run_eagerly=True)` makes `fit` eager: on Keras 3 `fit` does not train such a variable. Then each step
+# starts from the initial value.
 #
-# The table runs two steps of both programs in three ways. See
-# [creating variables](https://www.tensorflow.org/guide/function#creating_tfvariables) in TensorFlow's guide.
+# The table runs two steps of both programs in three ways. See [creating
+# variables](https://www.tensorflow.org/guide/function#creating_tfvariables) in TensorFlow's guide.
 
 # %% tags=["figure"]
 # Two steps of both programs: as they are, without tf.function, and with an update by hand.
@@ -163,7 +161,7 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # nothing. Its example fails at the second batch with new names, and with the same name in each iteration.
 
 # %% tags=["claims"]
-# That example with new names and with one name, and variables of one name with three kinds of update.
+# That example with new names and with one name, variables of one name with three kinds of update, and eager `fit`.
 import numpy as np
 import tensorflow as tf
 
@@ -247,6 +245,23 @@ def two_of_one_name():
     return np.array_equal(first, second)
 
 
+class Recreates(tf.keras.layers.Layer):
+    def call(self, inputs):
+        self.factor = tf.Variable(1.0)
+        return inputs * self.factor
+
+
+def fit_trains_it():
+    """Whether eager `fit` changes the factor, beside a layer that trains."""
+    layer = Recreates()
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1), layer])
+    model.compile("sgd", tf.keras.losses.MeanSquaredError(), run_eagerly=True)
+    model.fit(np.ones((4, 1)), np.full((4, 1), 5.0), epochs=2, verbose=0)
+    return float(layer.factor) != 1.0
+
+
+if session.setup.keras == 3:
+    assert not fit_trains_it()
 session.judges(
     {
         "002-C1": [

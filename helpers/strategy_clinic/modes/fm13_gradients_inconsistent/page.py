@@ -10,12 +10,13 @@
 #   gradients = [first + second for first, second in zip(gradients, more_gradients)]
 # TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'
 #   gradients = [gradient * 0.5 for gradient in gradients]
-# TypeError: unsupported operand type(s) for +: 'IndexedSlices' and 'IndexedSlices'     gradients of an embedding
+# TypeError: unsupported operand type(s) for +: 'IndexedSlices' and 'IndexedSlices'     gradients of an embedding, also with *
 # Gradients do not exist for variables ['dense_1/kernel', …] when minimizing the loss.     warning of an optimizer
 # ```
 #
 # `tape.gradient` returns `None` for a variable on which the loss does not depend, for example a layer that this batch did not
-# call. An optimizer skips a `None`. Your sum, scaling or clipping does not.
+# call. An optimizer skips a `None`. Your sum, scaling or clipping does not. The warning alone is harmless if this layer is
+# meant to rest, such as a head or a pooler. If not, see [FM34](fm34_no_gradients.ipynb).
 #
 # *Raises on Keras 2 and 3, under every strategy and without one.*
 
@@ -93,8 +94,8 @@ print(pasted(checks.assert_gradients_fit))
 # path leads to the second head. `None` means "not connected", which is different from zero: Adam, or SGD with momentum, moves
 # a variable whose gradient is zero, and skips one whose gradient is `None`.
 #
-# The picture shows four ways to handle it. See
-# [getting a gradient of None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
+# The picture shows four ways to handle it. See [getting a gradient of
+# None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
 
 # %% tags=["figure"]
 # The program above with other lines for the gradients, with both versions of Keras.

@@ -62,7 +62,7 @@ session = clinic.open("fm14", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Use the same object in both places. A layer or a model may be called as often as you like. In a functional model the copy
-# raises at first, because two layers have one name; another name for the copy removes the message, and not the second set of
+# raises at first, because two layers have one name; another name for the copy removes the message, but not the second set of
 # weights.
 #
 # The check below the program compares the variables of two layers or models by identity. Call it before training.
@@ -86,8 +86,8 @@ print(pasted(checks.assert_shared))
 # Two variables are two entries in `trainable_variables`, with two gradients. Each gradient is right for its own part of the
 # model, so TensorFlow has nothing to report. `model.summary()` shows the difference: it counts twice as many parameters.
 #
-# The picture trains the model with six ways to get the second encoder. See
-# [shared layers](https://www.tensorflow.org/guide/keras/functional_api#shared_layers) in TensorFlow's guide.
+# The picture trains the model with six ways to get the second encoder. See [shared
+# layers](https://www.tensorflow.org/guide/keras/functional_api#shared_layers) in TensorFlow's guide.
 
 # %% tags=["figure"]
 # The program above with other lines for the second encoder, with both versions of Keras.
@@ -133,8 +133,8 @@ session.table([*SETUPS, two.but(strategy="central_storage")])
 # %% [markdown]
 # ## Exercise
 #
-# The decoder of this autoencoder should use the transposed kernel of the encoder. It is so before the step, and not after it.
-# Change the program so that both kernels stay tied.
+# The decoder of this autoencoder should use the transposed kernel of the encoder. Both are equal before the step and differ
+# after it. Change the program so that both kernels stay tied.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -16,7 +16,7 @@ class Accumulating(tf.keras.Sequential):
 
     def update(self):
         self.optimizer.apply_gradients([(tf.identity(total), self.trainable_variables[0])])
-        total.assign([[0.0]])
+        total.assign(tf.zeros((1, 1)))
 
 
 with strategy.scope():

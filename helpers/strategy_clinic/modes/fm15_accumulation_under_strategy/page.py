@@ -6,6 +6,8 @@
 # RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the
 # function `fn` passed to `strategy.run()` contains a nested `@tf.function`, … or if the function `fn` uses a
 # control flow statement which contains a synchronization point in the body. …
+#     From a variable without `aggregation`, in older versions (now only under CentralStorageStrategy, see FM38):
+# ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context. …
 #     With a counter of integers that has `aggregation=MEAN`:
 # ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …
 # ```
@@ -24,7 +26,7 @@ MODE = FailureMode(
     slug="accumulation_under_strategy",
     title="`merge_call called while defining a new graph`: a condition around `apply_gradients`",
     sees="`merge_call` called while defining a new graph, from an update under `tf.cond`",
-    fix="put the condition around `strategy.run(update)`, outside of the replicas",
+    fix="put the condition around `strategy.run(update)`, outside of the replicas; give a variable for sums `aggregation`",
     document="002",
     switches=("strategy",),
     symptoms=(
@@ -67,8 +69,8 @@ session = clinic.open("fm15", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Put the condition around a second `strategy.run`, outside of the replicas. A Python `if` in the training loop around a second
-# `tf.function` is right, too.
+# Move the update to its own `strategy.run`, and put the condition around it, outside of the replicas. An `if` in the training
+# loop, around a `tf.function` of its own, is right, too.
 #
 # A `train_step` for `fit` runs inside the replicas. Give `fit` the large batch there, and add up the gradients of its parts
 # without a condition, as in the exercise.
@@ -86,9 +88,11 @@ session = clinic.open("fm15", strategy, devices, save_format, keras)
 # `OneDeviceStrategy` does not wait. `TPUStrategy` traces all replicas in one graph and does not wait either: it traces this
 # program without an error. What a TPU then computes we have not tried.
 #
-# Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You must
-# specify an aggregation method`. With `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without
-# communication. Assign tensors: a Python number raises `'float' object has no attribute 'device'`.
+# Each replica adds to the sum, and `aggregation=MEAN` is right under every strategy. Without it, central storage raises `You
+# must specify an aggregation method`; `MirroredStrategy` says this in older versions of TensorFlow only. With
+# `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without communication. Assign tensors:
+# `assign(0.0)` raises `'float' object has no attribute 'shape'`, and with `aggregation=SUM` every other number raises
+# `A non-DistributedValues value 1.0 cannot be reduced`.
 #
 # The pictures show where the condition may stand, and which variable may hold the sum. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
@@ -175,8 +179,18 @@ session.table([alone, two, two.but(keras=session.setup.other_keras), *OTHERS])
 # the traced step.
 
 # %% tags=["claims"]
-# The summed gradients of the mean losses of ten batches, in gradients of the mean loss of all their examples.
+# What `assign` of a number raises, and summed gradients of ten batches, in gradients of the mean loss of all their examples.
 import tensorflow as tf
+
+REFUSED = """
+try:
+    train_step(tf.constant(4.0))
+except AttributeError as error:
+    print("'float' object has no attribute 'shape'" in str(error))
+"""
+NUMBER = ("total.assign(tf.constant(0.0))", "total.assign(0.0)")
+text = session.texts["fixed"].replace(*NUMBER).partition("\nfor number")[0] + REFUSED
+assert session.prints({"": text}, [two, central])[""] == ["True", "True"]
 
 rows = tf.random.stateless_normal((40, 3), seed=(0, 0))
 weights = tf.Variable(tf.fill((3, 1), 0.5))

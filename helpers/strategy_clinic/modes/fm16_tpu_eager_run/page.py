@@ -56,7 +56,8 @@ session = clinic.open("fm16", strategy, devices, save_format, keras)
 # ## The program
 #
 # Three steps of a training loop on a TPU VM. Elsewhere pass the name of the TPU in place of `"local"`. Without a TPU this page
-# describes one to TensorFlow, and TensorFlow's own `TPUStrategy` raises.
+# describes one to TensorFlow, and TensorFlow's own `TPUStrategy` raises. In a file of your own both programs then raise the
+# error of [FM17](fm17_tpu_not_initialised.ipynb).
 
 # %% tags=["broken"]
 # broken.py

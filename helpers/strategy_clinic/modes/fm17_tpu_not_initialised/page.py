@@ -8,6 +8,7 @@
 # RuntimeError: Cannot find any TPU cores in the system …     the TPU at this address has no cores
 # IndexError: index 0 is out of bounds for axis 0 with size 0     initialize_tpu_system was not called
 #   strategy = tf.distribute.TPUStrategy(tpu)
+# KeyError: 'COLAB_TPU_ADDR'     the script reads the address of a TPU from a variable that is not set
 # ```
 #
 # The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
@@ -61,18 +62,19 @@ session = clinic.open("fm17", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Pass `tpu="local"` on a TPU VM, in Colab and in Kaggle. For a TPU elsewhere pass its name or address. Then a machine without a
-# TPU raises a `NotFoundError`, and the program continues with another strategy.
+# Pass `tpu="local"` where the TPU is part of the machine, as on a TPU VM. For a TPU elsewhere pass its name or address. Then a
+# machine without a TPU raises a `NotFoundError`, and the program continues with another strategy.
 #
-# Print the number of cores, as here. Otherwise a program on a TPU machine may train on its CPU and say nothing. If the number is
-# 0 although there is a TPU, install a TensorFlow that can use it:
+# Print the number of cores in each case; this program does it without a TPU. Otherwise a program on a TPU machine may train on
+# its CPU and say nothing. If the number is 0 although there is a TPU, install a TensorFlow that can use it. There is none for
+# TensorFlow 2.21:
 #
 # ```text
 # pip install tensorflow-tpu==2.20.0 "libtpu<0.0.22"     Python up to 3.13
 # pip install tensorflow-tpu==2.19.1                     Python up to 3.12, with the libtpu that fits it
 # ```
 #
-# We know this from the packages, and have not run it on a TPU.
+# We know this from the packages. Nothing on this page has been run on a TPU, in Colab or in Kaggle.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -145,8 +147,8 @@ session.table([one, one.but(keras=session.setup.other_keras), two])
 # %% [markdown]
 # ## Exercise
 #
-# This program was written for the older message, and stops on a machine without a TPU. Let it continue there. It should print
-# `no TPU is used` and `total: 6.0`. Name the exceptions: `except Exception` would hide other errors.
+# This program was written for an empty name, and stops on a machine without a TPU. Let it continue there. It should print
+# `no TPU is used` and `total: 6.0`. Do not write `except Exception`, which would hide other errors.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -18,8 +18,8 @@
 # AttributeError: 'MirroredStrategy' object has no attribute 'experimental_split_to_logical_devices'
 # ```
 #
-# A model that is too large for one TPU core is split over several cores, the *logical devices* of a replica. This split has
-# another number of parts.
+# A model that is too large for one TPU core is split over several cores, the *logical devices* of a replica. The split must have
+# as many parts as the replica has cores.
 #
 # *Raises on Keras 2 and 3, under `TPUStrategy` only, while the step is traced.*
 
@@ -82,7 +82,8 @@ session = clinic.open("fm18", strategy, devices, save_format, keras)
 # ## The program
 #
 # An image of 4 x 8 pixels is split into 2 x 4 parts, as in the reference of `TPUStrategy`. Each replica has two cores. Without a
-# TPU, this page describes a v2-8 to TensorFlow, and TensorFlow's own `TPUStrategy` traces the step.
+# TPU, this page describes a v2-8 to TensorFlow, and TensorFlow's own `TPUStrategy` traces the step. In a file of your own both
+# programs then raise the error of [FM17](fm17_tpu_not_initialised.ipynb).
 
 # %% tags=["broken"]
 # broken.py
@@ -142,7 +143,8 @@ def refusal(method, *arguments, spmd=False, shape=(1, 4, 8, 1)):
 SPLIT = "experimental_split_to_logical_devices"
 SPLITS = [[1, 2, 1, 1], [1, 1, 2, 1], [1, 2, 4, 1], [2, 1], [2, 1, 1, 1]]
 FOUND = {str(split): [refusal(SPLIT, split) or "accepted"] for split in SPLITS}
-figures.words(FOUND, ["1 x 4 x 8 x 1"], REASONS.values(), "Which split is for 2 cores?")
+TITLE = "An image of 1 x 4 x 8 x 1 on two cores: which split is accepted?"
+figures.words(FOUND, ["two cores"], REASONS.values(), TITLE)
 
 # %% [markdown]
 # ## Try other setups

@@ -6,12 +6,17 @@
 # mean error: 24.58    on two
 # mean error: 33.88    on four
 # mean error: nan      on eight
+# InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7,1] != input 1: [6,1]
+#                      Keras 3: fit and evaluate under MirroredStrategy; reduce(..., axis=None) of parts of several sizes
+# ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6
+#                      the same reduce in a tf.function
 # ```
 #
-# Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different numbers
-# of examples, their means must not count the same.
+# Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different
+# numbers of examples, their means must be weighted.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy with several replicas that share a batch unevenly.*
+# *Wrong result without an error, on Keras 2 and 3, if several replicas share a batch unevenly. Under `MirroredStrategy`, `fit`
+# and `evaluate` of Keras 3 raise if this batch is their first.*
 
 # %% tags=["declaration"]
 from strategy_clinic import Claim, FailureMode, Symptom
@@ -21,7 +26,7 @@ MODE = FailureMode(
     slug="partial_last_batch",
     title='`strategy.reduce("MEAN", ...)` of the replicas\' means: wrong, or `nan`, for a partial last batch',
     sees="an evaluation on several devices gives a slightly different mean, or `nan`",
-    fix='update a `tf.keras.metrics.Mean` with one value per example, or `strategy.reduce("MEAN", values, axis=0)`',
+    fix="update a `tf.keras.metrics.Mean` with one value per example; for `fit`, a batch size that all replicas can share",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -82,13 +87,13 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Create a `tf.keras.metrics.Mean` in the scope, and give it one value for each example. It adds up values and counts over all
-# replicas and over all batches. A mean of batch means would be wrong even on one device, if the last batch is smaller.
+# replicas and over all batches.
 
 # %% tags=["fixed"]
 # fixed.py
 
 # %% [markdown]
-# For the mean of a single batch, return the values and give `reduce` the axis of the examples:
+# For the mean of one batch, return the values and give `reduce` the axis of the examples:
 #
 # ```python
 # def step(batch):
@@ -98,21 +103,34 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # strategy.reduce("MEAN", strategy.run(step, args=(batch,)), axis=0)
 # ```
 #
-# `model.evaluate` counts every example by itself. In a training step, divide the sum of the losses by the number of examples that
-# the batch really has. Or keep `global_batch_size` on purpose: then each example weighs the same in the epoch, and a small last
-# batch makes a small step.
+# Under `MirroredStrategy`, `fit` and `evaluate` of Keras 3 raise the message about `AddN` if the replicas cannot share the
+# *first* batch evenly: with `batch_size=32` on three devices, or with 13 examples in one batch on two. The first batch of
+# `validation_data` counts, too. Choose a batch size that the number of replicas divides, and that the data fill at least once:
+# a later uneven batch is accepted, with too small a step if a replica gets no example. `predict` works, and so do Keras 2 and
+# central storage.
+#
+# In a training step, divide the sum of the losses by the number of examples that the batch really has:
+#
+# ```python
+# count = tf.cast(tf.shape(labels)[0], errors.dtype)
+# loss = tf.reduce_sum(errors) / tf.distribute.get_replica_context().all_reduce("SUM", count)
+# ```
+#
+# Or keep `global_batch_size` on purpose: then each example weighs the same in the epoch, and a small last batch makes a small
+# step.
 #
 # ## Why
 #
-# A mean does not say how many values it was computed from. Here the mean of seven examples and the mean of six count one half
-# each. So an example of the first replica weighs 1/14 and one of the second 1/12, and each should weigh 1/13.
-#
-# A replica can also get no example at all. The mean of an empty tensor is 0/0, which is `nan`, and one `nan` makes the mean of
-# all means `nan`.
+# Here the mean of seven examples and the mean of six count one half each. So an example of the first replica weighs 1/14 and one
+# of the second 1/12, and each should weigh 1/13. A replica can also get no example at all. The mean of an empty tensor is `nan`,
+# and one `nan` makes the mean of all means `nan`.
 #
 # Each replica gets the examples of the batch divided by the number of replicas, rounded up, until none is left. The result is
-# right only if this gives all replicas the same number. The picture tries three sizes of the last batch. See
-# [the guide on partial batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).
+# right only if this gives all replicas the same number. `fit` and `evaluate` of Keras 3 average the first batch over the
+# replicas, to learn its shape, and parts of different sizes have no average.
+#
+# The picture tries three sizes of the last batch. See [the guide on partial
+# batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).
 
 # %% tags=["figure"]
 # The program above with 16, 14 and 13 examples; its result is right if one device prints the same.
@@ -156,8 +174,8 @@ session.table([PLACES[0], two, PLACES[3], other, two.but(strategy="multi_worker"
 # %% [markdown]
 # ## Exercise
 #
-# This loop counts the numbers above 4 in 1 to 13. It raised on the last batch, whose parts have different lengths, until somebody
-# added `drop_remainder=True`. Make it count all of them. It should print `9`.
+# This loop counts the numbers above 4 in 1 to 13. On the last batch it raised `Dimension 0 in both shapes must be equal`, until
+# somebody added `drop_remainder=True`. Make it count all of them. It should print `9`.
 
 # %% tags=["exercise"]
 # exercise.py
@@ -173,10 +191,36 @@ session.table([PLACES[0], two, PLACES[3], other, two.but(strategy="multi_worker"
 # replica, so that batch happens to be right. Its printed results and devices are right, too.
 
 # %% tags=["claims"]
-# Tests what the reference says about the axis of `reduce`, with parts that are divided by hand.
+# Tests which first batches Keras accepts, and what the reference says about the axis of `reduce`.
 import tensorflow as tf
 
 from strategy_clinic import build_strategy
+
+
+# Which of the three methods work with so many examples in batches of this size.
+METHODS = """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+x = tf.ones(({}, 1))
+for method, data in dict(fit=[x, x], evaluate=[x, x], predict=[x]).items():
+    try:
+        getattr(model, method)(*data, batch_size={}, verbose=0)
+        print(method, end=" ")
+    except tf.errors.InvalidArgumentError:
+        pass
+"""
+HEAD = session.texts["broken"].partition("data = ")[0]
+UNEVEN = {2: ["13, 16"], 4: ["100, 10"]}  # by devices: examples, batch size
+EVEN = {2: ["29, 16", "13, 12"], 4: ["100, 12"]}  # as to the first batch
+for cases, works in ((UNEVEN, "predict"), (EVEN, "fit evaluate predict")):
+    for count, sizes in cases.items():
+        texts = {each: HEAD + METHODS.format(*each.split(", ")) for each in sizes}
+        names = ("mirrored", "central_storage")
+        setups = [two.but(devices=count, strategy=name) for name in names]
+        everything = "fit evaluate predict"
+        wanted = [everything if session.setup.keras == 2 else works, everything]
+        assert all(words == wanted for words in session.prints(texts, setups).values())
 
 
 def divided(strategy, parts):

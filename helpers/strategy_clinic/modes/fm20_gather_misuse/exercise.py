@@ -7,7 +7,7 @@ strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 def step():
     loss = tf.reduce_mean(tf.square(tf.constant([1.0, 2.0])))
-    losses = strategy.gather(loss[tf.newaxis], axis=0)
+    losses = tf.distribute.get_replica_context().all_gather(loss, axis=0)
     return tf.reduce_max(losses)
 
 

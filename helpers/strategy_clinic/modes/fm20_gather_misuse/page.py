@@ -1,5 +1,5 @@
 # %% [markdown]
-# # FM20. `Requires start <= limit when delta > 0: 1/0` and `Can't concatenate scalars`: `strategy.gather` of a scalar
+# # FM20. `strategy.gather` of a scalar: `Can't concatenate scalars`, `Requires start <= limit`
 #
 # ```text
 # ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range…
@@ -10,8 +10,8 @@
 #                                                     InvalidArgumentError, in a tf.function ValueError
 # ```
 #
-# `strategy.gather` concatenates the replicas' tensors along an axis, and a scalar has no axis. Inside the step `gather` cannot be
-# called at all.
+# `strategy.gather` concatenates the replicas' tensors along an axis, and a scalar has no axis. Inside the step `gather` cannot
+# be called at all.
 #
 # *Raises on Keras 2 and 3, under every strategy with several replicas. With one replica a scalar passes.*
 
@@ -21,7 +21,7 @@ from strategy_clinic import Claim, FailureMode, Symptom
 MODE = FailureMode(
     id="fm20",
     slug="gather_misuse",
-    title="`Requires start <= limit when delta > 0: 1/0` and `Can't concatenate scalars`: `strategy.gather` of a scalar",
+    title="`strategy.gather` of a scalar: `Can't concatenate scalars`, `Requires start <= limit`",
     sees="`strategy.gather` raises: it can't concatenate scalars, or requires another context",
     fix="read them with `experimental_local_results`, or gather `loss[tf.newaxis]`; in the step, `all_gather`",
     document="003",
@@ -81,12 +81,6 @@ session = clinic.open("fm20", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Give each loss an axis of length one. The result has one entry for each replica of all processes.
-
-# %% tags=["fixed"]
-# fixed.py
-
-# %% [markdown]
 # If you only want to look at the losses of this process, do not gather. `experimental_local_results` returns a tuple with one
 # entry for each replica, and accepts scalars:
 #
@@ -95,8 +89,14 @@ session = clinic.open("fm20", strategy, devices, save_format, keras)
 #     print(float(loss))
 # ```
 #
-# In the step, use the replica context. Its `all_gather` gives each replica the values of all replicas. It refuses scalars too, in
-# the same words:
+# To get one tensor with an entry for each replica of all processes, give each loss an axis of length one:
+
+# %% tags=["fixed"]
+# fixed.py
+
+# %% [markdown]
+# In the step, use the replica context. Its `all_gather` gives each replica the values of all replicas. It refuses scalars too,
+# in the same words:
 #
 # ```python
 # everywhere = tf.distribute.get_replica_context().all_gather(loss[tf.newaxis], axis=0)

@@ -5,6 +5,15 @@
 # one epoch: 8 steps of 8 examples     on one device
 # one epoch: 4 steps of 16 examples    on two
 # one epoch: 2 steps of 32 examples    on four
+# AttributeError: 'DistributedDataset' object has no attribute 'map'
+#                                      also take, shuffle, batch: call them before you distribute the dataset
+# TypeError: object of type 'DistributedDataset' has no len()
+#                                      take the length of the dataset that you distribute
+# ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2
+#                                      get_per_replica_batch_size
+# TypeError: make() takes 0 positional arguments but 1 was given
+#                                      the dataset function gets a context: def make(context)
+# Found an unshardable source dataset    a warning with several workers: see FM48
 # ```
 #
 # `distribute_datasets_from_function` does not divide the batches that your function makes. Every replica takes a whole batch in
@@ -19,8 +28,8 @@ MODE = FailureMode(
     id="fm21",
     slug="dataset_misdistributed",
     title="`distribute_datasets_from_function` with the global batch size: each replica gets a whole batch",
-    sees="with every device a step has more examples and an epoch fewer steps, and training gives different weights",
-    fix="batch by `context.get_per_replica_batch_size(size)` in a dataset function",
+    sees="with each additional device a step has more examples, and an epoch has fewer steps",
+    fix="batch by `context.get_per_replica_batch_size(size)` in a dataset function; call `map` and `len` before you distribute",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -98,8 +107,8 @@ session = clinic.open("fm21", strategy, devices, save_format, keras)
 #
 # If you *want* the larger batch, keep the function, and divide the loss of your step by `8 * strategy.num_replicas_in_sync`.
 #
-# If you train with `fit`, do not use this method. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras
-# divides each batch.
+# If you train with `fit`, do not use this method: `fit` of Keras 3 takes one step more than the data have, and warns `Your input
+# ran out of data`. Give `fit` a plain `tf.data.Dataset` in batches of the global size; Keras divides each batch.
 #
 # The folded cell after the program prints a check. Call it once, on `next(iter(batches))`, before training. It gathers the whole
 # batch, and it raises for a smaller last batch, so do not call it in the loop.
@@ -299,6 +308,15 @@ def prefetched(strategy):
     return sizes
 
 
+FIT = """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+rows = tf.data.Dataset.from_tensors((tf.ones(1), tf.ones(1))).repeat(32)
+made = strategy.distribute_datasets_from_function(lambda context: rows.batch(4))
+model.fit({}, verbose=0)
+print(int(model.optimizer.iterations.numpy()))
+"""
 WORKERS = """
 calls = []
 
@@ -323,6 +341,9 @@ HEAD = session.texts["broken"].partition("\n\ndef make")[0]
 ((here, workers),) = session.prints(
     {"": HEAD + WORKERS}, [two, two.but(strategy="multi_worker")]
 ).values()
+if session.setup.keras == 3:
+    fits = {given: HEAD + FIT.format(given) for given in ("made", "rows.batch(8)")}
+    assert list(session.prints(fits, [two]).values()) == [["5"], ["4"]]
 NUMBER, MODE_OF = tf.TensorSpec((), tf.int64), tf.distribute.InputReplicationMode
 fetched = tf.distribute.InputOptions(experimental_fetch_to_device=False)
 per_replica = tf.distribute.InputOptions(
