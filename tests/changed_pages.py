@@ -26,11 +26,11 @@ ALWAYS = {
     "00_start_here": "a page without a session: the machine, the finder of modes, triage as a widget",
     "fm01_host_read_in_replica": "one device; both programs under every strategy of one process; claims and their verdicts",
     "fm09_optimizer_slots_missing": "the figure of a timeline",
-    "fm15_accumulation_under_strategy": "the figure of a grid, programs with replaced lines, a described TPU",
     "fm18_logical_devices": "the devices of a TPU, looked up by the page itself",
-    "fm23_variable_outside_scope": "workers, a parameter server, the figures of copies and numbers, a check's source",
+    "fm23_variable_outside_scope": "workers, a parameter server, the figure of copies, a check's source",
     "fm26_replica_count_changed": "files in HDF5, other versions of Keras, one program under many setups",
     "fm27_format_not_loadable": "every other save format, and a page's own table",
+    "fm39_per_replica_on_host": "the figures of a grid and of numbers, programs with replaced lines, a described TPU",
 }
 PACKAGES = ("tensorflow", "keras", "tf_keras", "numpy", "matplotlib", "ipython", "ipykernel")
 # Modules that a module starts by their name, which no import shows.

@@ -12,6 +12,7 @@
 #                                                                        Keras 2: folder of a checkpoint
 # OSError: Unable to synchronously open file (file signature not found)  Keras 2: .npz, checkpoint-1.index
 # ValueError: File not found: filepath=model.keras. …                    Keras 3: wrong folder or name
+# OSError: No file or directory found at model                           Keras 2: the same
 # AttributeError: '_UserObject' object has no attribute 'predict'        tf.saved_model.load of a model.export
 # TypeError: '_UserObject' object is not callable                        the same
 # ```
