@@ -113,8 +113,8 @@ print(pasted(checks.assert_gradients_fit))
 # In `fit` the first two causes raise nothing on Keras 3. If no trainable weight is left, it warns `The model does not have any
 # trainable weights.` If other layers train, nothing is said, and the plain `tf.Variable` keeps its first value.
 #
-# `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself.
-# See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
+# `build` does not always help: on Keras 3 it creates no weights in a subclass of `Model` that does not define `build` itself,
+# and warns that the layer `looks like it has unbuilt state`. See [the guide to Sequential](https://www.tensorflow.org/guide/keras/sequential_model#specifying_the_input_shape_in_advance).
 
 # %% tags=["figure"]
 # Whether three kinds of model have variables right after they are created, after `build`, and after a first call.
