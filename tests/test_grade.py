@@ -22,7 +22,7 @@ from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.observer import landlock
 from strategy_clinic.processes import no_network, pool
-from strategy_clinic.workshop import exercises, grade, judge, rights
+from strategy_clinic.workshop import exercises, expected, grade, judge
 from workshop import RIGHT, WRONG, cell, first, graded, hand_in, notebook
 
 UNRUN = {
@@ -114,7 +114,7 @@ def test_the_solution_of_an_exercise_is_not_refused(mode):
     cell(participant, "exercise").source = f"{exercises.EXERCISE}\n{solution}"
     attempt = exercises.attempt_in(participant, task)
     assert ast.dump(attempt.tree) == ast.dump(ast.parse(solution))
-    assert judge.doubts_of(attempt, rights.rights_of(mode.id)) == []
+    assert judge.doubts_of(attempt, expected.expected_of(mode.id)) == []
 
 
 RUN = {

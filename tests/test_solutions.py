@@ -12,7 +12,7 @@ from law import all_tests_of, edit
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.programs.switches import for_setup
-from strategy_clinic.workshop import exercises, grade, hints, judge, rights, variations
+from strategy_clinic.workshop import exercises, expected, grade, hints, judge, variations
 from thorough import mostly_thorough
 
 LEAST = 60
@@ -88,13 +88,13 @@ def test_no_wrong_solution_is_green_and_no_right_one_red(name):
 # What is right
 
 
-def law_rights() -> list[str]:
+def law_expected() -> list[str]:
     """What is recorded of each solution belongs to the programs as they are, and has what the notebook shows first."""
     problems = []
     for mode in registry.modes():
-        if not rights.is_current(mode.id):
-            problems.append(f"{mode.id} is out of date; run: {rights.RECORDER}")
-        elif rights.rights_of(mode.id).runs[0].prints != mode.exercise_prints:
+        if not expected.is_current(mode.id):
+            problems.append(f"{mode.id} is out of date; run: {expected.RECORDER}")
+        elif expected.expected_of(mode.id).runs[0].prints != mode.exercise_prints:
             problems.append(f"{mode.id} should print {mode.exercise_prints!r}")
     return problems
 
@@ -113,9 +113,9 @@ def law_hints() -> list[str]:
 
 FM37 = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica"
 MUTATIONS = [
-    ("law_rights", lambda root: (root / FM37 / "rights.json").unlink()),
-    ("law_rights", edit(f"{FM37}/exercise.py", "SGD(0.05)", "SGD(0.01)")),
-    ("law_rights", edit(f"{FM37}/page.py", "[0.05]", "[0.06]")),
+    ("law_expected", lambda root: (root / FM37 / "expected.json").unlink()),
+    ("law_expected", edit(f"{FM37}/exercise.py", "SGD(0.05)", "SGD(0.01)")),
+    ("law_expected", edit(f"{FM37}/page.py", "[0.05]", "[0.06]")),
     ("law_hints", lambda root: (root / FM37 / "hints.toml").unlink()),
     (
         "law_hints",
@@ -130,7 +130,7 @@ MODES = [mode.id for mode in registry.modes()]
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", mostly_thorough(MODES, "fm37"))
 def test_a_solution_prints_what_is_recorded(mode):
-    recorded = rights.rights_of(mode)
+    recorded = expected.expected_of(mode)
     solution = files.program_text(mode, "solution")
     attempt = exercises.attempt_of(solution, files.program_text(mode, "exercise"))
     found = judge.judge(registry.mode_by_id(mode), attempt, recorded, grade.EXERCISE_LIMIT)
@@ -142,7 +142,7 @@ def test_a_solution_prints_what_is_recorded(mode):
 def test_a_hint_is_for_what_its_mistake_prints(name):
     each = EXAMPLES[name]
     attempt = exercises.Attempt(each.text, each.text)
-    mode, recorded = registry.mode_by_id(each.mode), rights.rights_of(each.mode)
+    mode, recorded = registry.mode_by_id(each.mode), expected.expected_of(each.mode)
     found = judge.judge(mode, attempt, recorded, grade.EXERCISE_LIMIT)
     hint = hints.hints_of(each.mode)[each.number]
     assert found.result == "red" and found.says.endswith(f". Hint: {hint.says}"), found.says
@@ -236,7 +236,7 @@ def test_a_line_between_those_of_the_strategy_stays_in_no_setup_s_way():
     text = task.replace("strategy = tf", "batch_size = 16\nstrategy = tf", 1)
     program = exercises.attempt_of(text, task).program
     assert "batch_size = 16\ncpu = tf.config" in program
-    setup = rights.rights_of("fm37").setup.but(devices=1)
+    setup = expected.expected_of("fm37").setup.but(devices=1)
     assert for_setup(program, setup, "CPU").count("strategy = ") == 1
 
 

@@ -19,9 +19,9 @@ from ..processes import pool
 from ..rendering import sources
 from . import exercises, scores
 from .exercises import Attempt
+from .expected import ExpectedRuns, expected_of
 from .judge import Judgement, judge
 from .remaining import Remaining
-from .rights import Rights, rights_of
 from .scores import Grade
 
 EXERCISE_LIMIT = 120  # seconds for one run of an exercise
@@ -35,7 +35,7 @@ class Task:
 
     mode: FailureMode
     attempt: Attempt
-    rights: Rights
+    expected: ExpectedRuns
 
 
 def grade(
@@ -118,7 +118,7 @@ def task_of(identity: str, path: Path) -> Task:
         raise UserError(f"it is no file, or has more than {LARGEST // 1_000_000} MB")
     text = files.program_text(identity, "exercise")
     attempt = exercises.attempt_in(sources.read_notebook(path), text)
-    return Task(registry.mode_by_id(identity), attempt, rights_of(identity))
+    return Task(registry.mode_by_id(identity), attempt, expected_of(identity))
 
 
 # Run and judged
@@ -126,7 +126,9 @@ def task_of(identity: str, path: Path) -> Task:
 
 def run(tasks: dict[str, Task], workers: int, seconds: float) -> Iterator[Grade]:
     """Judges the attempts, several at once if asked, and yields each grade as soon as there is one."""
-    jobs = [(name, (task.mode, task.attempt, task.rights, seconds)) for name, task in tasks.items()]
+    jobs = [
+        (name, (task.mode, task.attempt, task.expected, seconds)) for name, task in tasks.items()
+    ]
     with ThreadPoolExecutor(workers) as started:
         for name, future in pool.as_ended(started, judge, jobs):
             yield grade_of(name, tasks[name].mode.id, future.result())
@@ -138,7 +140,7 @@ def grade_program(mode: FailureMode, text: str) -> Grade:
         attempt = exercises.attempt_of(text, files.program_text(mode.id, "exercise"))
     except UserError as reason:
         return grade_of(mode.id, mode.id, without_run(reason))
-    return grade_of(mode.id, mode.id, judge(mode, attempt, rights_of(mode.id), EXERCISE_LIMIT))
+    return grade_of(mode.id, mode.id, judge(mode, attempt, expected_of(mode.id), EXERCISE_LIMIT))
 
 
 def in_one_line(words: str) -> str:

@@ -12,7 +12,7 @@ from ..programs.error_text import last_line
 from ..programs.run import Job, Run, judged, run_program
 from . import doubts, hints
 from .exercises import Attempt
-from .rights import Right, Rights, text_for
+from .expected import ExpectedRun, ExpectedRuns, text_for
 from .variations import OtherData, require_data
 
 NUMBER = re.compile(r"-?\d+\.?\d*(?:e[-+]?\d+)?")
@@ -29,48 +29,48 @@ class Judgement:
     files: str = ""
 
 
-def judge(mode: FailureMode, attempt: Attempt, rights: Rights, seconds: float) -> Judgement:
+def judge(mode: FailureMode, attempt: Attempt, expected: ExpectedRuns, seconds: float) -> Judgement:
     """Runs an attempt as often as it takes to know, and returns the judgement."""
-    own = rights.runs[0]
-    run = run_with(attempt.program, own, rights, seconds)
+    own = expected.runs[0]
+    run = run_with(attempt.program, own, expected, seconds)
     if run.error:
         return wrong_as_shown(mode, run, seconds)
-    unsure = doubts_of(attempt, rights)
-    for right in other_runs(attempt, rights):
-        text = text_for(attempt.program, right, rights.data)
-        other = run_with(text, right, rights, seconds)
+    unsure = doubts_of(attempt, expected)
+    for right in other_runs(attempt, expected):
+        text = text_for(attempt.program, right, expected.data)
+        other = run_with(text, right, expected, seconds)
         if not other.ended:  # on a busy machine, TensorFlow sometimes waits for ever
-            other = run_with(text, right, rights, seconds)
+            other = run_with(text, right, expected, seconds)
         if other.error:
-            where = place(attempt, right, rights, seconds)
+            where = place(attempt, right, expected, seconds)
             return Judgement("red", elsewhere(where, other), run.network, run.files)
     words = "; ".join([" ".join(run.printed.split()), *unsure])
     return Judgement("to read" if unsure else "green", words, run.network, run.files)
 
 
-def other_runs(attempt: Attempt, rights: Rights) -> list[Right]:
+def other_runs(attempt: Attempt, expected: ExpectedRuns) -> list[ExpectedRun]:
     """Returns one run with other data, if the attempt has the data of its exercise, and one for each other number of devices."""
-    varied = [right for right in rights.runs if right.variation][:1]
-    found = [] if other_data(attempt, rights) else varied
+    varied = [right for right in expected.runs if right.variation][:1]
+    found = [] if other_data(attempt, expected) else varied
     seen = {right.devices for right in found}
-    plain = [right for right in rights.runs[1:] if not right.variation]
+    plain = [right for right in expected.runs[1:] if not right.variation]
     return [*found, *(right for right in plain if right.devices not in seen)]
 
 
-def other_data(attempt: Attempt, rights: Rights) -> str:
+def other_data(attempt: Attempt, expected: ExpectedRuns) -> str:
     """Returns a sentence if an attempt has not the data of its exercise."""
     try:
-        require_data(attempt.program, rights.data)
+        require_data(attempt.program, expected.data)
         return ""
     except OtherData as reason:
         return str(reason)
 
 
-def run_with(text: str, right: Right, rights: Rights, seconds: float) -> Run:
+def run_with(text: str, right: ExpectedRun, expected: ExpectedRuns, seconds: float) -> Run:
     """Runs a program as a right result was recorded; the run has an error if it is not that one, but for rounding."""
-    setup = rights.setup.but(devices=right.devices)
+    setup = expected.setup.but(devices=right.devices)
     run = run_program(Job(text, setup, isolated=True, seconds=seconds))
-    if run.error is None and right is not rights.runs[0] and alike(run.printed, right.prints):
+    if run.error is None and right is not expected.runs[0] and alike(run.printed, right.prints):
         return run
     return judged(run, right.prints)
 
@@ -89,12 +89,12 @@ def parts_of(text: str) -> tuple[str, list[float]]:
     return "".join(NUMBER.sub(" # ", text).split()), [float(each) for each in NUMBER.findall(text)]
 
 
-def doubts_of(attempt: Attempt, rights: Rights) -> list[str]:
+def doubts_of(attempt: Attempt, expected: ExpectedRuns) -> list[str]:
     task = ast.parse(attempt.task)
     names = doubts.printed_names(task)
     of_task, of_attempt = (doubts.facts_of(each, names) for each in (task, attempt.tree))
-    found = doubts.doubts(of_attempt, of_task, rights.solution, rights.constant)
-    return [*filter(None, [other_data(attempt, rights)]), *found]
+    found = doubts.doubts(of_attempt, of_task, expected.solution, expected.constant)
+    return [*filter(None, [other_data(attempt, expected)]), *found]
 
 
 # In words
@@ -122,13 +122,13 @@ def why(run: Run, seconds: float) -> str:
     return f"{type(run.error).__name__}: {last_line(run.error)}"
 
 
-def place(attempt: Attempt, right: Right, rights: Rights, seconds: float) -> str:
+def place(attempt: Attempt, right: ExpectedRun, expected: ExpectedRuns, seconds: float) -> str:
     """Returns in words where an attempt is wrong: on another number of devices, or else with other data."""
     plain = [
-        each for each in rights.runs[1:] if (each.devices, each.variation) == (right.devices, "")
+        each for each in expected.runs[1:] if (each.devices, each.variation) == (right.devices, "")
     ]
     if right.variation and not (
-        plain and run_with(attempt.program, plain[0], rights, seconds).error
+        plain and run_with(attempt.program, plain[0], expected, seconds).error
     ):
         return "with other data"
     return f"on {right.devices} device{'s' * (right.devices > 1)}"

@@ -1,6 +1,6 @@
 """What the solution of an exercise prints: as the notebook shows it, on other numbers of devices, and with other data.
 
-Each mode has these results in `rights.json`. They are recorded, because participants have the package without the solutions.
+Each mode has these results in `expected.json`. They are recorded, because participants have the package without the solutions.
 """
 
 import ast
@@ -22,13 +22,13 @@ from ..setups.parameters import Setup
 from . import doubts, variations
 from .doubts import Facts
 
-NAME = "rights.json"
+NAME = "expected.json"
 OTHER_COUNTS = (4, 1)  # of devices, where the exercise's own strategy is `mirrored`
-RECORDER = "python tools/record_rights.py"
+RECORDER = "python tools/record_expected.py"
 
 
 @dataclass(frozen=True)
-class Right:
+class ExpectedRun:
     """What is right on a number of devices, with the data of the exercise or with a variation of them."""
 
     devices: int
@@ -37,11 +37,11 @@ class Right:
 
 
 @dataclass(frozen=True)
-class Rights:
+class ExpectedRuns:
     """The first of the runs is that of the notebook. `data` are the expressions that a variation replaces."""
 
     setup: Setup
-    runs: tuple[Right, ...]
+    runs: tuple[ExpectedRun, ...]
     data: tuple[str, ...]
     solution: Facts
     inputs: str
@@ -58,7 +58,7 @@ def path_of(mode: str) -> Path:
     return max((files.package() / "modes").glob(f"{mode}_*")) / NAME
 
 
-def rights_of(mode: str) -> Rights:
+def expected_of(mode: str) -> ExpectedRuns:
     """Returns what was recorded of a mode's solution; raises UserError if nothing was."""
     path = path_of(mode)
     if not path.is_file():
@@ -69,13 +69,13 @@ def rights_of(mode: str) -> Rights:
 
 
 @functools.cache
-def parsed(text: str) -> Rights:
+def parsed(text: str) -> ExpectedRuns:
     stored: dict[str, Any] = json.loads(text)
     stored["setup"] = Setup(**stored["setup"])
-    stored["runs"] = tuple(Right(**each) for each in stored["runs"])
+    stored["runs"] = tuple(ExpectedRun(**each) for each in stored["runs"])
     stored["data"] = tuple(stored["data"])
     stored["solution"] = Facts(**stored["solution"])
-    return Rights(**stored)
+    return ExpectedRuns(**stored)
 
 
 def inputs_of(mode: str) -> str:
@@ -95,11 +95,11 @@ def is_current(mode: str) -> bool:
     """Returns whether what is recorded of a mode belongs to its programs as they are."""
     if not path_of(mode).is_file():
         return False
-    stored = rights_of(mode)
+    stored = expected_of(mode)
     return stored.inputs == inputs_of(mode) and stored.solution == facts_of_solution(mode)
 
 
-def text_for(program: str, right: Right, data: tuple[str, ...]) -> str:
+def text_for(program: str, right: ExpectedRun, data: tuple[str, ...]) -> str:
     """Returns a program with the data of a run."""
     return variations.varied(program, data, right.variation) if right.variation else program
 
@@ -107,39 +107,43 @@ def text_for(program: str, right: Right, data: tuple[str, ...]) -> str:
 # Recorded
 
 
-def recorded(mode: FailureMode) -> Rights:
+def recorded(mode: FailureMode) -> ExpectedRuns:
     """Runs the solution of a mode, and returns what it prints under each setup under which it works.
 
     The runs are not made again if they belong to the programs as they are.
     """
     inputs, facts = inputs_of(mode.id), facts_of_solution(mode.id)
-    if path_of(mode.id).is_file() and (stored := rights_of(mode.id)).inputs == inputs:
+    if path_of(mode.id).is_file() and (stored := expected_of(mode.id)).inputs == inputs:
         return replace(stored, solution=facts)
     page = sources.notebook_of(files.mode_pages()[mode.id])
     own = store.own_setup(page, store.parameters_of(page)["keras"])
     task, solution = (files.program_text(mode.id, each) for each in ("exercise", "solution"))
     data = tuple(each for each in variations.data_of(task) if each in variations.data_of(solution))
     runs = tuple(right_runs(solution, own, data, mode.exercise_prints))
-    return Rights(own, runs, data, facts, inputs)
+    return ExpectedRuns(own, runs, data, facts, inputs)
 
 
-def right_runs(solution: str, own: Setup, data: tuple[str, ...], prints: str) -> Iterator[Right]:
+def right_runs(
+    solution: str, own: Setup, data: tuple[str, ...], prints: str
+) -> Iterator[ExpectedRun]:
     """Yields what the solution prints in the notebook, on other numbers of devices, and on the first of these with other data."""
-    yield Right(own.devices, "", prints)
+    yield ExpectedRun(own.devices, "", prints)
     counts = OTHER_COUNTS if own.strategy == "mirrored" else ()
-    wanted = [Right(count, "", "") for count in counts if count != own.devices]
+    wanted = [ExpectedRun(count, "", "") for count in counts if count != own.devices]
     plain = [found for each in wanted if (found := run_right(solution, own, each, data))]
     yield from plain
     largest = max([own.devices, *(right.devices for right in plain)])
     for devices in dict.fromkeys((largest, own.devices)):
         for variation in variations.variations_of(data):
-            found = run_right(solution, own, Right(devices, variation, ""), data)
+            found = run_right(solution, own, ExpectedRun(devices, variation, ""), data)
             if found and found.prints != prints:
                 yield found
                 return
 
 
-def run_right(solution: str, own: Setup, right: Right, data: tuple[str, ...]) -> Right | None:
+def run_right(
+    solution: str, own: Setup, right: ExpectedRun, data: tuple[str, ...]
+) -> ExpectedRun | None:
     """Returns a run with what the solution prints, or None if it raises or does not always print the same."""
     text = text_for(solution, right, data)
     jobs = [programs.Job(text, own.but(devices=right.devices))] * 2
@@ -147,4 +151,4 @@ def run_right(solution: str, own: Setup, right: Right, data: tuple[str, ...]) ->
     printed = {run.printed.strip() for run in runs}
     if len(printed) > 1 or any(run.error for run in runs):
         return None
-    return Right(right.devices, right.variation, printed.pop())
+    return ExpectedRun(right.devices, right.variation, printed.pop())
