@@ -213,13 +213,14 @@ OTHERS = {
         "fm50",
         "def make():\n    return tf.keras.optimizers.Adam(clipnorm=LIMIT)  # here\n",
         """\
+        @tf.keras.utils.register_keras_serializable()
         class ClipsTheSum(tf.keras.optimizers.Adam):
             def apply(self, grads, trainable_variables=None):
-                context = tf.distribute.get_replica_context()
-                total = context.all_reduce("SUM", list(grads))
-                total = [tf.clip_by_norm(each, self.clipnorm) for each in total]
-                share = [each / context.num_replicas_in_sync for each in total]
-                super().apply(share, trainable_variables)
+                replica = tf.distribute.get_replica_context()
+                total = [tf.convert_to_tensor(each) for each in grads if each is not None]
+                total, n = replica.all_reduce("SUM", total), replica.num_replicas_in_sync
+                own = iter([each / n for each in [tf.clip_by_norm(each, self.clipnorm) for each in total]])
+                super().apply([each if each is None else next(own) for each in grads], trainable_variables)
 
 
         def make():

@@ -14,14 +14,16 @@ CLIPPED = {
     "global_clipnorm": "tf.clip_by_global_norm(total, self.global_clipnorm)[0]",
     "clipvalue": "[tf.clip_by_value(each, -self.clipvalue, self.clipvalue) for each in total]",
 }
+# Variables without a gradient keep None, and gradients of some rows, as of an `Embedding`, are added up as whole ones.
 CLASS = """\
+@tf.keras.utils.register_keras_serializable()
 class {name}({optimizer}):
     def apply(self, grads, trainable_variables=None):
-        context = tf.distribute.get_replica_context()
-        total = context.all_reduce("SUM", list(grads))
-        total = {clipped}
-        share = [each / context.num_replicas_in_sync for each in total]
-        super().apply(share, trainable_variables)
+        replica = tf.distribute.get_replica_context()
+        total = [tf.convert_to_tensor(each) for each in grads if each is not None]
+        total, n = replica.all_reduce("SUM", total), replica.num_replicas_in_sync
+        own = iter([each / n for each in {clipped}])
+        super().apply([each if each is None else next(own) for each in grads], trainable_variables)
 
 
 """
