@@ -247,7 +247,8 @@ def after_fit(setup):
         layers = [tf.keras.layers.Dense(2), tf.keras.layers.BatchNormalization()]
         model = tf.keras.Sequential([tf.keras.Input((1,)), *layers])
         model.compile("sgd", tf.keras.losses.MeanSquaredError())
-    data = np.arange(12.0, dtype="float32").reshape(12, 1) ** 2  # the halves differ in mean and variance
+    # The halves of the batch differ in mean and variance.
+    data = np.arange(12.0, dtype="float32").reshape(12, 1) ** 2
     model.fit(data, data, batch_size=12, shuffle=False, verbose=0)
     kinds = model.trainable_variables, model.non_trainable_variables[:2]
     return [[len({each.tobytes() for each in values_of(w)}) == 1 for w in kind] for kind in kinds]
