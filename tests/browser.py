@@ -38,7 +38,9 @@ FLAGS = [
 ]
 NOTEBOOK = "fm25_load_outside_scope.ipynb"
 SHOTS = Path(os.environ.get("SHOTS", ROOT / "shots"))
-KERNEL_READY = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
+KERNEL_READY = """() => { const shell = window.jupyterapp && window.jupyterapp.shell;
+  const w = shell && shell.currentWidget;
+  if (window.opened && w !== window.opened) { shell.activateById(window.opened.id); return false; }
   const k = w && w.sessionContext && w.sessionContext.session && w.sessionContext.session.kernel;
   return !!k && k.status === 'idle'; }"""
 SESSION_STARTED = """() => { const w = window.jupyterapp && window.jupyterapp.shell.currentWidget;
@@ -46,12 +48,12 @@ SESSION_STARTED = """() => { const w = window.jupyterapp && window.jupyterapp.sh
 RUN_ALL = "() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }"
 # JupyterLab is loaded once: that takes longer than what is looked at.
 # The last document is closed after the next one is open: where none is open, JupyterLab opens its launcher,
-# sometimes in front of the document that was opened meanwhile.
+# sometimes in front of the document that was opened meanwhile: KERNEL_READY puts that in front again.
 OPEN_INSTEAD = """async path => { const { shell, commands } = window.jupyterapp;
   const last = shell.currentWidget;
   const next = await commands.execute('docmanager:open', { path });
   last.dispose();
-  shell.activateById(next.id); }"""
+  window.opened = next; }"""
 # Nothing turns while something is waited for: each of its frames would be painted.
 STILL = """const still = new CSSStyleSheet();
 still.replaceSync('* { animation: none !important }');
