@@ -6,6 +6,7 @@
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -101,10 +102,13 @@ if shell.run_cell(sys.stdin.read()).success:
 """
 
 
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+
+
 def run(environment, cwd, before="", text=None) -> list[str]:
     """Returns the lines that the set-up cell prints, and last the folder of the package, if it was imported.
 
-    IPython's `%pip` would say each time that the kernel may need to be restarted, which it does not.
+    Colours are left out: pip ends its own in front of the next line.
     """
     script = SHELL.format(absent=[*ABSENT, "jupyter_client.provisioning"], before=before)
     done = subprocess.run(
@@ -118,7 +122,7 @@ def run(environment, cwd, before="", text=None) -> list[str]:
     )
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-    return [line for line in done.stdout.splitlines() if line]
+    return [line for line in COLOUR.sub("", done.stdout).splitlines() if line]
 
 
 # What a runtime as tested is told: nothing
