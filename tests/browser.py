@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
@@ -34,6 +35,8 @@ FLAGS = [
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
     "--js-flags=--single-threaded",  # the other core is another test's
 ]
 NOTEBOOK = "fm25_load_outside_scope.ipynb"
@@ -115,6 +118,31 @@ def answers(address: str) -> bool:
         return True
     except OSError:
         return False
+
+
+@contextmanager
+def served(words: list[str], port: int, own: Path, **options):
+    """A server that is asked for by a command, as soon as it answers, until the end; what it says is in a file of `own`."""
+    log = own / "server.log"
+    with open(log, "w") as file:
+        server = subprocess.Popen(words, stdout=file, stderr=file, **options)
+        try:
+            wait_until_up(server, f"http://127.0.0.1:{port}/", log)
+            yield
+        finally:
+            server.terminate()
+            server.wait(120)
+
+
+@contextmanager
+def launched():
+    """Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
 
 
 def wait_until_up(server, address: str, log: Path):

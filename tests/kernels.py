@@ -1,6 +1,7 @@
 """Kernels as their users see them: started, asked, and gone."""
 
 import contextlib
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable
@@ -78,6 +79,14 @@ def servers(folder: Path) -> list[psutil.Process]:
     return [
         process for process, words in every if SERVER in words and str(folder) in " ".join(words)
     ]
+
+
+@contextlib.contextmanager
+def socket_folder():
+    """A folder for the sockets of a test's own fork servers, whose paths must be short; the servers end with it."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+        end_servers(Path(folder))
 
 
 def end_servers(folder: Path):

@@ -5,8 +5,6 @@ Pictures of all of it are left in `shots`, or in the folder that SHOTS names.
 
 import contextlib
 import os
-import subprocess
-import tempfile
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,10 +13,8 @@ import pytest
 from axe import violations
 from browser import (
     BOOK,
-    CHROMIUM,
     ERROR,
     FAILING,
-    FLAGS,
     MODULES,
     NEEDS,
     NOTEBOOK,
@@ -39,19 +35,20 @@ from browser import (
     errors_of,
     in_the_dark,
     keep_picture,
+    launched,
     looks,
     open_panel,
     private_folders,
     run,
+    served,
     serving,
     tab_to,
     use_filters,
-    wait_until_up,
     write_settings,
 )
 from conftest import changed, copy_project, without_tables
 from error_samples import DESCRIBED, ERRORS, OF_NO_MODE
-from kernels import end_servers, servers
+from kernels import servers, socket_folder
 from nbformat.v4 import new_code_cell, new_notebook
 from strategy_clinic import Setup
 from strategy_clinic.base import files
@@ -67,7 +64,6 @@ from thorough import mostly_thorough
 
 pytestmark = [pytest.mark.slow, *NEEDS]
 
-FLAGS += ["--disable-component-update", "--disable-sync"]
 OF_KERAS = "fm50_clipped_before_the_sum.ipynb"  # a mode that is an error of Keras 3
 
 
@@ -91,16 +87,8 @@ def started(name: str, root: Path, own: Path, **variables: str):
     (port,) = free_ports(1)
     write_settings(own)
     environment = os.environ | private_folders(own) | variables
-    with open(own / "server.log", "w") as log:
-        server = subprocess.Popen(
-            command(name, port, root), env=environment, stdout=log, stderr=log
-        )
-        try:
-            wait_until_up(server, f"http://127.0.0.1:{port}/", own / "server.log")
-            yield f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
-        finally:
-            server.terminate()
-            server.wait(120)
+    with served(command(name, port, root), port, own, env=environment):
+        yield f"http://127.0.0.1:{port}{PATHS[name]}{NOTEBOOK}?token={TOKEN}"
 
 
 @pytest.fixture(scope="module", params=mostly_thorough(MODULES, "lab"))
@@ -113,12 +101,8 @@ def front(request, copied, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -151,10 +135,8 @@ def reader(offline):
 
 @pytest.fixture
 def short_runtime():
-    """A folder for the sockets of a test's own fork servers; their paths must be short."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-        end_servers(Path(folder))
+    with socket_folder() as folder:
+        yield folder
 
 
 def as_at_first(page):

@@ -6,25 +6,23 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 from browser import (
-    CHROMIUM,
-    FLAGS,
     KERNEL_READY,
     NEEDS,
     POLLING,
     RUN_ALL,
     STILL,
     TOKEN,
+    launched,
     private_folders,
-    wait_until_up,
+    served,
     write_settings,
 )
 from conftest import ROOT, copy_project
-from kernels import end_servers, servers
+from kernels import servers, socket_folder
 from strategy_clinic.processes.cluster import free_ports
 from strategy_clinic.rendering.mode_notebooks import START
 
@@ -48,10 +46,8 @@ def clone(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def runtime_folder():
-    """For the socket of a fork server, whose path must be short."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-        end_servers(Path(folder))
+    with socket_folder() as folder:
+        yield folder
 
 
 @contextlib.contextmanager
@@ -65,30 +61,15 @@ def opened(clone: Path, own: Path, runtime: Path):
     variables = {"JUPYTER_PORT": str(port), "JUPYTER_TOKEN": TOKEN, "BROWSER": "true"}
     variables |= {"PYTHONPATH": str(clone / "helpers"), "XDG_RUNTIME_DIR": str(runtime)}
     command = [sys.executable, "-m", "strategy_clinic", "notebooks", "my_notebooks", "--open"]
-    with open(own / "server.log", "w") as log:
-        server = subprocess.Popen(
-            command,
-            cwd=clone,
-            env=os.environ | private_folders(own) | variables,
-            stdout=log,
-            stderr=log,
-        )
-        try:
-            wait_until_up(server, f"http://127.0.0.1:{port}/", own / "server.log")
-            yield f"http://127.0.0.1:{port}/lab/tree/{START}?token={TOKEN}"
-        finally:
-            server.terminate()
-            server.wait(120)
+    environment = os.environ | private_folders(own) | variables
+    with served(command, port, own, cwd=clone, env=environment):
+        yield f"http://127.0.0.1:{port}/lab/tree/{START}?token={TOKEN}"
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with launched() as started:
         yield started
-        started.close()
 
 
 class SlowKernel:
