@@ -227,8 +227,7 @@ class Session:
 
     def _report(self, step: str, words: str, verdict: Verdict | None = None, **facts: Any) -> None:
         """Shows one line, in which the evidence stands beside a verdict."""
-        has_run = verdict is not None and verdict.outcome != "unavailable"
-        evidence = f" ({verdict.evidence})" if verdict and has_run else ""
+        evidence = f" ({verdict.shown_evidence})" if verdict and verdict.shown_evidence else ""
         facts |= {"verdict": verdict.as_dict()} if verdict else {}
         line = f"{self.mode.name} {step}{evidence} | {words}"
         report(line, mode=self.mode.id, step=step, **facts)

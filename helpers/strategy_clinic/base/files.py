@@ -65,6 +65,11 @@ def page_source(name: str) -> Path:
     return folder / "page.py" if re.match(r"fm\d\d_", name) else package() / "pages" / f"{name}.py"
 
 
+def mode_folder(mode: str) -> Path:
+    """Returns the folder of a mode, in a package without pages, too."""
+    return max((package() / "modes").glob(f"{mode}_*"))
+
+
 def program_text(mode: str, subject: str) -> str:
     """Returns the text of a program of a mode: `broken`, `fixed`, `exercise` or `solution`; "" if there is none."""
     page = max((package() / "modes").glob(f"{mode}_*/page.py"))

@@ -88,9 +88,8 @@ def history_html(runs: list[list[Verdict]], parameters: Sequence[str]) -> str:
     rows: list[list[Any]] = []
     for number, verdicts in enumerate(runs, 1):
         setup, outcomes = verdicts[0].setup, [verdict.outcome for verdict in verdicts]
-        evidence = "" if verdicts[0].outcome == "unavailable" else verdicts[0].evidence
         place = [f"{setup.strategy} x{setup.devices}", *[setup.save_format][: len(saved)]]
-        rows.insert(0, [number, *place, setup.keras, *outcomes, evidence])
+        rows.insert(0, [number, *place, setup.keras, *outcomes, verdicts[0].shown_evidence])
     return from_template("panel/templates/history.html", names=names, rows=rows) if rows else ""
 
 

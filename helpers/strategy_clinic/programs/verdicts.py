@@ -45,6 +45,11 @@ class Verdict:
         """The whole message of the error, of which `says` is one line."""
         return str(self.run.error or "")
 
+    @property
+    def shown_evidence(self) -> str:
+        """The evidence for a reader: nothing where nothing has run."""
+        return "" if self.evidence == "none" else self.evidence
+
     def as_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("subject", "outcome", "evidence", "says")}
 

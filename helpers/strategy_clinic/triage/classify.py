@@ -205,7 +205,7 @@ def ask(
     """Returns no mode, and those to ask about whose words, or whose code in a description, are nearest."""
     code = code_patterns.modes_by_code(text.code) if text.is_description else {}
     sharpness, of_none = DESCRIPTION if text.is_description else ERROR
-    near = similarity.nearest_modes(text.prose, similarity.index_of(entries))
+    nearest = similarity.nearest_modes(text.prose, similarity.index_of(entries))
     odds = {
         mode.id: math.exp(
             sharpness * mode.score
@@ -213,10 +213,10 @@ def ask(
             + LITTLE_PART * (mode.id in parts)
             + CODE * (mode.id in code)
         )
-        for mode in near
+        for mode in nearest
     }
     none = odds[None] * math.exp(of_none)
-    modes = sorted((mode for mode in near if mode.id), key=lambda mode: -odds[mode.id])[:MOST]
+    modes = sorted((mode for mode in nearest if mode.id), key=lambda mode: -odds[mode.id])[:MOST]
     total = none + sum(odds[mode.id] for mode in modes)
     candidates = tuple(
         Candidate(mode.id, round(odds[mode.id] / total, 3), likeness(mode.words, code.get(mode.id)))

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from .exercises import is_print, prints_in
+
 # At least one word of each of these groups must stay, if both the exercise and the solution have one.
 MUST_STAY = {
     "it does not distribute its data any more": "experimental_distribute_dataset distribute_datasets_from_function"
@@ -68,10 +70,9 @@ def hashed(lines: list[str]) -> str:
 
 def printed_names(task: ast.Module) -> set[str]:
     """Returns the names that the prints of a task read, and that of the strategy."""
-    calls = [
-        node for node in ast.walk(task) if getattr(getattr(node, "func", None), "id", "") == "print"
-    ]
-    names = {node.id for call in calls for node in ast.walk(call) if isinstance(node, ast.Name)}
+    names = {
+        node.id for call in prints_in(task) for node in ast.walk(call) if isinstance(node, ast.Name)
+    }
     return names | {"strategy"}
 
 
@@ -121,7 +122,9 @@ def names_bound(node: ast.AST) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         yield node.name
     elif (
-        isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "id", "") == PRINT
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and is_print(node.value.func)
     ):
         yield PRINT
     elif isinstance(node, ast.Import | ast.ImportFrom):

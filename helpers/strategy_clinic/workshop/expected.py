@@ -55,7 +55,7 @@ class ExpectedRuns:
 
 
 def path_of(mode: str) -> Path:
-    return max((files.package() / "modes").glob(f"{mode}_*")) / NAME
+    return files.mode_folder(mode) / NAME
 
 
 def expected_of(mode: str) -> ExpectedRuns:

@@ -22,7 +22,7 @@ class Hint:
 
 
 def path_of(mode: str) -> Path:
-    return max((files.package() / "modes").glob(f"{mode}_*")) / NAME
+    return files.mode_folder(mode) / NAME
 
 
 def hints_of(mode: str) -> list[Hint]:
