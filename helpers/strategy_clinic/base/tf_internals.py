@@ -12,8 +12,10 @@ from typing import Any
 MODULES = {
     # Reads values eagerly while a graph is being made.
     "context": ("tensorflow.python.eager.context", "eager_mode"),
-    # Maps the lines of a traced copy of a function to the lines of its source, by the maps of each thread.
-    "tf_stack": ("tensorflow.python.util.tf_stack", "extract_stack _source_mapper_stacks"),
+    # Reads the call stack, where lines of a traced copy of a function are those of its source.
+    "tf_stack": ("tensorflow.python.util.tf_stack", "extract_stack"),
+    # Tells of each line of such a copy which line of the source it stands for.
+    "origin_info": ("tensorflow.python.autograph.pyct.origin_info", "create_source_map"),
     # The classes whose creation, reads and writes the observer reports.
     "resource_variables": (
         "tensorflow.python.ops.resource_variable_ops",

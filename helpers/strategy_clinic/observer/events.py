@@ -71,6 +71,15 @@ class Part(enum.Enum):
     OWN_REDUCTION = "a way of the program's own to add up replicas"
 
 
+class Carries(enum.Enum):
+    """What a tensor of a step carries."""
+
+    WEIGHTS = "weights"  # and constants: no example reaches it
+    SIZE = "size"  # how many examples there are, or another length
+    EXAMPLES = "examples"  # values of their own for several examples
+    TOTAL = "total"  # one value of all examples
+
+
 class SaveKind(enum.Enum):
     CHECKPOINT = "checkpoint"  # tf.train.Checkpoint
     MODEL = "model"  # Keras's `save` and `save_weights`
@@ -376,6 +385,26 @@ class GradientComputed(LocatedEvent):
     connected: tuple[int, ...] = ()  # and those whose gradients are not
     # Of the disconnected ones, those that lead to what is differentiated only through `stop_gradient`.
     stopped: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a graph that leads to a loss, with the lines that made it, innermost first."""
+
+    number: int
+    kind: str  # TensorFlow's name of it
+    location: Stack
+    inputs: tuple[int, ...]  # the numbers of those from which it is computed, as far as they are reported
+    carries: Carries
+    whole: bool  # it is computed from what several replicas have
+    value: float | None  # of a constant number
+
+
+@dataclass(frozen=True)
+class LossTraced(LocatedEvent):
+    """What a loss is computed from, of which a line computes the gradients. The first operation is the loss."""
+
+    operations: tuple[Operation, ...]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from .frozen_values import FrozenValues
 from .graph_loops import GraphLoops
 from .keras_models import KerasModels
 from .kills import Kills
+from .lineage import Lineage
 from .optimizers import Optimizers
 from .options import Options
 from .patching import ImportWatch
@@ -61,6 +62,7 @@ class Observer:
         self.unused_loads = UnusedLoads(self.context, self.variables, self.frozen_values)
         self.replacements = Replacements(self.context, self.variables)
         self.loops = GraphLoops(self.context)
+        self.lineage = Lineage(self.context)
         self.options = Options(self.context)
         self.files_moved = FilesMoved(self.context)
         self.restarts: Restarts | None = None  # of a process that is started to be examined
@@ -110,6 +112,7 @@ class Observer:
         }
 
     def watch_tensorflow(self) -> None:
+        self.context.provenance.watch(self.context.patches)
         self.variables.watch()
         self.counts.watch()
         self.training.watch()
@@ -121,6 +124,7 @@ class Observer:
         self.optimizers.watch()
         self.replacements.watch()
         self.loops.watch()
+        self.lineage.watch()
         self.files_moved.watch_tensorflow()
 
     def watch_keras(self, package: str) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..base import tf_internals
 from .events import Frame, Owner, Stack
+from .patching import Call, Patches
 
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 AUTOGRAPH_COPY = "__autograph_generated_file"  # in the names of files that AutoGraph writes
@@ -49,7 +50,17 @@ class Provenance:
         )
         self.origins: dict[str, tuple[bool, Owner | None]] = {}
         self.replica_caller: Stack = ()  # the lines that led to the last `strategy.run`
-        self.caller_thread = 0  # that called it
+        # By file and line of a copy that AutoGraph has made, the line of the source.
+        self.sources: dict[tuple[str, int], tuple[str, int, str]] = {}
+
+    def watch(self, patches: Patches) -> None:
+        """Keeps where the lines come from of each copy that AutoGraph makes."""
+        patches.wrap(tf_internals.origin_info, "create_source_map", after=self.copy_made)
+
+    def copy_made(self, origins: Any, _: Call) -> None:
+        for copy, origin in origins.items():
+            place = copy.filename, copy.lineno
+            self.sources[place] = origin.loc.filename, origin.loc.lineno, origin.function_name
 
     # Files
 
@@ -109,21 +120,28 @@ class Provenance:
         ]
         return (*frames, *(self.replica_caller if in_replica else ()))[:MOST_FRAMES]
 
+    def stack_of(self, operation: Any) -> Stack:
+        """Returns the program's lines that made an operation of a graph."""
+        lines = [self.source_of(frame) for frame in list(operation.traceback)[::-1]]
+        frames = dict.fromkeys(
+            Frame(os.path.abspath(filename), line, function)
+            for filename, line, function in lines
+            if self.is_own(filename)
+        )
+        caller = self.replica_caller if not {*frames} & {*self.replica_caller} else ()
+        return (*frames, *caller)[:MOST_FRAMES]
+
     def replicas_run(self, stack: Stack) -> None:
-        """Keeps what the threads of replicas do not know: the lines that have called them, and the thread that waits for them."""
-        self.replica_caller, self.caller_thread = stack, threading.get_ident()
+        """Keeps what the threads of replicas do not know: the lines that have called them."""
+        self.replica_caller = stack
 
     def source_of(self, frame: Any) -> tuple[str, int, str]:
-        """Returns the line that a frame stands for if it is of a copy of a step that was defined in a traced function.
+        """Returns the line that a frame stands for if it is of a copy that AutoGraph has made.
 
-        TensorFlow maps such lines in the thread that has called the replicas, and not in theirs.
+        TensorFlow maps such lines in the thread that traces, and not in those of replicas.
         """
         place = frame.filename, frame.lineno
-        if AUTOGRAPH_COPY not in frame.filename:
-            return (*place, frame.name)
-        maps = tf_internals.read(tf_internals.tf_stack, "_source_mapper_stacks")
-        known = maps[self.caller_thread][-1].get_effective_source_map()
-        return known.get(place) or (*place, frame.name)
+        return self.sources.get(place) or (*place, frame.name)
 
     def plain_stack(self) -> Stack:
         """Returns the program's lines that led here, as Python alone knows them: TensorFlow need not be imported."""

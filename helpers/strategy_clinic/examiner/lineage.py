@@ -1,0 +1,158 @@
+"""What a traced loss is computed from: which operation reduces the examples of a part, joins something, or divides.
+
+It follows the operations that ran, so a function in another file, a closure or an alias makes no difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..observer.events import Carries, LossTraced, Operation, Stack
+from .recording import Recording
+
+QUOTIENTS = {"RealDiv", "Div", "DivNoNan"}
+FACTORS = {*QUOTIENTS, "Mul"}
+SUMS = {"AddV2", "Add", "AddN", "Sub"}
+# Operations whose result for a sum is not the sum of their results.
+BENDS = {"Sqrt", "Rsqrt", "Square", "Pow", "Exp", "Log", "Log1p", "Sigmoid", "Tanh", "Softplus"}
+NEAR = 1e-6  # of two constants that are equal
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The operations that lead to a loss, by their numbers; the first is the loss."""
+
+    location: Stack
+    operations: tuple[Operation, ...]
+
+    @cached_property
+    def top(self) -> list[Operation]:
+        """The operations on values of all examples through which the loss comes from the examples, those near the loss first."""
+        found = [self.operations[0]]
+        for each in found:
+            found += [
+                source
+                for source in self.sources(each)
+                if source.carries is Carries.TOTAL and source not in found
+            ]
+        return found
+
+    def sources(self, operation: Operation) -> list[Operation]:
+        return [self.operations[number] for number in operation.inputs]
+
+    def behind(self, operation: Operation) -> list[Operation]:
+        """Returns an operation and all that lead to it."""
+        found = [operation]
+        for each in found:
+            found += [source for source in self.sources(each) if source not in found]
+        return found
+
+    def first(self, is_it: Callable[[Operation], bool], among: Collection[Operation]) -> Stack:
+        return next((each.location for each in among if is_it(each)), ())
+
+    # What makes one value of the examples of a part
+
+    def is_reduction(self, operation: Operation) -> bool:
+        sources = self.sources(operation)
+        is_total = operation.carries is Carries.TOTAL and not operation.whole
+        return is_total and any(each.carries is Carries.EXAMPLES for each in sources)
+
+    @cached_property
+    def reductions(self) -> list[Operation]:
+        return [each for each in self.top if self.is_reduction(each)]
+
+    @property
+    def means(self) -> list[Operation]:
+        """What divides by the number of examples of the part: a mean, or a quotient whose divisor is computed from their shape."""
+        parts = [*self.top, *(part for each in self.reductions for part in self.sources(each))]
+        return [
+            each
+            for each in parts
+            if (each.kind == "Mean" and self.is_reduction(each)) or self.divides_by(each, Carries.SIZE)
+        ]
+
+    def divides_by(self, operation: Operation, carried: Carries) -> bool:
+        divisors = self.sources(operation)[1:] if operation.kind in QUOTIENTS else []
+        return any(each.carries is carried and not each.whole for each in divisors)
+
+    # Numbers
+
+    def numbers_in(self, operation: Operation) -> list[float]:
+        return [each.value for each in self.sources(operation) if each.value is not None]
+
+    @cached_property
+    def scalings(self) -> list[Operation]:
+        """What multiplies or divides by a constant."""
+        return [
+            each for each in self.operations if each.kind in FACTORS and self.numbers_in(each)
+        ]
+
+    def others_than(self, other: Loss) -> Iterator[Operation]:
+        """Yields what multiplies or divides by another number than in another run."""
+        known = [(each.kind, each.location[:1], other.numbers_in(each)) for each in other.scalings]
+        for each in self.scalings:
+            numbers = [n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])]
+            if numbers and not any(are_near(self.numbers_in(each), n) for n in numbers):
+                yield each
+
+    # What is joined
+
+    def penalties(self) -> Iterator[Operation]:
+        """Yields what is computed from weights alone, and added to what comes from examples."""
+        for each in self.top:
+            for source in self.sources(each) if each.kind in SUMS else ():
+                if source.carries is Carries.WEIGHTS and self.reads_weights(source):
+                    yield self.without_factors(source)
+
+    def reads_weights(self, operation: Operation) -> bool:
+        return any(each.kind == "ReadVariableOp" for each in self.behind(operation))
+
+    def without_factors(self, operation: Operation) -> Operation:
+        """Returns what is scaled by constants here."""
+        while operation.kind in FACTORS and self.numbers_in(operation):
+            scaled = [each for each in self.sources(operation) if each.value is None]
+            if len(scaled) != 1:
+                break
+            (operation,) = scaled
+        return operation
+
+    def additions(self) -> Iterator[Operation]:
+        """Yields what adds values of all examples to each other."""
+        for each in self.top:
+            totals = [s for s in self.sources(each) if s.carries is Carries.TOTAL]
+            if each.kind in SUMS and len(totals) > 1:
+                yield each
+
+    # What combines examples otherwise than by a sum
+
+    def ratios(self) -> Iterator[Operation]:
+        """Yields what reduces the examples of a part to a number by which a loss is divided."""
+        for each in self.operations:
+            if not self.divides_by(each, Carries.TOTAL):
+                continue
+            for divisor in self.sources(each)[1:]:
+                yield from [part for part in self.behind(divisor) if self.is_reduction(part)][:1]
+
+    def joins(self) -> Iterator[Operation]:
+        """Yields what is no sum of values that each example has: what bends a sum, or joins examples with each other."""
+        for each in self.operations:
+            carried = [source.carries for source in self.sources(each) if not source.whole]
+            is_bent = each.kind in BENDS and carried == [Carries.TOTAL] and each in self.top
+            is_joined = each.carries is Carries.EXAMPLES and Carries.TOTAL in carried
+            if is_bent or is_joined or (each.kind == "MatMul" and each.carries is Carries.EXAMPLES):
+                yield each
+
+
+def are_near(some: list[float], others: list[float]) -> bool:
+    pairs = list(zip(some, others))
+    return len(some) == len(others) and all(abs(a - b) <= NEAR * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def loss_at(recording: Recording, location: Stack) -> Loss | None:
+    """Returns what leads to the loss of which this line computes the gradients."""
+    for traced in recording.of(LossTraced):
+        if traced.location[:1] == location[:1]:
+            return Loss(traced.location, traced.operations)
+    return None
