@@ -73,6 +73,12 @@ class Loss:
             if (each.kind == "Mean" and self.is_reduction(each)) or self.divides_by(each, Carries.SIZE)
         ]
 
+    @property
+    def divisions(self) -> list[Operation]:
+        """What divides values of examples by a constant."""
+        parts = [*self.top, *(part for each in self.reductions for part in self.sources(each))]
+        return [each for each in parts if each.kind in QUOTIENTS and self.numbers_in(each)]
+
     def divides_by(self, operation: Operation, carried: Carries) -> bool:
         divisors = self.sources(operation)[1:] if operation.kind in QUOTIENTS else []
         return any(each.carries is carried and not each.whole for each in divisors)

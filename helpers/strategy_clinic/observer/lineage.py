@@ -26,6 +26,7 @@ DRAWING = "Random", "StatelessRandom", "TruncatedNormal", "ParameterizedTruncate
 OVER_REPLICAS = "Collective", "Nccl"
 # Operations whose value is that of their input, in another form.
 SAME = {"Identity", "IdentityN", "Cast", "Reshape", "Squeeze", "ExpandDims", "EnsureShape"}
+EVERYWHERE = frozenset({"this device", "another"})
 FACTORS = {"Mul", "RealDiv", "Div", "DivNoNan"}
 
 
@@ -93,7 +94,9 @@ class Walk:
         found = {self.carries[each] for each in before if each in self.carries}
         self.carries[own] = carried_by(tensor, found)
         devices = frozenset[str]().union(*(self.devices.get(each, frozenset()) for each in before))
-        if self.carries[own] is not Carries.WEIGHTS and tensor.op.device:
+        if tensor.op.type.startswith(OVER_REPLICAS):
+            devices |= EVERYWHERE
+        elif self.carries[own] is not Carries.WEIGHTS and tensor.op.device:
             devices |= {tensor.op.device}
         self.devices[own] = devices
 
@@ -174,7 +177,7 @@ class Walk:
 
     def told(self, number: int, tensor: Any, inputs: tuple[int, ...]) -> Operation:
         own = key(tensor)
-        is_whole = len(self.devices[own]) > 1 or tensor.op.type.startswith(OVER_REPLICAS)
+        is_whole = len(self.devices[own]) > 1
         return Operation(
             number,
             tensor.op.type,
@@ -219,10 +222,14 @@ def is_eager(tensor: Any) -> bool:
 
 def carried_by(tensor: Any, found: set[Carries]) -> Carries:
     """Returns what a tensor carries whose inputs carry this."""
+    import tensorflow as tf
+
     if Carries.EXAMPLES in found:
         if tensor.op.type in SIZES:
             return Carries.SIZE
-        is_one = tensor.shape.rank == 0 or reduces_first_axis(tensor)
+        # The lists of tensors of a loop have no shape of their own
+        is_list = tensor.dtype == tf.variant
+        is_one = tensor.shape.rank == 0 and not is_list or reduces_first_axis(tensor)
         return Carries.TOTAL if is_one else Carries.EXAMPLES
     for carried in (Carries.TOTAL, Carries.SIZE):
         if carried in found:

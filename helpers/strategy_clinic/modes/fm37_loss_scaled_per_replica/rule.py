@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...examiner import blame
+from ...examiner import blame, lineage
 from ...examiner.divergence import (
     Divergence,
     depends_on_mean,
@@ -135,13 +135,14 @@ def scaling(pair: Pair) -> Answers[Shown | None]:
                 why = "they are added up here, and the optimizer adds them up again"
                 return sums, f"{what} {on_many}: {why}", NO_SUM
             if factor > 1:
-                return from_mean(loss), f"{what} {on_many}: each divides by its own part"
+                located = mean_of_part(pair) or from_mean(loss)
+                return located, f"{what} {on_many}: each divides by its own part"
             why = "the loss is divided by the number of replicas once too often"
-            return from_division(loss), f"{what} {on_many}: {why}"
+            return other_number(pair) or from_division(loss), f"{what} {on_many}: {why}"
     if has_penalty(pair) and (yield from is_repeated(has_penalty, pair)):
         why = f"each of {many} replicas adds the whole penalty on them to its part of the loss"
         message = f"the first update differs by a multiple of the weights: {why}"
-        return from_penalty(loss), message
+        return penalty(pair) or from_penalty(loss), message
     return None
 
 
@@ -162,7 +163,8 @@ def growing_part(pair: Pair) -> Answers[Shown | None]:
         return None
     counts = f"{one.replicas}, {other.replicas} and {third.replicas} devices"
     message = f"on {counts}, with the same examples, a part of the first update {why}"
-    return (from_part if why == GROWS else from_sum)(loss), message
+    located = only_mean(pair) if why == GROWS else ()
+    return located or (from_part if why == GROWS else from_sum)(loss), message
 
 
 def differs_with_same_parts(pair: Pair) -> Answers[bool]:
@@ -216,8 +218,44 @@ def same_trainings(runs: Runs) -> Iterator[Pair]:
                 yield Pair(one, other, training, (one, other))
 
 
+def mean_of_part(pair: Pair) -> Stack:
+    """Returns the line that divides what a replica has by the number of its examples, or else that reduces them."""
+    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    for found in (loss.means, loss.divisions, loss.reductions) if loss else ():
+        if found:
+            return blame.from_giver(blame.from_choice(found[0].location), divisors_at)
+    return ()
+
+
+def only_mean(pair: Pair) -> Stack:
+    """Returns the only line that takes a mean of a part, where other parts of the loss are divided by a number."""
+    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    lines = {each.location[:1]: each.location for each in loss.means} if loss else {}
+    return blame.from_choice(next(iter(lines.values()))) if len(lines) == 1 else ()
+
+
+def other_number(pair: Pair) -> Stack:
+    """Returns the line that multiplies or divides by another number on more devices."""
+    few, many = (
+        lineage.loss_at(each, line_of_gradient(replace(pair, watched=(each, each))))
+        for each in pair.watched
+    )
+    return next((each.location for each in many.others_than(few)), ()) if few and many else ()
+
+
+def penalty(pair: Pair) -> Stack:
+    """Returns the line that computes a penalty on weights which is added to the loss of a part."""
+    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    return next((each.location for each in loss.penalties()), ()) if loss else ()
+
+
 def line_of_loss(pair: Pair) -> Stack:
     """Returns the line that gave the loss its value of which the training computed a gradient first."""
+    return blame.line_of_loss(line_of_gradient(pair))
+
+
+def line_of_gradient(pair: Pair) -> Stack:
+    """Returns the line that computed a gradient first in the training."""
     recording = pair.watched[1]
     before = [step for step in recording.of(StepEnded) if step.training < pair.training]
     computed = recording.of(GradientComputed)
@@ -225,7 +263,7 @@ def line_of_loss(pair: Pair) -> Stack:
         own = recording.of(GradientComputed, after=before[-1])
         computed = [*own, *recording.of(GradientComputed, until=before[-1])[::-1]]
     located = [each.location for each in computed if each.location]
-    return blame.line_of_loss(located[0]) if located else ()
+    return located[0] if located else ()
 
 
 def line_of_sum(pair: Pair) -> Stack:

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from ...examiner import blame
+from ...examiner import blame, lineage
 from ...examiner.divergence import (
     EXACT,
     Divergence,
@@ -54,7 +54,7 @@ COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 def ratio_of_part(runs: Runs) -> Steps:
     """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
     for one, other in same_batches(runs):
-        location = ratio_in_loss(other)
+        location = ratio_of_sums(other) or ratio_in_loss(other)
         if location and (yield from differs_at_first(one, other)):
             counts = one.replicas, other.replicas
             message = (
@@ -72,10 +72,10 @@ def compares_examples(runs: Runs) -> Steps:
         one, other = divergence.one, divergence.other
         is_own = divergence.step == 1 and has_own_loss(divergence)
         line = gradient_line(divergence) if is_own else ()
-        location = product_of_examples(line) if line else ()
+        location = joined_examples(other, "MatMul") or product_of_examples(line) if line else ()
         way = "compares the examples of a batch with each other, and each replica compares"
         if line and not location:
-            location = joining_line(functions_of_step(line[0]), line)
+            location = joined_examples(other) or joining_line(functions_of_step(line[0]), line)
             way = "combines the examples of a batch, and each replica combines"
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
@@ -133,7 +133,9 @@ def loss_line(divergence: Divergence) -> Stack:
     """Returns the line that computes what the loss is divided by, of all examples, or joins examples, or else the loss."""
     line = gradient_line(divergence)
     return (
-        ratio_in_loss(divergence.other, REDUCTIONS)
+        ratio_of_sums(divergence.other)
+        or joined_examples(divergence.other)
+        or ratio_in_loss(divergence.other, REDUCTIONS)
         or joining_line(functions_of_step(line[0]), line)
         or blame.line_of_loss(line)
     )
@@ -157,7 +159,7 @@ def line_of_own_loss(divergence: Divergence) -> Stack:
     given = place_of(Part.OWN_LOSS)(divergence)
     function = blame.function_at(given[0])
     functions = [function] if isinstance(function, ast.FunctionDef) else []
-    ratio = ratio_in_loss(divergence.other, REDUCTIONS)
+    ratio = ratio_of_sums(divergence.other) or ratio_in_loss(divergence.other, REDUCTIONS)
     return ratio or joining_line(functions, given) or given
 
 
@@ -195,6 +197,25 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 
 
 # The line to blame
+
+
+def ratio_of_sums(recording: Recording) -> Stack:
+    """Returns the line that computes of the examples of a part the number by which the loss is divided."""
+    losses = traced_losses(recording)
+    found = [each.location for loss in losses for each in loss.ratios()]
+    return blame.from_one_of(found[0]) if found else ()
+
+
+def joined_examples(recording: Recording, kind: str = "") -> Stack:
+    """Returns the line that joins examples with each other, or applies to a sum what is no factor."""
+    joins = [each for loss in traced_losses(recording) for each in loss.joins()]
+    return next((each.location for each in joins if kind in ("", each.kind)), ())
+
+
+def traced_losses(recording: Recording) -> list[lineage.Loss]:
+    computed = recording.of(GradientComputed)[:1]
+    losses = [lineage.loss_at(recording, each.location) for each in computed]
+    return [each for each in losses if each]
 
 
 def ratio_in_loss(recording: Recording, reductions: Collection[str] = SUMS) -> Stack:
