@@ -223,15 +223,21 @@ def mean_of_part(pair: Pair) -> Stack:
     loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
     for found in (loss.means, loss.divisions, loss.reductions) if loss else ():
         if found:
-            return blame.from_giver(blame.from_choice(found[0].location), divisors_at)
+            return blame.from_giver(chosen(found[0].location), divisors_at)
     return ()
+
+
+def chosen(stack: Stack) -> Stack:
+    """Returns the line that chose the function which a line calls, if its own function was given that."""
+    given = {*blame.parameters(blame.function_at(stack[0]))} & {*blame.called_at(stack[0])}
+    return blame.from_choice(stack) if given else stack
 
 
 def only_mean(pair: Pair) -> Stack:
     """Returns the only line that takes a mean of a part, where other parts of the loss are divided by a number."""
     loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
     lines = {each.location[:1]: each.location for each in loss.means} if loss else {}
-    return blame.from_choice(next(iter(lines.values()))) if len(lines) == 1 else ()
+    return chosen(next(iter(lines.values()))) if len(lines) == 1 else ()
 
 
 def other_number(pair: Pair) -> Stack:
@@ -262,8 +268,9 @@ def line_of_gradient(pair: Pair) -> Stack:
     if before:  # a training may use the lines of the one before
         own = recording.of(GradientComputed, after=before[-1])
         computed = [*own, *recording.of(GradientComputed, until=before[-1])[::-1]]
-    located = [each.location for each in computed if each.location]
-    return located[0] if located else ()
+    # A loss may have gradients in it that are taken of no variable
+    of_variables = [each for each in computed if each.connected] or computed
+    return next((each.location for each in of_variables if each.location), ())
 
 
 def line_of_sum(pair: Pair) -> Stack:
