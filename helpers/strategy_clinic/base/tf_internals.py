@@ -31,6 +31,10 @@ MODULES = {
         "constant_value try_evaluate_constant",
     ),
     "iterator_ops": ("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),
+    "multi_device_iterator_ops": (
+        "tensorflow.python.data.ops.multi_device_iterator_ops",
+        "OwnedMultiDeviceIterator",
+    ),
     "ps_values": (
         "tensorflow.python.distribute.ps_values",
         "AggregatingVariable CachingVariable",

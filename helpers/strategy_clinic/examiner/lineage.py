@@ -65,12 +65,13 @@ class Loss:
 
     @property
     def means(self) -> list[Operation]:
-        """What divides by the number of examples of the part: a mean, or a quotient whose divisor is computed from their shape."""
+        """What divides by the number of examples of the part: a mean, or a quotient by a size of theirs."""
         parts = [*self.top, *(part for each in self.reductions for part in self.sources(each))]
         return [
             each
             for each in parts
-            if (each.kind == "Mean" and self.is_reduction(each)) or self.divides_by(each, Carries.SIZE)
+            if (each.kind == "Mean" and self.is_reduction(each))
+            or self.divides_by(each, Carries.SIZE)
         ]
 
     @property
@@ -91,15 +92,15 @@ class Loss:
     @cached_property
     def scalings(self) -> list[Operation]:
         """What multiplies or divides by a constant."""
-        return [
-            each for each in self.operations if each.kind in FACTORS and self.numbers_in(each)
-        ]
+        return [each for each in self.operations if each.kind in FACTORS and self.numbers_in(each)]
 
     def others_than(self, other: Loss) -> Iterator[Operation]:
         """Yields what multiplies or divides by another number than in another run."""
         known = [(each.kind, each.location[:1], other.numbers_in(each)) for each in other.scalings]
         for each in self.scalings:
-            numbers = [n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])]
+            numbers = [
+                n for kind, line, n in known if (kind, line) == (each.kind, each.location[:1])
+            ]
             if numbers and not any(are_near(self.numbers_in(each), n) for n in numbers):
                 yield each
 
@@ -153,7 +154,9 @@ class Loss:
 
 def are_near(some: list[float], others: list[float]) -> bool:
     pairs = list(zip(some, others))
-    return len(some) == len(others) and all(abs(a - b) <= NEAR * max(abs(a), abs(b)) for a, b in pairs)
+    return len(some) == len(others) and all(
+        abs(a - b) <= NEAR * max(abs(a), abs(b)) for a, b in pairs
+    )
 
 
 def loss_at(recording: Recording, location: Stack) -> Loss | None:

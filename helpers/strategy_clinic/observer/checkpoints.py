@@ -29,6 +29,7 @@ from .identity_map import IdentityMap
 from .kills import SAVES, Kills
 from .optimizers import Optimizers, variables_of
 from .patching import Call, is_of_keras
+from .program_state import ProgramStates
 from .stored_values import Stored, attributes_of, files_near, last_shape, stored_in, stored_values
 from .variables import (
     Record,
@@ -75,10 +76,11 @@ class Checkpoints:
         variables: Variables,
         optimizers: Optimizers,
         kills: Kills,
+        program_states: ProgramStates,
         most_replicas: Callable[[], int],
     ) -> None:
         self.context, self.variables, self.optimizers = context, variables, optimizers
-        self.kills, self.most_replicas = kills, most_replicas
+        self.kills, self.program_states, self.most_replicas = kills, program_states, most_replicas
         self.made_at: IdentityMap[Stack] = IdentityMap()
         self.attributes: IdentityMap[dict[str, SetAttribute]] = IdentityMap()  # by checkpoint
         self.restores: list[Restore] = []  # the last one of each object
@@ -276,6 +278,7 @@ class Checkpoints:
     ) -> list[Record]:
         """Reports a save, and returns the changed variables that are not in it."""
         omitted = [record for record in self.variables.alive() if is_omitted(record, numbers)]
+        self.context.guard_always(self.program_states.saved)
         is_new, dies = self.context.is_first("saved", kind, str(path)), self.context.settings.dies
         few = self.context.count("saves", kind, is_new) <= MOST_SAVES
         iterators = self.context.counts[("iterators",)]

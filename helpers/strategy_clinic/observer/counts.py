@@ -19,11 +19,13 @@ from .events import (
     ExamplesSkipped,
     GeneratorRead,
     HostReads,
+    NumbersRead,
     Owner,
     RunEager,
     Stack,
     StepsCounted,
 )
+from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call
 from .provenance import CallSite, outer_frame
@@ -31,6 +33,7 @@ from .variables import Variables
 
 MOST_LOOKS = 3  # at the variables: after these steps optimizers have their slots
 MOST_LINES = 3
+MOST_NUMBERS, MOST_SITES = 30, 60  # that are read on one line, and lines
 # What gives the program the value of a tensor. `print` and f-strings call the last three.
 READS = (
     "numpy", "__array__", "__float__", "__int__", "__index__", "__bool__",
@@ -108,6 +111,9 @@ class Counts:
         self.graph_calls = self.traces = 0
         self.reads: Counter[CallSite] = Counter()
         self.read_at: dict[CallSite, Stack] = {}
+        self.numbers: dict[CallSite, list[float]] = {}  # that were read there
+        self.means: IdentityMap[Stack] = IdentityMap()  # over replicas, by where they were computed
+        self.means_read: dict[CallSite, Stack] = {}
         self.generators: list[Generators] = []
         self.waited_for, self.waits = 0.0, 0
         self.taken, self.taken_from = 0, 0  # elements since the last step, and of which iterator
@@ -137,8 +143,8 @@ class Counts:
 
     # Steps
 
-    def step_ended(self, call: Call) -> None:
-        """Counts a call of `strategy.run` or of a traced function from outside, if it trains."""
+    def step_ended(self, call: Call) -> bool:
+        """Counts a call of `strategy.run` or of a traced function from outside, if it trains, and returns whether it does."""
         import tensorflow as tf
 
         if self.taken > 1 and self.context.is_first("taken without a step"):
@@ -160,11 +166,12 @@ class Counts:
         elif function in self.training:
             self.graph_calls += 1
         else:
-            return
+            return False
         self.look()
         moment = Moment(self)
         self.steps += self.first is not None
         self.first, self.last = self.first or moment, moment
+        return True
 
     def count_eager_run(self, strategy: Any) -> None:
         import tensorflow as tf
@@ -200,6 +207,14 @@ class Counts:
         self.reads[site] += 1
         if site not in self.read_at:
             self.read_at[site] = self.context.provenance.stack()
+        self.number_read(site, call.owner)
+
+    def number_read(self, site: CallSite, tensor: Any) -> None:
+        numbers = self.numbers.setdefault(site, [])
+        is_number = tensor.shape.rank == 0 and (tensor.dtype.is_floating or tensor.dtype.is_integer)
+        if is_number and len(numbers) < MOST_NUMBERS and len(self.numbers) <= MOST_SITES:
+            numbers.append(float(tensor.numpy()))
+            self.means_read.setdefault(site, self.means.get(tensor) or ())
 
     # Input
 
@@ -225,6 +240,7 @@ class Counts:
     # The end
 
     def report(self) -> None:
+        self.report_numbers()
         self.keep_most(self.variables.bytes_by_device())
         if not self.held and self.first is None:
             return
@@ -250,6 +266,14 @@ class Counts:
                 activations=self.activations.most,
             )
         )
+
+    def report_numbers(self) -> None:
+        for site, numbers in self.numbers.items():
+            if numbers:
+                event = NumbersRead(
+                    self.read_at[site], self.reads[site], tuple(numbers), self.means_read[site]
+                )
+                self.context.emit(event)
 
     def report_generators(self) -> None:
         """Reports generators that the program read between its first and its last step."""

@@ -394,7 +394,9 @@ class Operation:
     number: int
     kind: str  # TensorFlow's name of it
     location: Stack
-    inputs: tuple[int, ...]  # the numbers of those from which it is computed, as far as they are reported
+    inputs: tuple[
+        int, ...
+    ]  # the numbers of those from which it is computed, as far as they are reported
     carries: Carries
     whole: bool  # it is computed from what several replicas have
     value: float | None  # of a constant number
@@ -801,6 +803,43 @@ class OrderDrawn(LocatedEvent):
     """The order of the examples is drawn at random here: by `shuffle` of a dataset, or by `fit` of arrays."""
 
     function: str  # shuffle or fit
+
+
+@dataclass(frozen=True)
+class ExamplesTaken(LocatedEvent):
+    """The batches that steps on one line were given, or that one iterator of `fit` yielded, in their order."""
+
+    in_fit: bool
+    begins: int  # updates that optimizers had made before
+    batches: int
+    checksums: tuple[int, ...]  # of the first of these batches
+
+
+@dataclass(frozen=True)
+class Held:
+    """A value that a name of the program has: of an object, of a function that runs, or of a module."""
+
+    path: str  # of the file that defines the class or the function; empty for a class of Keras
+    holder: str  # its name; empty for a module
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ProgramState(Event):
+    """What the program has in Python when it saves, as far as it differs from the save before."""
+
+    updates: int  # that optimizers had made
+    values: tuple[Held, ...]
+
+
+@dataclass(frozen=True)
+class NumbersRead(LocatedEvent):
+    """The numbers that a line has read of tensors, in their order."""
+
+    times: int
+    numbers: tuple[float, ...]  # the first of them
+    reduced_at: Stack  # where the first was computed, if that is a mean over replicas
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from .activations import constant
 from .context import Context
 from .events import Carries, LossTraced, Operation
 from .patching import Call
@@ -17,6 +18,7 @@ from .variables import captures_of, replica_now
 
 MOST_LOSSES = 12  # of a program, at different lines
 MOST_TENSORS = 20_000  # that lead to a loss
+MOST_FOLDED = 12  # operations, to a constant
 MOST_OPERATIONS = 400  # that are reported of a loss
 PREDICATED = {"If", "StatelessIf", "Case", "StatelessCase"}  # whose first input chooses a branch
 SIZES = {"Shape", "ShapeN", "Size", "Rank"}
@@ -107,7 +109,7 @@ class Walk:
         numbers: dict[Any, int] = {}
         inputs: dict[int, dict[int, None]] = {}
         told: list[Any] = []
-        waiting = [(each, None) for each in targets]
+        waiting: list[tuple[Any, int | None]] = [(each, None) for each in targets]
         for tensor, user in waiting:
             tensor = self.through(tensor)
             kept = self.identity(tensor)
@@ -142,7 +144,7 @@ class Walk:
         inputs = self.inputs[key(tensor)]
         if self.carries[key(tensor)] is not Carries.EXAMPLES:
             return [each for each in inputs if not is_axis(each)]
-        return [each for each in self.joined_in(tensor)]
+        return self.joined_in(tensor)
 
     def joined_in(self, tensor: Any) -> Iterable[Any]:
         """Returns the next operations on the way to the examples that join them with something, or with each other."""
@@ -154,9 +156,9 @@ class Walk:
                     continue
                 seen.add(key(each))
                 carried = self.carries[key(each)]
-                if carried is Carries.TOTAL or (current is tensor and self.is_factor(tensor, each)):
-                    yield each
-                elif carried is Carries.EXAMPLES and self.joins(each):
+                is_factor = current is tensor and self.is_factor(tensor, each)
+                is_joined = carried is Carries.EXAMPLES and self.joins(each)
+                if carried is Carries.TOTAL or is_factor or is_joined:
                     yield each
                 elif carried is Carries.EXAMPLES:
                     waiting.append(each)
@@ -255,23 +257,29 @@ def reduces_first_axis(tensor: Any) -> bool:
     attributes = operation.node_def.attr
     if "keep_dims" not in attributes or len(operation.inputs) != 2:
         return False
-    axes, rank = static_value(operation.inputs[1]), operation.inputs[0].shape.rank
+    axes, rank = constant(operation.inputs[1]), operation.inputs[0].shape.rank
     return axes is not None and bool({0, -(rank or 0) or 0} & {*axes.flatten().tolist()})
 
 
 def value_of(tensor: Any) -> float | None:
-    """Returns the value of a number that is a constant of the graph."""
-    if tensor.op.type != "Const" or tensor.shape.rank != 0 or not is_number(tensor):
+    """Returns the value of a number that is a constant of the graph, or follows from constants, such as known shapes."""
+    if tensor.shape.rank != 0 or not is_number(tensor):
         return None
-    value = static_value(tensor)
+    if tensor.op.type != "Const" and not follows_from_constants(tensor):
+        return None
+    value = constant(tensor)
     return None if value is None else float(value)
+
+
+def follows_from_constants(tensor: Any) -> bool:
+    waiting, seen = [tensor], 0
+    while waiting and seen < MOST_FOLDED:
+        operation, seen = waiting.pop().op, seen + 1
+        waiting += operation.inputs
+        if not operation.inputs and operation.type != "Const":
+            return False
+    return not waiting
 
 
 def is_number(tensor: Any) -> bool:
     return bool(tensor.dtype.is_floating or tensor.dtype.is_integer)
-
-
-def static_value(tensor: Any) -> Any:
-    import tensorflow as tf
-
-    return tf.get_static_value(tensor)

@@ -16,6 +16,7 @@ from .context import Context, Settings
 from .copies import Copies
 from .counts import Counts
 from .events import DivergedCopies, Ended, ExceptionRaised, Frame, Outcome, Stack, Started
+from .examples import Examples
 from .files_moved import FilesMoved
 from .frozen_values import FrozenValues
 from .graph_loops import GraphLoops
@@ -26,6 +27,7 @@ from .optimizers import Optimizers
 from .options import Options
 from .patching import ImportWatch
 from .processes import Processes
+from .program_state import ProgramStates
 from .provenance import Provenance
 from .replacements import Replacements
 from .restarts import Restarts
@@ -47,12 +49,19 @@ class Observer:
         self.variables = Variables(self.context)
         self.optimizers = Optimizers(self.context, self.variables)
         self.counts = Counts(self.context, self.variables, self.optimizers)
+        self.examples = Examples(self.context, self.optimizers)
         self.training = Training(
-            self.context, self.variables, self.optimizers, self.counts, self.end
+            self.context, self.variables, self.optimizers, self.counts, self.examples, self.end
         )
+        self.program_states = ProgramStates(self.context, self.optimizers)
         self.kills = Kills(self.context)
         self.checkpoints = Checkpoints(
-            self.context, self.variables, self.optimizers, self.kills, self.training.most_replicas
+            self.context,
+            self.variables,
+            self.optimizers,
+            self.kills,
+            self.program_states,
+            self.training.most_replicas,
         )
         self.models = KerasModels(self.context, self.variables)
         self.copies = Copies(self.context, self.variables, self.models.made_at)
@@ -115,6 +124,7 @@ class Observer:
         self.context.provenance.watch(self.context.patches)
         self.variables.watch()
         self.counts.watch()
+        self.examples.watch()
         self.training.watch()
         self.tracing.watch()
         self.frozen_values.watch()
@@ -166,6 +176,7 @@ class Observer:
         look = self.context.guard_always if "tensorflow" in sys.modules else lambda _: None
         look(self.copies.report_outdated)
         look(self.counts.report)
+        look(self.examples.report)
         if outcome is Outcome.FINISHED:
             look(self.unused_loads.report_unused)
         ended = Ended(

@@ -32,6 +32,7 @@ from .events import (
     StrategyMade,
     VariableValue,
 )
+from .examples import Examples
 from .identity_map import IdentityMap
 from .optimizers import Optimizers
 from .patching import Call, defining_class
@@ -63,10 +64,11 @@ class Training:
         variables: Variables,
         optimizers: Optimizers,
         counts: Counts,
+        examples: Examples,
         end: Callable[[Outcome, int], None],
     ) -> None:
         self.context, self.variables, self.optimizers = context, variables, optimizers
-        self.counts, self.end = counts, end
+        self.counts, self.examples, self.end = counts, examples, end
         self.strategies: list[weakref.ref[Any]] = []
         self.run_stacks: dict[tuple[tuple[CodeType, int], ...], Stack] = {}
         self.run_result: list[Any] = []  # of the last `strategy.run`
@@ -198,7 +200,8 @@ class Training:
             self.context.emit(InputShared(self.stack(), function, (shared,)))
 
     def step_ended(self, _: Any, call: Call) -> None:
-        self.counts.step_ended(call)
+        if self.counts.step_ended(call):
+            self.examples.step_made(arguments_of(call))
         if threading.current_thread() is threading.main_thread():
             self.context.steps.step()
             for react in self.context.after_step:
@@ -355,14 +358,17 @@ class Training:
         if is_known and self.is_first_here("sharded", int(shards), int(index)):
             self.context.emit(DatasetSharded(self.stack(), int(shards), int(index)))
 
-    def reduced(self, _: Any, call: Call) -> None:
+    def reduced(self, result: Any, call: Call) -> None:
         """Reports a mean over replicas of numbers that they returned in a step, but not Keras's own in `fit`."""
         import tensorflow as tf
 
         site, owner = self.context.provenance.call_site()
         value = call["value"]
-        returned = owner is Owner.USER and any(value is result for result in self.run_result)
-        if not returned or "MEAN" not in str(call["reduce_op"]).upper() or call["axis"] is not None:
+        if owner is not Owner.USER or "MEAN" not in str(call["reduce_op"]).upper():
+            return
+        if hasattr(result, "numpy"):
+            self.counts.means[result] = self.stack()
+        if call["axis"] is not None or not any(value is each for each in self.run_result):
             return
         parts, stack = copies_of(value), self.stack()
         if len(parts) < 2 or not all(part.shape.rank == 0 for part in parts):
@@ -388,6 +394,13 @@ class Training:
     def is_first_here(self, *key: Any) -> bool:
         """Returns whether this key is new on this line of the program."""
         return self.context.is_first(*key, self.context.provenance.call_site()[0])
+
+
+def arguments_of(call: Call) -> Any:
+    """Returns what a step is given: by `strategy.run`, or as a traced function."""
+    arguments = call.bound.arguments
+    given = "fn" in arguments
+    return (arguments["args"], arguments["kwargs"]) if given else (call.args[1:], call.kwargs)
 
 
 def change_of(record: Record) -> Sample:
