@@ -2,9 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
+from ...examiner.after_restart import Key, kept_values, named
 from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
 from ...examiner.divergence import Divergence, effect_of
 from ...examiner.findings import (
@@ -20,7 +21,7 @@ from ...examiner.printed import NUMBER, is_comparable
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start, makes_all_steps_again
-from ...examiner.rule import Answers, Steps, line_of, observed, rule
+from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
     Frame,
     GradientComputed,
@@ -43,10 +44,18 @@ from ...observer.events import (
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
 
-@rule("fm05", explains_divergence=False)
-def untracked_variable(recording: Recording) -> Steps:
+@rule_of_runs("fm05", explains_divergence=False)
+def untracked_variable(runs: Runs) -> Steps:
+    kept = kept_values(runs.recordings)
+    for recording in runs.recordings:
+        yield from untracked_in(recording, kept)
+
+
+def untracked_in(recording: Recording, kept: Collection[Key]) -> Steps:
     tried = 0
     for omitted, save in omitted_from_all(recording):
+        if is_kept(recording.location_of(omitted.number)[0], kept):
+            continue
         beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
@@ -78,6 +87,13 @@ def untracked_variable(recording: Recording) -> Steps:
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+def is_kept(made: Frame, kept: Collection[Key]) -> bool:
+    """Tells whether a restart has the value of a variable that this line makes, though no checkpoint holds it."""
+    statement = statement_at(made)
+    names = named(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) else []
+    return any(path == made.path and name in names for path, _, name in kept)
 
 
 @rule("fm05", explains_divergence=False)

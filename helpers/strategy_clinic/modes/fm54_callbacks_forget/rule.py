@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Iterator
 
+from ...examiner.after_restart import repeated_examples
 from ...examiner.best_values import best_value
-from ...examiner.blame import called_at
+from ...examiner.blame import called_at, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
@@ -28,6 +29,7 @@ from ...observer.events import (
     OrderDrawn,
     Saved,
     SaveKind,
+    Stack,
 )
 
 MODE = "fm54"
@@ -78,6 +80,28 @@ def order_repeats(run: Recording) -> Steps:
         )
         fix = "give each epoch an order of its own that a restart makes again, by the seed of `shuffle`"
         yield finding(run, run.of(OrderDrawn)[-1].location, message, fix, mode=MODE)
+
+
+@rule(MODE, explains_divergence=False)
+def order_begins_again(run: Recording) -> Iterator[Finding]:
+    """Checks whether training goes on after a restart with the examples that the whole run began with."""
+    whole = run.whole
+    if run.role is not Role.RESTARTED or not run.finished or not whole or not loads_at_start(run):
+        return
+    if repeated := repeated_examples(run, whole):
+        message = (
+            f"training goes on after {repeated.updates} updates with the examples that were taken after {repeated.taken}: their "
+            "order begins again"
+        )
+        fix = "make the order of each epoch from the number of the epoch, and begin with the saved number"
+        yield finding(run, order_chosen(run, repeated.location), message, fix, mode=MODE)
+
+
+def order_chosen(run: Recording, step: Stack) -> Stack:
+    """Returns the line that trains an epoch in a loop, or else the one that shuffles, or the step."""
+    epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
+    drawn = run.of(OrderDrawn)
+    return step[epochs[0] :] if epochs else drawn[-1].location if drawn else step
 
 
 @rule(MODE, explains_divergence=False)

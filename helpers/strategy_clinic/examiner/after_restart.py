@@ -1,0 +1,239 @@
+"""What a program that was started again has lost: the place in its examples, and what it remembered in Python.
+
+It compares the restarted program with the whole run after as many updates: the checksums of the batches that steps were given,
+and the values of the program's names and objects at its saves. How the program spells it makes no difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
+from .blame import name_of, nodes_of_file, nodes_under
+from .recording import Recording, Role
+
+ENOUGH = 4  # batches that are compared
+LAST_LINES = 4  # of the output
+SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
+NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
+Checksums = tuple[int, ...]
+Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
+State = dict[Key, str]
+
+
+# The examples
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A restarted program takes examples that the whole run took before, at another update."""
+
+    location: Stack
+    updates: int  # after which the program went on
+    taken: int  # and after which the whole run took these examples
+
+
+def repeated_examples(run: Recording, whole: Recording) -> Repeated | None:
+    for taken in run.of(ExamplesTaken):
+        theirs = [
+            each
+            for each in whole.of(ExamplesTaken)
+            if (each.location[:1], each.in_fit) == (taken.location[:1], taken.in_fit)
+        ]
+        first = taken.checksums[:ENOUGH]
+        if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
+            continue
+        same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
+        if same and same[0] < taken.begins:
+            return Repeated(taken.location, taken.begins, same[0])
+    return None
+
+
+def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int) -> bool:
+    """Tells whether the whole run takes the same examples after as many updates, or as many before its end."""
+    first = taken.checksums[:ENOUGH]
+    return any(
+        each.checksums[place : place + len(first)] == first
+        for each in theirs
+        for place in places_in(each, taken, devices)
+        if 0 <= place < len(each.checksums)
+    )
+
+
+def places_in(other: ExamplesTaken, taken: ExamplesTaken, devices: int) -> Iterator[int]:
+    """Yields where in the whole run's batches those of a restart should be; in `fit` each replica's part is one."""
+    parts = devices if taken.in_fit else 1
+    yield (taken.begins - other.begins) * parts
+    if not taken.in_fit:
+        yield other.batches - taken.batches
+
+
+# What Python remembers
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A value that a restart has lost."""
+
+    held: Key
+    updates: int
+    value: str
+    right: str  # the value in the whole run after as many updates
+    is_reset: bool  # it is what the whole run had as many updates after its own start
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a variable or an array, or the variables of a layer."""
+        return self.value.startswith("(")
+
+    @property
+    def is_of_object(self) -> bool:
+        """Whether an object keeps it, and not a name of a function, which may be given a new value before it is read."""
+        path, holder, _ = self.held
+        return bool(path) and holder[:1].isupper()
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """Sorts what is lost before what is computed from it."""
+        return not self.is_reset, not self.is_of_object, not self.is_tensor
+
+
+def lost_values(run: Recording, whole: Recording) -> list[Lost]:
+    """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
+
+    Where weights differ, too, much else follows from them: only what begins again from its first value is sure.
+    """
+    states, usual = states_of(run), dict(states_of(whole))
+    updates, state = next((each for each in states if each[0] in usual), (0, {}))
+    begun, changed = updates_at_start(run), changed_values(whole)
+    after_start = usual.get(updates - begun, {})
+    lost = [
+        Lost(key, updates, value, right, key in after_start and are_alike(value, after_start[key]))
+        for key, value in state.items()
+        if key in changed
+        and (right := usual[updates].get(key)) is not None
+        and not are_alike(value, right)
+    ]
+    is_all = not any(";" in each.value for each in lost)
+    return sorted([each for each in lost if is_all or each.is_reset], key=lambda each: each.rank)
+
+
+def kept_values(runs: Sequence[Recording]) -> set[Key]:
+    """Returns what restarts begin with as the whole run has it then, whatever file it is in."""
+    return {
+        key
+        for run in runs
+        if run.role is Role.RESTARTED and run.whole and updates_at_start(run)
+        for key in alike_at_first_save(run, run.whole)
+    }
+
+
+def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
+    usual, changed = dict(states_of(whole)), changed_values(whole)
+    updates, state = next((each for each in states_of(run) if each[0] in usual), (0, {}))
+    return {
+        key for key in changed & state.keys() if are_alike(state[key], usual[updates].get(key, ""))
+    }
+
+
+def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> bool:
+    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints."""
+    return any(not each.is_reset for each in lost) or not are_alike(*map(last_lines, (run, whole)))
+
+
+def last_lines(run: Recording) -> str:
+    return "\n".join(run.output.strip().splitlines()[-LAST_LINES:])
+
+
+def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:
+    """Leaves out what another whole run does not repeat, such as times; a value that begins again does so by no chance."""
+    known = [dict(states_of(other)) for other in others]
+    return [
+        each
+        for each in lost
+        if each.is_reset
+        or any(
+            are_alike(each.right, states.get(each.updates, {}).get(each.held, ""))
+            for states in known
+        )
+    ]
+
+
+# Where a value of Python is made, and what it decides
+
+
+def made_at(held: Key) -> Stack:
+    """Returns the first line on which a class or a function gives a name its value."""
+    path, holder, name = held
+    for node in nodes_of_file(path):
+        if getattr(node, "name", None) != holder.rpartition(".")[2] and holder:
+            continue
+        for inner in nodes_under(node):
+            if isinstance(inner, ast.Assign | ast.AnnAssign | ast.AugAssign) and name in named(
+                inner
+            ):
+                return (Frame(path, inner.lineno, holder),)
+    return ()
+
+
+def named(assignment: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
+    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+    return [name_of(part).rpartition(".")[2] for target in targets for part in ast.walk(target)]
+
+
+def is_compared(held: Key) -> bool:
+    """Tells whether a program compares a value with another one, as it does with the best one so far."""
+    path, _, name = held
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], SIZES)
+        and name in [name_of(part).rpartition(".")[2] for part in ast.walk(node)]
+        and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
+        for node in nodes_of_file(path)
+    )
+
+
+def updates_at_start(run: Recording) -> int:
+    """Returns how many updates the program had made when it was started again."""
+    return min((each.begins for each in run.of(ExamplesTaken)), default=0)
+
+
+def states_of(run: Recording) -> list[tuple[int, State]]:
+    """Returns all that is known at each save, the last one after as many updates."""
+    known: State = {}
+    found: dict[int, State] = {}
+    for event in run.of(ProgramState):
+        known = {**known, **{key_of(held): held.value for held in event.values}}
+        found[event.updates] = known
+    return [*found.items()]
+
+
+def key_of(held: Held) -> Key:
+    return held.path, held.holder, held.name
+
+
+def changed_values(run: Recording) -> set[Key]:
+    """Returns what changes from one save to another."""
+    states = [state for _, state in states_of(run)]
+    return {
+        key
+        for one, other in zip(states, states[1:])
+        for key, value in other.items()
+        if key in one and one[key] != value
+    }
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Tells whether two values are the same but for their last digits."""
+    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
+    return all(a == b or are_near(float(a), float(b)) for a, b in pairs)
+
+
+def are_near(one: float, other: float) -> bool:
+    return abs(one - other) <= NEAR * max(abs(one), abs(other), 1e-3)
