@@ -7,6 +7,7 @@ and the values of the program's names and objects at its saves. How the program 
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ ENOUGH = 4  # batches that are compared
 LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
+SMALL = 2e-6  # the same of two numbers near 0
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 Checksums = tuple[int, ...]
 Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
@@ -232,8 +234,6 @@ def are_alike(one: str, other: str) -> bool:
     if NUMBER.sub("#", one) != NUMBER.sub("#", other):
         return False
     pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
-    return all(a == b or are_near(float(a), float(b)) for a, b in pairs)
-
-
-def are_near(one: float, other: float) -> bool:
-    return abs(one - other) <= NEAR * max(abs(one), abs(other), 1e-3)
+    return all(
+        a == b or math.isclose(float(a), float(b), rel_tol=NEAR, abs_tol=SMALL) for a, b in pairs
+    )

@@ -1,0 +1,184 @@
+"""What a restart has lost: the place in the examples, and values of Python."""
+
+import textwrap
+
+import pytest
+from recorded import LINE, OTHER, run
+from strategy_clinic.examiner.after_restart import (
+    are_alike,
+    has_consequence,
+    is_compared,
+    kept_values,
+    lost_values,
+    made_at,
+    repeated_examples,
+    without_unstable,
+)
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState
+
+
+def taken(begins, *checksums, in_fit=False, location=LINE):
+    return ExamplesTaken(location, in_fit, begins, len(checksums), checksums)
+
+
+WHOLE = taken(0, 1, 2, 3, 4, 5, 6, 7, 8)
+
+
+@pytest.mark.parametrize(
+    "restarted, repeats",
+    [
+        (taken(4, 5, 6, 7, 8), None),
+        (taken(4, 1, 2, 3, 4), 0),
+        (taken(4, 11, 12, 13, 14), None),  # another order: it may be drawn at random
+        (taken(4, 1, 1, 1, 1), None),  # all alike
+        (taken(0, 1, 2, 3, 4), None),  # it has not gone on
+        (taken(4, 1, 2, 3, 4, location=OTHER), None),
+        (taken(1, 5, 6, 7, 8), None),  # as many steps before the end: several make one update
+    ],
+)
+def test_examples_of_steps(restarted, repeats):
+    found = repeated_examples(run(restarted, role=Role.RESTARTED), run(WHOLE))
+    assert (found and found.taken) == repeats
+
+
+@pytest.mark.parametrize(
+    "restarted, repeats",
+    [
+        (taken(4, 5, 6, 7, 8, in_fit=True), None),
+        (taken(4, 1, 2, 3, 4, in_fit=True), 0),
+        # One iterator of the whole run, of which each update takes two parts
+        (taken(6, 9, 10, 11, 12, in_fit=True), None),
+        (taken(6, 5, 6, 7, 8, in_fit=True), 4),
+    ],
+)
+def test_examples_of_fit(restarted, repeats):
+    whole = run(
+        taken(0, 1, 2, 3, 4, in_fit=True),
+        taken(4, 5, 6, 7, 8, 9, 10, 11, 12, in_fit=True),
+    )
+    found = repeated_examples(run(restarted, role=Role.RESTARTED), whole)
+    assert (found and found.taken) == repeats
+
+
+def state(updates, **values):
+    held = (Held("/program/train.py", "Job", name, value) for name, value in values.items())
+    return ProgramState(updates, tuple(held))
+
+
+def restarted(*states, begins=2, output="", whole=None):
+    return run(taken(begins, 5, 6), *states, role=Role.RESTARTED, output=output, whole=whole)
+
+
+USUAL = run(
+    state(2, done="2", mean="0.5", start="0", best="0.9"),
+    state(4, done="4", mean="0.4", best="0.7"),
+    state(6, done="6", mean="0.3"),
+)
+
+
+def lost(*states):
+    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL)]
+
+
+def test_what_is_as_in_the_whole_run_is_not_lost():
+    assert lost(state(4, done="4", mean="0.40001", start="2", best="0.7")) == []
+
+
+def test_a_counter_that_begins_again_comes_before_what_follows_from_it():
+    assert lost(state(4, done="2", mean="0.45", start="2", best="0.7")) == [
+        ("done", True),
+        ("mean", False),
+    ]
+
+
+def test_only_what_the_whole_run_changes_is_lost():
+    assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
+
+
+def test_where_weights_differ_only_what_begins_again_is_sure():
+    whole = run(
+        state(2, done="2", mean="0.5", model="(2, 3) 1.5 0.5; (3,) 2 1"),
+        state(4, done="4", mean="0.4", model="(2, 3) 1.8 0.5; (3,) 2 1"),
+    )
+    other = restarted(state(4, done="2", mean="0.45", model="(2, 3) 1.9 0.5; (3,) 2 1"))
+    assert [each.held[2] for each in lost_values(other, whole)] == ["done"]
+
+
+def test_what_changes_by_itself_is_left_out():
+    found = lost_values(restarted(state(4, done="4", mean="0.45", start="2", best="0.7")), USUAL)
+    assert [each.held[2] for each in found] == ["mean"]
+    assert without_unstable(found, [USUAL]) == found
+    another = run(state(4, done="4", mean="0.47", best="0.7"))
+    assert without_unstable(found, [another]) == []
+
+
+def test_a_count_that_nothing_follows_from_is_no_fault():
+    whole = run(state(2, done="2"), state(4, done="4"), output="epoch 1\nloss 0.25")
+    same = restarted(state(4, done="2"), output="goes on\nloss 0.25\n")
+    other = restarted(state(4, done="2"), output="loss 0.31")
+    assert not has_consequence(same, run(output="goes on\nloss 0.25"), lost_values(same, whole))
+    assert has_consequence(other, whole, lost_values(other, whole))
+
+
+def test_what_a_restart_has_from_a_file_of_the_program():
+    found = kept_values([restarted(state(4, done="4", mean="0.6", start="2"), whole=USUAL)])
+    assert {name for _, _, name in found} == {"done"}
+
+
+@pytest.mark.parametrize(
+    "one, other, alike",
+    [
+        ("() 0.5 0.5", "() 0.5001 0.5001", True),
+        ("() 0.5 0.5", "() 0.51 0.51", False),
+        ("(2,) 0.5 0.5", "(3,) 0.5 0.5", False),
+        ("inf", "inf", True),
+        ("nan", "nan", True),
+        ("inf", "0.5", False),
+        ("best.h5", "last.h5", False),
+        ("0", "1e-9", True),
+    ],
+)
+def test_values_that_are_alike(one, other, alike):
+    assert are_alike(one, other) is alike
+
+
+PROGRAM = """\
+    STEPS = 0
+
+    class Job:
+        waited: int = 0
+
+        def __init__(self):
+            self.best, self.done = 1.0, 0
+
+        def run(self, score):
+            self.done = self.done + 1
+            if score < self.best:
+                self.best = score
+            if self.done > 10:
+                return
+
+    def main():
+        number = 0
+        number += 1
+"""
+
+
+@pytest.mark.parametrize(
+    "holder, name, line",
+    [
+        ("Job", "best", 7),
+        ("Job", "done", 7),
+        ("Job", "waited", 4),
+        ("main", "number", 17),
+        ("", "STEPS", 1),
+        ("Job", "lost", None),
+    ],
+)
+def test_where_a_value_is_made(tmp_path, holder, name, line):
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    made = made_at((str(path), holder, name))
+    assert (made[0].line if made else None) == line
+    assert is_compared((str(path), holder, name)) is (name == "best")
