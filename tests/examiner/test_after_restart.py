@@ -11,7 +11,7 @@ from strategy_clinic.examiner.after_restart import (
     kept_values,
     lost_values,
     made_at,
-    repeated_examples,
+    other_examples,
     without_unstable,
 )
 from strategy_clinic.examiner.recording import Role
@@ -38,7 +38,7 @@ WHOLE = taken(0, 1, 2, 3, 4, 5, 6, 7, 8)
     ],
 )
 def test_examples_of_steps(restarted, repeats):
-    found = repeated_examples(run(restarted, role=Role.RESTARTED), run(WHOLE))
+    found = other_examples(run(restarted, role=Role.RESTARTED), run(WHOLE), [])
     assert (found and found.taken) == repeats
 
 
@@ -57,8 +57,16 @@ def test_examples_of_fit(restarted, repeats):
         taken(0, 1, 2, 3, 4, in_fit=True),
         taken(4, 5, 6, 7, 8, 9, 10, 11, 12, in_fit=True),
     )
-    found = repeated_examples(run(restarted, role=Role.RESTARTED), whole)
+    found = other_examples(run(restarted, role=Role.RESTARTED), whole, [])
     assert (found and found.taken) == repeats
+
+
+@pytest.mark.parametrize("other, differs", [(WHOLE, True), (taken(0, 1, 3, 2), False)])
+def test_other_examples_where_whole_runs_take_the_same(other, differs):
+    restarted = run(taken(4, 11, 12, 13, 14), role=Role.RESTARTED)
+    found = other_examples(restarted, run(WHOLE), [run(other)])
+    assert (found is not None) is differs
+    assert not found or found.taken is None
 
 
 def state(updates, **values):

@@ -31,28 +31,42 @@ State = dict[Key, str]
 
 
 @dataclass(frozen=True)
-class Repeated:
-    """A restarted program takes examples that the whole run took before, at another update."""
+class OtherExamples:
+    """A restarted program goes on with other examples than the whole run takes then."""
 
     location: Stack
-    updates: int  # after which the program went on
-    taken: int  # and after which the whole run took these examples
+    updates: int  # after which it goes on
+    taken: int | None  # after which the whole run took these examples; None: they are others
 
 
-def repeated_examples(run: Recording, whole: Recording) -> Repeated | None:
+def other_examples(
+    run: Recording, whole: Recording, others: Sequence[Recording]
+) -> OtherExamples | None:
+    """Returns what a restart takes a second time; or that it takes others, where all whole runs take the same."""
     for taken in run.of(ExamplesTaken):
-        theirs = [
-            each
-            for each in whole.of(ExamplesTaken)
-            if (each.location[:1], each.in_fit) == (taken.location[:1], taken.in_fit)
-        ]
+        theirs = sequences_like(taken, whole)
         first = taken.checksums[:ENOUGH]
         if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
         if same and same[0] < taken.begins:
-            return Repeated(taken.location, taken.begins, same[0])
+            return OtherExamples(taken.location, taken.begins, same[0])
+        if any(is_repeated(each, others) for each in theirs):
+            return OtherExamples(taken.location, taken.begins, None)
     return None
+
+
+def sequences_like(taken: ExamplesTaken, recording: Recording) -> list[ExamplesTaken]:
+    """Returns the batches of the same line."""
+    key = taken.location[:1], taken.in_fit
+    every = recording.of(ExamplesTaken)
+    return [each for each in every if (each.location[:1], each.in_fit) == key]
+
+
+def is_repeated(taken: ExamplesTaken, others: Sequence[Recording]) -> bool:
+    """Tells whether another whole run gives its steps the same batches. Those of `fit` are divided among its replicas."""
+    known = [each.checksums for other in others for each in sequences_like(taken, other)]
+    return not taken.in_fit and taken.checksums in known
 
 
 def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int) -> bool:

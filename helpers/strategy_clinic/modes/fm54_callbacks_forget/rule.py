@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ...examiner.after_restart import repeated_examples
+from ...examiner.after_restart import other_examples
 from ...examiner.best_values import best_value
 from ...examiner.blame import called_at, loop_around
 from ...examiner.divergence import repeats_again
@@ -20,7 +20,7 @@ from ...examiner.restarts import (
     other_end,
     steps_at_end,
 )
-from ...examiner.rule import Steps, observed, rule
+from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     CallbackState,
     ExamplesSkipped,
@@ -33,6 +33,9 @@ from ...observer.events import (
 )
 
 MODE = "fm54"
+ORDER_FIX = (
+    "make the order of each epoch from the number of the epoch, and begin with the saved number"
+)
 Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
 States = list[CallbackState]
 
@@ -82,19 +85,28 @@ def order_repeats(run: Recording) -> Steps:
         yield finding(run, run.of(OrderDrawn)[-1].location, message, fix, mode=MODE)
 
 
-@rule(MODE, explains_divergence=False)
-def order_begins_again(run: Recording) -> Iterator[Finding]:
-    """Checks whether training goes on after a restart with the examples that the whole run began with."""
-    whole = run.whole
-    if run.role is not Role.RESTARTED or not run.finished or not whole or not loads_at_start(run):
-        return
-    if repeated := repeated_examples(run, whole):
-        message = (
-            f"training goes on after {repeated.updates} updates with the examples that were taken after {repeated.taken}: their "
-            "order begins again"
-        )
-        fix = "make the order of each epoch from the number of the epoch, and begin with the saved number"
-        yield finding(run, order_chosen(run, repeated.location), message, fix, mode=MODE)
+@rule_of_runs(MODE, explains_divergence=False)
+def order_begins_again(runs: Runs) -> Iterator[Finding]:
+    """Checks whether training goes on after a restart with other examples than the whole run has then."""
+    others = [each for each in runs.recordings if each.role is Role.COMPARED]
+    for run in runs.recordings:
+        whole = run.whole
+        if (
+            run.role is not Role.RESTARTED
+            or not run.finished
+            or not whole
+            or not loads_at_start(run)
+        ):
+            continue
+        if other := other_examples(run, whole, others):
+            which = "other examples than in the run that was never stopped"
+            if other.taken is not None:
+                which = (
+                    f"the examples that were taken after {other.taken}: their order begins again"
+                )
+            message = f"training goes on after {other.updates} updates with {which}"
+            yield finding(run, order_chosen(run, other.location), message, ORDER_FIX, mode=MODE)
+            return
 
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
