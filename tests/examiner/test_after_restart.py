@@ -104,6 +104,18 @@ def test_only_what_the_whole_run_changes_is_lost():
     assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
 
 
+@pytest.mark.parametrize(
+    "path, value, right",
+    [("", "0", "4"), ("/program/train.py", "1: 0.5", "3: 0.7, 0.6, 0.5")],
+    ids=["of Keras", "a list of what has happened"],
+)
+def test_what_is_no_state_of_the_program(path, value, right):
+    whole = [ProgramState(2, (Held(path, "History", "epoch", "9"),))]
+    whole += [ProgramState(4, (Held(path, "History", "epoch", right),))]
+    other = restarted(ProgramState(4, (Held(path, "History", "epoch", value),)))
+    assert lost_values(other, run(*whole)) == []
+
+
 def test_where_weights_differ_only_what_begins_again_is_sure():
     whole = run(
         state(2, done="2", mean="0.5", model="(2, 3) 1.5 0.5; (3,) 2 1"),

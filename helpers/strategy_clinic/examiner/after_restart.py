@@ -21,6 +21,7 @@ LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
+LIST = re.compile(r"\d+: ")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 Checksums = tuple[int, ...]
 Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
@@ -115,7 +116,7 @@ class Lost:
     @property
     def rank(self) -> tuple[bool, bool, bool]:
         """Sorts what is lost before what is computed from it."""
-        return not self.is_reset, not self.is_of_object, not self.is_tensor
+        return not self.is_reset, not self.is_of_object, self.is_tensor
 
 
 def lost_values(run: Recording, whole: Recording) -> list[Lost]:
@@ -131,6 +132,7 @@ def lost_values(run: Recording, whole: Recording) -> list[Lost]:
         Lost(key, updates, value, right, key in after_start and are_alike(value, after_start[key]))
         for key, value in state.items()
         if key in changed
+        and is_own(key, value)
         and (right := usual[updates].get(key)) is not None
         and not are_alike(value, right)
     ]
@@ -211,6 +213,11 @@ def is_compared(held: Key) -> bool:
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
         for node in nodes_of_file(path)
     )
+
+
+def is_own(key: Key, value: str) -> bool:
+    """Tells whether the program itself keeps a value, and no list of what has happened: such a record decides nothing."""
+    return bool(key[0]) and not LIST.match(value)
 
 
 def updates_at_start(run: Recording) -> int:

@@ -54,7 +54,7 @@ COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 def ratio_of_part(runs: Runs) -> Steps:
     """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
     for one, other in same_batches(runs):
-        location = ratio_of_sums(other) or ratio_in_loss(other)
+        location = ratio_of_sums(other) if traced_losses(other) else ratio_in_loss(other)
         if location and (yield from differs_at_first(one, other)):
             counts = one.replicas, other.replicas
             message = (
@@ -72,10 +72,15 @@ def compares_examples(runs: Runs) -> Steps:
         one, other = divergence.one, divergence.other
         is_own = divergence.step == 1 and has_own_loss(divergence)
         line = gradient_line(divergence) if is_own else ()
-        location = joined_examples(other, "MatMul") or product_of_examples(line) if line else ()
+        traced = traced_losses(other)
+        location = joined_examples(other, "MatMul")
+        if line and not traced:
+            location = product_of_examples(line)
         way = "compares the examples of a batch with each other, and each replica compares"
         if line and not location:
-            location = joined_examples(other) or joining_line(functions_of_step(line[0]), line)
+            location = joined_examples(other)
+            if not traced:
+                location = joining_line(functions_of_step(line[0]), line)
             way = "combines the examples of a batch, and each replica combines"
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
