@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 from ...examiner.after_restart import other_examples
-from ...examiner.best_values import best_value
 from ...examiner.blame import called_at, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Finding
@@ -24,11 +23,9 @@ from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     CallbackState,
     ExamplesSkipped,
-    GradientsApplied,
     Loaded,
     OrderDrawn,
     Saved,
-    SaveKind,
     Stack,
 )
 
@@ -114,33 +111,6 @@ def order_chosen(run: Recording, step: Stack) -> Stack:
     epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
     drawn = run.of(OrderDrawn)
     return step[epochs[0] :] if epochs else drawn[-1].location if drawn else step
-
-
-@rule(MODE, explains_divergence=False)
-def forgotten_by_program(run: Recording) -> Iterator[Finding]:
-    """Checks whether a program that keeps its best value in a name of Python replaces the best model after a restart."""
-    stopped, loads = run.before, loads_at_start(run)
-    if run.role is not Role.RESTARTED or not run.finished or stopped is None or not loads:
-        return
-    # A short run may save its best model for the first time after the kill.
-    known = [stopped, *([run.whole] if run.whole else [])]
-    replaced = {each.absolute(save.path) for each in known for save in each.of(Saved)}
-    for save in run.of(Saved, after=loads[-1]):
-        is_again = run.absolute(save.path) in replaced or save.kind is SaveKind.CHECKPOINT
-        if not is_again or not run.of(GradientsApplied, until=save):
-            continue
-        best = next(filter(None, map(best_value, save.location)), None)
-        if best:
-            name, made = best
-            message = (
-                f"{name} begins with its first value after a restart: {save.path} is saved there as the best model, "
-                "although a better one may have been saved before"
-            )
-            fix = (
-                f"save {name} with each checkpoint, and begin with the saved value after a restart"
-            )
-            yield finding(run, (made, *save.location), message, fix, mode=MODE)
-            return
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:
