@@ -174,8 +174,11 @@ def states_after_restart(tmp_path, **values):
 @pytest.mark.parametrize(
     "values, expected",
     [
-        ({"done": "4", "best": "0.55"}, [("fm54", 3, "best of Job is in no file")]),
-        ({"done": "2", "best": "0.5"}, [("fm05", 3, "done of Job is in no file")]),
+        (
+            {"done": "4", "best": "0.55"},
+            [("fm54", 3, "best of Job is not saved, or before it changes")],
+        ),
+        ({"done": "2", "best": "0.5"}, [("fm05", 3, "done of Job begins again")]),
         ({"done": "4", "best": "0.5"}, []),
     ],
     ids=["a best value", "a counter", "nothing"],

@@ -106,12 +106,13 @@ def forgotten(
     for each in lost:
         _, holder, name = each.held
         place = f"{name} of {holder}" if holder else name
+        reason = "begins again" if each.is_reset else "is not saved, or before it changes"
         message = (
-            f"{place} is in no file: after a restart it is {shortened(each.value)} after {each.updates} updates, "
+            f"{place} {reason}: after {each.updates} updates it is {shortened(each.value)} where a restart goes on, "
             f"and {shortened(each.right)} in the run that was never stopped"
         )
         fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
-        is_best = not each.is_tensor and is_compared(each.held)
+        is_best = is_compared(each.held) and not (each.is_tensor and each.is_reset)
         saves = [save.made_at or save.location for save in stopped.of(Saved)]
         location = made_at(each.held) if not each.is_tensor else saves[-1]
         yield finding(run, location or saves[-1], message, fix, "fm54" if is_best else "fm05")

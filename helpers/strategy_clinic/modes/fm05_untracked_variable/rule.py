@@ -2,12 +2,12 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...examiner.after_restart import Key, kept_values, named
 from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
-from ...examiner.divergence import Divergence, effect_of
+from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     BeginWith,
     Finding,
@@ -23,6 +23,7 @@ from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start, makes_all_steps_again
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
+    Ended,
     Frame,
     GradientComputed,
     GradientsApplied,
@@ -32,29 +33,35 @@ from ...observer.events import (
     OldValueSaved,
     OmittedVariable,
     Owner,
+    Sample,
     Saved,
     SavedAgain,
     SaveKind,
+    Stack,
     VariableMade,
     VariableRead,
     VariablesKept,
     VariableWritten,
 )
 
+Made = tuple[Stack, str, tuple[int | None, ...]]  # where a variable is made, its name and its shape
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
 
 @rule_of_runs("fm05", explains_divergence=False)
 def untracked_variable(runs: Runs) -> Steps:
-    kept = kept_values(runs.recordings)
+    names, variables = kept_values(runs.recordings), kept_variables(runs.recordings)
     for recording in runs.recordings:
-        yield from untracked_in(recording, kept)
+        yield from untracked_in(recording, names, variables)
 
 
-def untracked_in(recording: Recording, kept: Collection[Key]) -> Steps:
+def untracked_in(
+    recording: Recording, names: Collection[Key], variables: Collection[Made]
+) -> Steps:
     tried = 0
     for omitted, save in omitted_from_all(recording):
-        if is_kept(recording.location_of(omitted.number)[0], kept):
+        variable = recording.variables[omitted.number]
+        if made_in(variable) in variables or is_kept(variable.location[0], names):
             continue
         beside = is_beside_model(save, omitted)
         reason = (
@@ -87,6 +94,35 @@ def untracked_in(recording: Recording, kept: Collection[Key]) -> Steps:
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+def kept_variables(runs: Sequence[Recording]) -> set[Made]:
+    """Returns the variables that end a restarted run as they end the whole one, if no other has their place and name."""
+    kept: set[Made] = set()
+    for run in runs:
+        if run.role is Role.RESTARTED and run.finished and run.whole and loads_at_start(run):
+            mine, theirs = ends_of(run), ends_of(run.whole)
+            alike = [
+                key
+                for key in mine.keys() & theirs.keys()
+                if distance(mine[key], theirs[key]) <= tolerance(run)
+            ]
+            kept.update(alike)
+    return kept
+
+
+def ends_of(run: Recording) -> dict[Made, Sample]:
+    """Returns the last values of what was written after it was made, by place and name."""
+    ended = run.last(Ended)
+    values = {value.number: value.sample for value in ended.values} if ended else {}
+    found: dict[Made, list[Sample]] = {}
+    for number in values.keys() & run.variables.keys() - run.copies:
+        found.setdefault(made_in(run.variables[number]), []).append(values[number])
+    return {key: samples[0] for key, samples in found.items() if len(samples) == 1}
+
+
+def made_in(made: VariableMade) -> Made:
+    return made.location[:1], made.name, made.shape
 
 
 def is_kept(made: Frame, kept: Collection[Key]) -> bool:
