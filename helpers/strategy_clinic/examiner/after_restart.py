@@ -23,7 +23,7 @@ NEAR = 2e-3  # the largest relative difference of two numbers that are taken for
 SMALL = 2e-6  # the same of two numbers near 0
 LIST = re.compile(r"\d+: ")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
-Checksums = tuple[int, ...]
+Assigning = ast.Assign | ast.AnnAssign | ast.AugAssign
 Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
 State = dict[Key, str]
 
@@ -185,22 +185,31 @@ def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[
 
 
 def made_at(held: Key) -> Stack:
-    """Returns the first line on which a class or a function gives a name its value."""
+    """Returns the first line on which an object, a class or a function gives a name its value."""
     path, holder, name = held
-    for node in nodes_of_file(path):
-        if getattr(node, "name", None) != holder.rpartition(".")[2] and holder:
-            continue
-        for inner in nodes_under(node):
-            if isinstance(inner, ast.Assign | ast.AnnAssign | ast.AugAssign) and name in named(
-                inner
-            ):
-                return (Frame(path, inner.lineno, holder),)
-    return ()
+    given = [
+        inner
+        for node in nodes_of_file(path)
+        if not holder or getattr(node, "name", None) == holder.rpartition(".")[2]
+        for inner in nodes_under(node)
+        if isinstance(inner, Assigning) and name in named(inner)
+    ]
+    of_object = [
+        each
+        for each in given
+        if any(isinstance(part, ast.Attribute) and part.attr == name for part in targets_in(each))
+    ]
+    return tuple(Frame(path, each.lineno, holder) for each in (of_object or given)[:1])
 
 
-def named(assignment: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:
+def named(assignment: Assigning) -> list[str]:
+    """Returns the names and attributes that get a value."""
+    return [name_of(part).rpartition(".")[2] for part in targets_in(assignment)]
+
+
+def targets_in(assignment: Assigning) -> list[ast.AST]:
     targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
-    return [name_of(part).rpartition(".")[2] for target in targets for part in ast.walk(target)]
+    return [part for target in targets for part in ast.walk(target)]
 
 
 def is_compared(held: Key) -> bool:

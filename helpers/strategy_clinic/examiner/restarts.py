@@ -26,11 +26,12 @@ from ..observer.events import (
 )
 from ..programs.error_text import useful_line
 from .after_restart import has_consequence, is_compared, lost_values, made_at, without_unstable
-from .blame import called_at
+from .blame import called_at, from_contents
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
+from .printed import program_files
 from .recording import Moment, Recording, Role
 from .rule import Steps
 
@@ -104,8 +105,8 @@ def forgotten(
     if not loads_at_start(run) or not has_consequence(run, whole, lost):
         return
     for each in lost:
-        _, holder, name = each.held
-        place = f"{name} of {holder}" if holder else name
+        _, owner, name = each.held
+        place = f"{name} of {owner}" if owner else name
         reason = "begins again" if each.is_reset else "is not saved, or before it changes"
         message = (
             f"{place} {reason}: after {each.updates} updates it is {shortened(each.value)} where a restart goes on, "
@@ -113,9 +114,10 @@ def forgotten(
         )
         fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
         is_best = is_compared(each.held) and not (each.is_tensor and each.is_reset)
-        saves = [save.made_at or save.location for save in stopped.of(Saved)]
-        location = made_at(each.held) if not each.is_tensor else saves[-1]
-        yield finding(run, location or saves[-1], message, fix, "fm54" if is_best else "fm05")
+        save = stopped.of(Saved)[-1]
+        holder = from_contents(save.made_at, program_files(stopped)) or save.location
+        location = holder if each.is_tensor else made_at(each.held) or holder
+        yield finding(run, location, message, fix, "fm54" if is_best else "fm05")
 
 
 def shortened(value: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...examiner.after_restart import Key, kept_values, named
-from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
+from ...examiner.blame import from_contents, names_in, nodes_in_scope, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     BeginWith,
@@ -17,7 +17,7 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
-from ...examiner.printed import NUMBER, is_comparable
+from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start, makes_all_steps_again
@@ -84,7 +84,7 @@ def untracked_in(
             name = recording.name_of(omitted.number)
             # A checkpoint is given the program's variables, and finds those of layers by itself.
             is_given = recording.maker_of(omitted.number) is Owner.USER
-            holder = save.made_at if is_given else ()
+            holder = contents_of(recording, save.made_at) if is_given else ()
             of_line = Text(" of ", Location(made)) if holder else Text()
             yield observed(
                 "fm05",
@@ -94,6 +94,11 @@ def untracked_in(
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+def contents_of(recording: Recording, made_at: Stack) -> Stack:
+    """Returns the line that decides what a checkpoint holds."""
+    return from_contents(made_at, program_files(recording))
 
 
 def kept_variables(runs: Sequence[Recording]) -> set[Made]:
@@ -327,7 +332,7 @@ def network_left_out(run: Recording) -> Iterator[Finding]:
             continue
         is_same = is_made_alike(run, stopped, number) and begins_anew(run, number, updates[0])
         if is_same and is_written_by_program(stopped, number):
-            holder = save.made_at or save.location
+            holder = contents_of(run, save.made_at) or save.location
             of_layer = Location(run.location_of(number))
             message = Text(
                 run.name_of(number),
