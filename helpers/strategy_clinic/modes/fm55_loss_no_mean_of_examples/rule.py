@@ -11,6 +11,7 @@ from ...examiner.divergence import (
     Divergence,
     depends_on_mean,
     first_divergence,
+    optimizer_ratio,
     update_ratio,
 )
 from ...examiner.findings import FollowUp, Replace, counted
@@ -47,6 +48,7 @@ OTHER_REASONS = {
     Part.REDUCTION,
     Part.OWN_REDUCTION,
 }
+SAME_FACTOR = 1e-2  # relative: of gradients that differ in nothing but their sums
 COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 
 
@@ -84,19 +86,31 @@ def compares_examples(runs: Runs) -> Steps:
             way = "combines the examples of a batch, and each replica combines"
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
-        change = Replace(replaced_as_expected(divergence) | {Replacement.ONE_PART})
+        expected = replaced_as_expected(divergence) | {Replacement.ONE_PART}
+        if uses(Part.SPARSE_GRADIENTS)(divergence):
+            expected |= {Replacement.DENSE_GRADIENTS}
+        change = Replace(expected)
         words = "with one part of the batch for each replica"
         part = yield FollowUp(one, change, words)
         parts = yield FollowUp(other, change, words)
         if part is None or parts is None or not (part.finished and parts.finished):
             continue
-        if update_ratio(part, parts, divergence.training, EXACT) is not None:
+        if are_multiples(part, parts, divergence.training):
             message = (
                 f"the loss {way} those of its part: "
                 f"on {other.devices} devices it does what one device does with a part of the batch"
             )
             finding = compared("fm55", (one.devices, other.devices), location, message)
             yield replace(finding, fix=combines_examples.fix)
+
+
+def are_multiples(one: Recording, other: Recording, training: int) -> bool:
+    """Tells whether gradients on more devices are as large or a multiple, as updates or the squares that are kept show."""
+    if update_ratio(one, other, training, EXACT) is not None:
+        return True
+    kept = optimizer_ratio(one, other, training) or 0.0
+    factors = 1.0, other.replicas / one.replicas
+    return any(abs(kept - factor) <= SAME_FACTOR * factor for factor in factors)
 
 
 def product_of_examples(stack: Stack) -> Stack:
