@@ -122,7 +122,7 @@ class Lost:
 def lost_values(run: Recording, whole: Recording) -> list[Lost]:
     """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
 
-    Where weights differ, too, much else follows from them: only what begins again from its first value is sure.
+    Where the weights of every model differ, much else follows from them: only what begins again from its first value is sure.
     """
     states, usual = states_of(run), dict(states_of(whole))
     updates, state = next((each for each in states if each[0] in usual), (0, {}))
@@ -136,8 +136,9 @@ def lost_values(run: Recording, whole: Recording) -> list[Lost]:
         and (right := usual[updates].get(key)) is not None
         and not are_alike(value, right)
     ]
-    is_all = not any(";" in each.value for each in lost)
-    return sorted([each for each in lost if is_all or each.is_reset], key=lambda each: each.rank)
+    models = {key for key in changed & state.keys() if ";" in state[key]}
+    is_sure = not models or bool(models - {each.held for each in lost})
+    return sorted([each for each in lost if is_sure or each.is_reset], key=lambda each: each.rank)
 
 
 def kept_values(runs: Sequence[Recording]) -> set[Key]:
