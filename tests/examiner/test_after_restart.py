@@ -133,12 +133,21 @@ def test_what_changes_by_itself_is_left_out():
     assert without_unstable(found, [another]) == []
 
 
-def test_a_count_that_nothing_follows_from_is_no_fault():
-    whole = run(state(2, done="2"), state(4, done="4"), output="epoch 1\nloss 0.25")
-    same = restarted(state(4, done="2"), output="goes on\nloss 0.25\n")
-    other = restarted(state(4, done="2"), output="loss 0.31")
-    assert not has_consequence(same, run(output="goes on\nloss 0.25"), lost_values(same, whole))
-    assert has_consequence(other, whole, lost_values(other, whole))
+@pytest.mark.parametrize(
+    "one, other, follows",
+    [
+        ("loss 0.25", "loss 0.25", False),
+        ("loss 0.31", "loss 0.25", True),
+        ("2 steps, loss 0.25", "4 steps, loss 0.25", False),
+        ("2 steps, loss 0.31", "4 steps, loss 0.25", True),
+        ("took 1.5 s", "took 3.7 s", False),
+    ],
+    ids=["the same", "another loss", "the count itself", "both", "a time"],
+)
+def test_what_follows_from_a_count_that_begins_again(one, other, follows):
+    whole = run(state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
+    again = restarted(state(4, done="2"), output=f"epoch 1\n{one}")
+    assert has_consequence(again, whole, lost_values(again, whole)) is follows
 
 
 def test_what_a_restart_has_from_a_file_of_the_program():

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
 from .blame import name_of, nodes_of_file, nodes_under
+from .printed import is_comparable
 from .recording import Recording, Role
 
 ENOUGH = 4  # batches that are compared
@@ -160,12 +161,22 @@ def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
 
 
 def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> bool:
-    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints."""
-    return any(not each.is_reset for each in lost) or not are_alike(*map(last_lines, (run, whole)))
+    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints.
+
+    A program may count what it does since its start, and print that.
+    """
+    keys = [each.held for each in lost if each.is_reset]
+    lines = [last_lines(each, keys) for each in (run, whole)]
+    return len(keys) < len(lost) or not are_alike(*lines)
 
 
-def last_lines(run: Recording) -> str:
-    return "\n".join(run.output.strip().splitlines()[-LAST_LINES:])
+def last_lines(run: Recording, leaving_out: Sequence[Key]) -> str:
+    """Returns what a program prints last, without the last values of some names."""
+    lines = [*filter(is_comparable, run.output.strip().splitlines())]
+    text = "\n".join(lines[-LAST_LINES:])
+    _, state = next(reversed(states_of(run)), (0, {}))
+    left_out = {state.get(key, "").rpartition(" ")[2] for key in leaving_out} - {""}
+    return NUMBER.sub(lambda found: "" if found[0] in left_out else found[0], text)
 
 
 def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:
