@@ -86,7 +86,7 @@ USUAL = run(
 
 
 def lost(*states):
-    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL)]
+    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL, False)]
 
 
 def test_what_is_as_in_the_whole_run_is_not_lost():
@@ -105,6 +105,17 @@ def test_only_what_the_whole_run_changes_is_lost():
 
 
 @pytest.mark.parametrize(
+    "value, ends_alike, is_lost",
+    [("0.45", False, True), ("0.45", True, False), ("() 0.45 0.45", True, True)],
+    ids=["a number", "a number that no weight follows from", "a variable"],
+)
+def test_what_no_weight_follows_from(value, ends_alike, is_lost):
+    right = value.replace("0.45", "0.4")
+    whole = run(state(2, mean=value.replace("0.45", "0.5")), state(4, mean=right))
+    assert bool(lost_values(restarted(state(4, mean=value)), whole, ends_alike)) is is_lost
+
+
+@pytest.mark.parametrize(
     "path, value, right",
     [("", "0", "4"), ("/program/train.py", "1: 0.5", "3: 0.7, 0.6, 0.5")],
     ids=["of Keras", "a list of what has happened"],
@@ -113,7 +124,7 @@ def test_what_is_no_state_of_the_program(path, value, right):
     whole = [ProgramState(2, (Held(path, "History", "epoch", "9"),))]
     whole += [ProgramState(4, (Held(path, "History", "epoch", right),))]
     other = restarted(ProgramState(4, (Held(path, "History", "epoch", value),)))
-    assert lost_values(other, run(*whole)) == []
+    assert lost_values(other, run(*whole), False) == []
 
 
 def test_where_weights_differ_only_what_begins_again_is_sure():
@@ -122,11 +133,13 @@ def test_where_weights_differ_only_what_begins_again_is_sure():
         state(4, done="4", mean="0.4", model="(2, 3) 1.8 0.5; (3,) 2 1"),
     )
     other = restarted(state(4, done="2", mean="0.45", model="(2, 3) 1.9 0.5; (3,) 2 1"))
-    assert [each.held[2] for each in lost_values(other, whole)] == ["done"]
+    assert [each.held[2] for each in lost_values(other, whole, False)] == ["done"]
 
 
 def test_what_changes_by_itself_is_left_out():
-    found = lost_values(restarted(state(4, done="4", mean="0.45", start="2", best="0.7")), USUAL)
+    found = lost_values(
+        restarted(state(4, done="4", mean="0.45", start="2", best="0.7")), USUAL, False
+    )
     assert [each.held[2] for each in found] == ["mean"]
     assert without_unstable(found, [USUAL]) == found
     another = run(state(4, done="4", mean="0.47", best="0.7"))
@@ -147,7 +160,7 @@ def test_what_changes_by_itself_is_left_out():
 def test_what_follows_from_a_count_that_begins_again(one, other, follows):
     whole = run(state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
     again = restarted(state(4, done="2"), output=f"epoch 1\n{one}")
-    assert has_consequence(again, whole, lost_values(again, whole)) is follows
+    assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
 
 
 def test_what_a_restart_has_from_a_file_of_the_program():

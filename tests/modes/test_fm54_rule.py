@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import LINE, OTHER, found, loaded, run, saved, stack, updated
+from recorded import LINE, OTHER, ended, found, loaded, run, saved, stack, updated, variable
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
@@ -164,10 +164,12 @@ def states_after_restart(tmp_path, **values):
         {"done": "6", "best": "0.4"},
     ]
     states = [state(path, 2 * i, **each) for i, each in enumerate(usual, 1)]
-    whole = run(saved(path="ck-1"), *states, output="score 0.41")
+    made = variable(1), updated()
+    whole = run(*made, saved(path="ck-1"), *states, ended({1: [0.5]}), output="score 0.41")
     taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
-    events = loaded(path="ck-1"), updated(), taken, state(path, 4, **values), saved(path="ck-1")
-    killed = restarted(*events, before=(saved(path="ck-1"),), whole=whole, output="score 0.47")
+    events = loaded(path="ck-1"), *made, taken, state(path, 4, **values), saved(path="ck-1")
+    end = ended({1: [0.7]})
+    killed = restarted(*events, end, before=(saved(path="ck-1"),), whole=whole, output="score 0.47")
     return killed, run(*states, devices=1, role=Role.COMPARED)
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
-from .blame import name_of, nodes_of_file, nodes_under
+from .blame import called_name, name_of, nodes_of_file, nodes_under
 from .printed import is_comparable
 from .recording import Recording, Role
 
@@ -22,6 +22,8 @@ LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
+GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
+FLAGS = {"True", "False", "None"}
 LIST = re.compile(r"\d+: ")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
 Assigning = ast.Assign | ast.AnnAssign | ast.AugAssign
@@ -50,12 +52,21 @@ def other_examples(
         first = taken.checksums[:ENOUGH]
         if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
             continue
+        if any(is_one_order(each) for each in theirs):
+            continue  # it may be in the middle of an epoch
         same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
         if same and same[0] < taken.begins:
             return OtherExamples(taken.location, taken.begins, same[0])
         if any(is_repeated(each, others) for each in theirs):
             return OtherExamples(taken.location, taken.begins, None)
     return None
+
+
+def is_one_order(taken: ExamplesTaken) -> bool:
+    """Tells whether each pass over the data has the same order, so that a restart can lose none."""
+    first, every = taken.checksums[:ENOUGH], taken.checksums
+    again = [i for i in range(1, len(every) - len(first)) if every[i : i + len(first)] == first]
+    return bool(again) and every[again[0] :] == every[: len(every) - again[0]]
 
 
 def sequences_like(taken: ExamplesTaken, recording: Recording) -> list[ExamplesTaken]:
@@ -120,26 +131,32 @@ class Lost:
         return not self.is_reset, not self.is_of_object, self.is_tensor
 
 
-def lost_values(run: Recording, whole: Recording) -> list[Lost]:
+def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
     """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
 
-    Where the weights of every model differ, much else follows from them: only what begins again from its first value is sure.
+    Where weights differ, much else follows from them: only what begins again from its first value is sure, and a variable that no
+    weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
     """
     states, usual = states_of(run), dict(states_of(whole))
     updates, state = next((each for each in states if each[0] in usual), (0, {}))
-    begun, changed = updates_at_start(run), changed_values(whole)
-    after_start = usual.get(updates - begun, {})
+    changed = changed_values(whole)
     lost = [
-        Lost(key, updates, value, right, key in after_start and are_alike(value, after_start[key]))
+        Lost(key, updates, value, right, begins_again(key, run, usual))
         for key, value in state.items()
         if key in changed
         and is_own(key, value)
         and (right := usual[updates].get(key)) is not None
         and not are_alike(value, right)
     ]
-    models = {key for key in changed & state.keys() if ";" in state[key]}
-    is_sure = not models or bool(models - {each.held for each in lost})
-    return sorted([each for each in lost if is_sure or each.is_reset], key=lambda each: each.rank)
+    models_agree = not any(";" in each.value for each in lost)
+    found = [
+        each
+        for each in lost
+        if each.is_reset
+        or (each.is_tensor and (models_agree or ends_alike))
+        or (models_agree and not ends_alike)
+    ]
+    return sorted(found, key=lambda each: each.rank)
 
 
 def kept_values(runs: Sequence[Recording]) -> set[Key]:
@@ -198,6 +215,25 @@ def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[
 
 def made_at(held: Key) -> Stack:
     """Returns the first line on which an object, a class or a function gives a name its value."""
+    path, holder, _ = held
+    return tuple(Frame(path, each.lineno, holder) for each in assignments_of(held)[:1])
+
+
+def is_generator(held: Key) -> bool:
+    """Tells whether a name has a generator of random numbers."""
+    values = [each.value for each in assignments_of(held)[:1]]
+    return any(isinstance(each, ast.Call) and called_name(each) in GENERATORS for each in values)
+
+
+def counts_in_loop(held: Key) -> bool:
+    """Tells whether a `for` loop gives a name its values."""
+    path, _, name = held
+    loops = [each.target for each in nodes_of_file(path) if isinstance(each, ast.For)]
+    return any(name_of(part) == name for target in loops for part in ast.walk(target))
+
+
+def assignments_of(held: Key) -> list[Assigning]:
+    """Returns what gives a name of a class, a function or a module its value: attributes first."""
     path, holder, name = held
     given = [
         inner
@@ -211,7 +247,7 @@ def made_at(held: Key) -> Stack:
         for each in given
         if any(isinstance(part, ast.Attribute) and part.attr == name for part in targets_in(each))
     ]
-    return tuple(Frame(path, each.lineno, holder) for each in (of_object or given)[:1])
+    return of_object or given
 
 
 def named(assignment: Assigning) -> list[str]:
@@ -237,8 +273,36 @@ def is_compared(held: Key) -> bool:
 
 
 def is_own(key: Key, value: str) -> bool:
-    """Tells whether the program itself keeps a value, and no list of what has happened: such a record decides nothing."""
-    return bool(key[0]) and not LIST.match(value)
+    """Tells whether the program itself keeps a value that goes on: no flag, and no list of what has happened."""
+    is_kept = bool(key[0]) and not LIST.match(value) and value not in FLAGS
+    return is_kept and not (counts_in_loop(key) and not assignments_of(key))
+
+
+def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:
+    """Tells whether a restart has what the whole run had as many updates after its own start.
+
+    Once may be by chance, unless a value never comes back.
+    """
+    begun = updates_at_start(run)
+    pairs = [
+        (state[key], usual[updates - begun][key])
+        for updates, state in states_of(run)
+        if key in state and key in usual.get(updates - begun, {})
+    ]
+    values = [state[key] for state in usual.values() if key in state]
+    is_clear = len(pairs) > 1 or len({*values}) == len(values)
+    if any(not mine.lstrip("-").isdigit() for mine, _ in pairs) and repeats_examples(run):
+        return False  # it may be computed from them
+    return bool(pairs) and is_clear and all(are_alike(*pair) for pair in pairs)
+
+
+def repeats_examples(run: Recording) -> bool:
+    """Tells whether a restart takes the examples with which the whole run began, for whatever reason."""
+    return run.whole is not None and any(
+        taken.begins and each.checksums[:ENOUGH] == taken.checksums[:ENOUGH]
+        for taken in run.of(ExamplesTaken)
+        for each in sequences_like(taken, run.whole)
+    )
 
 
 def updates_at_start(run: Recording) -> int:

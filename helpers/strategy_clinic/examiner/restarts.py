@@ -101,7 +101,7 @@ def forgotten(
     run: Recording, stopped: Recording, whole: Recording, others: Sequence[Recording]
 ) -> Iterator[Finding]:
     """Yields the values that the whole run still has after as many updates, the likeliest cause first."""
-    lost = without_unstable(lost_values(run, whole), others)
+    lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
     if not loads_at_start(run) or not has_consequence(run, whole, lost):
         return
     for each in lost:

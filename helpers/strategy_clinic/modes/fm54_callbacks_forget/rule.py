@@ -6,7 +6,12 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ...examiner.after_restart import other_examples
+from ...examiner.after_restart import (
+    is_generator,
+    lost_values,
+    made_at,
+    other_examples,
+)
 from ...examiner.blame import called_at, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Finding
@@ -95,6 +100,10 @@ def order_begins_again(runs: Runs) -> Iterator[Finding]:
             or not loads_at_start(run)
         ):
             continue
+        lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
+        generators = [held for held in lost if is_generator(held)]
+        if len(generators) < len(lost):
+            continue  # a counter that begins again, such as that of epochs, takes the examples with it
         if other := other_examples(run, whole, others):
             which = "other examples than in the run that was never stopped"
             if other.taken is not None:
@@ -102,7 +111,8 @@ def order_begins_again(runs: Runs) -> Iterator[Finding]:
                     f"the examples that were taken after {other.taken}: their order begins again"
                 )
             message = f"training goes on after {other.updates} updates with {which}"
-            yield finding(run, order_chosen(run, other.location), message, ORDER_FIX, mode=MODE)
+            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
+            yield finding(run, drawn, message, ORDER_FIX, mode=MODE)
             return
 
 
