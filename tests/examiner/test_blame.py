@@ -1,10 +1,13 @@
 """The line to blame, found in a program's source."""
 
 import ast
+import textwrap
+from pathlib import Path
 
 import pytest
 from recorded import stack
 from strategy_clinic.examiner import blame
+from strategy_clinic.observer.events import Frame
 
 PROGRAM = """\
 def read(path):
@@ -292,3 +295,72 @@ def test_a_path_that_is_written_in_the_program(in_paths, line, path):
 def test_what_is_executed_only_if_a_call_returns_true(in_paths, line, first):
     branch = blame.branch_if(in_paths(line), ("exists",))
     assert next((each.lineno for each in branch), None) == first
+
+
+CONTENTS = {
+    "train.py": """\
+        class Job:
+            def __init__(self, learner, folder):
+                self.learner = learner
+                self.first = tf.train.Checkpoint(model=model, **self.parts())
+                self.store = Store(folder, learner.trackables())
+                self.others = Snapshots(folder, model=model)
+
+            def parts(self):
+                items = {"model": self.model}
+                items.update(step=self.step)
+                return items
+        """,
+    "store.py": """\
+        class Store:
+            def __init__(self, folder, trackables):
+                self.checkpoint = tf.train.Checkpoint(**trackables)
+
+        class Snapshots:
+            def __init__(self, folder, **parts):
+                self.checkpoint = tf.train.Checkpoint(**parts)
+                parts = {"model": parts["model"]}
+                self.second = tf.train.Checkpoint(**parts)
+                self.third = tf.train.Checkpoint(model=parts["model"])
+        """,
+    "learner.py": """\
+        class Learner:
+            def trackables(self):
+                return {"online": self.online}
+        """,
+}
+
+
+@pytest.mark.parametrize(
+    "made_at, expected",
+    [
+        ([("train.py", 4)], ("train.py", 9)),  # a method, which puts it together
+        ([("store.py", 3), ("train.py", 5)], ("learner.py", 3)),  # the caller's, in another file
+        ([("store.py", 7), ("train.py", 6)], ("train.py", 6)),  # one by one
+        ([("store.py", 9), ("train.py", 6)], ("store.py", 8)),  # an assignment
+        ([("store.py", 10), ("train.py", 6)], ("store.py", 10)),  # no `**`
+        ([("store.py", 3)], ("store.py", 3)),  # no caller is known
+    ],
+)
+def test_what_puts_a_checkpoint_together(tmp_path, made_at, expected):
+    for name, text in CONTENTS.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    paths = [str(tmp_path / name) for name in CONTENTS]
+    stack = tuple(Frame(str(tmp_path / name), line, "") for name, line in made_at)
+    first = blame.from_contents(stack, paths)[0]
+    assert (Path(first.path).name, first.line) == expected
+
+
+@pytest.mark.parametrize(
+    "more, line",
+    [("", 3), ("        self.loss = chosen\n", None), ("        self.other = chosen\n", 3)],
+    ids=["once", "twice", "another"],
+)
+def test_a_function_that_an_attribute_is_given(tmp_path, more, line):
+    text = "class Job:\n    def __init__(self):\n        self.loss = tf.reduce_mean\n"
+    step = "    def step(self, x):\n        return self.loss(self.model(x))\n"
+    path = tmp_path / "train.py"
+    path.write_text(text + more + step)
+    frame = Frame(str(path), 5 + bool(more), "step")
+    found = blame.attribute_called(frame)
+    assert (found and found.line) == line

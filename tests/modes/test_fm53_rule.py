@@ -9,6 +9,7 @@ from strategy_clinic.examiner.recording import Role
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
+    DatasetFromFunction,
     ExceptionRaised,
     InputShared,
     ModelCalled,
@@ -19,6 +20,33 @@ rule = import_module("strategy_clinic.modes.fm53_same_work_on_every_replica.rule
 VALUES = "experimental_distribute_values_from_function"
 TRAINS = updated(trains=(1,))
 SHARED, CALLED = InputShared(LINE, "run", (16,)), ModelCalled(OTHER, 16, 2, (1,))
+
+
+# Batches of which a step has more examples on more devices
+
+
+def pair(*events, examples, sizes=(16,)):
+    """Runs on one and two devices whose steps have these examples."""
+    made = [DatasetBatched(OTHER, size) for size in sizes]
+    one = run(ModelCalled(LINE, examples[0], 1, (1,)), TRAINS, *made, devices=1, role=Role.COMPARED)
+    calls = ModelCalled(LINE, examples[1] // 2, 2, (1,))
+    return run(strategy(), calls, TRAINS, *made, *events), one
+
+
+@pytest.mark.parametrize(
+    "runs, line",
+    [
+        (pair(examples=(16, 32)), 20),
+        (pair(examples=(16, 16)), None),
+        (pair(examples=(16, 32), sizes=()), None),  # of a number of GPUs, perhaps
+        (pair(DatasetFromFunction(LINE), examples=(16, 32)), None),  # fm21
+        (pair(examples=(16, 32), sizes=(8,)), None),
+    ],
+    ids=["batches", "divided", "arrays", "in functions", "another size"],
+)
+def test_each_replica_has_the_whole_batch(runs, line):
+    found_lines = [each.line for each in found(*runs) if each.mode == "fm53"]
+    assert found_lines == ([line] if line else [])
 
 
 # Tensors that a step gives to all replicas

@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import edited_programs
 import pytest
-from recorded import OTHER, found, loaded, run, saved, stack, updated
+from recorded import LINE, OTHER, ended, found, loaded, run, saved, stack, updated, variable
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.examiner.rule import Runs
-from strategy_clinic.observer.events import CallbackState, Outcome, Saved, SaveKind
+from strategy_clinic.observer.events import (
+    CallbackState,
+    ExamplesTaken,
+    Held,
+    Outcome,
+    ProgramState,
+)
 
 FIT = "model.fit(data, callbacks=[backup, best])\n"
 
@@ -130,93 +136,59 @@ def test_a_fit_that_does_not_continue(tmp_path):
 # A best value in a name of the program
 
 KEEPS = """\
-best = float("inf")
-for epoch in range(start, 4):
-    value = train()
-    if value < best:
-        best = value
-        model.save_weights("best.weights.h5")
-"""
-OF_OBJECT = """\
-class Trainer:
+class Job:
     def __init__(self):
-        self.step, self.best = 0, -np.inf
+        self.best, self.done = 1.0, 0
 
-    def evaluate(self, value):
-        is_best = value > self.best
-        self.best = max(value, self.best)
-        if is_best and self.step:
-            self.save()
+    def saves(self, value):
+        self.done += 1
+        if value < self.best:
+            self.best = value
+            return True
+        return False
 """
-READS = ("best = float", "best = json.load(file)['best'] if found else float")
-WORKED_OUT = ("for epoch", "best = evaluate(model)\nfor epoch")
-READS_TWO = ("for epoch", "epoch, best = restore()\nfor epoch")
-SETS_ALL = (
-    "    def evaluate",
-    "    def load(self):\n        vars(self).update(saved)\n\n    def evaluate",
-)
 
 
-def saved_as_best(tmp_path, text, *edits, path="best.weights.h5", **changes):
-    """A restart that goes on from what was saved, trains, and saves on the last line of the program."""
-    program = tmp_path / "train.py"
-    program.write_text(edited_programs.edited(text, edits))
-    last = len(program.read_text().splitlines())
-    best = saved(path=path, kind=SaveKind.MODEL, location=stack(program, last))
-    before = (best, saved(path="ck-1"))
-    events = changes.pop("events", (loaded(path="ck-1"), updated(), best))
-    return restarted(*events, **{"before": before} | changes)
+def state(path, updates, **values):
+    held = (Held(str(path), "Job", name, value) for name, value in values.items())
+    return ProgramState(updates, tuple(held))
 
 
-@pytest.mark.parametrize("text, line, name", [(KEEPS, 1, "best"), (OF_OBJECT, 3, "best")])
-def test_a_best_value_that_the_program_keeps(tmp_path, text, line, name):
-    (finding,) = found(saved_as_best(tmp_path, text))
-    assert (finding.mode, finding.line) == ("fm54", line)
-    assert str(finding.message).startswith(
-        f"{name} begins with its first value after a restart: best.weights.h5 is saved there"
-    )
-
-
-def test_a_best_model_that_is_first_saved_after_the_kill(tmp_path):
-    recording = saved_as_best(tmp_path, KEEPS, before=[saved(path="ck-1")])
-    whole = run(*recording.of(Saved))
-    assert [each.mode for each in found(replace(recording, whole=whole))] == ["fm54"]
+def states_after_restart(tmp_path, **values):
+    """A program that is killed after 2 of 6 updates, and has these values after 4 updates when it goes on."""
+    path = tmp_path / "train.py"
+    path.write_text(KEEPS)
+    usual = [
+        {"done": "2", "best": "0.6"},
+        {"done": "4", "best": "0.5"},
+        {"done": "6", "best": "0.4"},
+    ]
+    states = [state(path, 2 * i, **each) for i, each in enumerate(usual, 1)]
+    made = variable(1), updated()
+    whole = run(*made, saved(path="ck-1"), *states, ended({1: [0.5]}), output="score 0.41")
+    taken = ExamplesTaken(LINE, False, 2, 2, (3, 4))
+    events = loaded(path="ck-1"), *made, taken, state(path, 4, **values), saved(path="ck-1")
+    end = ended({1: [0.7]})
+    killed = restarted(*events, end, before=(saved(path="ck-1"),), whole=whole, output="score 0.47")
+    return killed, run(*states, devices=1, role=Role.COMPARED)
 
 
 @pytest.mark.parametrize(
-    "text, edits",
+    "values, expected",
     [
-        (KEEPS, [READS]),
-        (KEEPS, [WORKED_OUT]),
-        (KEEPS, [READS_TWO]),
-        (OF_OBJECT, [SETS_ALL]),
-        (KEEPS, [("        best = value\n", "")]),
-        (KEEPS, [("value < best", "value is not best")]),
-        (KEEPS, [("best = value\n", "best = value + 600\n")]),
-        (OF_OBJECT, [("self.step, self.best = 0, -np.inf", "self.best = variable")]),
+        (
+            {"done": "4", "best": "0.55"},
+            [("fm54", 3, "best of Job is not saved, or before it changes")],
+        ),
+        ({"done": "2", "best": "0.5"}, [("fm05", 3, "done of Job begins again")]),
+        ({"done": "4", "best": "0.5"}, []),
     ],
-    ids=[
-        "read",
-        "worked out",
-        "read with another",
-        "set",
-        "a threshold",
-        "no size",
-        "a time",
-        "a variable",
-    ],
+    ids=["a best value", "a counter", "nothing"],
 )
-def test_a_best_value_that_a_restart_may_know(tmp_path, text, edits):
-    assert found(saved_as_best(tmp_path, text, *edits)) == []
-
-
-def test_a_program_that_does_not_go_on_or_replaces_no_file(tmp_path):
-    recording = saved_as_best(tmp_path, KEEPS)
-    saves = recording.of(Saved)
-    assert found(saved_as_best(tmp_path, KEEPS, events=(updated(), *saves))) == []
-    assert found(saved_as_best(tmp_path, KEEPS, events=(loaded(path="ck-1"), *saves))) == []
-    assert found(saved_as_best(tmp_path, KEEPS, before=[saved(path="ck-1")])) == []
-    assert found(replace(recording, role=Role.WATCHED)) == []
+def test_a_value_of_python_that_a_restart_has_lost(tmp_path, values, expected):
+    findings = found(*states_after_restart(tmp_path, **values))
+    told = [(each.mode, each.line, str(each.message).partition(":")[0]) for each in findings]
+    assert told == expected
 
 
 # In real processes

@@ -261,6 +261,12 @@ def count_cases():
         seconds, observer.counts.waited_for = observer.counts.waited_for, 0.0
         return seconds > 0
 
+    def watched_iterators(observer, _):
+        sequences = observer.examples.sequences
+        taken = [each.batches for each in sequences.values() if each.in_fit]
+        sequences.clear()
+        return taken
+
     tensor = {
         "numpy": read("numpy"),
         "__array__": read("__array__", dtype=None),
@@ -284,7 +290,35 @@ def count_cases():
             lambda o, _: o.context.counts[("iterators",)] > 0,
         ),
         "tensorflow.OwnedIterator.__next__": lambda t: Case(iter(t.dataset).__next__, {}, waited),
+        "tensorflow.OwnedMultiDeviceIterator.__init__": lambda t: Case(
+            called_by_trainer(t.internals.multi_device_iterator_ops.OwnedMultiDeviceIterator),
+            {"dataset": t.dataset, "devices": ["/cpu:0"]},
+            watched_iterators,
+        ),
+        "tensorflow.create_source_map": lambda t: Case(
+            t.internals.origin_info.create_source_map,
+            {"nodes": line_of_copy(t), "code": "x = 1", "filepath": "copy.py"},
+            lambda o, _: o.context.provenance.sources.get(("copy.py", 1)),
+        ),
     }
+
+
+def called_by_trainer(kind):
+    """Returns a function that makes an iterator as a line of Keras's `fit` does."""
+    names = {"kind": kind}
+    path = importlib.import_module("keras.src.trainers.trainer").__file__
+    source = "def make(dataset, devices): iterator = kind(dataset, devices); iterator.get_next(); return iterator"
+    exec(compile(source, path, "exec"), names)
+    return names["make"]
+
+
+def line_of_copy(things):
+    """Returns a line as AutoGraph has copied it, which knows where it comes from."""
+    from tensorflow.python.autograph.pyct import parser
+
+    node = parser.parse("x = 1")
+    things.internals.origin_info.resolve(node, "x = 1", "program.py", 7, 0)
+    return [node]
 
 
 def counted(owner, expected=events.ReplicaCountRead):

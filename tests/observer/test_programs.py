@@ -475,3 +475,96 @@ def test_a_program_that_trains_without_an_optimizer(run, source):
     assert [value.sample.entries[0] for (value,) in steps] == pytest.approx([0.7, 0.4])
     trained = {(value.number,) for (value,) in steps}
     assert {each.connected for each in watched.of(events.GradientComputed)} == trained
+
+
+# What a restart depends on
+
+LOOP = """
+    import numpy as np
+    import tensorflow as tf
+    from helper import Average
+
+    strategy = tf.distribute.MirroredStrategy()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+        optimizer = tf.keras.optimizers.SGD(0.1)
+    average = Average()
+    checkpoint = tf.train.Checkpoint(weight=weight)
+    rows = np.arange(16.0, dtype="float32").reshape(4, 4)
+
+    @tf.function
+    def step(batch):
+        def learn(x):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(weight * x) / 100.0
+            optimizer.apply_gradients([(tape.gradient(loss, weight), weight)])
+            return loss
+        return strategy.reduce("SUM", strategy.run(learn, args=(batch,)), axis=None)
+
+    def main():
+        for epoch, order in enumerate(([0, 1, 2, 3], [0, 1, 2, 3], [2, 0, 1, 3])):
+            data = tf.data.Dataset.from_tensor_slices(rows[order]).batch(2)
+            for batch in strategy.experimental_distribute_dataset(data):
+                average.add(float(step(batch)))
+            checkpoint.write(f"saved{epoch}")
+
+    main()
+"""
+HELPER = """
+    class Average:
+        def __init__(self):
+            self.times, self.mean = 0, 0.0
+
+        def add(self, value):
+            self.times += 1
+            self.mean += (value - self.mean) / self.times
+"""
+
+
+@pytest.mark.slow
+def test_the_examples_of_each_step_and_what_python_remembers(run):
+    watched = run(LOOP, helper=HELPER)
+    assert watched.status == 0, watched.error
+    (taken,) = watched.of(events.ExamplesTaken)
+    first, second, third = (taken.checksums[i : i + 2] for i in (0, 2, 4))
+    assert (taken.in_fit, taken.begins, taken.batches) == (False, 0, 6)
+    assert first == second and third[0] != first[0] and len({*first}) == 2
+    states = watched.of(events.ProgramState)
+    held = [{(each.holder, each.name): each.value for each in state.values} for state in states]
+    assert [state.updates for state in states] == [2, 4, 6]
+    assert [values["Average", "times"] for values in held] == ["2", "4", "6"]
+    assert held[0]["main", "epoch"] == "0" and ("main", "rows") not in held[0]
+    assert all(("Average", "mean") in values for values in held)
+    (read,) = [each for each in watched.of(events.NumbersRead) if each.times == 6]
+    mean = sum(read.numbers) / 6
+    assert held[-1]["Average", "mean"] == f"{mean:.6g}"
+
+
+FIT = """
+    import numpy as np
+    import keras
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(1)
+    with tf.distribute.MirroredStrategy().scope():
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+    x = np.arange(16.0, dtype="float32").reshape(8, 2)
+    data = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).{order}batch(4)
+    history = model.fit(data, epochs=3, verbose=0)
+    print([round(loss, 4) for loss in history.history["loss"]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order, different", [("", 1), ("shuffle(8, seed=2).", 3)])
+def test_the_examples_of_each_epoch_of_fit(run, order, different):
+    watched = run(FIT.format(order=order), "--devices", "2")
+    assert watched.status == 0, watched.error
+    # Each replica's part is one. `fit` makes one more iterator at its beginning, which may yield as much as the first.
+    taken = {each.begins: each for each in watched.of(events.ExamplesTaken)}
+    assert [(each.in_fit, begins, each.batches) for begins, each in taken.items()] == [
+        (True, begins, 4) for begins in (0, 2, 4)
+    ]
+    assert len({each.checksums for each in taken.values()}) == different
+    assert not watched.of(events.ObserverFailed)

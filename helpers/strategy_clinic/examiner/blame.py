@@ -489,6 +489,21 @@ def is_factory(function: Function | None) -> bool:
     return len(body) == 1 and isinstance(body[0], ast.Return)
 
 
+def attribute_called(frame: Frame) -> Frame | None:
+    """Returns the only line that gives an attribute a function which a line calls, such as `self.loss = tf.reduce_mean`."""
+    outermost = [call.func for call in calls_in(statement_at(frame))][:1]
+    called = {name_of(each) for each in outermost if isinstance(each, ast.Attribute)}
+    given = [
+        each
+        for each in nodes_of_file(frame.path)
+        if isinstance(each, ast.Assign)
+        and isinstance(each.value, ast.Name | ast.Attribute)
+        and called
+        & {name_of(target) for target in each.targets if isinstance(target, ast.Attribute)}
+    ]
+    return frame._replace(line=given[0].lineno) if len(given) == 1 else None
+
+
 def from_strategy(stack: Stack) -> Stack:
     """Returns the frames from the first function on that knows a strategy: there, a scope could have been entered.
 
@@ -635,3 +650,64 @@ def into_called(stack: Stack) -> Stack:
             if runs:
                 return (Frame(stack[0].path, runs[0].lineno, name), *stack)
     return stack
+
+
+# What a call is given as `**`
+
+
+def from_contents(stack: Stack, paths: Sequence[str]) -> Stack:
+    """Returns the line that puts together what a line gives as `**`, such as the parts of a checkpoint, or else the same lines.
+
+    That is in the same function, in one that returns them, or in a caller, which may be in another of these files.
+    """
+    for i, frame in enumerate(stack):
+        calls = calls_in(statement_at(frame))
+        given = [word.value for call in calls for word in call.keywords if word.arg is None]
+        if not given:
+            return stack[i:]
+        function, value = function_at(frame), given[0]
+        packed = function.args.kwarg.arg if function and function.args.kwarg else ""
+        name = value.id if isinstance(value, ast.Name) else ""
+        if name and last_assignment(frame, name):
+            return (maker_of(value, frame, paths), *stack[i:])
+        if name and name == packed:
+            continue  # the caller has them one by one, or as `**`
+        if name in parameters(function):
+            passed = argument_passed(stack[i + 1 :], function, name)
+            return (maker_of(passed, stack[i + 1], paths), *stack[i + 1 :]) if passed else stack
+        return (maker_of(value, frame, paths), *stack[i:])
+    return stack
+
+
+def argument_passed(callers: Stack, function: Function | None, name: str) -> ast.expr | None:
+    """Returns what a caller gives for a parameter of a function."""
+    names = parameters(function)
+    if isinstance(function, ast.FunctionDef) and names[:1] == ["self"]:
+        names = names[1:]
+    for call in calls_in(statement_at(callers[0])) if callers else ():
+        named = keyword(call, name)
+        if named or len(call.args) > names.index(name):
+            return named or call.args[names.index(name)]
+    return None
+
+
+def maker_of(value: ast.expr, frame: Frame, paths: Sequence[str]) -> Frame:
+    """Returns the line that makes a value: an assignment, or where the function that returns it puts it together."""
+    if isinstance(value, ast.Name) and (assigned := last_assignment(frame, value.id)):
+        inner = assigned_value(assigned)
+        return maker_of(inner, assigned, paths) if isinstance(inner, ast.Call) else assigned
+    name = called_name(value) if isinstance(value, ast.Call) else ""
+    for path in dict.fromkeys((frame.path, *paths)):
+        for function in functions_named(nodes_of_file(path), name):
+            returns = [each for each in ast.walk(function) if isinstance(each, ast.Return)]
+            if returns and returns[-1].value:
+                line = Frame(path, returns[-1].lineno, function.name)
+                is_name = isinstance(returns[-1].value, ast.Name)
+                return first_assignment(line, returns[-1].value) if is_name else line
+    return frame
+
+
+def first_assignment(frame: Frame, value: ast.expr) -> Frame:
+    """Returns the first line of a function that gives a name its value."""
+    found = [each for each in assignments_before(frame) if name_of(value) in targets_of(each)]
+    return frame._replace(line=found[-1].lineno) if found else frame

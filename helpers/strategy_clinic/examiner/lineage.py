@@ -55,9 +55,10 @@ class Loss:
     # What makes one value of the examples of a part
 
     def is_reduction(self, operation: Operation) -> bool:
-        sources = self.sources(operation)
-        is_total = operation.carries is Carries.TOTAL and not operation.whole
-        return is_total and any(each.carries is Carries.EXAMPLES for each in sources)
+        return operation.carries is Carries.TOTAL and any(
+            source.carries is Carries.EXAMPLES and source.whole >= operation.whole
+            for source in self.sources(operation)
+        )
 
     @cached_property
     def reductions(self) -> list[Operation]:
@@ -143,12 +144,17 @@ class Loss:
                 yield from [part for part in self.behind(divisor) if self.is_reduction(part)][:1]
 
     def joins(self) -> Iterator[Operation]:
-        """Yields what is no sum of values that each example has: what bends a sum, or joins examples with each other."""
+        """Yields what is no sum of values that each example has: what bends a sum, or joins examples with each other.
+
+        A line that reads weights calls a layer, which joins examples to normalize them.
+        """
+        layers = {each.location[:1] for each in self.operations if each.kind == "ReadVariableOp"}
         for each in self.operations:
             carried = [source.carries for source in self.sources(each) if not source.whole]
             is_bent = each.kind in BENDS and carried == [Carries.TOTAL] and each in self.top
             is_joined = each.carries is Carries.EXAMPLES and Carries.TOTAL in carried
-            if is_bent or is_joined or (each.kind == "MatMul" and each.carries is Carries.EXAMPLES):
+            is_product = each.kind == "MatMul" and each.carries is Carries.EXAMPLES
+            if is_product or (is_bent or is_joined) and each.location[:1] not in layers:
                 yield each
 
 

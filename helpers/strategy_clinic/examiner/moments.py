@@ -133,13 +133,21 @@ def looks_for(event: Event, run: Recording, path: str) -> bool:
         case LookedFor(path=sought, lists=True):
             pattern, star, _ = run.absolute(sought).partition("*")
             return path.startswith(pattern) if star else is_in(path, pattern)
-        case CheckpointRestored(path=str(sought)) | LookedFor(path=sought):
+        case CheckpointRestored(path=str(sought)):
             return is_part(run.absolute(sought), path)
+        case LookedFor(path=sought):
+            return is_part(run.absolute(sought), path) or is_beside(run.absolute(sought), path, run)
     return False
 
 
 def is_in(path: str, folder: str) -> bool:
     return os.path.dirname(path) == folder or os.path.dirname(os.path.dirname(path)) == folder
+
+
+def is_beside(sought: str, path: str, run: Recording) -> bool:
+    """Tells whether this lies in a folder for what is saved, such as a file that names the last checkpoint."""
+    folder = os.path.dirname(path)
+    return os.path.dirname(sought) == folder != run.absolute("")
 
 
 def is_part(sought: str, path: str) -> bool:

@@ -128,7 +128,7 @@ def comparable(runs: Runs, *also: Replacement) -> Answers[Pair | None]:
     if len(finished) < 2:
         return None
     few, many = finished[min(finished)], finished[max(finished)]
-    if few.of(MetricsReported) or not few.trained or few.examples != many.examples:
+    if few.of(MetricsReported) or few.examples != many.examples:
         return None
     if not any(differing(few, many, SAME)):
         return None  # without a further run

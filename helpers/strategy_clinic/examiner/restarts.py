@@ -25,17 +25,20 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
-from .blame import called_at
+from .after_restart import has_consequence, is_compared, lost_values, made_at, without_unstable
+from .blame import called_at, from_contents
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
+from .printed import program_files
 from .recording import Moment, Recording, Role
 from .rule import Steps
 
 RESTART = "restart"
 SAME_RATE = 1e-6  # relative
 LONGEST_MESSAGE = 200
+LONGEST_VALUE = 60
 AMID_DATA = "the examples of an iterator that goes on after a save"
 WHOLE_FILES = (
     "Write each save to a new name, and give it its own name with os.replace when it is complete; CheckpointManager does so, "
@@ -50,7 +53,8 @@ def restarts(recordings: Sequence[Recording], explained: bool) -> Steps:
         if fails_without_interruption(run, recordings):
             continue
         if run.role is Role.RESTARTED and run.before and run.whole and run.moment:
-            yield from findings_of_restart(run, run.before, run.whole, explained)
+            others = [each for each in recordings if each.role is Role.COMPARED]
+            yield from findings_of_restart(run, run.before, run.whole, explained, others)
 
 
 def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) -> bool:
@@ -70,7 +74,11 @@ def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) 
 
 
 def findings_of_restart(
-    run: Recording, stopped: Recording, whole: Recording, explained: bool
+    run: Recording,
+    stopped: Recording,
+    whole: Recording,
+    explained: bool,
+    others: Sequence[Recording],
 ) -> Steps:
     if not run.finished:
         if whole.finished:
@@ -81,10 +89,40 @@ def findings_of_restart(
     if begins_from_zero(run, whole):
         yield Note("started again, it begins from zero, without what it has saved")
         return
-    found = [] if explained else [*wrong_start(run, stopped), *wrong_end(run, whole)]
+    lost = [] if explained else [*forgotten(run, stopped, whole, others)]
+    yield from lost[:1]
+    found = [] if explained or lost else [*wrong_start(run, stopped), *wrong_end(run, whole)]
     if found and (yield from repeats_again(whole)):
         yield from found[:1]
     yield from notes_of(run, whole)
+
+
+def forgotten(
+    run: Recording, stopped: Recording, whole: Recording, others: Sequence[Recording]
+) -> Iterator[Finding]:
+    """Yields the values that the whole run still has after as many updates, the likeliest cause first."""
+    lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
+    if not loads_at_start(run) or not has_consequence(run, whole, lost):
+        return
+    for each in lost:
+        _, owner, name = each.held
+        place = f"{name} of {owner}" if owner else name
+        reason = "begins again" if each.is_reset else "is not saved, or before it changes"
+        message = (
+            f"{place} {reason}: after {each.updates} updates it is {shortened(each.value)} where a restart goes on, "
+            f"and {shortened(each.right)} in the run that was never stopped"
+        )
+        fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
+        is_best = is_compared(each.held) and not (each.is_tensor and each.is_reset)
+        save = stopped.of(Saved)[-1]
+        holder = from_contents(save.made_at, program_files(stopped)) or save.location
+        location = holder if each.is_tensor else made_at(each.held) or holder
+        yield finding(run, location, message, fix, "fm54" if is_best else "fm05")
+
+
+def shortened(value: str) -> str:
+    """Returns a value without the shape of a variable that is one number."""
+    return value.rpartition(" ")[2] if value.startswith("() ") else value[:LONGEST_VALUE]
 
 
 def finding(

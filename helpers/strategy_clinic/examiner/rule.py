@@ -134,14 +134,16 @@ def rule(
     return made
 
 
-def rule_of_runs(mode: str) -> Callable[[Callable[[Runs], Findings]], Rule]:
+def rule_of_runs(
+    mode: str, *, explains_divergence: bool = True
+) -> Callable[[Callable[[Runs], Findings]], Rule]:
     """Makes a rule of a function that compares recordings."""
 
     def made(check: Callable[[Runs], Findings]) -> Rule:
         def check_all(runs: Runs) -> Steps:
             yield from check(runs)
 
-        return Rule(mode, check_all)
+        return Rule(mode, check_all, explains_divergence)
 
     return made
 

@@ -2,11 +2,12 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ...examiner.blame import names_in, nodes_in_scope, same_statement, statement_at
-from ...examiner.divergence import Divergence, effect_of
+from ...examiner.after_restart import Key, kept_values, named
+from ...examiner.blame import from_contents, names_in, nodes_in_scope, same_statement, statement_at
+from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     BeginWith,
     Finding,
@@ -16,12 +17,13 @@ from ...examiner.findings import (
     ResetVariable,
     Text,
 )
-from ...examiner.printed import NUMBER, is_comparable
+from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
 from ...examiner.restarts import loads_at_start, makes_all_steps_again
-from ...examiner.rule import Answers, Steps, line_of, observed, rule
+from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
+    Ended,
     Frame,
     GradientComputed,
     GradientsApplied,
@@ -31,22 +33,36 @@ from ...observer.events import (
     OldValueSaved,
     OmittedVariable,
     Owner,
+    Sample,
     Saved,
     SavedAgain,
     SaveKind,
+    Stack,
     VariableMade,
     VariableRead,
     VariablesKept,
     VariableWritten,
 )
 
+Made = tuple[Stack, str, tuple[int | None, ...]]  # where a variable is made, its name and its shape
 MOST_TRIED = 3  # variables of a recording, with which it is run again
 
 
-@rule("fm05", explains_divergence=False)
-def untracked_variable(recording: Recording) -> Steps:
+@rule_of_runs("fm05", explains_divergence=False)
+def untracked_variable(runs: Runs) -> Steps:
+    names, variables = kept_values(runs.recordings), kept_variables(runs.recordings)
+    for recording in runs.recordings:
+        yield from untracked_in(recording, names, variables)
+
+
+def untracked_in(
+    recording: Recording, names: Collection[Key], variables: Collection[Made]
+) -> Steps:
     tried = 0
     for omitted, save in omitted_from_all(recording):
+        variable = recording.variables[omitted.number]
+        if made_in(variable) in variables or is_kept(variable.location[0], names):
+            continue
         beside = is_beside_model(save, omitted)
         reason = (
             Text("it is trained together with what is")
@@ -68,7 +84,7 @@ def untracked_variable(recording: Recording) -> Steps:
             name = recording.name_of(omitted.number)
             # A checkpoint is given the program's variables, and finds those of layers by itself.
             is_given = recording.maker_of(omitted.number) is Owner.USER
-            holder = save.made_at if is_given else ()
+            holder = contents_of(recording, save.made_at) if is_given else ()
             of_line = Text(" of ", Location(made)) if holder else Text()
             yield observed(
                 "fm05",
@@ -78,6 +94,47 @@ def untracked_variable(recording: Recording) -> Steps:
                 line_of(save.location, "a callback"),
                 f" saved {len(save.variables)} variables without it",
             )
+
+
+def contents_of(recording: Recording, made_at: Stack) -> Stack:
+    """Returns the line that decides what a checkpoint holds."""
+    return from_contents(made_at, program_files(recording))
+
+
+def kept_variables(runs: Sequence[Recording]) -> set[Made]:
+    """Returns the variables that end a restarted run as they end the whole one, if no other has their place and name."""
+    kept: set[Made] = set()
+    for run in runs:
+        if run.role is Role.RESTARTED and run.finished and run.whole and loads_at_start(run):
+            mine, theirs = ends_of(run), ends_of(run.whole)
+            alike = [
+                key
+                for key in mine.keys() & theirs.keys()
+                if distance(mine[key], theirs[key]) <= tolerance(run)
+            ]
+            kept.update(alike)
+    return kept
+
+
+def ends_of(run: Recording) -> dict[Made, Sample]:
+    """Returns the last values of what was written after it was made, by place and name."""
+    ended = run.last(Ended)
+    values = {value.number: value.sample for value in ended.values} if ended else {}
+    found: dict[Made, list[Sample]] = {}
+    for number in values.keys() & run.variables.keys() - run.copies:
+        found.setdefault(made_in(run.variables[number]), []).append(values[number])
+    return {key: samples[0] for key, samples in found.items() if len(samples) == 1}
+
+
+def made_in(made: VariableMade) -> Made:
+    return made.location[:1], made.name, made.shape
+
+
+def is_kept(made: Frame, kept: Collection[Key]) -> bool:
+    """Tells whether a restart has the value of a variable that this line makes, though no checkpoint holds it."""
+    statement = statement_at(made)
+    names = named(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) else []
+    return any(path == made.path and name in names for path, _, name in kept)
 
 
 @rule("fm05", explains_divergence=False)
@@ -275,7 +332,7 @@ def network_left_out(run: Recording) -> Iterator[Finding]:
             continue
         is_same = is_made_alike(run, stopped, number) and begins_anew(run, number, updates[0])
         if is_same and is_written_by_program(stopped, number):
-            holder = save.made_at or save.location
+            holder = contents_of(run, save.made_at) or save.location
             of_layer = Location(run.location_of(number))
             message = Text(
                 run.name_of(number),

@@ -1,10 +1,12 @@
 """Checks fm19: a mean over replicas that had different numbers of examples."""
 
 import re
+from collections.abc import Iterator
 
-from ...examiner.findings import FollowUp, ShowMeans
+from ...examiner.findings import Finding, FollowUp, ShowMeans
+from ...examiner.mean_of_batches import mean_of_batches
 from ...examiner.printed import is_through_last_batch, printed_difference, source_of
-from ...examiner.recording import Recording
+from ...examiner.recording import Recording, Role
 from ...examiner.rule import Runs, Steps, compared, observed, reclassify, rule, rule_of_runs
 from ...observer.events import BatchTaken, ExceptionRaised, Frame, MeanReduced, Stack
 
@@ -43,6 +45,17 @@ def printed_mean_of_means(runs: Runs) -> Steps:
         if location:
             message = f"{difference}: each replica's mean of a smaller last batch counts the same"
             yield compared("fm19", difference.counts, location, message)
+
+
+@rule("fm19", explains_divergence=False)
+def mean_of_unequal_batches(recording: Recording) -> Iterator[Finding]:
+    """Checks for a number that is printed as the plain mean of those of batches of several sizes."""
+    shown = mean_of_batches(recording)
+    if shown and recording.role is Role.WATCHED:
+        sizes = " and ".join(map(str, shown.sizes))
+        message = f"a mean of means: batches of {sizes} examples count the same"
+        proof = f"{shown.printed}, which is printed, is the plain mean of the numbers of {shown.batches} batches"
+        yield observed("fm19", recording, shown.location, message, proof)
 
 
 def is_hidden_in_graph(recording: Recording, means: list[MeanReduced]) -> bool:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from ...examiner.blame import from_caller, from_decision, from_one_of
+from ...examiner.blame import from_caller, from_contents, from_decision, from_one_of
 from ...examiner.findings import Finding
+from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
 from ...observer.events import (
@@ -168,6 +169,9 @@ def saved_at(recording: Recording, load: Loaded, optimizer_at: Stack) -> Stack:
     if any(save.path == load.path for save in recording.saves_before_start):
         for restored in reversed(recording.of(CheckpointRestored)):
             if restored.path == load.path or is_beside(restored, load):
+                contents = from_contents(restored.made_at, program_files(recording))
+                if contents != restored.made_at:
+                    return contents
                 holders = {frame.scope for frame in restored.made_at[:1]}
                 return restored.made_at if holders & makers else from_caller(restored.made_at)
     return ()

@@ -228,9 +228,10 @@ def mean_of_part(pair: Pair) -> Stack:
 
 
 def chosen(stack: Stack) -> Stack:
-    """Returns the line that chose the function which a line calls, if its own function was given that."""
+    """Returns the line that chose the function which a line calls, if its own function, or its object, was given that."""
     given = {*blame.parameters(blame.function_at(stack[0]))} & {*blame.called_at(stack[0])}
-    return blame.from_choice(stack) if given else stack
+    kept = blame.attribute_called(stack[0])
+    return (kept, *stack) if kept else blame.from_choice(stack) if given else stack
 
 
 def only_mean(pair: Pair) -> Stack:

@@ -26,7 +26,7 @@ FIX = (
     '`strategy.reduce("SUM", ..., axis=None)`'
 )
 NEAR = 0.05  # of a factor
-SAME_LOSS, OTHER_METRIC = 1e-4, 1e-2  # relative: correct metrics agree as the loss does
+SAME_LOSS, OTHER_METRIC = 1e-4, 2e-3  # relative: correct metrics agree as the loss does
 OTHER_VALUE = 1e-4  # of a function of the program, which returns one number for a batch
 CLEARLY = (
     10  # times as far apart as the loss is, or as the metric with other last digits of the weights

@@ -11,6 +11,7 @@ from ...examiner.rule import Runs, blames, compared, names, observed, rule, rule
 from ...observer.events import (
     BatchTaken,
     DatasetBatched,
+    DatasetFromFunction,
     ExceptionRaised,
     Frame,
     GradientsApplied,
@@ -80,6 +81,32 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
             proof = f"compared {few} and {many} devices: each replica takes {call.examples} examples on both"
             yield compared("fm53", (few, many), call.location, message, proof)
             return
+
+
+@rule_of_runs("fm53")
+def whole_batch_of_dataset(runs: Runs) -> Iterator[Finding]:
+    """Checks for batches of one size of which a step on more devices has more examples: each replica has all of them."""
+    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    if few == many or given_otherwise(by_count[many]):
+        return
+    one, other = by_count[few], by_count[many]
+    sizes = {each.size for each in one.of(DatasetBatched)}
+    is_as_large = sizes == {each.size for each in other.of(DatasetBatched)}
+    made = [each.location for each in other.of(DatasetBatched) if each.size == one.examples]
+    if made and is_as_large and other.examples * few == one.examples * many:
+        message = (
+            f"the input is not distributed: each of {many} replicas takes all {one.examples} examples of a batch; "
+            "use `experimental_distribute_dataset`"
+        )
+        proof = f"compared {few} and {many} devices: a step has {one.examples} and {other.examples} examples"
+        yield compared("fm53", (few, many), made[-1], message, proof)
+
+
+def given_otherwise(recording: Recording) -> bool:
+    """Tells whether it is known already how examples reach the replicas: from functions, as tensors, or by methods of Keras."""
+    known = [*recording.of(DatasetFromFunction), *recording.of(InputShared)]
+    return bool(known or on_batch(recording))
 
 
 @names("fm53")

@@ -6,8 +6,13 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ...examiner.best_values import best_value
-from ...examiner.blame import called_at
+from ...examiner.after_restart import (
+    is_generator,
+    lost_values,
+    made_at,
+    other_examples,
+)
+from ...examiner.blame import called_at, loop_around
 from ...examiner.divergence import repeats_again
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
@@ -19,18 +24,20 @@ from ...examiner.restarts import (
     other_end,
     steps_at_end,
 )
-from ...examiner.rule import Steps, observed, rule
+from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
 from ...observer.events import (
     CallbackState,
     ExamplesSkipped,
-    GradientsApplied,
     Loaded,
     OrderDrawn,
     Saved,
-    SaveKind,
+    Stack,
 )
 
 MODE = "fm54"
+ORDER_FIX = (
+    "make the order of each epoch from the number of the epoch, and begin with the saved number"
+)
 Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
 States = list[CallbackState]
 
@@ -80,31 +87,40 @@ def order_repeats(run: Recording) -> Steps:
         yield finding(run, run.of(OrderDrawn)[-1].location, message, fix, mode=MODE)
 
 
-@rule(MODE, explains_divergence=False)
-def forgotten_by_program(run: Recording) -> Iterator[Finding]:
-    """Checks whether a program that keeps its best value in a name of Python replaces the best model after a restart."""
-    stopped, loads = run.before, loads_at_start(run)
-    if run.role is not Role.RESTARTED or not run.finished or stopped is None or not loads:
-        return
-    # A short run may save its best model for the first time after the kill.
-    known = [stopped, *([run.whole] if run.whole else [])]
-    replaced = {each.absolute(save.path) for each in known for save in each.of(Saved)}
-    for save in run.of(Saved, after=loads[-1]):
-        is_again = run.absolute(save.path) in replaced or save.kind is SaveKind.CHECKPOINT
-        if not is_again or not run.of(GradientsApplied, until=save):
+@rule_of_runs(MODE, explains_divergence=False)
+def order_begins_again(runs: Runs) -> Iterator[Finding]:
+    """Checks whether training goes on after a restart with other examples than the whole run has then."""
+    others = [each for each in runs.recordings if each.role is Role.COMPARED]
+    for run in runs.recordings:
+        whole = run.whole
+        if (
+            run.role is not Role.RESTARTED
+            or not run.finished
+            or not whole
+            or not loads_at_start(run)
+        ):
             continue
-        best = next(filter(None, map(best_value, save.location)), None)
-        if best:
-            name, made = best
-            message = (
-                f"{name} begins with its first value after a restart: {save.path} is saved there as the best model, "
-                "although a better one may have been saved before"
-            )
-            fix = (
-                f"save {name} with each checkpoint, and begin with the saved value after a restart"
-            )
-            yield finding(run, (made, *save.location), message, fix, mode=MODE)
+        lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
+        generators = [held for held in lost if is_generator(held)]
+        if len(generators) < len(lost):
+            continue  # a counter that begins again, such as that of epochs, takes the examples with it
+        if other := other_examples(run, whole, others):
+            which = "other examples than in the run that was never stopped"
+            if other.taken is not None:
+                which = (
+                    f"the examples that were taken after {other.taken}: their order begins again"
+                )
+            message = f"training goes on after {other.updates} updates with {which}"
+            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
+            yield finding(run, drawn, message, ORDER_FIX, mode=MODE)
             return
+
+
+def order_chosen(run: Recording, step: Stack) -> Stack:
+    """Returns the line that trains an epoch in a loop, or else the one that shuffles, or the step."""
+    epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
+    drawn = run.of(OrderDrawn)
+    return step[epochs[0] :] if epochs else drawn[-1].location if drawn else step
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:

@@ -11,6 +11,7 @@ from ...examiner.divergence import (
     Divergence,
     depends_on_mean,
     first_divergence,
+    optimizer_ratio,
     update_ratio,
 )
 from ...examiner.findings import FollowUp, Replace, counted
@@ -47,6 +48,7 @@ OTHER_REASONS = {
     Part.REDUCTION,
     Part.OWN_REDUCTION,
 }
+SAME_FACTOR = 1e-2  # relative: of gradients that differ in nothing but their sums
 COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 
 
@@ -54,7 +56,7 @@ COMBINED = "all_reduce", "all_gather", "gather", "merge_call"  # over replicas
 def ratio_of_part(runs: Runs) -> Steps:
     """Checks for a first update that is another one on other numbers of replicas, though the examples are the same."""
     for one, other in same_batches(runs):
-        location = ratio_of_sums(other) or ratio_in_loss(other)
+        location = ratio_of_sums(other) if traced_losses(other) else ratio_in_loss(other)
         if location and (yield from differs_at_first(one, other)):
             counts = one.replicas, other.replicas
             message = (
@@ -72,26 +74,43 @@ def compares_examples(runs: Runs) -> Steps:
         one, other = divergence.one, divergence.other
         is_own = divergence.step == 1 and has_own_loss(divergence)
         line = gradient_line(divergence) if is_own else ()
-        location = joined_examples(other, "MatMul") or product_of_examples(line) if line else ()
+        traced = traced_losses(other)
+        location = joined_examples(other, "MatMul")
+        if line and not traced:
+            location = product_of_examples(line)
         way = "compares the examples of a batch with each other, and each replica compares"
         if line and not location:
-            location = joined_examples(other) or joining_line(functions_of_step(line[0]), line)
+            location = joined_examples(other)
+            if not traced:
+                location = joining_line(functions_of_step(line[0]), line)
             way = "combines the examples of a batch, and each replica combines"
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
-        change = Replace(replaced_as_expected(divergence) | {Replacement.ONE_PART})
+        expected = replaced_as_expected(divergence) | {Replacement.ONE_PART}
+        if uses(Part.SPARSE_GRADIENTS)(divergence):
+            expected |= {Replacement.DENSE_GRADIENTS}
+        change = Replace(expected)
         words = "with one part of the batch for each replica"
         part = yield FollowUp(one, change, words)
         parts = yield FollowUp(other, change, words)
         if part is None or parts is None or not (part.finished and parts.finished):
             continue
-        if update_ratio(part, parts, divergence.training, EXACT) is not None:
+        if are_multiples(part, parts, divergence.training):
             message = (
                 f"the loss {way} those of its part: "
                 f"on {other.devices} devices it does what one device does with a part of the batch"
             )
             finding = compared("fm55", (one.devices, other.devices), location, message)
             yield replace(finding, fix=combines_examples.fix)
+
+
+def are_multiples(one: Recording, other: Recording, training: int) -> bool:
+    """Tells whether gradients on more devices are as large or a multiple, as updates or the squares that are kept show."""
+    if update_ratio(one, other, training, EXACT) is not None:
+        return True
+    kept = optimizer_ratio(one, other, training) or 0.0
+    factors = 1.0, other.replicas / one.replicas
+    return any(abs(kept - factor) <= SAME_FACTOR * factor for factor in factors)
 
 
 def product_of_examples(stack: Stack) -> Stack:

@@ -1,0 +1,345 @@
+"""What a program that was started again has lost: the place in its examples, and what it remembered in Python.
+
+It compares the restarted program with the whole run after as many updates: the checksums of the batches that steps were given,
+and the values of the program's names and objects at its saves. How the program spells it makes no difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..observer.events import ExamplesTaken, Frame, Held, ProgramState, Stack
+from .blame import called_name, name_of, nodes_of_file, nodes_under
+from .printed import is_comparable
+from .recording import Recording, Role
+
+ENOUGH = 4  # batches that are compared
+LAST_LINES = 4  # of the output
+SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
+NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
+SMALL = 2e-6  # the same of two numbers near 0
+GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
+FLAGS = {"True", "False", "None"}
+LIST = re.compile(r"\d+: ")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
+Assigning = ast.Assign | ast.AnnAssign | ast.AugAssign
+Key = tuple[str, str, str]  # of a value: the file, the class or function, and the name
+State = dict[Key, str]
+
+
+# The examples
+
+
+@dataclass(frozen=True)
+class OtherExamples:
+    """A restarted program goes on with other examples than the whole run takes then."""
+
+    location: Stack
+    updates: int  # after which it goes on
+    taken: int | None  # after which the whole run took these examples; None: they are others
+
+
+def other_examples(
+    run: Recording, whole: Recording, others: Sequence[Recording]
+) -> OtherExamples | None:
+    """Returns what a restart takes a second time; or that it takes others, where all whole runs take the same."""
+    for taken in run.of(ExamplesTaken):
+        theirs = sequences_like(taken, whole)
+        first = taken.checksums[:ENOUGH]
+        if taken.begins == 0 or len({*first}) < 2 or goes_on(taken, theirs, run.devices):
+            continue
+        if any(is_one_order(each) for each in theirs):
+            continue  # it may be in the middle of an epoch
+        same = [each.begins for each in theirs if each.checksums[: len(first)] == first]
+        if same and same[0] < taken.begins:
+            return OtherExamples(taken.location, taken.begins, same[0])
+        if any(is_repeated(each, others) for each in theirs):
+            return OtherExamples(taken.location, taken.begins, None)
+    return None
+
+
+def is_one_order(taken: ExamplesTaken) -> bool:
+    """Tells whether each pass over the data has the same order, so that a restart can lose none."""
+    first, every = taken.checksums[:ENOUGH], taken.checksums
+    again = [i for i in range(1, len(every) - len(first)) if every[i : i + len(first)] == first]
+    return bool(again) and every[again[0] :] == every[: len(every) - again[0]]
+
+
+def sequences_like(taken: ExamplesTaken, recording: Recording) -> list[ExamplesTaken]:
+    """Returns the batches of the same line."""
+    key = taken.location[:1], taken.in_fit
+    every = recording.of(ExamplesTaken)
+    return [each for each in every if (each.location[:1], each.in_fit) == key]
+
+
+def is_repeated(taken: ExamplesTaken, others: Sequence[Recording]) -> bool:
+    """Tells whether another whole run gives its steps the same batches. Those of `fit` are divided among its replicas."""
+    known = [each.checksums for other in others for each in sequences_like(taken, other)]
+    return not taken.in_fit and taken.checksums in known
+
+
+def goes_on(taken: ExamplesTaken, theirs: Sequence[ExamplesTaken], devices: int) -> bool:
+    """Tells whether the whole run takes the same examples after as many updates, or as many before its end."""
+    first = taken.checksums[:ENOUGH]
+    return any(
+        each.checksums[place : place + len(first)] == first
+        for each in theirs
+        for place in places_in(each, taken, devices)
+        if 0 <= place < len(each.checksums)
+    )
+
+
+def places_in(other: ExamplesTaken, taken: ExamplesTaken, devices: int) -> Iterator[int]:
+    """Yields where in the whole run's batches those of a restart should be; in `fit` each replica's part is one."""
+    parts = devices if taken.in_fit else 1
+    yield (taken.begins - other.begins) * parts
+    if not taken.in_fit:
+        yield other.batches - taken.batches
+
+
+# What Python remembers
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A value that a restart has lost."""
+
+    held: Key
+    updates: int
+    value: str
+    right: str  # the value in the whole run after as many updates
+    is_reset: bool  # it is what the whole run had as many updates after its own start
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a variable or an array, or the variables of a layer."""
+        return self.value.startswith("(")
+
+    @property
+    def is_of_object(self) -> bool:
+        """Whether an object keeps it, and not a name of a function, which may be given a new value before it is read."""
+        path, holder, _ = self.held
+        return bool(path) and holder[:1].isupper()
+
+    @property
+    def rank(self) -> tuple[bool, bool, bool]:
+        """Sorts what is lost before what is computed from it."""
+        return not self.is_reset, not self.is_of_object, self.is_tensor
+
+
+def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost]:
+    """Returns what a restart has lost, the likeliest first: values that the whole run changes, and that differ at the first save.
+
+    Where weights differ, much else follows from them: only what begins again from its first value is sure, and a variable that no
+    weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
+    """
+    states, usual = states_of(run), dict(states_of(whole))
+    updates, state = next((each for each in states if each[0] in usual), (0, {}))
+    changed = changed_values(whole)
+    lost = [
+        Lost(key, updates, value, right, begins_again(key, run, usual))
+        for key, value in state.items()
+        if key in changed
+        and is_own(key, value)
+        and (right := usual[updates].get(key)) is not None
+        and not are_alike(value, right)
+    ]
+    models_agree = not any(";" in each.value for each in lost)
+    found = [
+        each
+        for each in lost
+        if each.is_reset
+        or (each.is_tensor and (models_agree or ends_alike))
+        or (models_agree and not ends_alike)
+    ]
+    return sorted(found, key=lambda each: each.rank)
+
+
+def kept_values(runs: Sequence[Recording]) -> set[Key]:
+    """Returns what restarts begin with as the whole run has it then, whatever file it is in."""
+    return {
+        key
+        for run in runs
+        if run.role is Role.RESTARTED and run.whole and updates_at_start(run)
+        for key in alike_at_first_save(run, run.whole)
+    }
+
+
+def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
+    usual, changed = dict(states_of(whole)), changed_values(whole)
+    updates, state = next((each for each in states_of(run) if each[0] in usual), (0, {}))
+    return {
+        key for key in changed & state.keys() if are_alike(state[key], usual[updates].get(key, ""))
+    }
+
+
+def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> bool:
+    """Tells whether more follows from what is lost than the value itself: other values, or what the program prints.
+
+    A program may count what it does since its start, and print that.
+    """
+    keys = [each.held for each in lost if each.is_reset]
+    lines = [last_lines(each, keys) for each in (run, whole)]
+    return len(keys) < len(lost) or not are_alike(*lines)
+
+
+def last_lines(run: Recording, leaving_out: Sequence[Key]) -> str:
+    """Returns what a program prints last, without the last values of some names."""
+    lines = [*filter(is_comparable, run.output.strip().splitlines())]
+    text = "\n".join(lines[-LAST_LINES:])
+    _, state = next(reversed(states_of(run)), (0, {}))
+    left_out = {state.get(key, "").rpartition(" ")[2] for key in leaving_out} - {""}
+    return NUMBER.sub(lambda found: "" if found[0] in left_out else found[0], text)
+
+
+def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[Lost]:
+    """Leaves out what another whole run does not repeat, such as times; a value that begins again does so by no chance."""
+    known = [dict(states_of(other)) for other in others]
+    return [
+        each
+        for each in lost
+        if each.is_reset
+        or any(
+            are_alike(each.right, states.get(each.updates, {}).get(each.held, ""))
+            for states in known
+        )
+    ]
+
+
+# Where a value of Python is made, and what it decides
+
+
+def made_at(held: Key) -> Stack:
+    """Returns the first line on which an object, a class or a function gives a name its value."""
+    path, holder, _ = held
+    return tuple(Frame(path, each.lineno, holder) for each in assignments_of(held)[:1])
+
+
+def is_generator(held: Key) -> bool:
+    """Tells whether a name has a generator of random numbers."""
+    values = [each.value for each in assignments_of(held)[:1]]
+    return any(isinstance(each, ast.Call) and called_name(each) in GENERATORS for each in values)
+
+
+def counts_in_loop(held: Key) -> bool:
+    """Tells whether a `for` loop gives a name its values."""
+    path, _, name = held
+    loops = [each.target for each in nodes_of_file(path) if isinstance(each, ast.For)]
+    return any(name_of(part) == name for target in loops for part in ast.walk(target))
+
+
+def assignments_of(held: Key) -> list[Assigning]:
+    """Returns what gives a name of a class, a function or a module its value: attributes first."""
+    path, holder, name = held
+    given = [
+        inner
+        for node in nodes_of_file(path)
+        if not holder or getattr(node, "name", None) == holder.rpartition(".")[2]
+        for inner in nodes_under(node)
+        if isinstance(inner, Assigning) and name in named(inner)
+    ]
+    of_object = [
+        each
+        for each in given
+        if any(isinstance(part, ast.Attribute) and part.attr == name for part in targets_in(each))
+    ]
+    return of_object or given
+
+
+def named(assignment: Assigning) -> list[str]:
+    """Returns the names and attributes that get a value."""
+    return [name_of(part).rpartition(".")[2] for part in targets_in(assignment)]
+
+
+def targets_in(assignment: Assigning) -> list[ast.AST]:
+    targets = assignment.targets if isinstance(assignment, ast.Assign) else [assignment.target]
+    return [part for target in targets for part in ast.walk(target)]
+
+
+def is_compared(held: Key) -> bool:
+    """Tells whether a program compares a value with another one, as it does with the best one so far."""
+    path, _, name = held
+    return any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], SIZES)
+        and name in [name_of(part).rpartition(".")[2] for part in ast.walk(node)]
+        and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
+        for node in nodes_of_file(path)
+    )
+
+
+def is_own(key: Key, value: str) -> bool:
+    """Tells whether the program itself keeps a value that goes on: no flag, and no list of what has happened."""
+    is_kept = bool(key[0]) and not LIST.match(value) and value not in FLAGS
+    return is_kept and not (counts_in_loop(key) and not assignments_of(key))
+
+
+def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:
+    """Tells whether a restart has what the whole run had as many updates after its own start.
+
+    Once may be by chance, unless a value never comes back.
+    """
+    begun = updates_at_start(run)
+    pairs = [
+        (state[key], usual[updates - begun][key])
+        for updates, state in states_of(run)
+        if key in state and key in usual.get(updates - begun, {})
+    ]
+    values = [state[key] for state in usual.values() if key in state]
+    is_clear = len(pairs) > 1 or len({*values}) == len(values)
+    if any(not mine.lstrip("-").isdigit() for mine, _ in pairs) and repeats_examples(run):
+        return False  # it may be computed from them
+    return bool(pairs) and is_clear and all(are_alike(*pair) for pair in pairs)
+
+
+def repeats_examples(run: Recording) -> bool:
+    """Tells whether a restart takes the examples with which the whole run began, for whatever reason."""
+    return run.whole is not None and any(
+        taken.begins and each.checksums[:ENOUGH] == taken.checksums[:ENOUGH]
+        for taken in run.of(ExamplesTaken)
+        for each in sequences_like(taken, run.whole)
+    )
+
+
+def updates_at_start(run: Recording) -> int:
+    """Returns how many updates the program had made when it was started again."""
+    return min((each.begins for each in run.of(ExamplesTaken)), default=0)
+
+
+def states_of(run: Recording) -> list[tuple[int, State]]:
+    """Returns all that is known at each save, the last one after as many updates."""
+    known: State = {}
+    found: dict[int, State] = {}
+    for event in run.of(ProgramState):
+        known = {**known, **{key_of(held): held.value for held in event.values}}
+        found[event.updates] = known
+    return [*found.items()]
+
+
+def key_of(held: Held) -> Key:
+    return held.path, held.holder, held.name
+
+
+def changed_values(run: Recording) -> set[Key]:
+    """Returns what changes from one save to another."""
+    states = [state for _, state in states_of(run)]
+    return {
+        key
+        for one, other in zip(states, states[1:])
+        for key, value in other.items()
+        if key in one and one[key] != value
+    }
+
+
+def are_alike(one: str, other: str) -> bool:
+    """Tells whether two values are the same but for their last digits."""
+    if NUMBER.sub("#", one) != NUMBER.sub("#", other):
+        return False
+    pairs = zip(NUMBER.findall(one), NUMBER.findall(other))
+    return all(
+        a == b or math.isclose(float(a), float(b), rel_tol=NEAR, abs_tol=SMALL) for a, b in pairs
+    )

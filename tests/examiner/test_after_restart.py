@@ -1,0 +1,226 @@
+"""What a restart has lost: the place in the examples, and values of Python."""
+
+import textwrap
+
+import pytest
+from recorded import LINE, OTHER, run
+from strategy_clinic.examiner.after_restart import (
+    are_alike,
+    has_consequence,
+    is_compared,
+    kept_values,
+    lost_values,
+    made_at,
+    other_examples,
+    without_unstable,
+)
+from strategy_clinic.examiner.recording import Role
+from strategy_clinic.observer.events import ExamplesTaken, Held, ProgramState
+
+
+def taken(begins, *checksums, in_fit=False, location=LINE):
+    return ExamplesTaken(location, in_fit, begins, len(checksums), checksums)
+
+
+WHOLE = taken(0, 1, 2, 3, 4, 5, 6, 7, 8)
+
+
+@pytest.mark.parametrize(
+    "restarted, repeats",
+    [
+        (taken(4, 5, 6, 7, 8), None),
+        (taken(4, 1, 2, 3, 4), 0),
+        (taken(4, 11, 12, 13, 14), None),  # another order: it may be drawn at random
+        (taken(4, 1, 1, 1, 1), None),  # all alike
+        (taken(0, 1, 2, 3, 4), None),  # it has not gone on
+        (taken(4, 1, 2, 3, 4, location=OTHER), None),
+        (taken(1, 5, 6, 7, 8), None),  # as many steps before the end: several make one update
+    ],
+)
+def test_examples_of_steps(restarted, repeats):
+    found = other_examples(run(restarted, role=Role.RESTARTED), run(WHOLE), [])
+    assert (found and found.taken) == repeats
+
+
+@pytest.mark.parametrize(
+    "restarted, repeats",
+    [
+        (taken(4, 5, 6, 7, 8, in_fit=True), None),
+        (taken(4, 1, 2, 3, 4, in_fit=True), 0),
+        # One iterator of the whole run, of which each update takes two parts
+        (taken(6, 9, 10, 11, 12, in_fit=True), None),
+        (taken(6, 5, 6, 7, 8, in_fit=True), 4),
+    ],
+)
+def test_examples_of_fit(restarted, repeats):
+    whole = run(
+        taken(0, 1, 2, 3, 4, in_fit=True),
+        taken(4, 5, 6, 7, 8, 9, 10, 11, 12, in_fit=True),
+    )
+    found = other_examples(run(restarted, role=Role.RESTARTED), whole, [])
+    assert (found and found.taken) == repeats
+
+
+@pytest.mark.parametrize("other, differs", [(WHOLE, True), (taken(0, 1, 3, 2), False)])
+def test_other_examples_where_whole_runs_take_the_same(other, differs):
+    restarted = run(taken(4, 11, 12, 13, 14), role=Role.RESTARTED)
+    found = other_examples(restarted, run(WHOLE), [run(other)])
+    assert (found is not None) is differs
+    assert not found or found.taken is None
+
+
+def state(updates, **values):
+    held = (Held("/program/train.py", "Job", name, value) for name, value in values.items())
+    return ProgramState(updates, tuple(held))
+
+
+def restarted(*states, begins=2, output="", whole=None):
+    return run(taken(begins, 5, 6), *states, role=Role.RESTARTED, output=output, whole=whole)
+
+
+USUAL = run(
+    state(2, done="2", mean="0.5", start="0", best="0.9"),
+    state(4, done="4", mean="0.4", best="0.7"),
+    state(6, done="6", mean="0.3"),
+)
+
+
+def lost(*states):
+    return [(each.held[2], each.is_reset) for each in lost_values(restarted(*states), USUAL, False)]
+
+
+def test_what_is_as_in_the_whole_run_is_not_lost():
+    assert lost(state(4, done="4", mean="0.40001", start="2", best="0.7")) == []
+
+
+def test_a_counter_that_begins_again_comes_before_what_follows_from_it():
+    assert lost(state(4, done="2", mean="0.45", start="2", best="0.7")) == [
+        ("done", True),
+        ("mean", False),
+    ]
+
+
+def test_only_what_the_whole_run_changes_is_lost():
+    assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
+
+
+@pytest.mark.parametrize(
+    "value, ends_alike, is_lost",
+    [("0.45", False, True), ("0.45", True, False), ("() 0.45 0.45", True, True)],
+    ids=["a number", "a number that no weight follows from", "a variable"],
+)
+def test_what_no_weight_follows_from(value, ends_alike, is_lost):
+    right = value.replace("0.45", "0.4")
+    whole = run(state(2, mean=value.replace("0.45", "0.5")), state(4, mean=right))
+    assert bool(lost_values(restarted(state(4, mean=value)), whole, ends_alike)) is is_lost
+
+
+@pytest.mark.parametrize(
+    "path, value, right",
+    [("", "0", "4"), ("/program/train.py", "1: 0.5", "3: 0.7, 0.6, 0.5")],
+    ids=["of Keras", "a list of what has happened"],
+)
+def test_what_is_no_state_of_the_program(path, value, right):
+    whole = [ProgramState(2, (Held(path, "History", "epoch", "9"),))]
+    whole += [ProgramState(4, (Held(path, "History", "epoch", right),))]
+    other = restarted(ProgramState(4, (Held(path, "History", "epoch", value),)))
+    assert lost_values(other, run(*whole), False) == []
+
+
+def test_where_weights_differ_only_what_begins_again_is_sure():
+    whole = run(
+        state(2, done="2", mean="0.5", model="(2, 3) 1.5 0.5; (3,) 2 1"),
+        state(4, done="4", mean="0.4", model="(2, 3) 1.8 0.5; (3,) 2 1"),
+    )
+    other = restarted(state(4, done="2", mean="0.45", model="(2, 3) 1.9 0.5; (3,) 2 1"))
+    assert [each.held[2] for each in lost_values(other, whole, False)] == ["done"]
+
+
+def test_what_changes_by_itself_is_left_out():
+    found = lost_values(
+        restarted(state(4, done="4", mean="0.45", start="2", best="0.7")), USUAL, False
+    )
+    assert [each.held[2] for each in found] == ["mean"]
+    assert without_unstable(found, [USUAL]) == found
+    another = run(state(4, done="4", mean="0.47", best="0.7"))
+    assert without_unstable(found, [another]) == []
+
+
+@pytest.mark.parametrize(
+    "one, other, follows",
+    [
+        ("loss 0.25", "loss 0.25", False),
+        ("loss 0.31", "loss 0.25", True),
+        ("2 steps, loss 0.25", "4 steps, loss 0.25", False),
+        ("2 steps, loss 0.31", "4 steps, loss 0.25", True),
+        ("took 1.5 s", "took 3.7 s", False),
+    ],
+    ids=["the same", "another loss", "the count itself", "both", "a time"],
+)
+def test_what_follows_from_a_count_that_begins_again(one, other, follows):
+    whole = run(state(2, done="2"), state(4, done="4"), output=f"epoch 1\n{other}")
+    again = restarted(state(4, done="2"), output=f"epoch 1\n{one}")
+    assert has_consequence(again, whole, lost_values(again, whole, False)) is follows
+
+
+def test_what_a_restart_has_from_a_file_of_the_program():
+    found = kept_values([restarted(state(4, done="4", mean="0.6", start="2"), whole=USUAL)])
+    assert {name for _, _, name in found} == {"done"}
+
+
+@pytest.mark.parametrize(
+    "one, other, alike",
+    [
+        ("() 0.5 0.5", "() 0.5001 0.5001", True),
+        ("() 0.5 0.5", "() 0.51 0.51", False),
+        ("(2,) 0.5 0.5", "(3,) 0.5 0.5", False),
+        ("inf", "inf", True),
+        ("nan", "nan", True),
+        ("inf", "0.5", False),
+        ("best.h5", "last.h5", False),
+        ("0", "1e-9", True),
+    ],
+)
+def test_values_that_are_alike(one, other, alike):
+    assert are_alike(one, other) is alike
+
+
+PROGRAM = """\
+    STEPS = 0
+
+    class Job:
+        waited: int = 0
+
+        def __init__(self):
+            self.best, self.done = 1.0, 0
+
+        def run(self, score):
+            self.done = self.done + 1
+            if score < self.best:
+                self.best = score
+            if self.done > 10:
+                return
+
+    def main():
+        number = 0
+        number += 1
+"""
+
+
+@pytest.mark.parametrize(
+    "holder, name, line",
+    [
+        ("Job", "best", 7),
+        ("Job", "done", 7),
+        ("Job", "waited", 4),
+        ("main", "number", 17),
+        ("", "STEPS", 1),
+        ("Job", "lost", None),
+    ],
+)
+def test_where_a_value_is_made(tmp_path, holder, name, line):
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(PROGRAM))
+    made = made_at((str(path), holder, name))
+    assert (made[0].line if made else None) == line
+    assert is_compared((str(path), holder, name)) is (name == "best")
