@@ -152,9 +152,11 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
 def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Match]) -> Answer:
     """Returns the mode that a text nearly names, or the modes to ask about; `matches` have been judged."""
     known = {wording for wording, _ in matches}
-    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
-    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
-    if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
+    words, part = near.plain(text.flat)[-near.READ :], near.short(text.flat)
+    found = near.index_of(entries).wordings_for(words, part)
+    usable = [entry for entry in found if may_be_near(entry, text) and entry not in known]
+    shares = shares_of_messages(usable, part, text.flat)
+    if nearly := with_errors(usable, words, text.flat) or halves(shares, text.flat):
         return weigh(nearly, text)
     hints = {wording.mode for wording, _ in matches if not wording.frame}
     return ask(text, entries, hints, modes_of_parts(shares))
@@ -166,9 +168,8 @@ def may_be_near(wording: Wording, text: ReportText) -> bool:
     return proves(wording) and not (wording.alone if text.raised else is_mention)
 
 
-def with_errors(usable: list[Wording], text: Flat) -> list[Match]:
-    """Returns the wordings that a text has with a few letters wrong."""
-    words = near.plain(text)[-near.READ :]
+def with_errors(usable: list[Wording], words: str, text: Flat) -> list[Match]:
+    """Returns the wordings that a text has with a few letters wrong; `words` are its own without signs."""
     found = ((entry, near.with_errors(entry, words)) for entry in usable)
     said = [(entry, with_context(entry, first, text)) for entry, first in found if first]
     return [(replace(entry, proof="near"), each) for entry, each in said if each]
