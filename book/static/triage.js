@@ -286,7 +286,7 @@ function makeTriage(data) {
 
   function triage(pasted) {
     const text = reportText(pasted);
-    const matches = wordings.filter(wording => !(wording.alone && text.raised))
+    const matches = begun(text.flat).filter(wording => !(wording.alone && text.raised))
       .map(wording => [wording, matched(wording, text.flat)]).filter(([, said]) => said.length);
     let proven = matches.filter(([wording]) => wording.proves);
     const isMention = proven.every(([wording]) => !wording.mode && wording.proof === "likely");
@@ -302,6 +302,22 @@ function makeTriage(data) {
     if (nearby.length) return weigh(nearby, text);
     const hints = new Set(matches.filter(([wording]) => !wording.frame).map(([wording]) => wording.mode));
     return ask(text, hints, modesOfParts(shares));
+  }
+  function begun(text) {
+    const found = new Set();
+    for (const [begins, numbers] of numbersByBeginning()) {
+      if (text.lower.includes(begins)) numbers.forEach(n => found.add(n));
+    }
+    return wordings.filter((_, n) => found.has(n));
+  }
+  let madeNumbers;
+  function numbersByBeginning() {
+    if (madeNumbers) return madeNumbers;
+    madeNumbers = new Map();
+    wordings.forEach((wording, n) => {
+      for (const [first] of wording.symptom ? [[""]] : readings(wording.says[0])) add(madeNumbers, first.slice(0, number.stub), n);
+    });
+    return madeNumbers;
   }
   function mayBeNear(wording, text) {
     const isMention = !wording.mode && wording.proof === "likely";

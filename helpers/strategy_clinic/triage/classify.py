@@ -4,7 +4,9 @@ Only a wording names a mode. A text in which no wording proves anything is compa
 nearest modes are questions to the reader and no answer, for most texts that are near a mode are of none.
 """
 
+import functools
 import math
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 
 from . import code_patterns, near, phrases, similarity
@@ -61,7 +63,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
     entries, text = entries or wordings(), ReportText(pasted)
     matches = [
         (wording, said)
-        for wording in entries
+        for wording in begun(entries, text.flat)
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
@@ -74,6 +76,23 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
 
 
 # By wordings
+
+
+def begun(entries: tuple[Wording, ...], text: Flat) -> list[Wording]:
+    """Returns the wordings that a text may have: it has the beginning of their first phrase."""
+    beginnings = numbers_by_beginning(entries).items()
+    found = {number for begins, numbers in beginnings if begins in text for number in numbers}
+    return [entries[number] for number in sorted(found)]
+
+
+@functools.lru_cache(8)
+def numbers_by_beginning(entries: tuple[Wording, ...]) -> dict[str, list[int]]:
+    """Returns the numbers of wordings by how they begin; an expression may begin in any way, as "" says."""
+    numbers = defaultdict(list)
+    for number, entry in enumerate(entries):
+        for first, *_ in phrases.readings(entry.says[0]) if not entry.symptom else [("",)]:
+            numbers[first[: phrases.STUB]].append(number)
+    return dict(numbers)
 
 
 def proves(wording: Wording) -> bool:
