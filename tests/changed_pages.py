@@ -47,7 +47,7 @@ RECORDS = "notebooks/records/*.json"
 DATA = {
     "compiler.programs": (RECORDS,),
     "examiner.rule": (f"{MODES}/rule.py",),
-    "panel.mode_finder": (f"{MODES}/page.py",),
+    "panel.mode_finder": (f"{MODES}/page.py", "helpers/strategy_clinic/modes/groups.toml"),
     "records.atlas": (f"{MODES}/page.py", RECORDS),
     "records.runtime_check": (RECORDS,),
     "triage.wordings": (f"{MODES}/words.toml", "helpers/strategy_clinic/triage/*.toml"),

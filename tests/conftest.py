@@ -13,6 +13,7 @@ from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs import workspace
 from strategy_clinic.forkserver import server
+from strategy_clinic.modes import groups
 from strategy_clinic.processes import python_process
 from strategy_clinic.processes.view import NoView
 from strategy_clinic.setups import parameters
@@ -114,7 +115,7 @@ def forget():
     """What triage has read before an edit."""
     read = (wordings.declared_modes, wordings.mode_words, wordings.wordings)
     read += (wordings.read_vocabulary, report_text.form_line, similarity.vocabulary)
-    read += (page_messages.of,)
+    read += (page_messages.of, groups.groups)
     for cached in (*read, similarity.index_of):
         cached.cache_clear()
 
