@@ -1,4 +1,5 @@
 import fcntl
+import gc
 import os
 import re
 import subprocess
@@ -109,6 +110,11 @@ def project(project_copy, monkeypatch):
     forget()
     yield files.ROOT
     forget()
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays to the end: to look for garbage in it takes a twentieth of the quick tests."""
+    gc.freeze()
 
 
 def forget():
