@@ -52,10 +52,10 @@ def group(name: str) -> str:
     found, modes = next(
         pair for pair in mode_groups.grouped(registry.modes()) if pair[0].name == name
     )
-    lines = ["| page | what you see | how it fails | how to repair it |", "|---|---|---|---|"]
+    lines = ["| what you see | how it fails | page |", "|---|---|---|"]
     for mode in modes:
-        words = map(cell, (mode.sees, mode_groups.how_it_fails(mode), mode.fix))
-        lines.append(f"| [{mode.id}]({page_of(mode)}.ipynb) | {' | '.join(words)} |")
+        words = f"{cell(mode.sees)} | {mode_groups.how_it_fails(mode)}"
+        lines.append(f"| {words} | [{mode.id}]({page_of(mode)}.ipynb) |")
     return "\n".join([found.about, "", *lines, "", toctree(map(page_of, modes))])
 
 
