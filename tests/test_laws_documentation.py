@@ -74,7 +74,7 @@ def law_groups() -> list[str]:
         shown = set(found.shows if found else ())
         if not shown or shown - set(wordings.GROUPS):
             problems.append(f"{mode.id} shows {sorted(shown)}, and may show {wordings.GROUPS}")
-        if "silent" in mode.outcomes and shown == {"raises"}:
+        if "silent" in mode.loud and shown == {"raises"}:
             problems.append(f"{mode.id} is silent, and is listed among errors only")
     return problems
 

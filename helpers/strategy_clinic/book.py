@@ -76,7 +76,7 @@ def page(path: Path) -> str:
     if files.page_source(path.stem).name == "page.py":
         mode = mode_by_id(path.stem.split("_")[0])
         add_switches(notebook, mode)
-        notebook.cells += [patterns_of(mode)] if "raises" in mode.outcomes else []
+        notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
     notebook.cells = [without_widgets(cell) for cell in notebook.cells]
     for cell in notebook.cells:
         if cell.cell_type == "code":

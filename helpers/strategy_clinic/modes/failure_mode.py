@@ -107,9 +107,10 @@ class FailureMode:
         return f"notebooks/{self.id}_{self.slug}.ipynb"
 
     @property
-    def outcomes(self) -> set[str]:
-        """What it shows under one setup or another: 'raises', 'silent' or both."""
-        return {symptom.outcome for symptom in self.symptoms}
+    def loud(self) -> str:
+        """Whether it raises: 'loud', 'silent', or both in the order of its symptoms."""
+        words = ["silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms]
+        return " or ".join(dict.fromkeys(words))
 
     def symptom(self, setup: Setup) -> Symptom | None:
         """Returns the symptom that must show under a setup here, or None if it must work."""
