@@ -14,6 +14,7 @@ the eight of ALWAYS. What all notebooks have in common is no input of them; for 
 """
 
 import ast
+import functools
 import hashlib
 import sys
 from importlib import metadata
@@ -46,7 +47,7 @@ RECORDS = "notebooks/records/*.json"
 DATA = {
     "compiler.programs": (RECORDS,),
     "examiner.rule": (f"{MODES}/rule.py",),
-    "panel.mode_finder": (f"{MODES}/page.py",),
+    "panel.mode_finder": (f"{MODES}/page.py", "helpers/strategy_clinic/modes/groups.toml"),
     "records.atlas": (f"{MODES}/page.py", RECORDS),
     "records.runtime_check": (RECORDS,),
     "triage.wordings": (f"{MODES}/words.toml", "helpers/strategy_clinic/triage/*.toml"),
@@ -100,10 +101,16 @@ def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> se
 
 def imported_by_page(source: Path, modules: set[str]) -> set[str]:
     """Returns the modules of the package that the cells of a page import."""
-    nodes = ast.walk(ast.parse(source.read_text()))
+    return {module_named(*words, modules) for words in words_from_package(source.read_text())}
+
+
+@functools.cache
+def words_from_package(text: str) -> set[tuple[str, str]]:
+    """Returns each `from package import name` of a text, where the package is ours."""
+    nodes = ast.walk(ast.parse(text))
     found = [node for node in nodes if isinstance(node, ast.ImportFrom)]
     return {
-        module_named(str(node.module), alias.name, modules)
+        (str(node.module), alias.name)
         for node in found
         if str(node.module).split(".")[0] == "strategy_clinic"
         for alias in node.names

@@ -12,7 +12,7 @@ import pytest
 from conftest import build_book, changed
 from strategy_clinic import Setup, book
 from strategy_clinic.base import files, outcomes
-from strategy_clinic.modes import registry
+from strategy_clinic.modes import groups, registry
 from strategy_clinic.panel import cards
 from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.records import store, switches
@@ -186,19 +186,31 @@ def test_no_link_is_broken(site):
 
 
 def test_every_page_leads_to_every_mode_and_to_the_atlas(site):
-    """In the groups of the sidebar, each mode once; the pages of the groups have more."""
+    """In the groups of the sidebar, each mode once."""
     for page in ("index.html", "how_to/examine.html"):
         links = parsed((site / page).read_text()).links
         for name in [mode.notebook for mode in registry.modes()] + ["notebooks/atlas.ipynb"]:
             assert any(link.endswith(name.replace(".ipynb", ".html")) for link in links)
 
 
-def test_every_mode_is_in_the_table_of_each_of_its_groups(site):
+def table_of(page: Path) -> str:
+    return page.read_text().split("<table", 1)[1].split("</table>")[0]
+
+
+def test_a_group_has_a_page_with_its_modes_in_their_order_and_both_lists_lead_to_it(site):
+    for group in groups.groups():
+        page = site / "notebooks" / f"{group.name}.html"
+        assert re.findall(r'href="(fm\d\d)_', table_of(page)) == list(group.modes)
+        for name in ("index.html", "errors/index.html"):
+            links = parsed((site / name).read_text()).links
+            assert any(link.endswith(f"notebooks/{page.name}") for link in links)
+
+
+def test_every_mode_is_in_each_table_of_what_it_shows(site):
     for mode in registry.modes():
         for group in wordings.mode_words()[mode.id].shows:
-            page = (site / "errors" / f"{group.replace(' ', '_')}.html").read_text()
-            table = page.split("<table", 1)[1].split("</table>")[0]
-            assert Path(mode.notebook).stem in table
+            page = site / "errors" / f"{group.replace(' ', '_')}.html"
+            assert Path(mode.notebook).stem in table_of(page)
 
 
 def test_the_atlas_needs_no_kernel(site):

@@ -2,11 +2,12 @@
 
 import json
 import re
+from collections import Counter
 
-from conftest import changed
+from conftest import changed, forget
 from law import all_tests_of, edit
 from strategy_clinic.base import files, project
-from strategy_clinic.modes import registry
+from strategy_clinic.modes import groups, registry
 from strategy_clinic.rendering import frequent, sources
 from strategy_clinic.triage import page_messages, wordings
 from strategy_clinic.triage.classify import triage
@@ -78,6 +79,23 @@ def law_groups() -> list[str]:
     return problems
 
 
+GROUPS = "helpers/strategy_clinic/modes/groups.toml"
+
+
+def law_one_group_each() -> list[str]:
+    """Every mode is in one group of pages, each of which says in one sentence what is in it."""
+    forget()
+    listed = Counter(mode for group in groups.groups() for mode in group.modes)
+    known = {mode.id for mode in registry.modes()}
+    problems = [f"{mode} is in {listed[mode]} groups" for mode in known if listed[mode] != 1]
+    problems += [f"{mode} is in a group, and is no mode" for mode in listed.keys() - known]
+    return problems + [
+        f"{group.name} is told in more or less than a sentence: {group.about!r}"
+        for group in groups.groups()
+        if group.about.find(". ") >= 0 or not group.about.endswith(".")
+    ]
+
+
 # What names a repository on GitHub, and the registry's package of our name, which is not ours.
 REPOSITORY = re.compile(
     r"(?:github\.com|google\.com/github|mybinder\.org/v2/gh)/([\w.-]+/[\w-]+)"
@@ -131,6 +149,10 @@ MUTATIONS = [
     ("law_groups", edit(WORDS, 'shows = ["wrong numbers"]\n', "")),
     ("law_groups", edit(WORDS, '["wrong numbers"]', '["wrong number"]')),
     ("law_groups", edit(WORDS, '["wrong numbers"]', "[]")),
+    ("law_one_group_each", edit(GROUPS, '"fm37", ', "")),
+    ("law_one_group_each", edit(GROUPS, '"fm37", ', '"fm37", "fm03", ')),
+    ("law_one_group_each", edit(GROUPS, '"fm37", ', '"fm37", "fm99", ')),
+    ("law_one_group_each", edit(GROUPS, "devices, and nothing is", "devices. Nothing is")),
 ]
 
 INSTALL, BOOTSTRAP = "book/how_to/install.md", "helpers/strategy_clinic/rendering/bootstrap.ipy"

@@ -1,8 +1,11 @@
 """Pages that lead from what one sees to a failure mode, made from the declarations of the modes and their words."""
 
 import json
+from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from strategy_clinic.modes import groups as mode_groups
+from strategy_clinic.modes import registry
 from strategy_clinic.modes.failure_mode import FailureMode
 from strategy_clinic.triage import page_messages, search_data, wordings
 
@@ -22,15 +25,42 @@ def shows(mode: str) -> tuple[str, ...]:
     return wordings.mode_words()[mode].shows
 
 
-def group(name: str) -> str:
-    """Returns a table of the modes of a group, and a toctree of those that belong to it first."""
-    name = name.replace("_", " ")
+def shown_as(name: str) -> str:
+    """Returns a table of the modes that show this."""
     lines = ["| what you see | how to repair it | page |", "|---|---|---|"]
-    for mode in modes_of(name):
+    for mode in modes_of(name.replace("_", " ")):
         lines.append(f"| {cell(mode.sees)} | {cell(mode.fix)} | [{mode.id}](../{mode.notebook}) |")
-    first = [mode for mode in modes_of(name) if shows(mode.id)[0] == name]
-    pages = [f"/notebooks/{page_of(mode)}" for mode in first]
-    return "\n".join([*lines, "", "```{toctree}", ":hidden:", "", *pages, "```"])
+    return "\n".join(lines)
+
+
+def groups() -> str:
+    """Returns a list of the groups of modes, each with its sentence."""
+    return "\n".join(
+        f"- [{group.title}](../notebooks/{group.name}.md). {group.about}"
+        for group in mode_groups.groups()
+    )
+
+
+def group_pages() -> str:
+    """Returns the part of the sidebar that leads to all modes by way of their groups."""
+    pages = [f"notebooks/{group.name}" for group in mode_groups.groups()]
+    return toctree(pages, ":caption: Failure modes")
+
+
+def group(name: str) -> str:
+    """Returns the sentence of a group and a table of its modes, which the sidebar lists below it."""
+    found, modes = next(
+        pair for pair in mode_groups.grouped(registry.modes()) if pair[0].name == name
+    )
+    lines = ["| what you see | how it fails | page |", "|---|---|---|"]
+    for mode in modes:
+        words = f"{cell(mode.sees)} | {mode_groups.how_it_fails(mode)}"
+        lines.append(f"| {words} | [{mode.id}]({page_of(mode)}.ipynb) |")
+    return "\n".join([found.about, "", *lines, "", toctree(map(page_of, modes))])
+
+
+def toctree(pages: Iterable[str], *options: str) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", *options, "", *pages, "```"])
 
 
 def cell(text: str) -> str:

@@ -7,7 +7,7 @@ from strategy_clinic.rendering import mode_table, sources
 
 
 def modes() -> str:
-    return mode_table.markdown(link="../notebooks/")
+    return mode_table.markdown(link="../notebooks/", level=2)
 
 
 def badges() -> str:

@@ -161,7 +161,7 @@ function makeTriage(data) {
     for (const piece of pieces) {
       const found = end.indexOf(piece, place);
       if (found < 0) {
-        length += leftAtEnd(piece, end.slice(place));
+        length += leftAtEnd(piece, end, place);
         break;
       }
       length += piece.length;
@@ -170,8 +170,8 @@ function makeTriage(data) {
     const least = number.least_left[Number(pieces.length > 1)] * sum(pieces.map(piece => piece.length));
     return length >= least ? end.slice(start) : "";
   }
-  function leftAtEnd(piece, text) {
-    for (let n = piece.length; n > 0; n--) if (text.endsWith(piece.slice(0, n))) return n;
+  function leftAtEnd(piece, text, place) {
+    for (let n = Math.min(piece.length, text.length - place); n > 0; n--) if (text.endsWith(piece.slice(0, n))) return n;
     return 0;
   }
 
@@ -181,6 +181,37 @@ function makeTriage(data) {
   const plainReadings = cached(wording => wording.sentence
     ? readings(wording.sentence).map(pieces => pieces.map(plain).filter(Boolean)) : []);
   const lengthOf = pieces => sum(pieces.map(piece => piece.length));
+
+  let madeNearIndex;
+  function nearIndex() {
+    if (madeNearIndex) return madeNearIndex;
+    const pieces = wordings.flatMap((wording, n) => plainReadings(wording).flat().map(piece => [n, piece])), clues = new Map();
+    for (const [n, piece] of pieces) {
+      for (const [, part] of cuts(piece, allowed(piece))) add(clues, part.slice(0, number.clue), n);
+    }
+    return madeNearIndex = {pieces, clues, lengths: new Set([...clues.keys()].map(clue => clue.length))};
+  }
+  function wordingsFor(words, part) {
+    const numbers = new Set([...foundIn(words), ...foundIn(part), ...foundAround(part)]);
+    return wordings.filter((_, n) => numbers.has(n));
+  }
+  function foundIn(words) {
+    const {clues, lengths} = nearIndex(), found = [];
+    for (const length of lengths) {
+      for (let place = 0; place < words.length; place++) found.push(...clues.get(words.slice(place, place + length)) ?? []);
+    }
+    return found;
+  }
+  function foundAround(words) {
+    const halves = cuts(words, 1).map(([, half]) => half);
+    return nearIndex().pieces.filter(([, piece]) => halves.some(half => piece.includes(half))).map(([n]) => n);
+  }
+  const allowed = piece => Math.min(number.most_edits, Math.floor(piece.length / number.per_edit));
+  function cuts(piece, most) {
+    const size = Math.max(1, Math.ceil(piece.length / (most + 1))), parts = [];
+    for (let cut = 0; cut < piece.length; cut += size) parts.push([cut, piece.slice(cut, cut + size)]);
+    return parts;
+  }
 
   function withErrors(wording, text) {
     for (const pieces of plainReadings(wording)) {
@@ -193,7 +224,7 @@ function makeTriage(data) {
     let begin = -1, place = 0, left = number.most_edits;
     for (const piece of pieces) {
       const end = begin >= 0 ? place + piece.length + number.gap : text.length;
-      const most = Math.min(left, Math.floor(piece.length / number.per_edit));
+      const most = Math.min(left, allowed(piece));
       const next = nearMatches(piece, text.slice(place, end), most).next();
       if (next.done) return "";
       const [start, stop, errors] = next.value;
@@ -205,14 +236,12 @@ function makeTriage(data) {
   }
   const reversed = text => [...text].reverse().join("");
   function* nearMatches(piece, text, most) {
-    const size = Math.ceil(piece.length / (most + 1));
-    for (let cut = 0; cut < piece.length; cut += size) {
-      const part = piece.slice(cut, cut + size);
+    for (const [cut, part] of cuts(piece, most)) {
       let place = text.indexOf(part);
       for (let tried = 0; place >= 0 && tried < number.places; tried++, place = text.indexOf(part, place + 1)) {
         const stop = place + part.length;
         const [before, length] = edits(reversed(piece.slice(0, cut)), reversed(text.slice(Math.max(0, place - cut - most), place)), most);
-        const [after, further] = edits(piece.slice(cut + size), text.slice(stop, stop + piece.length), most);
+        const [after, further] = edits(piece.slice(cut + part.length), text.slice(stop, stop + piece.length), most);
         if (before + after <= most) yield [place - length, stop + further, before + after];
       }
     }
@@ -246,7 +275,7 @@ function makeTriage(data) {
     let place = 0, length = 0;
     for (const piece of pieces) {
       const found = words.indexOf(piece, place);
-      if (found < 0) return length + leftAtEnd(piece, words.slice(place));
+      if (found < 0) return length + leftAtEnd(piece, words, place);
       place = found + piece.length;
       length += piece.length;
     }
@@ -257,7 +286,7 @@ function makeTriage(data) {
 
   function triage(pasted) {
     const text = reportText(pasted);
-    const matches = wordings.filter(wording => !(wording.alone && text.raised))
+    const matches = begun(text.flat).filter(wording => !(wording.alone && text.raised))
       .map(wording => [wording, matched(wording, text.flat)]).filter(([, said]) => said.length);
     let proven = matches.filter(([wording]) => wording.proves);
     const isMention = proven.every(([wording]) => !wording.mode && wording.proof === "likely");
@@ -265,13 +294,30 @@ function makeTriage(data) {
     if (!proven.length && text.isCutOff) proven = matches.filter(([wording]) => wording.frame);
     if (proven.length) return weigh(proven, text);
     const known = new Set(matches.map(([wording]) => wording));
-    const usable = wordings.filter(wording => mayBeNear(wording, text) && !known.has(wording));
-    const shares = sharesOfMessages(usable, short(text.flat), text.flat);
-    const wrong = nearlyProven(usable, text.flat);
+    const words = plain(text.flat.lower).slice(-number.read), part = short(text.flat);
+    const usable = wordingsFor(words, part).filter(wording => mayBeNear(wording, text) && !known.has(wording));
+    const shares = sharesOfMessages(usable, part, text.flat);
+    const wrong = nearlyProven(usable, words, text.flat);
     const nearby = wrong.length ? wrong : halves(shares, text.flat);
     if (nearby.length) return weigh(nearby, text);
     const hints = new Set(matches.filter(([wording]) => !wording.frame).map(([wording]) => wording.mode));
     return ask(text, hints, modesOfParts(shares));
+  }
+  function begun(text) {
+    const found = new Set();
+    for (const [begins, numbers] of numbersByBeginning()) {
+      if (text.lower.includes(begins)) numbers.forEach(n => found.add(n));
+    }
+    return wordings.filter((_, n) => found.has(n));
+  }
+  let madeNumbers;
+  function numbersByBeginning() {
+    if (madeNumbers) return madeNumbers;
+    madeNumbers = new Map();
+    wordings.forEach((wording, n) => {
+      for (const [first] of wording.symptom ? [[""]] : readings(wording.says[0])) add(madeNumbers, first.slice(0, number.stub), n);
+    });
+    return madeNumbers;
   }
   function mayBeNear(wording, text) {
     const isMention = !wording.mode && wording.proof === "likely";
@@ -291,8 +337,7 @@ function makeTriage(data) {
     const whole = phraseMatched(wording.says[0], text);
     return whole || wording.proof === "certain" ? whole : matchedAtEnd(wording.says[0], text);
   }
-  function nearlyProven(usable, text) {
-    const words = plain(text.lower).slice(-number.read);
+  function nearlyProven(usable, words, text) {
     return usable.map(wording => [wording, withErrors(wording, words)]).filter(([, first]) => first)
       .map(([wording, first]) => [{...wording, proof: "near"}, withContext(wording, first, text)]).filter(([, said]) => said.length);
   }

@@ -12,6 +12,7 @@ from .base.display import MIME
 from .base.files import write_whole
 from .base.templates import from_template
 from .modes.failure_mode import FailureMode
+from .modes.groups import Group, groups
 from .modes.registry import mode_by_id
 from .panel.cards import NOTE
 from .programs.verdicts import OUTCOMES, Verdict, rows
@@ -47,15 +48,23 @@ replicas with one device."""
 
 
 def prepare(folder: Path) -> None:
-    """Writes the notebooks of the pages, each only if it has changed, since Sphinx reads again what is written."""
+    """Writes the notebooks of the pages and a page for each group of them.
+
+    What has not changed is left as it is, since Sphinx reads again what is written.
+    """
     folder.mkdir(exist_ok=True)
     texts = {path.name: page(path) for path in sorted(files.notebooks().glob("*.ipynb"))}
-    for path in folder.glob("*.ipynb"):
+    texts |= {f"{group.name}.md": group_page(group) for group in groups()}
+    for path in folder.glob("*.*"):
         if path.name not in texts:
             path.unlink()
     for name, text in texts.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
             write_whole(folder / name, text)
+
+
+def group_page(group: Group) -> str:
+    return f"# {group.title}\n\n```{{generated}} group {group.name}\n```\n"
 
 
 def page(path: Path) -> str:

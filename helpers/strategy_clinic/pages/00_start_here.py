@@ -45,8 +45,8 @@ boxes, found = finder.narrow()
 # %% [markdown] tags=["map"]
 # ## All failure modes
 #
-# The program of a *loud* mode raises an error, and that of a *silent* one gives a wrong result without an error. Another program
-# with the same mistake may do the other: the first lines of a page say what both do.
+# They are in groups, by what you see and where. Where the program of a mode *raises*, there is an error; *wrong numbers* come
+# without one. Another program with the same mistake may do the other: the first lines of a page say what both do.
 
 # %% [markdown]
 # [The atlas](atlas.ipynb) shows the same modes as a map of what breaks under which strategy, format and Keras.

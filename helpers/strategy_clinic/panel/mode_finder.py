@@ -5,6 +5,7 @@ from typing import Any
 
 from ..base.templates import from_template
 from ..modes.failure_mode import DOCUMENTS, FailureMode
+from ..modes.groups import grouped, how_it_fails
 from ..modes.registry import modes as all_modes
 from ..setups import strategies
 from .cards import show_widget
@@ -47,8 +48,7 @@ def narrow() -> tuple[dict[str, Any], Any]:
 
     def draw(_: Any = None) -> None:
         found = matching(modes, **{name: box.value for name, box in boxes.items()})
-        rows = [(mode, Path(mode.notebook).name) for mode in found]
-        shown.value = from_template("panel/templates/map.html", rows=rows, every=len(modes))
+        shown.value = map_html(found, len(modes))
 
     for name, box in boxes.items():
         box.observe(draw, "value")
@@ -57,6 +57,15 @@ def narrow() -> tuple[dict[str, Any], Any]:
     draw()
     show_widget(ipywidgets.VBox([*boxes.values(), shown]))
     return boxes, shown
+
+
+def map_html(found: list[FailureMode], every: int) -> str:
+    """Returns a table of some of all modes, by groups."""
+    rows = [
+        (group, [(mode, Path(mode.notebook).name, how_it_fails(mode)) for mode in modes])
+        for group, modes in grouped(found)
+    ]
+    return from_template("panel/templates/map.html", groups=rows, count=len(found), every=every)
 
 
 def choice(name: str, values: dict[str, str]) -> Any:

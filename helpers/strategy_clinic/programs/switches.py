@@ -3,6 +3,7 @@
 Every other line of a program, comments included, is the same under all setups.
 """
 
+import functools
 import re
 
 from ..setups import formats, runtime, strategies
@@ -77,14 +78,18 @@ def match(lines: list[str], templates: tuple[str, ...]) -> dict[str, str] | None
     if len(lines) < len(templates):
         return None
     for line, template in zip(lines, templates):
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>\\w+)", re.escape(template))
-        matched = re.fullmatch(pattern, without_comment(line).strip())
+        matched = pattern_of(template).fullmatch(without_comment(line).strip())
         if not matched or any(
             found.get(name, value) != value for name, value in matched.groupdict().items()
         ):
             return None
         found |= matched.groupdict()
     return found
+
+
+@functools.cache
+def pattern_of(template: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>\\w+)", re.escape(template)))
 
 
 def indent_of(line: str) -> str:

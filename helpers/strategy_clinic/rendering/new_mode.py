@@ -12,8 +12,9 @@ TEMPLATES = Path(__file__).parent / "templates"
 NEXT = """Next:
 1. Replace every TODO in these files; they run as they are and show each part at work.
 2. clinic render {id}               runs the page and writes its notebook and the map
-3. pytest tests -k "law or {id}"    tests the page and the rule
-4. clinic record {id} --keras 2,3   stores its verdicts under every setup"""
+3. Add {id} to a group of helpers/strategy_clinic/modes/groups.toml.
+4. pytest tests -k "law or {id}"    tests the page and the rule
+5. clinic record {id} --keras 2,3   stores its verdicts under every setup"""
 
 
 def write_mode(identity: str, slug: str) -> Path:

@@ -5,6 +5,7 @@ import copy
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ TABLES = {
     "frequent": frequent.markdown,
     "map": mode_table.markdown,
 }  # by the tag of the cell that gets one
+ADDED = re.compile(r"\n\n(?:\||### )")  # how what is added to such a cell begins
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
 FORM = "  # @param "
 # What stands in place of an address while the project is not published.
@@ -229,7 +231,7 @@ def as_written(cell: NotebookNode) -> NotebookNode:
     if is_program(cell):
         cell.source = f"# {cell.source.split()[1]}.py"
     if TABLES.keys() & set(tags(cell)):
-        cell.source = cell.source.split("\n\n|")[0]
+        cell.source = ADDED.split(cell.source)[0]
     if "parameters" in tags(cell):
         cell.source = without_forms(cell.source)
     return cell

@@ -4,7 +4,9 @@ Only a wording names a mode. A text in which no wording proves anything is compa
 nearest modes are questions to the reader and no answer, for most texts that are near a mode are of none.
 """
 
+import functools
 import math
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 
 from . import code_patterns, near, phrases, similarity
@@ -61,7 +63,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
     entries, text = entries or wordings(), ReportText(pasted)
     matches = [
         (wording, said)
-        for wording in entries
+        for wording in begun(entries, text.flat)
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
@@ -74,6 +76,23 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
 
 
 # By wordings
+
+
+def begun(entries: tuple[Wording, ...], text: Flat) -> list[Wording]:
+    """Returns the wordings that a text may have: it has the beginning of their first phrase."""
+    beginnings = numbers_by_beginning(entries).items()
+    found = {number for begins, numbers in beginnings if begins in text for number in numbers}
+    return [entries[number] for number in sorted(found)]
+
+
+@functools.lru_cache(8)
+def numbers_by_beginning(entries: tuple[Wording, ...]) -> dict[str, list[int]]:
+    """Returns the numbers of wordings by how they begin; an expression may begin in any way, as "" says."""
+    numbers = defaultdict(list)
+    for number, entry in enumerate(entries):
+        for first, *_ in phrases.readings(entry.says[0]) if not entry.symptom else [("",)]:
+            numbers[first[: phrases.STUB]].append(number)
+    return dict(numbers)
 
 
 def proves(wording: Wording) -> bool:
@@ -152,9 +171,11 @@ def reason(wording: Wording, said: list[str], frame: str) -> str:
 def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Match]) -> Answer:
     """Returns the mode that a text nearly names, or the modes to ask about; `matches` have been judged."""
     known = {wording for wording, _ in matches}
-    usable = [entry for entry in entries if may_be_near(entry, text) and entry not in known]
-    shares = shares_of_messages(usable, near.short(text.flat), text.flat)
-    if nearly := with_errors(usable, text.flat) or halves(shares, text.flat):
+    words, part = near.plain(text.flat)[-near.READ :], near.short(text.flat)
+    found = near.index_of(entries).wordings_for(words, part)
+    usable = [entry for entry in found if may_be_near(entry, text) and entry not in known]
+    shares = shares_of_messages(usable, part, text.flat)
+    if nearly := with_errors(usable, words, text.flat) or halves(shares, text.flat):
         return weigh(nearly, text)
     hints = {wording.mode for wording, _ in matches if not wording.frame}
     return ask(text, entries, hints, modes_of_parts(shares))
@@ -166,9 +187,8 @@ def may_be_near(wording: Wording, text: ReportText) -> bool:
     return proves(wording) and not (wording.alone if text.raised else is_mention)
 
 
-def with_errors(usable: list[Wording], text: Flat) -> list[Match]:
-    """Returns the wordings that a text has with a few letters wrong."""
-    words = near.plain(text)[-near.READ :]
+def with_errors(usable: list[Wording], words: str, text: Flat) -> list[Match]:
+    """Returns the wordings that a text has with a few letters wrong; `words` are its own without signs."""
     found = ((entry, near.with_errors(entry, words)) for entry in usable)
     said = [(entry, with_context(entry, first, text)) for entry, first in found if first]
     return [(replace(entry, proof="near"), each) for entry, each in said if each]

@@ -1,12 +1,15 @@
 """Wordings that a text has nearly: with a letter wrong, without the signs, or only a part of one.
 
-Signs count for nothing here. What is compared is what an exact match has not found, so most texts never come here.
+Signs count for nothing here. What is compared is what an exact match has not found, so most texts never come here. A text is
+compared with those wordings alone that the index names: some twenty of a thousand.
 """
 
 import functools
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from . import phrases
 from .report_text import RAISED, Flat
@@ -21,6 +24,7 @@ SHORT, PART = 300, 12  # characters at most, and at least, of a text that can be
 HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
 MINE = 0.6  # of a short text must be of the message
+CLUE = 8  # letters of the beginning of a part that the index has
 
 SIGNS = re.compile(r"[^a-z0-9]+")
 # What is left of an expression without its signs, and what says that it is no plain sentence.
@@ -34,10 +38,13 @@ def plain(text: str) -> str:
     return SIGNS.sub(" ", text).strip()
 
 
-@functools.cache
 def plain_readings(wording: Wording) -> tuple[tuple[str, ...], ...]:
     """Returns the readings of the first phrase of a wording without signs; none of an expression that is no sentence."""
-    phrase = phrase_of(wording)
+    return plain_readings_of(phrase_of(wording))
+
+
+@functools.cache
+def plain_readings_of(phrase: str) -> tuple[tuple[str, ...], ...]:
     return tuple(
         tuple(filter(None, map(plain, pieces))) for pieces in phrases.readings(phrase) if phrase
     )
@@ -55,6 +62,60 @@ def sentence(symptom: str) -> str:
     return "" if NO_SENTENCE.search(phrase) else re.sub(r"\\(.)", r"\1", phrase)
 
 
+@dataclass(frozen=True, eq=False)
+class Index:
+    """Names the wordings that a text may nearly have: no other wording needs to be compared with it."""
+
+    entries: tuple[Wording, ...]
+    pieces: list[tuple[int, str]]  # with the number of the wording that has each,
+    clues: dict[str, list[int]]  # the beginnings of their parts, with the numbers,
+    lengths: set[int]  # and how long these are
+
+    def wordings_for(self, words: str, part: str) -> list[Wording]:
+        """Returns what to compare with the words of a text, and with the part of a message that a short one may be."""
+        numbers = self.found_in(words) | self.found_in(part) | self.found_around(part)
+        return [self.entries[number] for number in sorted(numbers)]
+
+    def found_in(self, words: str) -> set[int]:
+        """Returns the numbers of the wordings of which these words have a part."""
+        spans = {
+            words[place : place + length] for length in self.lengths for place in range(len(words))
+        }
+        return {number for clue in self.clues.keys() & spans for number in self.clues[clue]}
+
+    def found_around(self, words: str) -> set[int]:
+        """Returns the numbers of the wordings that have half of these words."""
+        halves = [half for _, half in cuts(words, 1)]
+        return {number for half in halves for number, piece in self.pieces if half in piece}
+
+
+@functools.lru_cache(8)
+def index_of(entries: tuple[Wording, ...]) -> Index:
+    """Returns the index of these wordings; it takes 0.01 s."""
+    pieces = [
+        (number, piece)
+        for number, entry in enumerate(entries)
+        for piece in itertools.chain(*plain_readings(entry))
+    ]
+    clues = defaultdict(list)
+    for number, piece in pieces:
+        for _, part in cuts(piece, allowed(piece)):
+            clues[part[:CLUE]].append(number)
+    return Index(entries, pieces, dict(clues), set(map(len, clues)))
+
+
+def allowed(piece: str) -> int:
+    """Returns how many errors a piece may have."""
+    return min(MOST_EDITS, len(piece) // PER_EDIT)
+
+
+def cuts(piece: str, most: int) -> Iterator[tuple[int, str]]:
+    """Yields the parts of a piece, of which one has no error if the piece has at most so many, and where each begins."""
+    size = max(1, -(-len(piece) // (most + 1)))
+    for cut in range(0, len(piece), size):
+        yield cut, piece[cut : cut + size]
+
+
 def with_errors(wording: Wording, text: str) -> str:
     """Returns what in a plain text is the wording with a few letters wrong; empty if nothing is."""
     for pieces in plain_readings(wording):
@@ -68,7 +129,7 @@ def nearly(pieces: tuple[str, ...], text: str) -> str:
     begin, place, left = -1, 0, MOST_EDITS
     for piece in pieces:
         end = place + len(piece) + phrases.GAP if begin >= 0 else len(text)
-        most = min(left, len(piece) // PER_EDIT)
+        most = min(left, allowed(piece))
         found = next(matches(piece, text[place:end], most), None)
         if found is None:
             return ""
@@ -80,15 +141,14 @@ def nearly(pieces: tuple[str, ...], text: str) -> str:
 
 def matches(piece: str, text: str, most: int) -> Iterator[tuple[int, int, int]]:
     """Yields where a piece stands with at most so many errors, and how many: one part of it has none."""
-    size = -(-len(piece) // (most + 1))
-    for cut in range(0, len(piece), size):
-        part = piece[cut : cut + size]
+    for cut, part in cuts(piece, most):
         for place in itertools.islice(places(part, text), PLACES):
             before, length = edits(
                 piece[:cut][::-1], text[max(0, place - cut - most) : place][::-1], most
             )
             stop = place + len(part)
-            after, further = edits(piece[cut + size :], text[stop : stop + len(piece)], most)
+            rest = piece[cut + len(part) :]
+            after, further = edits(rest, text[stop : stop + len(piece)], most)
             if before + after <= most:
                 yield place - length, stop + further, before + after
 
@@ -148,7 +208,6 @@ def run(pieces: tuple[str, ...], words: str) -> int:
     for piece in pieces:
         found = words.find(piece, place)
         if found < 0:
-            ends = (n for n in range(len(piece), 0, -1) if words.endswith(piece[:n], place))
-            return length + next(ends, 0)
+            return length + phrases.left_at_end(piece, words, place)
         place, length = found + len(piece), length + len(piece)
     return length

@@ -120,12 +120,17 @@ def cut_off(pieces: Pieces, end: str) -> str:
     for piece in pieces:
         found = end.find(piece, place)
         if found < 0:
-            lengths = range(len(piece), 0, -1)
-            length += next((n for n in lengths if end.endswith(piece[:n], place)), 0)
+            length += left_at_end(piece, end, place)
             break
         length, place = length + len(piece), found + len(piece)
     least = LEAST_LEFT[len(pieces) > 1] * sum(map(len, pieces))
     return end[start:] if length >= least else ""
+
+
+def left_at_end(piece: str, text: str, place: int) -> int:
+    """Returns how many letters of a piece the end of a text has, from a place on."""
+    longest = min(len(piece), len(text) - place)
+    return next((n for n in range(longest, 0, -1) if text.endswith(piece[:n])), 0)
 
 
 @functools.cache

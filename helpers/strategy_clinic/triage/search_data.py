@@ -73,6 +73,7 @@ NUMBERS = {
     "half": near.HALF,
     "little": near.LITTLE,
     "mine": near.MINE,
+    "clue": near.CLUE,
     "surest": classify.SUREST,
     "unknown": classify.UNKNOWN,
     "last": classify.LAST,

@@ -65,9 +65,10 @@ def nearest_modes(text: str, index: Index) -> list[NearMode]:
             scores[number] += worth[trait] ** 2 / (length * index.lengths[number])
     near = []
     for mode, (begin, end) in index.spans.items():
-        best = sorted(range(begin, end), key=scores.__getitem__, reverse=True)
-        score = sum(part * scores[number] for part, number in zip(BEST, best, strict=False))
-        near.append(NearMode(mode, score, best[0], worth, traits, index))
+        own = scores[begin:end]
+        best = sorted(own, reverse=True)
+        score = sum(part * each for part, each in zip(BEST, best, strict=False))
+        near.append(NearMode(mode, score, begin + own.index(best[0]), worth, traits, index))
     return sorted(near, key=lambda mode: -mode.score)
 
 

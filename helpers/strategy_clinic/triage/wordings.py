@@ -42,7 +42,9 @@ from ..modes import registry
 from ..modes.failure_mode import FailureMode
 
 
-@dataclass(frozen=True)
+@dataclass(
+    frozen=True, eq=False
+)  # each is itself: to compare what it says takes long in a table of all
 class Wording:
     mode: str | None
     says: tuple[str, ...]

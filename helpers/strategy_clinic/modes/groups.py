@@ -1,0 +1,48 @@
+"""The failure modes in groups, by what one sees and where, and how each of them fails."""
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..base import files
+from .failure_mode import FailureMode, Symptom
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str
+    title: str
+    about: str
+    modes: tuple[str, ...]
+    silently: str = "wrong numbers"
+
+    def chosen(self, modes: Iterable[FailureMode]) -> list[FailureMode]:
+        """Returns those of the modes that are in this group, in its order."""
+        inside = [mode for mode in modes if mode.id in self.modes]
+        return sorted(inside, key=lambda mode: self.modes.index(mode.id))
+
+
+@functools.cache
+def groups() -> tuple[Group, ...]:
+    text = (files.package() / "modes" / "groups.toml").read_text()
+    entries = files.toml(text)["group"]
+    return tuple(Group(**entry | {"modes": tuple(entry["modes"])}) for entry in entries)
+
+
+def grouped(modes: Iterable[FailureMode]) -> list[tuple[Group, list[FailureMode]]]:
+    """Returns the groups that have some of these modes, with these modes."""
+    every = list(modes)
+    return [(group, inside) for group in groups() if (inside := group.chosen(every))]
+
+
+def how_it_fails(mode: FailureMode) -> str:
+    """Returns in words how a mode fails, in the order of its symptoms: whether it raises, and if not what it shows."""
+    silently = next((group.silently for group in groups() if mode.id in group.modes), "")
+    words = " or ".join(dict.fromkeys(word_of(symptom, silently) for symptom in mode.symptoms))
+    return f"{words}, and warns" if "a warning" in mode.sees else words
+
+
+def word_of(symptom: Symptom, silently: str) -> str:
+    if symptom.outcome == "silent":
+        return silently or Group.silently
+    return "hangs" if symptom.raises == "TimeoutError" else "raises"
