@@ -17,6 +17,7 @@ SAYS = {"near": "it nearly says", "part": "it has a part of its message:"}
 SUREST = 0.93  # how often a wording is right among labelled reports, whatever it proves
 UNKNOWN = 0.1  # odds that a text without any known words is of a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
+RELEASE = 3  # a known error counts so many times more if the text names one of its releases
 FIRST = 0.4  # below this no mode is named; of two that are as likely, one is
 MOST = 3  # candidates
 
@@ -36,6 +37,7 @@ class Candidate:
     score: float
     because: str
     fix: str = ""  # of the wording, where that of the mode does not help
+    error: str = ""  # the id of a known error of Keras or TensorFlow
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,17 @@ def with_context(wording: Wording, first: str, text: Flat) -> list[str]:
 
 
 def speaks_against(wording: Wording, text: Flat) -> bool:
-    return any(phrases.matched(phrase, text) for phrase in wording.unless)
+    return is_of_another_release(wording, text) or any(
+        phrases.matched(phrase, text) for phrase in wording.unless
+    )
+
+
+def is_of_another_release(wording: Wording, text: Flat) -> bool:
+    """Returns whether a text names no release that has a known error, but another one, or none where one is needed."""
+    if not wording.releases:
+        return False
+    is_named = wording.releases.in_text(text)
+    return is_named is False or (wording.named and not is_named)
 
 
 def first_match(wording: Wording, text: Flat) -> str:
@@ -112,7 +124,7 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
     """Returns the likeliest mode, if it is likelier than what is not a mode, and the unknown."""
     best: dict[tuple[str | None, str], tuple[float, Wording, list[str]]] = {}
     for wording, said in proven:
-        odds = odds_of(wording, text.flat_raised)
+        odds = odds_of(wording, text)
         if odds > best.get((wording.mode, wording.kind), (0,))[0]:
             best[wording.mode, wording.kind] = odds, wording, said
     total = 1 + UNKNOWN + sum(odds for odds, _, _ in best.values())
@@ -122,6 +134,7 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
             round(min(odds / total, SUREST), 3),
             reason(wording, said, text.last_frame),
             wording.fix,
+            wording.error,
         )
         for odds, wording, said in best.values()
     ]
@@ -132,10 +145,11 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
     return Answer(None, round(max(0, 1 - UNKNOWN / total - of_modes), 3), (first, *others))
 
 
-def odds_of(wording: Wording, raised: Flat) -> float:
-    share = PROOF[wording.proof]
+def odds_of(wording: Wording, text: ReportText) -> float:
+    share, raised = PROOF[wording.proof], text.flat_raised
     is_last = wording.proof != "hint" and raised and first_match(wording, raised)
-    return (LAST if is_last else 1) * share / (1 - share)
+    is_named = wording.releases and wording.releases.in_text(text.flat)
+    return (LAST if is_last else 1) * (RELEASE if is_named else 1) * share / (1 - share)
 
 
 def reason(wording: Wording, said: list[str], frame: str) -> str:
