@@ -8,6 +8,7 @@ import documents
 import error_index
 import overview
 import python_api
+import release_errors
 import reports
 import sweep_tables
 from docutils import nodes
@@ -22,6 +23,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "course": course.course,
     "course_length": course.length,
     "group": error_index.group,
+    "known_errors": release_errors.tables,
     "messages": error_index.messages,
     "modes": overview.modes,
     "records": overview.records,

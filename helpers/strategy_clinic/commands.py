@@ -11,6 +11,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from .base import files, project
+from .base.display import say
 from .base.errors import UserError, choose
 from .setups import parameters, strategies, tpu
 
@@ -114,11 +115,14 @@ def record_verdicts(options: Namespace) -> int:
 
 def check_runtime(options: Namespace) -> int:
     from .records import check, junit
+    from .triage import known_errors
 
     require_packages("nbval", "ipykernel", "matplotlib")
     chosen, versions = chosen_modes(options), keras_versions(options)
     junit.require_writable(options.junit)
     report = check.Report(options.junit)
+    for sentence in known_errors.about_installed():
+        say(sentence)
     check.tell_expected(chosen, versions, options.jobs, options.quick)
     check.measure(report, chosen, versions, options.jobs, options.quick, options.save)
     if not options.quick:

@@ -34,7 +34,7 @@ def print_mode(result: Any) -> None:
 
 
 def line_for(error: BaseException) -> str:
-    answer = classify.triage(exception_text.text_of(error))
+    answer = classify.triage(known_errors.with_installed(exception_text.text_of(error)))
     mode = answer.mode
     if mode is None:
         return known_errors.about(answer.candidates[0].error) if answer.candidates else ""

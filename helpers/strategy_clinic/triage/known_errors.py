@@ -6,8 +6,8 @@ An [[error]] of that file has
     title     what goes wrong, as a sentence without its full stop
     package   keras or tensorflow
     first     the first release that is known to have it,
-    last      and the last one; absent if no release is known that does not
-    repaired  the first release that is right; absent with `last`
+    last      and the last one that is; absent if all later ones have it, too
+    repaired  the first release that is right, if one is known
     instead   what to do without another release, if anything helps
     issues    public threads about it, such as keras-team/keras#21467
     proof     how it is known: one of PROOFS
@@ -88,13 +88,25 @@ def known_error(written: Mapping[str, Any]) -> KnownError:
     return KnownError(releases=releases, issues=issues, wordings=worded, **entry)
 
 
+def installed() -> dict[str, str]:
+    """Returns the version of each package that is installed."""
+    found = {package: version_of(package) for package in PACKAGES}
+    return {package: version for package, version in found.items() if version}
+
+
+def with_installed(text: str) -> str:
+    """Returns a text that comes from this environment, with its versions named above it."""
+    named = [f"{package}=={version}\n" for package, version in installed().items()]
+    return "".join([*named, text])
+
+
 def of_installed() -> dict[str, KnownError]:
     """Returns the errors of the versions that are installed, by their ids."""
-    installed = {package: version_of(package) for package in PACKAGES}
+    versions = installed()
     return {
         name: each
         for name, each in known_errors().items()
-        if (version := installed[each.releases.package]) and each.releases.has(version)
+        if (version := versions.get(each.releases.package)) and each.releases.has(version)
     }
 
 
@@ -106,6 +118,8 @@ def about(error: str) -> str:
 
 def about_installed() -> Iterator[str]:
     """Yields a sentence for each error of the versions that are installed."""
+    versions = installed()
     for each in of_installed().values():
         package = each.releases.package
-        yield f"known error of {PACKAGES[package]} {version_of(package)}: {each.title} ({each.repair}; {each.url})"
+        name = f"{PACKAGES[package]} {versions[package]}"
+        yield f"known error of {name}: {each.title} ({each.repair}; {each.url})"
