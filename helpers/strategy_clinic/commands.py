@@ -8,6 +8,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .base import files, project
@@ -114,14 +115,17 @@ def record_verdicts(options: Namespace) -> int:
 
 
 def check_runtime(options: Namespace) -> int:
+    from .processes import reductions
     from .records import check, junit
+    from .setups import runtime
     from .triage import known_errors
 
     require_packages("nbval", "ipykernel", "matplotlib")
     chosen, versions = chosen_modes(options), keras_versions(options)
     junit.require_writable(options.junit)
     report = check.Report(options.junit)
-    for sentence in known_errors.about_installed():
+    about_gpus = reductions.report(len(runtime.accelerators())) if runtime.kind() == "gpu" else ()
+    for sentence in chain(known_errors.about_installed(), about_gpus):
         say(sentence)
     check.tell_expected(chosen, versions, options.jobs, options.quick)
     check.measure(report, chosen, versions, options.jobs, options.quick, options.save)

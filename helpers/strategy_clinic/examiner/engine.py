@@ -155,7 +155,7 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
 
 
 def errors_of_releases(runs: Runs) -> list[str]:
-    """Returns a note for each error that the installed Keras or TensorFlow is known to have, and that a run shows by its message."""
+    """Returns a note for each known error of the installed Keras or TensorFlow that a run shows by its message."""
     raised = [
         recording.last(ExceptionRaised)
         for recording in runs.recordings

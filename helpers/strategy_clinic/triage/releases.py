@@ -8,7 +8,7 @@ PACKAGES = {"keras": "Keras", "tensorflow": "TensorFlow"}
 SHORT_NAMES = {"tf": "tensorflow"}
 WITH_KERAS_3 = (2, 16)  # the first TensorFlow whose `tf.keras` is Keras 3
 
-# As in "keras==3.8.0", "Keras version: v3.8", "`keras.__version__` is 3.8.0", "keras-3.8.0.dist-info" and
+# As in "keras==3.8.0", "Keras: v3.8", "`keras.__version__` is 3.8.0", "keras-3.8.0.dist-info" and
 # "TensorFlow version (use command below): 2.16.1". The text is flat: it has no capital letters and no quotes.
 NAMED = re.compile(
     r"\b(tf[-_]keras|keras|tensorflow|tf)(?:[-_](?:cpu|gpu|intel|macos))?"
