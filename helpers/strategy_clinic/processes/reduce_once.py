@@ -15,15 +15,12 @@ def reduce_once(kind: str, count: int, operation: str) -> str:
     operations = {"cross_device_ops": getattr(tf.distribute, operation)()} if operation else {}
     strategy = tf.distribute.MirroredStrategy(names, **operations)
 
-    @tf.function
-    def add_up() -> Any:
-        def of_replica() -> Any:
-            context = tf.distribute.get_replica_context()
-            number = tf.cast(context.replica_id_in_sync_group + 1, tf.float32)
-            return context.all_reduce("sum", tf.fill([SIZE], number))
+    def of_replica() -> Any:
+        context = tf.distribute.get_replica_context()
+        number = tf.cast(context.replica_id_in_sync_group + 1, tf.float32)
+        return context.all_reduce("sum", tf.fill([SIZE], number))
 
-        return strategy.run(of_replica)
-
+    add_up = tf.function(lambda: strategy.run(of_replica))
     expected = count * (count + 1) / 2
     sums = [each.numpy() for each in strategy.experimental_local_results(add_up())]
     wrong = [float(each[each != expected][0]) for each in sums if (each != expected).any()]

@@ -159,7 +159,7 @@ def wordings_of(error: KnownError) -> list[Wording]:
     releases = error.releases
     origin = f"{PACKAGES[releases.package]} {releases.first}"
     known = {"kind": error.kind, "fix": error.repair, "error": error.id, "releases": releases}
-    return [wording(None, {"from": origin} | known | entry) for entry in error.wordings]
+    return [wording(None, {"from": origin, **known, **entry}) for entry in error.wordings]
 
 
 def fixed_in(mode: str | None, says: str) -> str:
