@@ -37,6 +37,7 @@ OF_RELEASES = [
     "TensorFlow version (use command below): 2.18.0\nAttributeError: 'Sequential' object has no attribute '_get_save_spec'",
     "ValueError: Layer 'lstm_cell' expected 3 variables, but received 0 variables during loading.",
     "ValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) in multi_worker_model.fit",
+    "from keras 3.6.0 to 3.8.0: the loss is nan after 60 batches with MirroredStrategy",
     "keras 3.4.1 AttributeError: 'list' object has no attribute 'shape' in load_model",
 ]
 TEXTS = [text for _, text in [*ERRORS, *DESCRIBED, *CUT]]

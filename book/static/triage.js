@@ -184,7 +184,9 @@ function makeTriage(data) {
   };
   const namedIn = cached(text => {
     const named = new Map();
-    for (const [, name, release] of text.matchAll(all(compiled.named))) add(named, data.short_names[name] ?? name, release);
+    for (const [, name, found] of text.matchAll(all(compiled.named))) {
+      for (const [release] of found.matchAll(all(compiled.release))) add(named, data.short_names[name] ?? name, release);
+    }
     if (!named.has("keras")) named.set("keras", kerasOf(named.get("tensorflow") ?? []));
     return named;
   });

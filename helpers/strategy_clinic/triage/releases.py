@@ -8,12 +8,13 @@ PACKAGES = {"keras": "Keras", "tensorflow": "TensorFlow"}
 SHORT_NAMES = {"tf": "tensorflow"}
 WITH_KERAS_3 = (2, 16)  # the first TensorFlow whose `tf.keras` is Keras 3
 
-# As in "keras==3.8.0", "Keras: v3.8", "`keras.__version__` is 3.8.0", "keras-3.8.0.dist-info" and
+# As in "keras==3.8.0", "Keras: v3.8", "`keras.__version__` is 3.8.0", "keras-3.8.0.dist-info", "keras 3.6 -> 3.8" and
 # "TensorFlow version (use command below): 2.16.1". The text is flat: it has no capital letters and no quotes.
+RELEASE = r"\d{1,2}\.\d{1,2}(?:\.\d{1,2})?(?!\w)"
 NAMED = re.compile(
     r"\b(tf[-_]keras|keras|tensorflow|tf)(?:[-_](?:cpu|gpu|intel|macos))?"
     r"(?:\.?__version__|[ _]?versions?| ?release)?(?: \([^()]{1,40}\))?(?: is)?"
-    r"[ :=~<>|/_()-]{1,4}v?(\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)(?!\w)"
+    rf"[ :=~<>|/_()-]{{1,4}}v?({RELEASE}(?:(?: ?->| ?→| to| and| or|,) ?v?{RELEASE})*)"
 )
 
 Release = tuple[int, ...]
@@ -52,9 +53,9 @@ def numbers_of(release: str) -> Release:
 def named_in(text: str) -> dict[str, tuple[str, ...]]:
     """Returns the releases of each package that a flat text names, or that follow from those of TensorFlow."""
     named: dict[str, tuple[str, ...]] = {}
-    for name, release in NAMED.findall(text):
+    for name, found in NAMED.findall(text):
         package = SHORT_NAMES.get(name, name)
-        named[package] = *named.get(package, ()), release
+        named[package] = *named.get(package, ()), *re.findall(RELEASE, found)
     return {"keras": keras_of(named.get("tensorflow", ()))} | named
 
 

@@ -123,6 +123,7 @@ def patterns() -> dict[str, Pattern]:
         "stem_end": phrases.STEM_END,
         "signs": near.SIGNS,
         "named": releases.NAMED,
+        "release": releases.RELEASE,
         "run": code_patterns.RUN,
         "function": code_patterns.FUNCTION,
         "word": similarity.WORD,
