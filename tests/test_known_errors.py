@@ -1,6 +1,9 @@
 """Errors of single releases: which releases a text names, which are installed, and what is said of both."""
 
+import importlib
+
 import pytest
+from conftest import ROOT
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.triage import answer_text, classify, ipython_hook, known_errors, releases
 from strategy_clinic.triage.report_text import flat
@@ -81,6 +84,20 @@ def test_a_mode_names_the_error_as_second_with_its_repair():
     both += "\nAttributeError: 'x' object has no attribute 'overwrite_with_gradient'"
     said = lines(both)
     assert "  see https://github.com/keras-team/keras/issues/20517" in said
+
+
+def test_a_program_gets_repair_and_issue_too():
+    candidate = classify.triage(f"keras 3.8.0: {NAN}").as_dict()["candidates"][0]
+    assert set(candidate) == {"mode", "score", "because", "error", "fix", "issue"}
+    assert candidate["error"] == "metrics-summed" and candidate["issue"].endswith("/21467")
+
+
+def test_the_site_lists_each_error_with_its_issues(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "book" / "extensions")
+    table = importlib.import_module("release_errors").tables()
+    rows = [line for line in table.splitlines() if line.startswith(("| Keras", "| TensorFlow"))]
+    assert len(rows) == len(known_errors.known_errors())
+    assert all(row.count("|") == 6 and "](https://github.com/" in row for row in rows)
 
 
 def test_the_card_links_the_issue():

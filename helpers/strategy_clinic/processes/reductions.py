@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..setups.start_variables import TENSORFLOW_START
 from . import request_reply
 
 LIMIT = 120.0  # seconds for one way: TensorFlow starts in it, and on a new kind of GPU makes its kernels
@@ -115,7 +116,8 @@ def wrong_with(way: Way, kind: str, count: int, limit: float) -> str:
         answer, log = Path(name) / "answer.json", Path(name) / "log.txt"
         asked = {"kind": kind, "count": count, "operation": way.operation, "alone": way.alone}
         asked["answer"] = str(answer)
-        process = request_reply.ask(way.module, asked, os.environ | way.environment, log, None)
+        environment = os.environ | TENSORFLOW_START | way.environment
+        process = request_reply.ask(way.module, asked, environment, log, None)
         try:
             deadline = time.monotonic() + limit
             return str(request_reply.wait_for_answer(process, answer, deadline, log, "it"))

@@ -5,9 +5,9 @@ nearest modes are questions to the reader and no answer, for most texts that are
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
-from . import code_patterns, near, phrases, similarity
+from . import code_patterns, known_errors, near, phrases, similarity
 from .report_text import Flat, ReportText, displayed
 from .wordings import Wording, wordings
 
@@ -39,6 +39,14 @@ class Candidate:
     fix: str = ""  # of the wording, where that of the mode does not help
     error: str = ""  # the id of a known error of Keras or TensorFlow
 
+    def as_dict(self) -> dict[str, object]:
+        """Returns what a program needs of it: of a known error also what to do, and its issue."""
+        named: dict[str, object] = {"mode": self.mode, "score": self.score, "because": self.because}
+        if not self.error:
+            return named
+        url = known_errors.known_errors()[self.error].url
+        return named | {"error": self.error, "fix": self.fix, "issue": url}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -50,11 +58,8 @@ class Answer:
     known: bool = True
 
     def as_dict(self) -> dict[str, object]:
-        """Returns the answer for a program: without `known`, which the reasons of the candidates say, and without fixes."""
-        candidates = [
-            {name: asdict(each)[name] for name in ("mode", "score", "because")}
-            for each in self.candidates
-        ]
+        """Returns the answer for a program: without `known`, which the reasons say, and with fixes of known errors only."""
+        candidates = [each.as_dict() for each in self.candidates]
         return {"mode": self.mode, "confidence": self.confidence, "candidates": candidates}
 
 
