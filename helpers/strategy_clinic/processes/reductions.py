@@ -116,7 +116,7 @@ def wrong_with(way: Way, kind: str, count: int, limit: float) -> str:
         answer, log = Path(name) / "answer.json", Path(name) / "log.txt"
         asked = {"kind": kind, "count": count, "operation": way.operation, "alone": way.alone}
         asked["answer"] = str(answer)
-        environment = os.environ | TENSORFLOW_START | way.environment
+        environment = {**os.environ, **TENSORFLOW_START, **way.environment}
         process = request_reply.ask(way.module, asked, environment, log, None)
         try:
             deadline = time.monotonic() + limit
