@@ -66,6 +66,12 @@ def test_the_answer_has_releases_repair_and_issue():
     assert see.strip() == "see https://github.com/keras-team/keras/issues/21467"
 
 
+def test_a_description_is_less_sure_than_a_message():
+    message = "AttributeError: 'ResourceVariable' object has no attribute 'path'"
+    assert lines(f"keras 3.8.0: {NAN}")[0].endswith(": perhaps no fault of your program")
+    assert lines(message)[0].endswith("): no fault of your program")
+
+
 @pytest.mark.parametrize("where", ["keras 3.10.0: ", "keras 3.15.1: ", "", "TF 2.15: "])
 def test_another_release_or_none_is_not_answered_so(where):
     assert not any("no fault" in line for line in lines(where + NAN))

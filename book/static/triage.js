@@ -288,8 +288,7 @@ function makeTriage(data) {
     const matches = wordings.filter(wording => !(wording.alone && text.raised))
       .map(wording => [wording, matched(wording, text.flat)]).filter(([, said]) => said.length);
     let proven = matches.filter(([wording]) => wording.proves);
-    const isMention = proven.every(([wording]) => !wording.mode && wording.proof === "likely");
-    if (!text.raised && isMention) proven = [];
+    if (!text.raised && proven.every(([wording]) => isMention(wording))) proven = [];
     if (!proven.length && text.isCutOff) proven = matches.filter(([wording]) => wording.frame);
     if (proven.length) return weigh(proven, text);
     const known = new Set(matches.map(([wording]) => wording));
@@ -301,9 +300,9 @@ function makeTriage(data) {
     const hints = new Set(matches.filter(([wording]) => !wording.frame).map(([wording]) => wording.mode));
     return ask(text, hints, modesOfParts(shares));
   }
+  const isMention = ({mode, proof, error}) => !mode && proof === "likely" && !error;
   function mayBeNear(wording, text) {
-    const isMention = !wording.mode && wording.proof === "likely";
-    return wording.proves && !(text.raised ? wording.alone : isMention);
+    return wording.proves && !(text.raised ? wording.alone : isMention(wording));
   }
   function matched(wording, text) {
     const first = firstMatch(wording, text);
@@ -503,7 +502,8 @@ function makeTriage(data) {
           : {text: `or ${data.words.none} ${scored(each)}, ${each.because}`}, ...repair(each)])];
     }
     if (answer.known && !first.mode) {
-      return [{text: first.error ? `${none}: ${data.words.no_fault}` : none}, ...answer.candidates.slice(0, 2).flatMap(each => each.mode
+      const perhaps = first.score < number.sure ? data.words.perhaps : "";
+      return [{text: first.error ? `${none}: ${perhaps}${data.words.no_fault}` : none}, ...answer.candidates.slice(0, 2).flatMap(each => each.mode
         ? [{before: "not enough for", mode: each.mode, text: `: ${each.because}`}] : [{text: `it looks like ${each.because}`}, ...repair(each)])];
     }
     const why = answer.known ? data.words.several : data.words.no_wording;

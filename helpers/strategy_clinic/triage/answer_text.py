@@ -10,8 +10,10 @@ from . import classify, known_errors, wordings
 PASTE = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 NONE = "none of the modes"
 NO_WORDING = "no known wording"
+PERHAPS = "perhaps "
 SEVERAL = "wordings of several modes"
 ASKED = 0.1  # a mode is asked about from this score on
+SURE = 0.9  # below this score a known error is only perhaps the cause
 RUNNER_UP = 0.15  # the second mode is named from this score on
 
 
@@ -73,8 +75,11 @@ def questions(answer: classify.Answer) -> Iterator[Line]:
 
 
 def none_known(answer: classify.Answer) -> str:
-    is_error = answer.candidates[0].error
-    return f"{none(answer)}: {known_errors.NO_FAULT}" if is_error else none(answer)
+    first = answer.candidates[0]
+    if not first.error:
+        return none(answer)
+    perhaps = PERHAPS if first.score < SURE else ""
+    return f"{none(answer)}: {perhaps}{known_errors.NO_FAULT}"
 
 
 def nearest(answer: classify.Answer) -> Iterator[Line]:

@@ -72,8 +72,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
-    is_mention = all(wording.mode is None and wording.proof == "likely" for wording, _ in proven)
-    if not text.raised and is_mention:
+    if not text.raised and all(is_mention(wording) for wording, _ in proven):
         proven = []  # a description that mentions something else may still be of a mode
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
@@ -87,6 +86,11 @@ def proves(wording: Wording) -> bool:
     """Returns whether a wording answers by itself; hints and a reader's own words only make a mode likelier."""
     own_words = wording.alone and wording.origin in ("words", "seen")
     return not (wording.frame or wording.proof == "hint" or own_words)
+
+
+def is_mention(wording: Wording) -> bool:
+    """Returns whether a description that has it may only mention what is no mode."""
+    return wording.mode is None and wording.proof == "likely" and not wording.error
 
 
 def matched(wording: Wording, text: Flat) -> list[str]:
@@ -181,8 +185,7 @@ def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Ma
 
 def may_be_near(wording: Wording, text: ReportText) -> bool:
     """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
-    is_mention = wording.mode is None and wording.proof == "likely"
-    return proves(wording) and not (wording.alone if text.raised else is_mention)
+    return proves(wording) and not (wording.alone if text.raised else is_mention(wording))
 
 
 def with_errors(usable: list[Wording], text: Flat) -> list[Match]:

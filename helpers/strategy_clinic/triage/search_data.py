@@ -37,6 +37,7 @@ def data(page: Callable[[FailureMode], str]) -> dict[str, object]:
         "words": {
             "none": answer_text.NONE,
             "no_fault": known_errors.NO_FAULT,
+            "perhaps": answer_text.PERHAPS,
             "no_wording": answer_text.NO_WORDING,
             "several": answer_text.SEVERAL,
             "paste": answer_text.PASTE,
@@ -99,6 +100,7 @@ NUMBERS = {
     "quoted": similarity.QUOTED,
     "asked": answer_text.ASKED,
     "runner_up": answer_text.RUNNER_UP,
+    "sure": answer_text.SURE,
 }
 
 
