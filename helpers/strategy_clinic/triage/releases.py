@@ -46,7 +46,7 @@ class Releases:
 
 def numbers_of(release: str) -> Release:
     """Returns the numbers that a version begins with: (3, 8, 0) of 3.8.0.dev1."""
-    return tuple(map(int, re.findall(r"\d+", re.match(r"[\d.]*", release)[0])))  # type: ignore[index]
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", release)[0])))
 
 
 @functools.lru_cache(64)
