@@ -18,7 +18,7 @@ from strategy_clinic.modes import groups
 from strategy_clinic.processes import python_process
 from strategy_clinic.processes.view import NoView
 from strategy_clinic.setups import parameters
-from strategy_clinic.triage import page_messages, report_text, similarity, wordings
+from strategy_clinic.triage import known_errors, page_messages, report_text, similarity, wordings
 
 pytest.register_assert_rewrite("law")  # so that a law that fails shows its problems
 
@@ -121,7 +121,7 @@ def forget():
     """What triage has read before an edit."""
     read = (wordings.declared_modes, wordings.mode_words, wordings.wordings)
     read += (wordings.read_vocabulary, report_text.form_line, similarity.vocabulary)
-    read += (page_messages.of, groups.groups)
+    read += (page_messages.of, groups.groups, known_errors.known_errors)
     for cached in (*read, similarity.index_of):
         cached.cache_clear()
 

@@ -13,6 +13,7 @@ from strategy_clinic.programs.verdicts import classify
 from strategy_clinic.records import check, compare, measure, progress, store, version_records
 from strategy_clinic.rendering.mode_notebooks import mode_notebooks
 from strategy_clinic.setups import runtime
+from strategy_clinic.triage import known_errors
 
 pytestmark = pytest.mark.skipif(runtime.kind() != "cpu", reason="the committed records are a CPU's")
 SETUPS = {"fm05": 90, "fm37": 15, "fm08": 1}
@@ -139,9 +140,16 @@ def cases(folder) -> dict[str, list]:
     return {suite.get("name"): list(suite) for suite in suites}
 
 
-def test_it_says_first_how_much_there_is(as_recorded, tmp_path, capsys):
+def test_it_says_first_what_is_known_of_the_versions_and_how_much_there_is(
+    as_recorded, tmp_path, monkeypatch, capsys
+):
+    versions = {"keras": "3.8.0"}
+    monkeypatch.setattr(known_errors, "version_of", versions.get)
     assert run(tmp_path, "fm05", "fm37") == 0
-    first, *lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr().out.splitlines()
+    known = [line for line in said if line.startswith("known error of Keras 3.8.0: ")]
+    assert known == said[: len(known)] and "adds up the state of metrics" in known[0]
+    first, *lines = said[len(known) :]
     assert first == "2 modes under 105 setups: about 4 minutes on two cores"
     assert lines[-1] == "every output and every verdict is as stored"
     assert set(cases(tmp_path)) == {"verdicts-keras3"} and as_recorded.asked[-1] == "nbval"

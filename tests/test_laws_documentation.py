@@ -103,7 +103,8 @@ REPOSITORY = re.compile(
 )
 PACKAGE = re.compile(r"pip install (?:-\S+ )*[\"']?strategy[-_]clinic(?![^\n]* @ file:)")
 KERAS = {"keras-team/keras", "keras-team/tf-keras"}
-OTHERS = {"tensorflow/tensorflow", "oasis-tcs/sarif-spec", "OWNER/NAME"} | KERAS
+ISSUES = {"tensorflow/tensorflow", "googlecolab/colabtools"} | KERAS
+OTHERS = {"oasis-tcs/sarif-spec", "OWNER/NAME"} | ISSUES
 
 
 def law_addresses() -> list[str]:

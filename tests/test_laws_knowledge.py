@@ -20,7 +20,7 @@ from strategy_clinic.records import store
 from strategy_clinic.setups import parameters, runtime
 from strategy_clinic.triage import classify, phrases, report_text, wordings
 
-ORIGIN = re.compile(r"\d\.\d+|(Keras|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
+ORIGIN = re.compile(r"\d\.\d+|(Keras|TensorFlow|NumPy|Python)( \d[\d.]*)?|MODE|words|seen|other")
 
 
 # How many statements each document makes.

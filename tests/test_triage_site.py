@@ -29,8 +29,19 @@ ASKED = [
     "Strasse straße ﬀ ı İ KeyError: 'ä' ½ ² ٣",
     "&lt;b&gt;Need to be inside &quot;with strategy.scope()&#34; for &#x3c;",
 ]
+OF_RELEASES = [
+    "keras==3.8.0: the loss is nan after 60 batches with MirroredStrategy",
+    "Keras version: 3.10.0, TF 2.19. The loss is nan after 60 batches with MirroredStrategy",
+    "tensorflow 2.13.0\nValueError: Layer 'dense' expected 2 variables, but received 0 variables during loading.",
+    "worked in tf 2.15, fails in tf 2.16.1\nAttributeError: 'Sequential' object has no attribute '_get_save_spec'",
+    "TensorFlow version (use command below): 2.18.0\nAttributeError: 'Sequential' object has no attribute '_get_save_spec'",
+    "ValueError: Layer 'lstm_cell' expected 3 variables, but received 0 variables during loading.",
+    "ValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) in multi_worker_model.fit",
+    "from keras 3.6.0 to 3.8.0: the loss is nan after 60 batches with MirroredStrategy",
+    "keras 3.4.1 AttributeError: 'list' object has no attribute 'shape' in load_model",
+]
 TEXTS = [text for _, text in [*ERRORS, *DESCRIBED, *CUT]]
-TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, FIT]
+TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, *OF_RELEASES, FIT]
 TEXTS += [wrapper(text) for wrapper in WRAPPERS for _, text in ERRORS[::9]]
 
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
@@ -70,7 +81,8 @@ def same(mine, theirs) -> bool:
         == (theirs["mode"], theirs["known"], len(theirs["candidates"]))
         and abs(mine.confidence - theirs["confidence"]) < 0.002
         and all(
-            (each.mode, each.because, each.fix) == (its["mode"], its["because"], its["fix"])
+            (each.mode, each.because, each.fix, each.error)
+            == (its["mode"], its["because"], its["fix"], its["error"])
             and abs(each.score - its["score"]) < 0.002
             for each, its in pairs
         )
@@ -90,6 +102,14 @@ def test_the_site_answers_as_the_command_does(data):
 )
 def test_a_weight_that_the_site_has_otherwise_is_seen(data, name, value):
     assert differences(data | {"number": data["number"] | {name: value}})
+
+
+@needs_node
+def test_a_release_that_the_site_reads_otherwise_is_seen(data):
+    assert differences(data | {"with_keras_3": [2, 12]})
+    assert differences(data | {"number": data["number"] | {"release": 1}})
+    wordings = [each | {"releases": None} for each in data["wordings"]]
+    assert differences(data | {"wordings": wordings})
 
 
 @needs_node

@@ -8,6 +8,7 @@ import documents
 import error_index
 import overview
 import python_api
+import release_errors
 import reports
 import sweep_tables
 from docutils import nodes
@@ -24,6 +25,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "group": error_index.group,
     "group_pages": error_index.group_pages,
     "groups": error_index.groups,
+    "known_errors": release_errors.tables,
     "messages": error_index.messages,
     "modes": overview.modes,
     "records": overview.records,

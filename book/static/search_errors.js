@@ -11,9 +11,10 @@ document.querySelectorAll(".clinic-search").forEach(root => {
     return element;
   };
   const withCode = text => text.split("`").map((piece, place) => place % 2 ? make("code", {}, piece) : piece);
-  function row(tag, {before, mode, text}) {
+  function row(tag, {before, mode, text, url}) {
+    const issue = url ? [" ", make("a", {href: url}, url)] : [];
     const link = mode ? [make("a", {href: clinic.page(mode)}, ...withCode(clinic.title(mode))), " "] : [];
-    return make(tag, {}, ...withCode(before ? `${before} ` : ""), ...link, ...withCode(text));
+    return make(tag, {}, ...withCode(before ? `${before} ` : ""), ...link, ...withCode(text), ...issue);
   }
   function show() {
     if (!field.value.trim()) {

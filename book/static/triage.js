@@ -20,7 +20,7 @@ function makeTriage(data) {
   const round = value => Math.round(value * 1000) / 1000;
   const add = (map, key, value) => map.has(key) ? map.get(key).push(value) : map.set(key, [value]);
   const modes = new Map(data.modes.map(mode => [mode.id, mode]));
-  const absent = {mode: null, unless: [], proof: "sure", kind: "", fix: ""};
+  const absent = {mode: null, unless: [], proof: "sure", kind: "", fix: "", error: "", releases: null, named: false};
   const wordings = data.wordings.map(wording => ({...absent, ...wording}));
 
   function regexp([source, flags]) {
@@ -175,6 +175,34 @@ function makeTriage(data) {
     return 0;
   }
 
+  // releases.py
+
+  const numbersOf = release => /^[\d.]*/.exec(release)[0].match(/\d+/g).map(Number);
+  const compare = (a, b) => {
+    const place = a.findIndex((number, n) => number !== b[n]);
+    return place < 0 ? a.length - b.length : place < b.length ? a[place] - b[place] : 1;
+  };
+  const namedIn = cached(text => {
+    const named = new Map();
+    for (const [, name, found] of text.matchAll(all(compiled.named))) {
+      for (const [release] of found.matchAll(all(compiled.release))) add(named, data.short_names[name] ?? name, release);
+    }
+    if (!named.has("keras")) named.set("keras", kerasOf(named.get("tensorflow") ?? []));
+    return named;
+  });
+  function kerasOf(tensorflow) {
+    const isKeras2 = tensorflow.every(release => compare(numbersOf(release).slice(0, 2), data.with_keras_3) < 0);
+    return isKeras2 ? tensorflow.map(release => release.split(".").slice(0, 2).join(".")) : [];
+  }
+  function hasRelease({first, last}, release) {
+    const numbers = numbersOf(release), cut = end => numbersOf(end).slice(0, numbers.length);
+    return compare(cut(first), numbers) <= 0 && (!last || compare(numbers, cut(last)) <= 0);
+  }
+  function inText(releases, text) {
+    const named = namedIn(text).get(releases.package) ?? [];
+    return named.length ? named.some(release => hasRelease(releases, release)) : null;
+  }
+
   // near.py
 
   const plain = text => text.replace(all(compiled.signs), " ").trim();
@@ -289,8 +317,7 @@ function makeTriage(data) {
     const matches = begun(text.flat).filter(wording => !(wording.alone && text.raised))
       .map(wording => [wording, matched(wording, text.flat)]).filter(([, said]) => said.length);
     let proven = matches.filter(([wording]) => wording.proves);
-    const isMention = proven.every(([wording]) => !wording.mode && wording.proof === "likely");
-    if (!text.raised && isMention) proven = [];
+    if (!text.raised && proven.every(([wording]) => isMention(wording))) proven = [];
     if (!proven.length && text.isCutOff) proven = matches.filter(([wording]) => wording.frame);
     if (proven.length) return weigh(proven, text);
     const known = new Set(matches.map(([wording]) => wording));
@@ -319,9 +346,9 @@ function makeTriage(data) {
     });
     return madeNumbers;
   }
+  const isMention = ({mode, proof, error}) => !mode && proof === "likely" && !error;
   function mayBeNear(wording, text) {
-    const isMention = !wording.mode && wording.proof === "likely";
-    return wording.proves && !(text.raised ? wording.alone : isMention);
+    return wording.proves && !(text.raised ? wording.alone : isMention(wording));
   }
   function matched(wording, text) {
     const first = firstMatch(wording, text);
@@ -331,7 +358,12 @@ function makeTriage(data) {
     const said = [first, ...wording.says.slice(1).map(phrase => phraseMatched(phrase, text))];
     return said.every(Boolean) && !speaksAgainst(wording, text) ? said : [];
   }
-  const speaksAgainst = (wording, text) => wording.unless.some(phrase => phraseMatched(phrase, text));
+  const speaksAgainst = (wording, text) => isOfAnotherRelease(wording, text) || wording.unless.some(phrase => phraseMatched(phrase, text));
+  function isOfAnotherRelease({releases, named}, text) {
+    if (!releases) return false;
+    const isNamed = inText(releases, text.lower);
+    return isNamed === false || (named && !isNamed);
+  }
   function firstMatch(wording, text) {
     if (wording.symptom) return search(wording.symptom, text.lower)?.[0] ?? "";
     const whole = phraseMatched(wording.says[0], text);
@@ -358,22 +390,24 @@ function makeTriage(data) {
   function weigh(proven, text) {
     const best = new Map();
     for (const [wording, said] of proven) {
-      const key = `${wording.mode}|${wording.kind}`, odds = oddsOf(wording, text.flatRaised);
+      const key = `${wording.mode}|${wording.kind}`, odds = oddsOf(wording, text);
       if (odds > (best.get(key)?.odds ?? 0)) best.set(key, {odds, wording, said});
     }
     const total = 1 + number.unknown + sum([...best.values()].map(each => each.odds));
     const scores = [...best.values()].map(({odds, wording, said}) => ({
       mode: wording.mode, score: round(Math.min(odds / total, number.surest)), because: reason(wording, said, text.lastFrame), fix: wording.fix,
+      error: wording.error,
     })).sort((a, b) => b.score - a.score);
     const first = scores[0];
     if (first.mode && first.score >= number.first) return {mode: first.mode, confidence: first.score, candidates: scores, known: true};
     const ofModes = sum(scores.filter(each => each.mode).map(each => each.score));
     return {mode: null, confidence: round(Math.max(0, 1 - number.unknown / total - ofModes)), candidates: scores, known: true};
   }
-  function oddsOf(wording, raised) {
-    const share = data.proof[wording.proof];
+  function oddsOf(wording, text) {
+    const share = data.proof[wording.proof], raised = text.flatRaised;
     const isLast = wording.proof !== "hint" && raised.lower && firstMatch(wording, raised);
-    return (isLast ? number.last : 1) * share / (1 - share);
+    const isNamed = wording.releases && inText(wording.releases, text.flat.lower);
+    return (isLast ? number.last : 1) * (isNamed ? number.release : 1) * share / (1 - share);
   }
   function reason(wording, said, frame) {
     const words = [...new Set(said)].map(quoted).join(" and ");
@@ -392,7 +426,7 @@ function makeTriage(data) {
     const likely = near.filter(({id}) => id).sort((a, b) => odds.get(b.id) - odds.get(a.id)).slice(0, number.most);
     const total = none + sum(likely.map(({id}) => odds.get(id)));
     const candidates = likely.map(mode => ({
-      mode: mode.id, score: round(odds.get(mode.id) / total), because: likeness(mode.words(), code.get(mode.id)), fix: "",
+      mode: mode.id, score: round(odds.get(mode.id) / total), because: likeness(mode.words(), code.get(mode.id)), fix: "", error: "",
     }));
     return {mode: null, confidence: round(none / total), candidates, known: false};
   }
@@ -463,7 +497,7 @@ function makeTriage(data) {
   const norm = worth => Math.max(number.short_text, Math.hypot(...worth));
 
   function allTexts() {
-    const worded = wordings.filter(({proof}) => proof !== "hint");
+    const worded = wordings.filter(({proof, error}) => proof !== "hint" && !error);
     return [{id: null, texts: data.none}, ...data.modes].flatMap(({id, texts}) => [
       ...texts, ...worded.filter(({mode}) => mode === id).map(({says}) => says.join(" ").replace(/[^\p{L}\p{N}_]+/gu, " ")),
     ].map(text => [id, text]));
@@ -503,17 +537,19 @@ function makeTriage(data) {
 
   const title = mode => `${mode}: ${modes.get(mode).title}`;
   const scored = candidate => `(${candidate.score.toFixed(2)})`;
+  const repair = ({error, fix}) => error ? [{text: `fix: ${fix}`}, {text: "see", url: data.errors[error]}] : [];
   function lines(answer) {
     const none = `${data.words.none} (${answer.confidence.toFixed(2)})`, first = answer.candidates[0];
     if (answer.mode) {
       const second = answer.candidates.slice(1, 2).filter(each => each.score >= number.runner_up);
       return [{mode: first.mode, text: scored(first)}, {text: `because ${first.because}`}, {text: `fix: ${first.fix || modes.get(first.mode).fix}`},
-        ...second.map(each => each.mode ? {before: "or", mode: each.mode, text: `${scored(each)}, ${each.because}`}
-          : {text: `or ${data.words.none} ${scored(each)}, ${each.because}`})];
+        ...second.flatMap(each => [each.mode ? {before: "or", mode: each.mode, text: `${scored(each)}, ${each.because}`}
+          : {text: `or ${data.words.none} ${scored(each)}, ${each.because}`}, ...repair(each)])];
     }
     if (answer.known && !first.mode) {
-      return [{text: none}, ...answer.candidates.slice(0, 2).map(each => each.mode
-        ? {before: "not enough for", mode: each.mode, text: `: ${each.because}`} : {text: `it looks like ${each.because}`})];
+      const perhaps = first.score < number.sure ? data.words.perhaps : "";
+      return [{text: first.error ? `${none}: ${perhaps}${data.words.no_fault}` : none}, ...answer.candidates.slice(0, 2).flatMap(each => each.mode
+        ? [{before: "not enough for", mode: each.mode, text: `: ${each.because}`}] : [{text: `it looks like ${each.because}`}, ...repair(each)])];
     }
     const why = answer.known ? data.words.several : data.words.no_wording;
     const asked = answer.candidates.filter(each => each.mode && each.score >= number.asked)

@@ -8,9 +8,11 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from .base import files, project
+from .base.display import say
 from .base.errors import UserError, choose
 from .setups import parameters, strategies, tpu
 
@@ -113,12 +115,18 @@ def record_verdicts(options: Namespace) -> int:
 
 
 def check_runtime(options: Namespace) -> int:
+    from .processes import reductions
     from .records import check, junit
+    from .setups import runtime
+    from .triage import known_errors
 
     require_packages("nbval", "ipykernel", "matplotlib")
     chosen, versions = chosen_modes(options), keras_versions(options)
     junit.require_writable(options.junit)
     report = check.Report(options.junit)
+    about_gpus = reductions.report(len(runtime.accelerators())) if runtime.kind() == "gpu" else ()
+    for sentence in chain(known_errors.about_installed(), about_gpus):
+        say(sentence)
     check.tell_expected(chosen, versions, options.jobs, options.quick)
     check.measure(report, chosen, versions, options.jobs, options.quick, options.save)
     if not options.quick:

@@ -17,6 +17,7 @@ from strategy_clinic.examiner.rule import (
     rule_of_runs,
 )
 from strategy_clinic.observer.events import ExceptionRaised, Frame, Outcome
+from strategy_clinic.triage import known_errors
 
 
 def trained(value, **fields):
@@ -159,6 +160,15 @@ def test_an_exception_is_named_by_triage_and_comes_first():
 
 def test_an_exception_that_is_of_no_mode():
     assert diagnosed([raised("ValueError: something else")]).findings == []
+
+
+@pytest.mark.parametrize("keras, count", [("3.6.0", 1), ("3.15.1", 0)])
+def test_an_error_that_the_installed_release_is_known_for_is_a_note(monkeypatch, keras, count):
+    monkeypatch.setattr(known_errors, "version_of", {"keras": keras}.get)
+    words = "AttributeError: 'ResourceVariable' object has no attribute 'overwrite_with_gradient'"
+    found = diagnosed([raised(words), raised(words)])
+    assert found.findings == [] and len(found.notes) == count
+    assert all("install Keras 3.7.0 or newer" in note for note in found.notes)
 
 
 def test_a_rule_corrects_what_triage_names():

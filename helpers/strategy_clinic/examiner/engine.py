@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..base.errors import UserError
 from ..observer.events import ExceptionRaised, Stack
 from ..programs.error_text import useful_line
-from ..triage import classify
+from ..triage import classify, known_errors
 from . import rule
 from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
@@ -59,6 +59,7 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     for finding in found:
         kept.setdefault((finding.mode, finding.file, finding.line), finding)
     diagnosis.findings = list(kept.values())
+    diagnosis.notes += errors_of_releases(runs)
     return diagnosis
 
 
@@ -151,6 +152,19 @@ def errors(runs: Runs, rules: ModeRules) -> Iterator[Finding]:
                 Text(f"raised on {counted(recording.devices, 'device')}"),
                 (recording.devices,),
             )
+
+
+def errors_of_releases(runs: Runs) -> list[str]:
+    """Returns a note for each known error of the installed Keras or TensorFlow that a run shows by its message."""
+    raised = [
+        recording.last(ExceptionRaised)
+        for recording in runs.recordings
+        if recording.moment is not Moment.DURING
+    ]
+    texts = [known_errors.with_installed(each.traceback) for each in raised if each]
+    answers = [classify.triage(text) for text in dict.fromkeys(texts)]
+    found = [answer.candidates[0].error for answer in answers if answer.candidates]
+    return [note for error in dict.fromkeys(found) if (note := known_errors.about(error))]
 
 
 def mode_of(recording: Recording, raised: ExceptionRaised, rules: ModeRules) -> str | None:

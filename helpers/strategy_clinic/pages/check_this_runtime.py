@@ -27,6 +27,10 @@ keras = 3
 # %% [markdown]
 # ## The check
 #
+# Before anything else it names the errors that the installed releases of TensorFlow and Keras are known to have. On a machine
+# with GPUs it then adds up over all of them once in each way, and once without direct copies between GPUs. Each way runs in a
+# process of its own, which is killed after two minutes. The part that does not work is named before any program is suspected.
+#
 # It runs the programs of each mode under every strategy and save format that matters to the mode, and compares the outcomes with
 # the record of this kind of machine. Without such a record it compares them with what the notebooks declare. On another version
 # of TensorFlow it runs each mode in its notebook's own setup only, and compares with the nearest recorded version.

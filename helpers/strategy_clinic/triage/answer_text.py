@@ -5,26 +5,29 @@ from dataclasses import dataclass
 
 from ..base import files
 from ..base.templates import from_template
-from . import classify, wordings
+from . import classify, known_errors, wordings
 
 PASTE = "Paste an error with its traceback, as much of it as you have, or say what goes wrong."
 NONE = "none of the modes"
 NO_WORDING = "no known wording"
+PERHAPS = "perhaps "
 SEVERAL = "wordings of several modes"
 ASKED = 0.1  # a mode is asked about from this score on
+SURE = 0.9  # below this score a known error is only perhaps the cause
 RUNNER_UP = 0.15  # the second mode is named from this score on
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an answer, and the mode whose notebook belongs to it."""
+    """A line of an answer, and the mode whose notebook, or the address of the issue, that belongs to it."""
 
     text: str
     mode: str | None = None
+    url: str = ""
 
 
 def lines_of(answer: classify.Answer) -> list[str]:
-    return [line.text for line in lines(answer)]
+    return [f"{line.text} {line.url}".rstrip() for line in lines(answer)]
 
 
 def lines(answer: classify.Answer) -> list[Line]:
@@ -38,7 +41,7 @@ def lines(answer: classify.Answer) -> list[Line]:
             *runner_up(answer),
         ]
     if answer.known and not answer.candidates[0].mode:
-        return [Line(none(answer)), *map(nearest, answer.candidates[:2])]
+        return [Line(none_known(answer)), *nearest(answer)]
     why = SEVERAL if answer.known else NO_WORDING
     asked = list(questions(answer))
     if answer.candidates and answer.candidates[0].score > answer.confidence:
@@ -71,17 +74,36 @@ def questions(answer: classify.Answer) -> Iterator[Line]:
             yield Line(f"  {wordings.question_of(candidate.mode)} {then}", candidate.mode)
 
 
-def nearest(candidate: classify.Candidate) -> Line:
-    if candidate.mode:
-        name = full_name(candidate.mode)
-        return Line(f"  not enough for {name}: {candidate.because}", candidate.mode)
-    return Line(f"  it looks like {candidate.because}")
+def none_known(answer: classify.Answer) -> str:
+    first = answer.candidates[0]
+    if not first.error:
+        return none(answer)
+    perhaps = PERHAPS if first.score < SURE else ""
+    return f"{none(answer)}: {perhaps}{known_errors.NO_FAULT}"
+
+
+def nearest(answer: classify.Answer) -> Iterator[Line]:
+    for candidate in answer.candidates[:2]:
+        if candidate.mode:
+            name = full_name(candidate.mode)
+            yield Line(f"  not enough for {name}: {candidate.because}", candidate.mode)
+        else:
+            yield Line(f"  it looks like {candidate.because}")
+            yield from repair(candidate)
 
 
 def runner_up(answer: classify.Answer) -> Iterator[Line]:
     for candidate in answer.candidates[1:2]:
         if candidate.score >= RUNNER_UP:
             yield Line(f"  or {with_score(candidate)}, {candidate.because}", candidate.mode)
+            yield from repair(candidate)
+
+
+def repair(candidate: classify.Candidate) -> Iterator[Line]:
+    """Yields what to do about a known error, and its issue."""
+    if candidate.error:
+        yield Line(f"  fix: {candidate.fix}")
+        yield Line("  see", url=known_errors.known_errors()[candidate.error].url)
 
 
 def full_name(mode: str | None) -> str:
@@ -99,7 +121,10 @@ def card(answer: classify.Answer) -> str:
         "triage/templates/card.html",
         mode=answer.mode or "none",
         head=head.text,
-        lines=[(line.text.strip(), notebook_name(line.mode) if line.mode else "") for line in rest],
+        lines=[
+            (line.text.strip(), notebook_name(line.mode) if line.mode else "", line.url)
+            for line in rest
+        ],
     )
 
 

@@ -7,9 +7,9 @@ nearest modes are questions to the reader and no answer, for most texts that are
 import functools
 import math
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
-from . import code_patterns, near, phrases, similarity
+from . import code_patterns, known_errors, near, phrases, similarity
 from .report_text import Flat, ReportText, displayed
 from .wordings import Wording, wordings
 
@@ -19,6 +19,7 @@ SAYS = {"near": "it nearly says", "part": "it has a part of its message:"}
 SUREST = 0.93  # how often a wording is right among labelled reports, whatever it proves
 UNKNOWN = 0.1  # odds that a text without any known words is of a mode after all
 LAST = 3  # an error counts so many times more if nothing was raised after it
+RELEASE = 3  # a known error counts so many times more if the text names one of its releases
 FIRST = 0.4  # below this no mode is named; of two that are as likely, one is
 MOST = 3  # candidates
 
@@ -38,6 +39,15 @@ class Candidate:
     score: float
     because: str
     fix: str = ""  # of the wording, where that of the mode does not help
+    error: str = ""  # the id of a known error of Keras or TensorFlow
+
+    def as_dict(self) -> dict[str, object]:
+        """Returns what a program needs of it: of a known error also what to do, and its issue."""
+        named: dict[str, object] = {"mode": self.mode, "score": self.score, "because": self.because}
+        if not self.error:
+            return named
+        url = known_errors.known_errors()[self.error].url
+        return named | {"error": self.error, "fix": self.fix, "issue": url}
 
 
 @dataclass(frozen=True)
@@ -50,11 +60,8 @@ class Answer:
     known: bool = True
 
     def as_dict(self) -> dict[str, object]:
-        """Returns the answer for a program: without `known`, which the reasons of the candidates say, and without fixes."""
-        candidates = [
-            {name: asdict(each)[name] for name in ("mode", "score", "because")}
-            for each in self.candidates
-        ]
+        """Returns the answer for a program: without `known`, which the reasons say, and with fixes of known errors only."""
+        candidates = [each.as_dict() for each in self.candidates]
         return {"mode": self.mode, "confidence": self.confidence, "candidates": candidates}
 
 
@@ -67,8 +74,7 @@ def triage(pasted: str, entries: tuple[Wording, ...] | None = None) -> Answer:
         if not (wording.alone and text.raised) and (said := matched(wording, text.flat))
     ]
     proven = [(wording, said) for wording, said in matches if proves(wording)]
-    is_mention = all(wording.mode is None and wording.proof == "likely" for wording, _ in proven)
-    if not text.raised and is_mention:
+    if not text.raised and all(is_mention(wording) for wording, _ in proven):
         proven = []  # a description that mentions something else may still be of a mode
     if not proven and text.is_cut_off:
         proven = [(wording, said) for wording, said in matches if wording.frame]
@@ -101,6 +107,11 @@ def proves(wording: Wording) -> bool:
     return not (wording.frame or wording.proof == "hint" or own_words)
 
 
+def is_mention(wording: Wording) -> bool:
+    """Returns whether a description that has it may only mention what is no mode."""
+    return wording.mode is None and wording.proof == "likely" and not wording.error
+
+
 def matched(wording: Wording, text: Flat) -> list[str]:
     """Returns what fits each phrase of a wording; empty if one is missing, or if something speaks against it."""
     first = first_match(wording, text)
@@ -114,7 +125,17 @@ def with_context(wording: Wording, first: str, text: Flat) -> list[str]:
 
 
 def speaks_against(wording: Wording, text: Flat) -> bool:
-    return any(phrases.matched(phrase, text) for phrase in wording.unless)
+    return is_of_another_release(wording, text) or any(
+        phrases.matched(phrase, text) for phrase in wording.unless
+    )
+
+
+def is_of_another_release(wording: Wording, text: Flat) -> bool:
+    """Returns whether a text names no release that has a known error, but another one, or none where one is needed."""
+    if not wording.releases:
+        return False
+    is_named = wording.releases.in_text(text)
+    return is_named is False or (wording.named and not is_named)
 
 
 def first_match(wording: Wording, text: Flat) -> str:
@@ -131,7 +152,7 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
     """Returns the likeliest mode, if it is likelier than what is not a mode, and the unknown."""
     best: dict[tuple[str | None, str], tuple[float, Wording, list[str]]] = {}
     for wording, said in proven:
-        odds = odds_of(wording, text.flat_raised)
+        odds = odds_of(wording, text)
         if odds > best.get((wording.mode, wording.kind), (0,))[0]:
             best[wording.mode, wording.kind] = odds, wording, said
     total = 1 + UNKNOWN + sum(odds for odds, _, _ in best.values())
@@ -141,6 +162,7 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
             round(min(odds / total, SUREST), 3),
             reason(wording, said, text.last_frame),
             wording.fix,
+            wording.error,
         )
         for odds, wording, said in best.values()
     ]
@@ -151,10 +173,11 @@ def weigh(proven: list[Match], text: ReportText) -> Answer:
     return Answer(None, round(max(0, 1 - UNKNOWN / total - of_modes), 3), (first, *others))
 
 
-def odds_of(wording: Wording, raised: Flat) -> float:
-    share = PROOF[wording.proof]
+def odds_of(wording: Wording, text: ReportText) -> float:
+    share, raised = PROOF[wording.proof], text.flat_raised
     is_last = wording.proof != "hint" and raised and first_match(wording, raised)
-    return (LAST if is_last else 1) * share / (1 - share)
+    is_named = wording.releases and wording.releases.in_text(text.flat)
+    return (LAST if is_last else 1) * (RELEASE if is_named else 1) * share / (1 - share)
 
 
 def reason(wording: Wording, said: list[str], frame: str) -> str:
@@ -183,8 +206,7 @@ def by_likeness(text: ReportText, entries: tuple[Wording, ...], matches: list[Ma
 
 def may_be_near(wording: Wording, text: ReportText) -> bool:
     """Returns whether a text that nearly has a wording is answered by it: one that only mentions something else is not."""
-    is_mention = wording.mode is None and wording.proof == "likely"
-    return proves(wording) and not (wording.alone if text.raised else is_mention)
+    return proves(wording) and not (wording.alone if text.raised else is_mention(wording))
 
 
 def with_errors(usable: list[Wording], words: str, text: Flat) -> list[Match]:

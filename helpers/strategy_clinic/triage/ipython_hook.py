@@ -4,7 +4,7 @@ import logging
 from typing import Any
 
 from ..base import files
-from . import classify, exception_text, wordings
+from . import classify, exception_text, known_errors, wordings
 from .answer_text import full_name, notebook_name
 
 LOG = logging.getLogger(__name__)
@@ -34,8 +34,9 @@ def print_mode(result: Any) -> None:
 
 
 def line_for(error: BaseException) -> str:
-    mode = classify.triage(exception_text.text_of(error)).mode
+    answer = classify.triage(known_errors.with_installed(exception_text.text_of(error)))
+    mode = answer.mode
     if mode is None:
-        return ""
+        return known_errors.about(answer.candidates[0].error) if answer.candidates else ""
     title = wordings.declared_modes()[mode].title
     return f"{full_name(mode)}: {title}. See {files.shown_notebook(notebook_name(mode))}"

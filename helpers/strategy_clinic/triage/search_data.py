@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 
 from ..modes.failure_mode import FailureMode
 from . import (
     answer_text,
     classify,
     code_patterns,
+    known_errors,
     near,
     phrases,
+    releases,
     report_text,
     similarity,
     wordings,
@@ -33,6 +36,8 @@ def data(page: Callable[[FailureMode], str]) -> dict[str, object]:
         "says": classify.SAYS,
         "words": {
             "none": answer_text.NONE,
+            "no_fault": known_errors.NO_FAULT,
+            "perhaps": answer_text.PERHAPS,
             "no_wording": answer_text.NO_WORDING,
             "several": answer_text.SEVERAL,
             "paste": answer_text.PASTE,
@@ -41,6 +46,9 @@ def data(page: Callable[[FailureMode], str]) -> dict[str, object]:
         "vocabulary": {name: wordings.read_vocabulary()[name] for name in ("stop", "ideas")},
         "modes": [mode(each, page(each)) for each in wordings.declared_modes().values()],
         "none": wordings.mode_words()[None].descriptions,
+        "errors": {each.id: each.url for each in known_errors.known_errors().values()},
+        "short_names": releases.SHORT_NAMES,
+        "with_keras_3": releases.WITH_KERAS_3,
         "wordings": [wording(each) for each in wordings.wordings()],
         "code": [
             code(words.mode, pattern)
@@ -77,6 +85,7 @@ NUMBERS = {
     "surest": classify.SUREST,
     "unknown": classify.UNKNOWN,
     "last": classify.LAST,
+    "release": classify.RELEASE,
     "first": classify.FIRST,
     "most": classify.MOST,
     "description": classify.DESCRIPTION,
@@ -92,6 +101,7 @@ NUMBERS = {
     "quoted": similarity.QUOTED,
     "asked": answer_text.ASKED,
     "runner_up": answer_text.RUNNER_UP,
+    "sure": answer_text.SURE,
 }
 
 
@@ -115,6 +125,8 @@ def patterns() -> dict[str, Pattern]:
         "ending": rf"^(?:{phrases.ENDING.pattern})",
         "stem_end": phrases.STEM_END,
         "signs": near.SIGNS,
+        "named": releases.NAMED,
+        "release": releases.RELEASE,
         "run": code_patterns.RUN,
         "function": code_patterns.FUNCTION,
         "word": similarity.WORD,
@@ -163,6 +175,9 @@ def wording(entry: wordings.Wording) -> dict[str, object]:
         "kind": entry.kind,
         "fixed": entry.fixed,
         "fix": entry.fix,
+        "error": entry.error,
+        "named": entry.named,
+        "releases": entry.releases and asdict(entry.releases),
     }
     return {name: value for name, value in values.items() if value}
 

@@ -137,5 +137,5 @@ def texts_of(entries: tuple[wordings.Wording, ...]) -> Iterator[tuple[str | None
     for words in wordings.mode_words().values():
         yield from ((words.mode, text) for text in words.descriptions)
     for entry in entries:
-        if entry.proof != "hint":
+        if entry.proof != "hint" and not entry.error:
             yield entry.mode, re.sub(r"\W+", " ", " ".join(entry.says))

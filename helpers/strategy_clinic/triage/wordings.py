@@ -40,6 +40,8 @@ from ..base import files
 from ..base.errors import UserError
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
+from .known_errors import KnownError, known_errors
+from .releases import PACKAGES, Releases
 
 
 @dataclass(
@@ -59,6 +61,9 @@ class Wording:
     seen: tuple[str, ...] = ()
     fixed: str = ""
     fix: str = ""
+    error: str = ""  # the id of the known error that it is a wording of,
+    releases: Releases | None = None  # and the releases that have this,
+    named: bool = False  # one of which the text must name
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,7 @@ def as_tuple(value: str | list[str]) -> tuple[str, ...]:
 
 @functools.cache
 def wordings() -> tuple[Wording, ...]:
-    """Returns the wordings of all files, and the declared symptoms that no wording narrows."""
+    """Returns the wordings of all files, the declared symptoms that no wording narrows, and the wordings of known errors."""
     written = [entry for words in mode_words().values() for entry in words.wordings]
     narrowed = {(entry.mode, entry.symptom) for entry in written if entry.symptom}
     declared = [
@@ -148,7 +153,15 @@ def wordings() -> tuple[Wording, ...]:
         for says in (symptom.says for symptom in declaration.symptoms)
         if (mode, says) not in narrowed
     ]
-    return tuple(written + declared)
+    of_errors = [entry for error in known_errors().values() for entry in wordings_of(error)]
+    return tuple(written + declared + of_errors)
+
+
+def wordings_of(error: KnownError) -> list[Wording]:
+    releases = error.releases
+    origin = f"{PACKAGES[releases.package]} {releases.first}"
+    known = {"kind": error.kind, "fix": error.repair, "error": error.id, "releases": releases}
+    return [wording(None, {"from": origin, **known, **entry}) for entry in error.wordings]
 
 
 def fixed_in(mode: str | None, says: str) -> str:

@@ -75,6 +75,12 @@ session = clinic.open("fm17", strategy, devices, save_format, keras)
 # ```
 #
 # We know this from the packages. Nothing on this page has been run on a TPU, in Colab or in Kaggle.
+#
+# The images of TPU runtimes have changed. In Colab they have had no TensorFlow since
+# [March 2025](https://github.com/googlecolab/colabtools/issues/5228), so that people install the plain `tensorflow`, which has no
+# kernel for a TPU. Since [June 2025](https://github.com/googlecolab/colabtools/issues/5419) version 2.18 finds no TPU
+# [there](https://github.com/tensorflow/tensorflow/issues/96203), with `tensorflow-tpu`, either; another `libtpu` may be why.
+# Install the versions above together, and restart the session. This is only read in the issues.
 
 # %% tags=["fixed"]
 # fixed.py
