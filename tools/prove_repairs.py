@@ -1,4 +1,4 @@
-"""Proves the repairs in `upstream/repairs`, each in a copy of the installed Keras: the tests of its reports fail before and pass after.
+"""Proves the repairs in `upstream/repairs` in copies of the installed Keras: the tests of a report fail before and pass after.
 
 `python tools/prove_repairs.py` proves each repair alone and then all of them together, and prints a line for each report.
 `python tools/prove_repairs.py NAME ...` proves these repairs. The exit status is 1 if one is not proven.
@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-REPAIRS = Path(__file__).parents[1] / "upstream" / "repairs"
+ROOT = Path(__file__).parents[1]
+REPAIRS = ROOT / "upstream" / "repairs"
 OUR_TESTS = REPAIRS / "replica_test.py"
 TOGETHER = "all together"
 # Of the trainer, which most repairs change. They take minutes: only what is repaired together is tested by them.
@@ -78,6 +79,8 @@ class Repair:
         """Makes the edits in the files of a copy; raises NoRepair."""
         for edit in self.edits:
             path = keras / "src" / edit.file
+            if not path.exists():
+                raise NoRepair(f"This Keras has no file {edit.file}.")
             path.write_text(edit.made_in(path.read_text()))
 
 
@@ -152,7 +155,7 @@ def run(copy: Path, tests: list[str]) -> Tests:
     results.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     command += ["-p", "untuned", f"--junitxml={results}", "--rootdir", str(copy.parent), *tests]
-    paths = [copy.parent, Path(__file__).parent, REPAIRS.parents[1] / "helpers"]
+    paths = [copy.parent, ROOT / "tools", ROOT / "helpers"]
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(map(str, paths)),
         "KERAS_BACKEND": "tensorflow",
@@ -220,16 +223,16 @@ def broken(repair: Repair, before: Tests, after: Tests) -> set[str]:
     }
 
 
-def line(repair: Repair, report: str, before: Tests, after: Tests) -> str:
-    """Returns what is printed of a report."""
+def line(repair: Repair, name: str, says: str, before: Tests, after: Tests) -> str:
+    """Returns what is printed of a report, or of all together: what is not proven, or that it is."""
     own = after.of_keras
-    says = failures(repair, report, before, after) or "fails before, passes after"
+    says = says or "fails before, passes after"
     tests = f"Keras's own tests: {len(own.passed)} passed, {len(own.failed)} failed"
     if as_before := own.failed & before.of_keras.failed:
         tests += f", of which {len(as_before)} fail before, too"
     if changed := own.failed - before.of_keras.failed - broken(repair, before, after):
         tests += f", of which {len(changed)} assert the error"
-    return f"{report}: {says}. {tests} ({repair.name})"
+    return f"{name}: {says}. {tests}" + (f" ({repair.name})" if name != repair.name else "")
 
 
 class Proofs:
@@ -254,31 +257,39 @@ class Proofs:
         return run(self.plain, [*ours, *tests_of_keras(self.plain, own)])
 
     def prove(self, repair: Repair) -> Iterator[tuple[str, bool]]:
-        """Yields a line for each report, and whether it is proven."""
+        """Yields a line for each report, or one line for all together, and whether that is proven."""
         try:
             after = self.after(repair)
             before = self.before(repair, after)
         except NoRepair as error:
             yield f"{', '.join(repair.reports)}: cannot be repaired. {error} ({repair.name})", False
             return
-        for report in repair.reports:
-            yield line(repair, report, before, after), not failures(repair, report, before, after)
+        found = {each: failures(repair, each, before, after) for each in repair.reports}
+        if repair.name == TOGETHER:
+            found = {TOGETHER: "; ".join(f"{each} {says}" for each, says in found.items() if says)}
+        for name, says in found.items():
+            yield line(repair, name, says, before, after), not says
 
 
 def chosen(names: list[str]) -> list[Repair]:
-    """Returns the repairs with these names, or all of them and all together."""
-    every = repairs()
-    if unknown := set(names) - every.keys():
+    """Returns the repairs with these names or of these reports, or all of them and all together."""
+    every = [*repairs().values()]
+    known = {name for each in every for name in (each.name, *each.reports)}
+    if unknown := sorted(set(names) - known):
         raise NoRepair(
-            f"There is no repair {', '.join(sorted(unknown))}. There are: {', '.join(every)}."
+            f"No repair or report is named {', '.join(unknown)}. There are: {', '.join(sorted(known))}."
         )
-    return [every[name] for name in names] or [*every.values(), together([*every.values()])]
+    wanted = [each for each in every if {each.name, *each.reports} & set(names)]
+    return wanted or [*every, together(every)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="a file of upstream/repairs, without .toml"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="a report, or a file of upstream/repairs without .toml",
     )
     parser.add_argument("--ours", action="store_true", help="without Keras's own tests")
     parser.add_argument("--keras", type=Path, help="the folder `keras` of another environment")

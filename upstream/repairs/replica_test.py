@@ -4,6 +4,7 @@ The name of a test begins with that of the report whose error it shows.
 """
 
 import contextlib
+import functools
 import json
 import os
 import socket
@@ -35,7 +36,7 @@ class ReplicaTest(testing.TestCase):
         super().setUp()
         # Need at least 2 devices for distribution related tests.
         cpu = tf.config.list_physical_devices("CPU")[0]
-        context._reset_context()
+        context._reset_context()  # noqa: SLF001
         tf.config.set_logical_device_configuration(
             cpu, [tf.config.LogicalDeviceConfiguration()] * 2
         )
@@ -93,7 +94,7 @@ class ReplicaTest(testing.TestCase):
                 self.one,
                 lambda: layers.Embedding(4, 1, embeddings_initializer="zeros"),
                 layers.Flatten,
-                optimizer=lambda: optimizers.SGD(1.0, **clipping),
+                optimizer=functools.partial(optimizers.SGD, 1.0, **clipping),
             )
             model.fit(np.zeros((4, 1)), 9 * np.ones((4, 1)), batch_size=4, verbose=0)
             self.assertAllClose(np.linalg.norm(model.get_weights()[0]), 0.1, atol=1e-4)
@@ -180,6 +181,13 @@ class ReplicaTest(testing.TestCase):
         for rows in (5, 7):
             self.assert_as_on_one_device(ROWS[:rows], 3 * ONES[:rows] - ROWS[:rows])
 
+    def test_fit_counts_empty_parts_of_a_sum(self):
+        """The reported loss is the sum over the batch, and not a mean of the replicas' sums."""
+        for rows in (5, 7):
+            self.assert_as_on_one_device(
+                ROWS[:rows], ONES[:rows], loss=losses.MeanSquaredError(reduction="sum")
+            )
+
     def test_batch_normalization_empty_part(self):
         model = self.compiled(
             self.two, lambda: layers.BatchNormalization(momentum=0.5, epsilon=1.0), dense
@@ -200,7 +208,9 @@ class ReplicaTest(testing.TestCase):
     def test_clipping_before_all_reduce(self):
         for clipping in ({"clipnorm": 0.01}, {"global_clipnorm": 0.01}, {"clipvalue": 0.01}):
             self.assert_as_on_one_device(
-                ROWS, 4 * ONES - 5 * ROWS, optimizer=lambda: optimizers.SGD(1.0, **clipping)
+                ROWS,
+                4 * ONES - 5 * ROWS,
+                optimizer=functools.partial(optimizers.SGD, 1.0, **clipping),
             )
 
     def test_dropout_same_mask(self):
@@ -252,8 +262,9 @@ class ReplicaTest(testing.TestCase):
     def test_on_batch_methods_not_distributed(self):
         one, two = self.compiled(self.one), self.compiled(self.two)
         for rows in (8, 7, 1):
-            x, y = ROWS[:rows], ONES[:rows]
-            self.assertAllClose(two.predict_on_batch(x), one.predict_on_batch(x))
+            self.assertAllClose(
+                two.predict_on_batch(ROWS[:rows]), one.predict_on_batch(ROWS[:rows])
+            )
         self.assertAllClose(two.test_on_batch(ROWS, ONES), one.test_on_batch(ROWS, ONES))
         self.assertAllClose(two.train_on_batch(ROWS, ONES), one.train_on_batch(ROWS, ONES))
         self.assertAllClose(two.get_weights()[0], one.get_weights()[0])
@@ -266,7 +277,7 @@ class ReplicaTest(testing.TestCase):
 
     def test_sample_weight_over_time_with_a_mask(self):
         y, p = tf.zeros((2, 2, 1)), tf.constant([[[1.0], [1.0]], [[3.0], [3.0]]])
-        p._keras_mask = tf.constant([[True, False], [True, True]])
+        p._keras_mask = tf.constant([[True, False], [True, True]])  # noqa: SLF001
         weighted = losses.MeanSquaredError()(y, p, sample_weight=tf.constant([1.0, 0.0]))
         self.assertAllClose(weighted, 1 / 3)
 
@@ -286,14 +297,19 @@ class ReplicaTest(testing.TestCase):
         self.assertLen(model.predict(batches, steps=10, verbose=0), 80)
 
     def test_steps_per_execution_overruns_on_replicas(self):
+        data = tf.data.Dataset.from_tensors((ONES, ONES)).repeat(8)
+        model = self.compiled(self.two, steps_per_execution=3)
+        model.fit(data, steps_per_epoch=8, verbose=0)
+        self.assertEqual(int(model.optimizer.iterations.numpy()), 8)
+
+    def test_steps_per_execution_overruns_a_generator(self):
         def batches():
-            for _ in range(8):
+            for _ in range(20):
                 yield ONES, ONES
 
-        for data in (tf.data.Dataset.from_tensors((ONES, ONES)).repeat(8), batches()):
-            model = self.compiled(self.two, steps_per_execution=3)
-            model.fit(data, steps_per_epoch=8, verbose=0)
-            self.assertEqual(int(model.optimizer.iterations.numpy()), 8)
+        model = self.compiled(self.one, steps_per_execution=3)
+        model.fit(batches(), steps_per_epoch=8, epochs=2, verbose=0)
+        self.assertEqual(int(model.optimizer.iterations.numpy()), 16)
 
     def test_loss_in_scope(self):
         loss = losses.MeanSquaredError()
@@ -381,6 +397,31 @@ class ReplicaTest(testing.TestCase):
 
         self.assertAllClose(tf.reduce_max(largest(self.two)), 9.0)
         self.assertAllClose(largest(self.two), largest(self.one))
+
+    def test_assign_add_of_a_sum(self):
+        for synchronization in ("auto", "on_read"):
+            with self.two.scope():
+                counter = keras.Variable(
+                    0.0, trainable=False, aggregation="sum", synchronization=synchronization
+                )
+            for change, total in (
+                (counter.assign_add, 2.0),
+                (counter.assign_add, 4.0),
+                (counter.assign_sub, 2.0),
+            ):
+                self.two.run(change, args=(1.0,))
+                self.assertAllClose(counter, total)
+
+    def test_assign_add_of_a_sum_in_metrics_of_a_central_storage(self):
+        central = tf.distribute.experimental.CentralStorageStrategy(["CPU:0", "CPU:1"])
+        one, two = self.compiled(self.one), self.compiled(central)
+        options = {"batch_size": 4, "shuffle": False, "verbose": 0}
+        for model in (one, two):
+            model.optimizer.learning_rate = 0.0
+        self.assertAllClose(
+            two.fit(ROWS, ONES, **options).history["loss"],
+            one.fit(ROWS, ONES, **options).history["loss"],
+        )
 
     def test_fit_of_several_workers(self):
         self.assertAllClose(results_of_two_workers(), results(self.one), rtol=1e-4)
