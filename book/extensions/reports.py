@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from packaging.version import Version
 from strategy_clinic.base import files
 from strategy_clinic.modes import registry
 from strategy_clinic.modes.failure_mode import FailureMode
@@ -40,17 +41,24 @@ def row(path: Path) -> str:
     cells = [
         f"[{title}](#{anchor(path.stem)})",
         ", ".join(f"[{mode.id}](../{mode.notebook})" for mode in modes_of(path)),
-        wrong_since(table["keras_3"]),
-        table["keras_2"][-1][-1] if "keras_2" in table else "not run",
+        wrong_in(table["keras_3"]),
+        table["keras_2"][-1][-1] if "keras_2" in table else "not there",
         table.get("without_repair", "proven"),
         linked(table["issue"]) if "issue" in table else "not reported",
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def wrong_since(results: list[list[str]]) -> str:
-    """Returns the first version of Keras that was run and is wrong; no later one is right."""
-    return f"{next(keras for _, keras, is_ in results if is_ == 'wrong')} and later"
+def wrong_in(results: list[list[str]]) -> str:
+    """Returns the first and the last version of Keras that was run and is wrong."""
+    wrong = [short(keras) for _, keras, is_ in results if is_ == "wrong"]
+    return " to ".join(dict.fromkeys([wrong[0], wrong[-1]]))
+
+
+def short(version: str) -> str:
+    """Returns a version as a reader names it; a development version has a date besides."""
+    read = Version(version)
+    return f"the nightly {read.base_version}" if read.is_devrelease else version
 
 
 def linked(issue: str) -> str:
