@@ -31,6 +31,8 @@ def main(programs: list[str]) -> dict:
     import tensorflow as tf
 
     assert tf.keras.layers  # imported here, once
+    if os.environ.get("TF_USE_LEGACY_KERAS") == "1":
+        sys.modules["keras"] = sys.modules["tf_keras"]  # what the programs import
     outputs = {}
     with tempfile.TemporaryDirectory() as folder:
         for program in programs:

@@ -1,13 +1,17 @@
-"""The reports of errors in Keras and TensorFlow, in `upstream/`: what each has, and that each error shows on every lane."""
+"""The reports of errors in Keras and TensorFlow, in `upstream/`: what each has, that each error shows, and its repair."""
 
+import ast
+import importlib.metadata
 import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
+import prove_repairs
 import pytest
 from conftest import ROOT, changed
 from law import all_tests_of, edit
@@ -19,19 +23,16 @@ HEADINGS = [
     "Expected behavior",
     "Standalone code",
     "Output",
-    "System information",
     "Cause",
-    "Known issues",
+    "Since",
+    "Repair",
 ]
-MOST_LINES = 25  # of a program
-LEAST_UNKNOWN = 10
+MOST_LINES = 30  # of a program
+SHOWN_ON = ("2.21.0", "3.15.1")  # whose output the reports have, and whose Keras the repairs change
 RESULTS = {"wrong", "right", "not there"}
 COMPARED = re.compile(r": got (.+), expected (.+)")
-ROW = re.compile(
-    r"^\| (\d[\w.-]*) \| (Keras|Keras 2: tf_keras) (\d[\w.]*) \| (.+) \|$", re.MULTILINE
-)
 SOURCE = re.compile(
-    r"https://github\.com/(keras-team/keras|tensorflow/tensorflow)/blob/[0-9a-f]{40}/\S+#L\d+"
+    r"https://github\.com/(keras-team/keras|tensorflow/tensorflow)/blob/[0-9a-f]{40}/\S+"
 )
 
 
@@ -50,7 +51,16 @@ def version_of(tensorflow: str, keras: str, keras_2: bool) -> Version:
 
 
 def reports() -> list[Path]:
-    return sorted(path for path in (files.ROOT / "upstream").glob("*.md") if path.stem != "README")
+    return sorted((files.ROOT / "upstream").glob("*.md"))
+
+
+def tables() -> dict[str, dict]:
+    """Returns what is known of each report besides its text."""
+    return tomllib.loads((files.ROOT / "upstream" / "reports.toml").read_text())
+
+
+def repairs() -> dict[str, prove_repairs.Repair]:
+    return prove_repairs.repairs(files.ROOT / "upstream" / "repairs")
 
 
 def sections(report: Path) -> dict[str, str]:
@@ -73,15 +83,13 @@ def result(output: str) -> str:
 
 
 def declared(report: Path) -> dict[Version, str]:
-    """Returns the result that a report gives for each version."""
-    rows = ROW.findall(sections(report)["System information"])
-    return {version_of(tf, keras, kind != "Keras"): is_ for tf, kind, keras, is_ in rows}
-
-
-def newest(report: Path) -> Version:
-    """Returns the newest released version that shows the error: the one whose output the report has."""
-    shown = [each for each, is_ in declared(report).items() if is_ == "wrong" and not each.keras_2]
-    return max(each for each in shown if not each.keras.is_prerelease)
+    """Returns the result of each version that changed it."""
+    table = tables()[report.stem]
+    return {
+        version_of(tensorflow, keras, column == "keras_2"): is_
+        for column in ("keras_3", "keras_2")
+        for tensorflow, keras, is_ in table.get(column, ())
+    }
 
 
 def expected(report: Path, running: Version) -> str:
@@ -109,67 +117,108 @@ def law_programs() -> list[str]:
 
 
 def law_sections() -> list[str]:
-    """Each report has the same sections: what is got, on which versions, which line is the cause, and what was searched for."""
+    """Each report has the same sections: what is got and expected, which line is the cause, since when, and the repair."""
     problems = []
     for report in reports():
         found = sections(report)
         if list(found) != HEADINGS:
             problems.append(f"{report.name} has the sections {list(found)}")
-            continue
-        results = declared(report)
-        output = block(found["Output"], "text")
-        if result(output) != "wrong" or "wrong" not in results.values():
+        elif result(block(found["Output"], "text")) != "wrong":
             problems.append(f"{report.name} shows nothing wrong")
-        if set(results.values()) - RESULTS:
-            problems.append(f"{report.name} has other results than {sorted(RESULTS)}")
-        if not SOURCE.search(found["Cause"]):
-            problems.append(f"{report.name} links no line of the source")
-        if not re.search(r"^- \w.+", found["Known issues"], re.MULTILINE):
-            problems.append(f"{report.name} does not say what was searched for")
+        elif not SOURCE.search(found["Cause"]):
+            problems.append(f"{report.name} links no file of the source")
     return problems
 
 
-def law_unknown() -> list[str]:
-    """At least ten of the reports are of errors for which no issue was found."""
-    unknown = [
-        each for each in reports() if sections(each)["Known issues"].strip().startswith("None")
-    ]
-    return (
-        [] if len(unknown) >= LEAST_UNKNOWN else [f"{len(unknown)} reports are of unknown errors"]
-    )
+def law_filed_text() -> list[str]:
+    """A report is what is filed: its program imports Keras by its name, and it has one line of versions, and no searches."""
+    problems = []
+    for report in reports():
+        text = report.read_text()
+        if "tf.keras" in text:
+            problems.append(f"{report.name} says tf.keras, and not keras")
+        if "Searched" in text or re.search(r"^\|", text, re.MULTILINE):
+            problems.append(f"{report.name} has searches or a table")
+        if len(sections(report).get("Since", "").strip().split("\n\n")) != 1:
+            problems.append(f"{report.name} has more than a line about versions")
+    return problems
+
+
+def law_results() -> list[str]:
+    """Each report has the results of its program, of which one is wrong."""
+    found = tables()
+    problems = [f"{name} is not known" for name in found.keys() ^ {each.stem for each in reports()}]
+    for report in reports():
+        results = set(declared(report).values()) if report.stem in found else {"wrong"}
+        if results - RESULTS or "wrong" not in results:
+            problems.append(f"{report.stem} has the results {sorted(results)}")
+    return problems
+
+
+def law_repairs() -> list[str]:
+    """Each report has one repair and a test of it, or says why it has none."""
+    path = files.ROOT / "upstream" / "repairs" / prove_repairs.OUR_TESTS.name
+    tests = prove_repairs.names_of_tests(path)
+    repaired = [report for each in repairs().values() for report in each.reports]
+    problems = []
+    for name, table in tables().items():
+        if repaired.count(name) != ("without_repair" not in table):
+            problems.append(f"{name} has {repaired.count(name)} repairs")
+        if name in repaired and not any(prove_repairs.is_of(test, (name,)) for test in tests):
+            problems.append(f"{name} has no test of its repair")
+    return problems + [f"{name} is no report" for name in set(repaired) - tables().keys()]
+
+
+def law_lines_of_keras() -> list[str]:
+    """Each repair finds the lines that it changes, and leaves Python, also after all the other repairs."""
+    if importlib.metadata.version("keras") != SHOWN_ON[1]:
+        return []
+    every = repairs()
+    problems = [broken for each in every.values() for broken in broken_edits(each)]
+    return problems + broken_edits(prove_repairs.together([*every.values()]))
+
+
+def broken_edits(repair: prove_repairs.Repair) -> list[str]:
+    sources: dict[str, str] = {}
+    keras = prove_repairs.installed_keras()
+    try:
+        for edit in repair.edits:
+            source = sources.get(edit.file) or (keras / "src" / edit.file).read_text()
+            sources[edit.file] = edit.made_in(source)
+        for source in sources.values():
+            ast.parse(source)
+    except (prove_repairs.NoRepair, SyntaxError) as error:
+        return [f"{repair.name}: {error}"]
+    return []
 
 
 def replace_all(old: str, new: str):
     return lambda root: changed(root / f"{CLIPPING}.md", old, new)
 
 
-def without_searches(report: Path):
-    report.write_text(re.sub(r"^- .*\n", "", report.read_text(), flags=re.MULTILINE))
-
-
 CLIPPING = "upstream/clipping_before_all_reduce"
+REPAIR = "upstream/repairs/reduce_before_clipping.toml"
 MUTATIONS = [
     ("law_programs", lambda root: (root / f"{CLIPPING}.py").unlink()),
     ("law_programs", lambda root: (root / f"{CLIPPING}.md").unlink()),
     ("law_programs", edit(f"{CLIPPING}.py", "SGD(1.0,", "SGD(0.5,")),
-    (
-        "law_programs",
-        edit(
-            f"{CLIPPING}.py", "import tensorflow as tf\n", "import tensorflow as tf\n" + "\n" * 25
-        ),
-    ),
+    ("law_programs", edit(f"{CLIPPING}.py", "import keras\n", "import keras\n" + "\n" * 25)),
     ("law_sections", edit(f"{CLIPPING}.md", "## Cause", "## Source")),
-    ("law_sections", replace_all("| wrong |", "| right |")),
-    ("law_sections", replace_all("| wrong |", "| odd |")),
     ("law_sections", replace_all("got 0.1414", "got 0.1")),
     ("law_sections", edit(f"{CLIPPING}.md", "/3422977a", "/master/")),
-    ("law_sections", lambda root: without_searches(root / f"{CLIPPING}.md")),
+    ("law_filed_text", edit(f"{CLIPPING}.md", "keras.layers", "tf.keras.layers")),
+    ("law_filed_text", edit(f"{CLIPPING}.md", "## Since", "| 2.21.0 | wrong |\n\n## Since")),
+    ("law_filed_text", edit(f"{CLIPPING}.md", "## Repair", "Also elsewhere.\n\n## Repair")),
+    ("law_results", edit("upstream/reports.toml", "[clipping_before_all_reduce]", "[clipping]")),
+    ("law_results", edit("upstream/reports.toml", '"wrong"', '"odd"')),
+    ("law_repairs", lambda root: (root / REPAIR).unlink()),
+    ("law_repairs", edit(REPAIR, "clipping_before_all_reduce", "clipping")),
     (
-        "law_unknown",
-        lambda root: [
-            each.write_text(each.read_text().replace("None", "Known")) for each in reports()
-        ],
+        "law_repairs",
+        edit("upstream/repairs/replica_test.py", "test_clipping_before", "test_before"),
     ),
+    ("law_lines_of_keras", edit(REPAIR, 'line = "grads_and_vars', 'line = "grads')),
+    ("law_lines_of_keras", edit(REPAIR, "super()._clip", "super(._clip")),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
@@ -198,8 +247,10 @@ def surprises(ran: dict) -> list[str]:
         report = Path(path).with_suffix(".md")
         if (shown := result(output)) != expected(report, running):
             shows = {"wrong": "shows", "right": "no longer shows"}.get(shown, "cannot be run")
-            change = f"{shows} on {running}: say so"
-        elif running == newest(report) and output != block(sections(report)["Output"], "text"):
+            change = f"{shows} on {running}: say so in upstream/reports.toml, and"
+        elif running == version_of(*SHOWN_ON, False) and output != block(
+            sections(report)["Output"], "text"
+        ):
             change = f"prints something else on {running}: correct the output"
         else:
             continue
@@ -216,16 +267,17 @@ def test_repaired_error_is_reported():
     (sentence,) = surprises(RAN | {"outputs": {path: REPAIRED}})
     assert sentence.startswith(
         "clipping_before_all_reduce no longer shows on TensorFlow 2.99.0, Keras 3.99.0: "
-        "say so in upstream/clipping_before_all_reduce.md"
+        "say so in upstream/reports.toml, and in upstream/clipping_before_all_reduce.md"
     )
     assert not surprises(RAN | {"outputs": {path: BROKEN}})
 
 
-def test_error_that_returns_is_reported():
-    path = str(ROOT / "upstream" / "zero_for_unconnected_gradients.py")
-    (sentence,) = surprises(RAN | {"outputs": {path: BROKEN}})
-    assert sentence.startswith("zero_for_unconnected_gradients shows on TensorFlow 2.99.0")
-    assert not surprises(RAN | {"outputs": {path: REPAIRED}})
+def test_error_that_is_there_again_is_reported():
+    path = str(ROOT / "upstream" / "moving_statistics_of_first_replica.py")
+    right = {"tensorflow": "2.18.1", "keras": "3.7.0"}
+    (sentence,) = surprises(right | {"outputs": {path: BROKEN}})
+    assert sentence.startswith("moving_statistics_of_first_replica shows on TensorFlow 2.18.1")
+    assert not surprises(right | {"outputs": {path: REPAIRED}})
 
 
 def test_program_that_cannot_be_run_is_reported():
@@ -236,8 +288,7 @@ def test_program_that_cannot_be_run_is_reported():
 
 def test_other_output_on_the_newest_version_is_reported():
     report = ROOT / f"{CLIPPING}.md"
-    of = newest(report)
-    ran = {"tensorflow": str(of.tensorflow), "keras": str(of.keras)}
+    ran = dict(zip(("tensorflow", "keras"), SHOWN_ON))
     (sentence,) = surprises(ran | {"outputs": {str(report.with_suffix(".py")): BROKEN}})
     assert "prints something else" in sentence
 
@@ -245,14 +296,14 @@ def test_other_output_on_the_newest_version_is_reported():
 @pytest.mark.parametrize(
     "tensorflow, keras, is_",
     [
-        ("2.1.0", "3.0.0", "wrong"),  # older than all rows: as the first
+        ("2.1.0", "3.0.0", "right"),  # older than all rows: as the first
+        ("2.18.1", "3.9.0", "right"),
         ("2.20.5", "3.14.0", "wrong"),
-        ("2.21.0", "3.15.1", "wrong"),
-        ("2.99.0-dev20990101", "3.99.0.dev2099010100", "right"),
+        ("2.99.0-dev20990101", "3.99.0.dev2099010100", "wrong"),
     ],
 )
 def test_version_without_a_row_is_as_the_last_one_before_it(tensorflow, keras, is_):
-    report = ROOT / "upstream" / "zero_for_unconnected_gradients.md"
+    report = ROOT / "upstream" / "moving_statistics_of_first_replica.md"
     assert expected(report, version_of(tensorflow, keras, False)) == is_
 
 
@@ -281,3 +332,59 @@ def test_errors_show_as_reported(lane, legacy):
     ran = json.loads(done.stdout)
     assert set(ran["outputs"]) == set(programs)
     assert not (sentences := surprises(ran)), "\n".join(sentences)
+
+
+def results_of(*outcomes: str) -> prove_repairs.Tests:
+    """Returns results such as "ours passed" and "own failed"."""
+    names = {"ours": "replica_test::test_clipping_before_all_reduce", "own": "sgd_test::test_own"}
+    passed = {names[each.split()[0]] for each in outcomes if each.endswith("passed")}
+    failed = {names[each.split()[0]] for each in outcomes if each.endswith("failed")}
+    return prove_repairs.Tests(frozenset(passed), frozenset(failed))
+
+
+@pytest.mark.parametrize(
+    "before, after, says",
+    [
+        (["ours failed"], ["ours passed", "own passed"], ""),
+        (["ours failed"], ["ours failed", "own passed"], "is not repaired"),
+        (["ours failed"], ["own passed"], "no test was run"),
+        (["ours passed"], ["ours passed"], "has no test that fails before"),
+        (["ours failed", "own passed"], ["ours passed", "own failed"], "breaks Keras's own tests"),
+        (["ours failed", "own failed"], ["ours passed", "own failed"], ""),
+    ],
+)
+def test_what_is_not_proven_is_said(before, after, says):
+    repair = repairs()["reduce_before_clipping"]
+    report = "clipping_before_all_reduce"
+    said = prove_repairs.failures(repair, report, results_of(*before), results_of(*after))
+    assert (says in said) if says else not said
+
+
+def test_test_of_keras_that_asserts_the_error_may_fail():
+    repair = repairs()["shorten_the_last_execution"]
+    test = frozenset({f"trainer_test::{repair.changed_tests[0]}_multi"})
+    before = prove_repairs.Tests(test, frozenset())
+    assert not prove_repairs.broken(repair, before, prove_repairs.Tests(frozenset(), test))
+
+
+def test_line_that_is_there_twice_is_no_anchor():
+    edit_ = prove_repairs.Edit("a.py", "x = 1", "before", "\ny = 2\n")
+    assert edit_.made_in("x = 1\n") == "y = 2\nx = 1\n"
+    with pytest.raises(prove_repairs.NoRepair, match="2 times, and not once"):
+        edit_.made_in("x = 1\nx = 1\n")
+
+
+@pytest.mark.slow
+def test_repair_that_does_not_repair_is_found(tmp_path, capsys):
+    """The cheapest report: one line of an optimizer, which the second repair changes to what it was."""
+    name = "copy_the_old_momentum.toml"
+    text = (ROOT / "upstream" / "repairs" / name).read_text()
+    statuses = []
+    for repair in (text, text.replace("ops.copy(momentum.value)", "momentum.value")):
+        (tmp_path / name).write_text(repair)
+        every = [*prove_repairs.repairs(tmp_path).values()]
+        statuses.append(prove_repairs.prove(every, prove_repairs.installed_keras(), True))
+    assert statuses == [0, 1]
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("schedule_free_adamw_alias: fails before, passes after.")
+    assert second.startswith("schedule_free_adamw_alias: is not repaired")

@@ -1,22 +1,23 @@
 import contextlib
 import tempfile
 
+import keras
 import tensorflow as tf
 
 
-class Stop(tf.keras.callbacks.Callback):
+class Stop(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         if int(self.model.optimizer.iterations.numpy()) == 7:
             raise KeyboardInterrupt
 
 
 def steps_of_fit(folder, *callbacks):
-    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     model.compile("sgd", "mse")
-    backup = tf.keras.callbacks.BackupAndRestore(folder, save_freq=1)
+    backup = keras.callbacks.BackupAndRestore(folder, save_freq=1)
+    x = tf.ones((20, 1))
     with contextlib.suppress(KeyboardInterrupt):
-        x = y = tf.ones((20, 1))
-        model.fit(x, y, batch_size=4, epochs=2, verbose=0, callbacks=[backup, *callbacks])
+        model.fit(x, x, batch_size=4, epochs=2, verbose=0, callbacks=[backup, *callbacks])
     return int(model.optimizer.iterations.numpy())
 
 

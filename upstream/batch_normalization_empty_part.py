@@ -1,3 +1,4 @@
+import keras
 import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
@@ -7,9 +8,9 @@ one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0"
 
 def not_finite(strategy, rows):
     with strategy.scope():
-        layers = [tf.keras.layers.BatchNormalization(), tf.keras.layers.Dense(1)]
-        model = tf.keras.Sequential(layers)
-        model.compile(tf.keras.optimizers.SGD(0.01), "mse")
+        layers = [keras.layers.BatchNormalization(), keras.layers.Dense(1)]
+        model = keras.Sequential(layers)
+        model.compile(keras.optimizers.SGD(0.01), "mse")
     x = tf.reshape(tf.range(2.0 * rows), (rows, 2))
     model.fit(x, x[:, :1], batch_size=4, shuffle=False, verbose=0)
     return sum(bool(tf.reduce_any(tf.math.is_nan(each))) for each in model.get_weights())

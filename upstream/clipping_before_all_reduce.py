@@ -1,3 +1,4 @@
+import keras
 import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
@@ -7,9 +8,9 @@ one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0"
 
 def size_of_update(strategy, **clipping):
     with strategy.scope():
-        layer = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
-        model = tf.keras.Sequential([layer])
-        model.compile(tf.keras.optimizers.SGD(1.0, **clipping), "mse")
+        layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+        model = keras.Sequential([layer])
+        model.compile(keras.optimizers.SGD(1.0, **clipping), "mse")
     x = tf.constant([[9.0, 0.0], [0.0, 9.0]])
     model.fit(x, tf.ones((2, 1)), batch_size=2, shuffle=False, verbose=0)
     return round(float(tf.norm(model.get_weights()[0])), 4)

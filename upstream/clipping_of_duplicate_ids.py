@@ -1,10 +1,11 @@
+import keras
 import tensorflow as tf
 
 
 def size_of_update(ids, **clipping):
-    layer = tf.keras.layers.Embedding(4, 1, embeddings_initializer="zeros")
-    model = tf.keras.Sequential([layer, tf.keras.layers.Flatten()])
-    model.compile(tf.keras.optimizers.SGD(1.0, **clipping), "mse")
+    layer = keras.layers.Embedding(4, 1, embeddings_initializer="zeros")
+    model = keras.Sequential([layer, keras.layers.Flatten()])
+    model.compile(keras.optimizers.SGD(1.0, **clipping), "mse")
     model.fit(tf.constant(ids), 9 * tf.ones((4, 1)), batch_size=4, verbose=0)
     return round(float(tf.norm(layer.get_weights()[0])), 4)
 

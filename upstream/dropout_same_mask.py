@@ -1,12 +1,11 @@
+import keras
 import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-
-
+two = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 with two.scope():
-    layer = tf.keras.layers.Dropout(0.5)
+    layer = keras.layers.Dropout(0.5)
 
 
 @tf.function

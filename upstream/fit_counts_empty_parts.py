@@ -1,3 +1,4 @@
+import keras
 import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
@@ -7,9 +8,9 @@ one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0"
 
 def weight_of_last_batch(strategy, rows):
     with strategy.scope():
-        layer = tf.keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
-        model = tf.keras.Sequential([layer])
-        model.compile(tf.keras.optimizers.SGD(0.5), "mse")
+        layer = keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros")
+        model = keras.Sequential([layer])
+        model.compile(keras.optimizers.SGD(0.5), "mse")
     x = tf.concat([tf.zeros((4, 1)), tf.ones((rows, 1))], 0)  # the first batch changes nothing
     model.fit(x, x, batch_size=4, shuffle=False, verbose=0)
     return float(layer.get_weights()[0][0, 0])

@@ -1,3 +1,4 @@
+import keras
 import tensorflow as tf
 
 cpu = tf.config.list_physical_devices("CPU")[0]
@@ -7,9 +8,9 @@ one, two = tf.distribute.get_strategy(), tf.distribute.MirroredStrategy(["CPU:0"
 
 def trained(strategy):
     with strategy.scope():
-        layer = tf.keras.layers.BatchNormalization(momentum=0.0)
-        model = tf.keras.Sequential([layer])
-        model.compile(tf.keras.optimizers.SGD(0.0), "mse")
+        layer = keras.layers.BatchNormalization(momentum=0.0)
+        model = keras.Sequential([layer])
+        model.compile(keras.optimizers.SGD(0.0), "mse")
     x = tf.constant([[0.0], [2.0], [10.0], [12.0]])
     model.fit(x, x, batch_size=4, shuffle=False, verbose=0)
     return model, round(float(layer.get_weights()[2][0]), 4)

@@ -1,7 +1,8 @@
+import keras
 import tensorflow as tf
 
 x, y = tf.ones((2, 2, 1)), tf.constant([[[1.0], [1.0]], [[3.0], [3.0]]])
-model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros")])
+model = keras.Sequential([keras.layers.Dense(1, kernel_initializer="zeros")])
 model.compile("sgd", "mse")
 for weights in ([1.0, 0.0], [0.0, 1.0]):  # one for each sequence
     weight = tf.constant(weights)

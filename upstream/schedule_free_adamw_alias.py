@@ -1,10 +1,11 @@
 import math
 
+import keras
 import tensorflow as tf
 
 rate, beta_1, beta_2, epsilon = 0.1, 0.9, 0.999, 1e-8
-variable = tf.keras.Variable(1.0)
-optimizer = tf.keras.optimizers.ScheduleFreeAdamW(rate, weight_decay=None)
+variable = keras.Variable(1.0)
+optimizer = keras.optimizers.ScheduleFreeAdamW(rate, weight_decay=None)
 z = x = y = 1.0  # arXiv:2405.15682: the base sequence, its average, where gradients are taken
 v = 0.0
 for step in range(1, 5):

@@ -1,8 +1,9 @@
+import keras
 import tensorflow as tf
 
 
 def steps(steps_per_execution):
-    model = tf.keras.Sequential([tf.keras.layers.Dense(1)])
+    model = keras.Sequential([keras.layers.Dense(1)])
     model.compile("sgd", "mse", steps_per_execution=steps_per_execution)
     batches = tf.data.Dataset.from_tensors((tf.ones((2, 1)), tf.ones((2, 1)))).repeat()
     model.fit(batches, steps_per_epoch=10, epochs=3, verbose=0)
