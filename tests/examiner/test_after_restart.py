@@ -5,9 +5,10 @@ import textwrap
 import pytest
 from recorded import LINE, OTHER, run
 from strategy_clinic.examiner.after_restart import (
+    Lost,
     are_alike,
     has_consequence,
-    is_compared,
+    is_best_value,
     kept_values,
     lost_values,
     made_at,
@@ -223,4 +224,5 @@ def test_where_a_value_is_made(tmp_path, holder, name, line):
     path.write_text(textwrap.dedent(PROGRAM))
     made = made_at((str(path), holder, name))
     assert (made[0].line if made else None) == line
-    assert is_compared((str(path), holder, name)) is (name == "best")
+    lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
+    assert is_best_value(lost) is (name == "best")

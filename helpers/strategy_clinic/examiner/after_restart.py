@@ -260,10 +260,13 @@ def targets_in(assignment: Assigning) -> list[ast.AST]:
     return [part for target in targets for part in ast.walk(target)]
 
 
-def is_compared(held: Key) -> bool:
-    """Tells whether a program compares a value with another one, as it does with the best one so far."""
-    path, _, name = held
-    return any(
+def is_best_value(lost: Lost) -> bool:
+    """Tells whether a program compares a value with another one, as it does with the best one so far.
+
+    A variable that begins again is missing in a checkpoint, whatever the program does with it.
+    """
+    path, _, name = lost.held
+    return not (lost.is_tensor and lost.is_reset) and any(
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], SIZES)
         and name in [name_of(part).rpartition(".")[2] for part in ast.walk(node)]

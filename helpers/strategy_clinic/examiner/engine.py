@@ -43,8 +43,9 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     diagnosis = Diagnosis()
     follow_ups = FollowUps(run, diagnosis)
     found = [*errors(runs, rules)]
-    for each in rules.rules:
-        found += guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis)
+    for each in sorted(rules.rules, key=lambda each: each.last):
+        if not (each.last and found):
+            found += guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis)
     others = [*hangs(runs.recordings)]
     steps = findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     others += guarded("restarts", steps, diagnosis)

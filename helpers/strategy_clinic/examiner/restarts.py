@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..observer.events import (
     Ended,
@@ -25,7 +25,7 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
-from .after_restart import has_consequence, is_compared, lost_values, made_at, without_unstable
+from .after_restart import Lost, has_consequence, lost_values, made_at, without_unstable
 from .blame import called_at, from_contents
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
@@ -53,8 +53,7 @@ def restarts(recordings: Sequence[Recording], explained: bool) -> Steps:
         if fails_without_interruption(run, recordings):
             continue
         if run.role is Role.RESTARTED and run.before and run.whole and run.moment:
-            others = [each for each in recordings if each.role is Role.COMPARED]
-            yield from findings_of_restart(run, run.before, run.whole, explained, others)
+            yield from findings_of_restart(run, run.before, run.whole, explained)
 
 
 def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) -> bool:
@@ -74,11 +73,7 @@ def fails_without_interruption(run: Recording, recordings: Sequence[Recording]) 
 
 
 def findings_of_restart(
-    run: Recording,
-    stopped: Recording,
-    whole: Recording,
-    explained: bool,
-    others: Sequence[Recording],
+    run: Recording, stopped: Recording, whole: Recording, explained: bool
 ) -> Steps:
     if not run.finished:
         if whole.finished:
@@ -89,35 +84,41 @@ def findings_of_restart(
     if begins_from_zero(run, whole):
         yield Note("started again, it begins from zero, without what it has saved")
         return
-    lost = [] if explained else [*forgotten(run, stopped, whole, others)]
-    yield from lost[:1]
-    found = [] if explained or lost else [*wrong_start(run, stopped), *wrong_end(run, whole)]
+    found = [] if explained else [*wrong_start(run, stopped), *wrong_end(run, whole)]
     if found and (yield from repeats_again(whole)):
         yield from found[:1]
     yield from notes_of(run, whole)
 
 
-def forgotten(
-    run: Recording, stopped: Recording, whole: Recording, others: Sequence[Recording]
+def lost_at_restart(
+    recordings: Sequence[Recording], mode: str, is_of_mode: Callable[[Lost], bool]
 ) -> Iterator[Finding]:
-    """Yields the values that the whole run still has after as many updates, the likeliest cause first."""
-    lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
-    if not loads_at_start(run) or not has_consequence(run, whole, lost):
-        return
-    for each in lost:
-        _, owner, name = each.held
-        place = f"{name} of {owner}" if owner else name
-        reason = "begins again" if each.is_reset else "is not saved, or before it changes"
-        message = (
-            f"{place} {reason}: after {each.updates} updates it is {shortened(each.value)} where a restart goes on, "
-            f"and {shortened(each.right)} in the run that was never stopped"
-        )
-        fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
-        is_best = is_compared(each.held) and not (each.is_tensor and each.is_reset)
-        save = stopped.of(Saved)[-1]
-        holder = from_contents(save.made_at, program_files(stopped)) or save.location
-        location = holder if each.is_tensor else made_at(each.held) or holder
-        yield finding(run, location, message, fix, "fm54" if is_best else "fm05")
+    """Yields for each restart the likeliest of the values that it has lost, if that is a matter of this mode."""
+    others = [each for each in recordings if each.role is Role.COMPARED]
+    for run in recordings:
+        if run.role is not Role.RESTARTED or not (run.finished and run.before and run.whole):
+            continue
+        if begins_from_zero(run, run.whole) or not loads_at_start(run):
+            continue
+        lost = lost_values(run, run.whole, not other_end(run, run.whole))
+        lost = without_unstable(lost, others)
+        if lost and has_consequence(run, run.whole, lost) and is_of_mode(lost[0]):
+            yield finding_of_lost(run, run.before, lost[0], mode)
+
+
+def finding_of_lost(run: Recording, stopped: Recording, lost: Lost, mode: str) -> Finding:
+    _, owner, name = lost.held
+    place = f"{name} of {owner}" if owner else name
+    reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
+    message = (
+        f"{place} {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
+        f"and {shortened(lost.right)} in the run that was never stopped"
+    )
+    fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
+    save = stopped.of(Saved)[-1]
+    holder = from_contents(save.made_at, program_files(stopped)) or save.location
+    location = holder if lost.is_tensor else made_at(lost.held) or holder
+    return finding(run, location, message, fix, mode)
 
 
 def shortened(value: str) -> str:

@@ -54,6 +54,8 @@ class Rule:
     explains_divergence: bool = True
     # Whether the mode's own program has a finding. It has a note if only Keras does what the mode is about.
     finds_own_program: bool = True
+    # It speaks only if no other rule does: what it looks at differs through many faults.
+    last: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def rule(
 
 
 def rule_of_runs(
-    mode: str, *, explains_divergence: bool = True
+    mode: str, *, explains_divergence: bool = True, last: bool = False
 ) -> Callable[[Callable[[Runs], Findings]], Rule]:
     """Makes a rule of a function that compares recordings."""
 
@@ -143,7 +145,7 @@ def rule_of_runs(
         def check_all(runs: Runs) -> Steps:
             yield from check(runs)
 
-        return Rule(mode, check_all, explains_divergence)
+        return Rule(mode, check_all, explains_divergence, last=last)
 
     return made
 

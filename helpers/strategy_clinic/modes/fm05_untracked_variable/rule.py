@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ...examiner.after_restart import Key, kept_values, named
+from ...examiner.after_restart import Key, is_best_value, kept_values, named
 from ...examiner.blame import from_contents, names_in, nodes_in_scope, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
@@ -20,7 +20,7 @@ from ...examiner.findings import (
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
-from ...examiner.restarts import loads_at_start, makes_all_steps_again
+from ...examiner.restarts import loads_at_start, lost_at_restart, makes_all_steps_again
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
     Ended,
@@ -135,6 +135,11 @@ def is_kept(made: Frame, kept: Collection[Key]) -> bool:
     statement = statement_at(made)
     names = named(statement) if isinstance(statement, ast.Assign | ast.AnnAssign) else []
     return any(path == made.path and name in names for path, _, name in kept)
+
+
+@rule_of_runs("fm05", explains_divergence=False, last=True)
+def lost_after_restart(runs: Runs) -> Iterator[Finding]:
+    yield from lost_at_restart(runs.recordings, "fm05", lambda lost: not is_best_value(lost))
 
 
 @rule("fm05", explains_divergence=False)

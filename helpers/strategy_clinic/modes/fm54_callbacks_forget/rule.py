@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 
 from ...examiner.after_restart import (
+    is_best_value,
     is_generator,
     lost_values,
     made_at,
@@ -21,6 +22,7 @@ from ...examiner.restarts import (
     finding,
     is_only_order,
     loads_at_start,
+    lost_at_restart,
     other_end,
     steps_at_end,
 )
@@ -114,6 +116,12 @@ def order_begins_again(runs: Runs) -> Iterator[Finding]:
             drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
             yield finding(run, drawn, message, ORDER_FIX, mode=MODE)
             return
+
+
+@rule_of_runs(MODE, explains_divergence=False, last=True)
+def best_value_lost(runs: Runs) -> Iterator[Finding]:
+    """Checks whether a program begins with another best value after a restart than it had."""
+    yield from lost_at_restart(runs.recordings, MODE, is_best_value)
 
 
 def order_chosen(run: Recording, step: Stack) -> Stack:
