@@ -101,6 +101,17 @@ def test_a_counter_that_begins_again_comes_before_what_follows_from_it():
     ]
 
 
+@pytest.mark.parametrize(
+    "counts, is_lost",
+    [(("2", "4", "6"), True), (("2", "4", "1"), False)],
+    ids=["up", "in an epoch"],
+)
+def test_a_count_that_the_whole_run_begins_again_is_not_lost(counts, is_lost):
+    whole = run(*(state(2 * i, done=each) for i, each in enumerate(counts, 1)))
+    (found,) = lost_values(restarted(state(4, done="2")), whole, False)
+    assert found.is_reset is is_lost
+
+
 def test_only_what_the_whole_run_changes_is_lost():
     assert lost(state(4, done="4", mean="0.4", start="2", best="0.7")) == []
 

@@ -293,10 +293,18 @@ def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:
         if key in state and key in usual.get(updates - begun, {})
     ]
     values = [state[key] for state in usual.values() if key in state]
+    if is_generator(key):
+        is_possible = True
+    elif all(is_count(value) for value in values):
+        is_possible = [*map(int, values)] == sorted(map(int, values))  # others count in an epoch
+    else:
+        is_possible = not repeats_examples(run)  # from which it may be computed
     is_clear = len(pairs) > 1 or len({*values}) == len(values)
-    if any(not mine.lstrip("-").isdigit() for mine, _ in pairs) and repeats_examples(run):
-        return False  # it may be computed from them
-    return bool(pairs) and is_clear and all(are_alike(*pair) for pair in pairs)
+    return bool(pairs) and is_possible and is_clear and all(are_alike(*pair) for pair in pairs)
+
+
+def is_count(value: str) -> bool:
+    return value.removeprefix("-").isdecimal()
 
 
 def repeats_examples(run: Recording) -> bool:
