@@ -35,6 +35,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import IPython  # noqa: F401 # before threads do: two that import it at the same time fail
 import recordings
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.base.files import ROOT
