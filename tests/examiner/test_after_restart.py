@@ -233,7 +233,8 @@ PROGRAM = """\
 def test_where_a_value_is_made(tmp_path, holder, name, line):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(PROGRAM))
-    made = made_at((str(path), holder, name))
-    assert (made[0].line if made else None) == line
+    for each in (name, f"{name} of number 2"):
+        made = made_at((str(path), holder, each))
+        assert (made[0].line if made else None) == line
     lost = Lost((str(path), holder, name), 4, "0.5", "0.4", False)
     assert is_best_value(lost) is (name == "best")

@@ -22,6 +22,7 @@ LAST_LINES = 4  # of the output
 SIZES = ast.Lt | ast.Gt | ast.LtE | ast.GtE
 NEAR = 2e-3  # the largest relative difference of two numbers that are taken for equal
 SMALL = 2e-6  # the same of two numbers near 0
+NUMBERED = " of number "  # how the names of equal objects go on
 GENERATORS = {"default_rng", "Generator", "RandomState", "Random"}
 FLAGS = {"True", "False", "None"}
 LIST = re.compile(r"\d+: ")
@@ -213,6 +214,12 @@ def without_unstable(lost: Sequence[Lost], others: Sequence[Recording]) -> list[
 # Where a value of Python is made, and what it decides
 
 
+def plain(held: Key) -> Key:
+    """Returns the place of a value whose name several objects have."""
+    path, holder, name = held
+    return path, holder, name.partition(NUMBERED)[0]
+
+
 def made_at(held: Key) -> Stack:
     """Returns the first line on which an object, a class or a function gives a name its value."""
     path, holder, _ = held
@@ -227,14 +234,14 @@ def is_generator(held: Key) -> bool:
 
 def counts_in_loop(held: Key) -> bool:
     """Tells whether a `for` loop gives a name its values."""
-    path, _, name = held
+    path, _, name = plain(held)
     loops = [each.target for each in nodes_of_file(path) if isinstance(each, ast.For)]
     return any(name_of(part) == name for target in loops for part in ast.walk(target))
 
 
 def assignments_of(held: Key) -> list[Assigning]:
     """Returns what gives a name of a class, a function or a module its value: attributes first."""
-    path, holder, name = held
+    path, holder, name = plain(held)
     given = [
         inner
         for node in nodes_of_file(path)
@@ -265,7 +272,7 @@ def is_best_value(lost: Lost) -> bool:
 
     A variable that begins again is missing in a checkpoint, whatever the program does with it.
     """
-    path, _, name = lost.held
+    path, _, name = plain(lost.held)
     return not (lost.is_tensor and lost.is_reset) and any(
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], SIZES)

@@ -5,7 +5,7 @@ It follows the operations that ran, so a function in another file, a closure or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -156,6 +156,10 @@ class Loss:
             is_product = each.kind == "MatMul" and each.carries is Carries.EXAMPLES
             if (is_product or is_bent or is_joined) and each.location[:1] not in layers:
                 yield each
+
+    def written(self, operations: Iterable[Operation]) -> Iterator[Operation]:
+        """Yields those that the program wrote: what `fit` computes is all on the line that calls it, as the gradient is."""
+        return (each for each in operations if each.location[:1] != self.location[:1])
 
 
 def are_near(some: list[float], others: list[float]) -> bool:

@@ -20,7 +20,12 @@ from ...examiner.findings import (
 from ...examiner.printed import NUMBER, is_comparable, program_files
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import finding as finding_of_restart
-from ...examiner.restarts import loads_at_start, lost_at_restart, makes_all_steps_again
+from ...examiner.restarts import (
+    loads_at_start,
+    lost_at_restart,
+    makes_all_steps_again,
+    steps_at_end,
+)
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
 from ...observer.events import (
     Ended,
@@ -105,8 +110,10 @@ def kept_variables(runs: Sequence[Recording]) -> set[Made]:
     """Returns the variables that end a restarted run as they end the whole one, if no other has their place and name."""
     kept: set[Made] = set()
     for run in runs:
-        if run.role is Role.RESTARTED and run.finished and run.whole and loads_at_start(run):
-            mine, theirs = ends_of(run), ends_of(run.whole)
+        whole = run.whole if run.role is Role.RESTARTED and run.finished else None
+        # A restart may have no need of an optimizer that trained before the save.
+        if whole and loads_at_start(run) and {*steps_at_end(run)} <= {*steps_at_end(whole)}:
+            mine, theirs = ends_of(run), ends_of(whole)
             alike = [
                 key
                 for key in mine.keys() & theirs.keys()

@@ -220,14 +220,15 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 
 def ratio_of_sums(recording: Recording) -> Stack:
     """Returns the line that computes of the examples of a part the number by which the loss is divided."""
-    losses = traced_losses(recording)
-    found = [each.location for loss in losses for each in loss.ratios()]
+    found = [
+        each.location for loss in traced_losses(recording) for each in loss.written(loss.ratios())
+    ]
     return blame.from_one_of(found[0]) if found else ()
 
 
 def joined_examples(recording: Recording, kind: str = "") -> Stack:
     """Returns the line that joins examples with each other, or applies to a sum what is no factor."""
-    joins = [each for loss in traced_losses(recording) for each in loss.joins()]
+    joins = [each for loss in traced_losses(recording) for each in loss.written(loss.joins())]
     return next((each.location for each in joins if kind in ("", each.kind)), ())
 
 
