@@ -375,6 +375,7 @@ def test_line_that_is_there_twice_is_no_anchor():
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_repair_that_does_not_repair_is_found(tmp_path, capsys):
     """The cheapest report: one line of an optimizer, which the second repair changes to what it was."""
     name = "copy_the_old_momentum.toml"

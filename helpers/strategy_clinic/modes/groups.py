@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from ..base import files
 from .failure_mode import FailureMode, Symptom
 
+# The name, the title and the sentence of what is in no group.
+NEW = "new", "In no group yet", "Add these modes to a group of `modes/groups.toml`."
+
 
 @dataclass(frozen=True)
 class Group:
@@ -30,9 +33,11 @@ def groups() -> tuple[Group, ...]:
 
 
 def grouped(modes: Iterable[FailureMode]) -> list[tuple[Group, list[FailureMode]]]:
-    """Returns the groups that have some of these modes, with these modes."""
+    """Returns the groups that have some of these modes, with these modes; a new mode may be in none yet."""
     every = list(modes)
-    return [(group, inside) for group in groups() if (inside := group.chosen(every))]
+    known = {name for group in groups() for name in group.modes}
+    new = Group(*NEW, modes=tuple(mode.id for mode in every if mode.id not in known))
+    return [(group, inside) for group in (*groups(), new) if (inside := group.chosen(every))]
 
 
 def how_it_fails(mode: FailureMode) -> str:
