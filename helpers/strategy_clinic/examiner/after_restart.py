@@ -138,16 +138,15 @@ def lost_values(run: Recording, whole: Recording, ends_alike: bool) -> list[Lost
     Where weights differ, much else follows from them: only what begins again from its first value is sure, and a variable that no
     weight follows from. A number of Python that no weight follows from may be of this start alone, such as a mean that is shown.
     """
-    states, usual = states_of(run), dict(states_of(whole))
-    updates, state = next((each for each in states if each[0] in usual), (0, {}))
-    changed = changed_values(whole)
+    updates, state, rights = first_common(run, whole)
+    changed, usual = changed_values(whole), dict(states_of(whole))
     lost = [
         Lost(key, updates, value, right, begins_again(key, run, usual))
         for key, value in state.items()
         if key in changed
-        and is_own(key, value)
-        and (right := usual[updates].get(key)) is not None
+        and (right := rights.get(key)) is not None
         and not are_alike(value, right)
+        and is_own(key, value)  # last, since it reads source code
     ]
     models_agree = not any(";" in each.value for each in lost)
     found = [
@@ -171,11 +170,17 @@ def kept_values(runs: Sequence[Recording]) -> set[Key]:
 
 
 def alike_at_first_save(run: Recording, whole: Recording) -> set[Key]:
-    usual, changed = dict(states_of(whole)), changed_values(whole)
-    updates, state = next((each for each in states_of(run) if each[0] in usual), (0, {}))
-    return {
-        key for key in changed & state.keys() if are_alike(state[key], usual[updates].get(key, ""))
-    }
+    _, state, rights = first_common(run, whole)
+    common = changed_values(whole) & state.keys()
+    return {key for key in common if are_alike(state[key], rights.get(key, ""))}
+
+
+def first_common(run: Recording, whole: Recording) -> tuple[int, State, State]:
+    """Returns after how many updates both save first, and what is known then of the restart and of the whole run."""
+    usual = dict(states_of(whole))
+    common = ((updates, state) for updates, state in states_of(run) if updates in usual)
+    updates, state = next(common, (0, {}))
+    return updates, state, usual.get(updates, {})
 
 
 def has_consequence(run: Recording, whole: Recording, lost: Sequence[Lost]) -> bool:
@@ -259,7 +264,7 @@ def assignments_of(held: Key) -> list[Assigning]:
 
 def named(assignment: Assigning) -> list[str]:
     """Returns the names and attributes that get a value."""
-    return [name_of(part).rpartition(".")[2] for part in targets_in(assignment)]
+    return [name_of(part) for part in targets_in(assignment)]
 
 
 def targets_in(assignment: Assigning) -> list[ast.AST]:
@@ -276,7 +281,7 @@ def is_best_value(lost: Lost) -> bool:
     return not (lost.is_tensor and lost.is_reset) and any(
         isinstance(node, ast.Compare)
         and isinstance(node.ops[0], SIZES)
-        and name in [name_of(part).rpartition(".")[2] for part in ast.walk(node)]
+        and name in map(name_of, ast.walk(node))
         and not any(isinstance(side, ast.Constant) for side in (node.left, *node.comparators))
         for node in nodes_of_file(path)
     )
@@ -285,7 +290,7 @@ def is_best_value(lost: Lost) -> bool:
 def is_own(key: Key, value: str) -> bool:
     """Tells whether the program itself keeps a value that goes on: no flag, and no list of what has happened."""
     is_kept = bool(key[0]) and not LIST.match(value) and value not in FLAGS
-    return is_kept and not (counts_in_loop(key) and not assignments_of(key))
+    return is_kept and (bool(assignments_of(key)) or not counts_in_loop(key))
 
 
 def begins_again(key: Key, run: Recording, usual: Mapping[int, State]) -> bool:

@@ -95,18 +95,21 @@ def lost_at_restart(
 ) -> Iterator[Finding]:
     """Yields for each restart the likeliest of the values that it has lost, if that is a matter of this mode."""
     others = [each for each in recordings if each.role is Role.COMPARED]
+    for run, whole in resumed(recordings):
+        lost = without_unstable(lost_values(run, whole, not other_end(run, whole)), others)
+        if lost and has_consequence(run, whole, lost) and is_of_mode(lost[0]):
+            yield finding_of_lost(run, lost[0], mode)
+
+
+def resumed(recordings: Sequence[Recording]) -> Iterator[tuple[Recording, Recording]]:
+    """Yields the restarts that go on from what was saved and end well, each with the whole run."""
     for run in recordings:
-        if run.role is not Role.RESTARTED or not (run.finished and run.before and run.whole):
-            continue
-        if begins_from_zero(run, run.whole) or not loads_at_start(run):
-            continue
-        lost = lost_values(run, run.whole, not other_end(run, run.whole))
-        lost = without_unstable(lost, others)
-        if lost and has_consequence(run, run.whole, lost) and is_of_mode(lost[0]):
-            yield finding_of_lost(run, run.before, lost[0], mode)
+        is_restart = run.role is Role.RESTARTED and run.finished
+        if is_restart and run.whole and loads_at_start(run):
+            yield run, run.whole
 
 
-def finding_of_lost(run: Recording, stopped: Recording, lost: Lost, mode: str) -> Finding:
+def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
     reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
@@ -115,6 +118,7 @@ def finding_of_lost(run: Recording, stopped: Recording, lost: Lost, mode: str) -
         f"and {shortened(lost.right)} in the run that was never stopped"
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
+    stopped = run.before or run
     save = stopped.of(Saved)[-1]
     holder = from_contents(save.made_at, program_files(stopped)) or save.location
     location = holder if lost.is_tensor else made_at(lost.held) or holder

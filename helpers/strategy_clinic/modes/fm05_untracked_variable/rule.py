@@ -24,6 +24,7 @@ from ...examiner.restarts import (
     loads_at_start,
     lost_at_restart,
     makes_all_steps_again,
+    resumed,
     steps_at_end,
 )
 from ...examiner.rule import Answers, Runs, Steps, line_of, observed, rule, rule_of_runs
@@ -109,10 +110,9 @@ def contents_of(recording: Recording, made_at: Stack) -> Stack:
 def kept_variables(runs: Sequence[Recording]) -> set[Made]:
     """Returns the variables that end a restarted run as they end the whole one, if no other has their place and name."""
     kept: set[Made] = set()
-    for run in runs:
-        whole = run.whole if run.role is Role.RESTARTED and run.finished else None
+    for run, whole in resumed(runs):
         # A restart may have no need of an optimizer that trained before the save.
-        if whole and loads_at_start(run) and {*steps_at_end(run)} <= {*steps_at_end(whole)}:
+        if {*steps_at_end(run)} <= {*steps_at_end(whole)}:
             mine, theirs = ends_of(run), ends_of(whole)
             alike = [
                 key

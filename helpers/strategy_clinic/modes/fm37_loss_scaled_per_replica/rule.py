@@ -220,7 +220,7 @@ def same_trainings(runs: Runs) -> Iterator[Pair]:
 
 def mean_of_part(pair: Pair) -> Stack:
     """Returns the line that divides what a replica has by the number of its examples, or else that reduces them."""
-    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    loss = traced_loss(pair)
     for found in (loss.means, loss.divisions, loss.reductions) if loss else ():
         if found:
             return blame.from_giver(chosen(found[0].location), divisors_at)
@@ -236,35 +236,37 @@ def chosen(stack: Stack) -> Stack:
 
 def only_mean(pair: Pair) -> Stack:
     """Returns the only line that takes a mean of a part, where other parts of the loss are divided by a number."""
-    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    loss = traced_loss(pair)
     lines = {each.location[:1]: each.location for each in loss.means} if loss else {}
     return chosen(next(iter(lines.values()))) if len(lines) == 1 else ()
 
 
 def other_number(pair: Pair) -> Stack:
     """Returns the line that multiplies or divides by another number on more devices."""
-    few, many = (
-        lineage.loss_at(each, line_of_gradient(replace(pair, watched=(each, each))))
-        for each in pair.watched
-    )
+    few, many = traced_loss(pair, 0), traced_loss(pair)
     return next((each.location for each in many.others_than(few)), ()) if few and many else ()
 
 
 def penalty(pair: Pair) -> Stack:
     """Returns the line that computes a penalty on weights which is added to the loss of a part."""
-    loss = lineage.loss_at(pair.watched[1], line_of_gradient(pair))
+    loss = traced_loss(pair)
     return next((each.location for each in loss.penalties()), ()) if loss else ()
+
+
+def traced_loss(pair: Pair, of: int = 1) -> lineage.Loss | None:
+    """Returns what leads to the loss of the training, on more devices, or on fewer if `of` is 0."""
+    recording = pair.watched[of]
+    return lineage.loss_at(recording, line_of_gradient(recording, pair.training))
 
 
 def line_of_loss(pair: Pair) -> Stack:
     """Returns the line that gave the loss its value of which the training computed a gradient first."""
-    return blame.line_of_loss(line_of_gradient(pair))
+    return blame.line_of_loss(line_of_gradient(pair.watched[1], pair.training))
 
 
-def line_of_gradient(pair: Pair) -> Stack:
-    """Returns the line that computed a gradient first in the training."""
-    recording = pair.watched[1]
-    before = [step for step in recording.of(StepEnded) if step.training < pair.training]
+def line_of_gradient(recording: Recording, training: int) -> Stack:
+    """Returns the line that computed a gradient first in a training."""
+    before = [step for step in recording.of(StepEnded) if step.training < training]
     computed = recording.of(GradientComputed)
     if before:  # a training may use the lines of the one before
         own = recording.of(GradientComputed, after=before[-1])

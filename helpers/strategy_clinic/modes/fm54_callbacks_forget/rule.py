@@ -21,9 +21,9 @@ from ...examiner.restarts import (
     begins_from_zero,
     finding,
     is_only_order,
-    loads_at_start,
     lost_at_restart,
     other_end,
+    resumed,
     steps_at_end,
 )
 from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
@@ -93,15 +93,7 @@ def order_repeats(run: Recording) -> Steps:
 def order_begins_again(runs: Runs) -> Iterator[Finding]:
     """Checks whether training goes on after a restart with other examples than the whole run has then."""
     others = [each for each in runs.recordings if each.role is Role.COMPARED]
-    for run in runs.recordings:
-        whole = run.whole
-        if (
-            run.role is not Role.RESTARTED
-            or not run.finished
-            or not whole
-            or not loads_at_start(run)
-        ):
-            continue
+    for run, whole in resumed(runs.recordings):
         lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
         generators = [held for held in lost if is_generator(held)]
         if len(generators) < len(lost):

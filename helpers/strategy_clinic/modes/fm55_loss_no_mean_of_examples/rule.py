@@ -71,19 +71,10 @@ def ratio_of_part(runs: Runs) -> Steps:
 def compares_examples(runs: Runs) -> Steps:
     """Checks for a loss that combines all examples: a replica then computes what one device does with its part alone."""
     for divergence in runs.divergences[:1]:
+        if divergence.step != 1 or not has_own_loss(divergence):
+            continue
         one, other = divergence.one, divergence.other
-        is_own = divergence.step == 1 and has_own_loss(divergence)
-        line = gradient_line(divergence) if is_own else ()
-        traced = traced_losses(other)
-        location = joined_examples(other, "MatMul")
-        if line and not traced:
-            location = product_of_examples(line)
-        way = "compares the examples of a batch with each other, and each replica compares"
-        if line and not location:
-            location = joined_examples(other)
-            if not traced:
-                location = joining_line(functions_of_step(line[0]), line)
-            way = "combines the examples of a batch, and each replica combines"
+        location, way = joined_at(divergence)
         if not location or update_ratio(one, other, divergence.training, EXACT) is not None:
             continue
         expected = replaced_as_expected(divergence) | {Replacement.ONE_PART}
@@ -102,6 +93,21 @@ def compares_examples(runs: Runs) -> Steps:
             )
             finding = compared("fm55", (one.devices, other.devices), location, message)
             yield replace(finding, fix=combines_examples.fix)
+
+
+def joined_at(divergence: Divergence) -> tuple[Stack, str]:
+    """Returns the line that joins examples with each other, and how: by what ran, or else by what is written."""
+    other, line = divergence.other, gradient_line(divergence)
+    if traced_losses(other):
+        product, joined = joined_examples(other, "MatMul"), joined_examples(other)
+    else:
+        product, joined = product_of_examples(line), joining_line(functions_of_step(line[0]), line)
+    if product:
+        return (
+            product,
+            "compares the examples of a batch with each other, and each replica compares",
+        )
+    return joined, "combines the examples of a batch, and each replica combines"
 
 
 def are_multiples(one: Recording, other: Recording, training: int) -> bool:
