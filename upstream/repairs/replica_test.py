@@ -355,6 +355,23 @@ class ReplicaTest(testing.TestCase):
         with open(os.path.join(folder, "training_metadata.json")) as file:
             self.assertEqual(json.load(file)["epoch"], 2)
 
+    def test_h5_optimizer_without_variables(self):
+        """A model from a file goes on as the one that was saved, with the same state of the optimizer."""
+        for strategy in (self.one, self.two):
+            model = self.compiled(
+                strategy, dense, loss=losses.MeanSquaredError(), optimizer=optimizers.Adam
+            )
+            model.fit(ROWS, ONES, epochs=2, verbose=0)
+            path = os.path.join(self.get_temp_dir(), "model.h5")
+            model.save(path)
+            with strategy.scope():
+                loaded = keras.models.load_model(path)
+            self.assertEqual(loaded.optimizer.iterations.numpy(), 2)
+            for each in (model, loaded):
+                each.fit(ROWS, ONES, verbose=0)
+            for got, expected in zip(loaded.get_weights(), model.get_weights(), strict=True):
+                self.assertAllClose(got, expected)
+
     def interrupted(self, backup, epoch=None, batch=None):
         """Trains in epochs of two batches, until an epoch begins or a batch of this call ends."""
         batches = []
