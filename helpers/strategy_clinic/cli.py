@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from . import commands  # isort: skip
 from .base import project
 from .base.errors import UserError
+from .base.quick_imports import without_grammars
 from .setups import parameters, tpu
 
 logger = logging.getLogger(__name__)
@@ -330,14 +331,14 @@ def parser() -> Parser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
-    without_grammars()
     try:
         options = parser().parse_args(arguments)
         if options.verbose:
             logging.basicConfig(format="%(name)s: %(message)s")
             logging.getLogger(__package__).setLevel(logging.DEBUG)
             logger.info("version %s, %s", project.project()["version"], sys.executable)
-        return int(options.action(options))
+        with without_grammars():
+            return int(options.action(options))
     except UserError as error:
         return failed(str(error))
     except ModuleNotFoundError as error:
@@ -351,11 +352,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("clinic: stopped; finished results are stored", file=sys.stderr)
         return 130
-
-
-def without_grammars() -> None:
-    """Makes nbformat quick to import: it would make 38 grammars, in 1 s, for a kind of address that no notebook has."""
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type] # None: it cannot be imported
 
 
 def failed(sentence: str) -> int:
