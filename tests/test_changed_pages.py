@@ -1,5 +1,6 @@
 """Which notebooks `make test` runs after which change, and that the eight of ALWAYS use all that the session can do."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -80,6 +81,7 @@ def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, 
         assert changed_pages.chosen() == every
 
 
+@functools.cache
 def features(name: str) -> set[str]:
     """Returns what a page uses of the session, the figures and the setups."""
     code = "\n".join(code_of(name))
