@@ -38,7 +38,8 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(
             items=[each for each in items if not replayed.is_chosen(each)]
         )
-        items[:] = filter(replayed.is_chosen, items)
+        items[:] = sorted(filter(replayed.is_chosen, items), key=replayed.seconds_of, reverse=True)
+        return
     rank = {stem: place for place, stem in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

@@ -22,8 +22,8 @@ def module_of(path: Path) -> str:
 
 def imports() -> dict[str, set[str]]:
     """Returns what each module imports of the others, at its top or inside a function."""
-    modules = {module_of(path) for path in python_files()}
-    return {module_of(path): imported(path, modules) for path in python_files()}
+    modules = {module_of(path): path for path in python_files()}
+    return {module: imported(path, set(modules)) for module, path in modules.items()}
 
 
 @functools.cache

@@ -54,14 +54,15 @@ class RestoredFolder:
     def restore(self) -> list[str]:
         """Undoes what was changed, which it returns: paths that are new, gone or no longer the same."""
         found = dict(entries(self.folder))
-        changed = [path for path in found if not self.is_kept(path, found[path])]
+        changed = {path for path in found if not self.is_kept(path, found[path])}
         for path in changed:
             remove(path)
-        for path in sorted(self.kept):  # a folder before what is in it
-            if not os.path.lexists(path):
-                self.write(path)
-        changed += [path for path in self.kept if path not in found]
-        return [os.path.relpath(path, self.folder) for path in sorted(changed)]
+        gone = self.kept.keys() & changed | self.kept.keys() - found.keys()
+        if any(stat.S_ISDIR(found[path].st_mode) for path in changed):  # with what was in it
+            gone = {path for path in self.kept if not os.path.lexists(path)}
+        for path in sorted(gone):  # a folder before what is in it
+            self.write(path)
+        return [os.path.relpath(path, self.folder) for path in sorted(changed | gone)]
 
     def is_kept(self, path: str, status: os.stat_result) -> bool:
         return path in self.kept and self.kept[path].stamp == stamp(status)

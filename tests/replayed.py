@@ -78,6 +78,12 @@ def chosen() -> frozenset[Path]:
     return frozenset(covering({path: kinds_in(path) for path in files}))
 
 
+def seconds_of(item: pytest.Item) -> float:
+    """Returns how long the runs of a test took that were recorded."""
+    recorded = recordings.Recorded.read(path_of(item, 1)).runs
+    return sum(run["seconds"] for _, runs in recorded for run in runs)
+
+
 def covering(kinds: Mapping[Path, set[str]]) -> list[Path]:
     """Returns files that together have all kinds: the one that adds most to those before it comes next."""
     left, found = set().union(*kinds.values()), []

@@ -1,5 +1,6 @@
 """Which notebooks `make test` runs after which change, and that the eight of ALWAYS use all that the session can do."""
 
+import functools
 import re
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from importlib import metadata
 import changed_pages
 import pytest
 from changed_pages import ALWAYS
-from conftest import ROOT, copy_project
+from conftest import ROOT
 from strategy_clinic.base import files
 from strategy_clinic.rendering import sources
 from strategy_clinic.setups import formats, strategies
@@ -39,20 +40,16 @@ CHANGES = [
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the project in which all notebooks have passed. A test of a change takes it back."""
-    root = copy_project(tmp_path_factory.mktemp("project"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "ROOT", root)
-        lines = [f"{name} {state}" for name, state in changed_pages.states().items()]
-        changed_pages.passed_file().write_text("\n".join(lines))
-    return root
+def states():
+    """Those of all notebooks, as `make pages` writes them once all have passed."""
+    return "".join(f"{name} {state}\n" for name, state in changed_pages.states().items())
 
 
 @pytest.fixture
-def passed(copy, monkeypatch):
-    monkeypatch.setattr(files, "ROOT", copy)
-    return copy
+def passed(states, project):
+    """A copy of the project in which all notebooks have passed."""
+    changed_pages.passed_file().write_text(states)
+    return project
 
 
 def beside_the_eight() -> set[str]:
@@ -65,18 +62,13 @@ def test_what_has_not_changed_is_not_run(passed):
 
 @pytest.mark.parametrize("name, selected", CHANGES, ids=lambda value: str(value)[:60])
 def test_a_change_selects_the_notebooks_that_it_may_change(passed, name, selected):
-    before = (passed / name).read_text()
-    (passed / name).write_text(f"{before}\n")
-    found = beside_the_eight()
-    (passed / name).write_text(before)
-    assert found == set(selected) - {page.split("_")[0] for page in ALWAYS}
+    (passed / name).write_text((passed / name).read_text() + "\n")
+    assert beside_the_eight() == set(selected) - {page.split("_")[0] for page in ALWAYS}
 
 
 def test_a_new_file_in_the_folder_of_a_mode_selects_its_page(passed):
     (passed / FM05 / "data.json").write_text("{}")
-    found = beside_the_eight()
-    (passed / FM05 / "data.json").unlink()
-    assert found == {"fm05"}
+    assert beside_the_eight() == {"fm05"}
 
 
 def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, monkeypatch):
@@ -89,6 +81,7 @@ def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, 
         assert changed_pages.chosen() == every
 
 
+@functools.cache
 def features(name: str) -> set[str]:
     """Returns what a page uses of the session, the figures and the setups."""
     code = "\n".join(code_of(name))
@@ -117,11 +110,15 @@ def test_each_of_them_alone_has_one(name):
     assert missing(set(ALWAYS) - {name}) != set()
 
 
-def test_the_command_prints_paths_and_the_state_of_all():
-    def printed(*options):
-        command = [sys.executable, "tests/changed_pages.py", *options]
-        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-    paths = [ROOT / name for name in printed().split()]
+def test_the_command_prints_the_paths_of_notebooks():
+    command = [sys.executable, "tests/changed_pages.py"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [ROOT / name for name in done.stdout.split()]
     assert len(paths) >= len(ALWAYS) and all(path.exists() for path in paths)
-    assert len(printed("--state").splitlines()) == len(files.page_sources())
+
+
+def test_the_command_prints_the_state_of_all(states, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["changed_pages.py", "--state"])
+    changed_pages.main()
+    assert capsys.readouterr().out == states
+    assert len(states.splitlines()) == len(files.page_sources())

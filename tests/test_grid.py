@@ -27,9 +27,9 @@ FM01 = ROOT / "notebooks" / "fm01_host_read_in_replica.ipynb"
 FM25 = ROOT / "notebooks" / "fm25_load_outside_scope.ipynb"
 
 
-def short(tmp_path: Path, **before) -> Path:
+def short(tmp_path: Path, page: Path = FM01, **before) -> Path:
     """The notebook as far as its fix; `before` puts a line in front of a program: broken, fixed."""
-    notebook, cells = nbformat.read(FM01, as_version=4), []
+    notebook, cells = nbformat.read(page, as_version=4), []
     for cell in notebook.cells:
         step = next((step for step in before if step in cell.metadata.get("tags", [])), "")
         cells += [nbformat.v4.new_code_cell(before[step])] if step else []
@@ -37,7 +37,7 @@ def short(tmp_path: Path, **before) -> Path:
         if "fixed" in cell.metadata.get("tags", []):
             break
     notebook.cells = cells
-    path = tmp_path / FM01.name
+    path = tmp_path / page.name
     nbformat.write(notebook, path)
     return path
 
@@ -262,7 +262,7 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(tmp_path, capsys, monkey
 
 def run_papermill(tmp_path: Path, **parameters):
     return papermill.execute_notebook(
-        quick_fm25(tmp_path),
+        short(tmp_path, FM25),
         tmp_path / "out.ipynb",
         parameters,
         **notebook_job.papermill_options(tmp_path),

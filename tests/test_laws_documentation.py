@@ -1,5 +1,6 @@
 """The documentation outside of the notebooks: its messages, its groups, its addresses. Each law is broken on purpose below."""
 
+import functools
 import json
 import re
 from collections import Counter
@@ -114,12 +115,18 @@ def law_addresses() -> list[str]:
     for path in sorted(files.ROOT.rglob("*")):
         if path.suffix in (".ipynb", ".ipy", ".md", ".toml", ".yml"):
             text = path.read_text()
-            named = {name for match in REPOSITORY.findall(text) for name in match if name}
-            problems += [f"{path.name}: {name}" for name in sorted(named - OTHERS - {own})]
-            problems += [f"{path.name}: {found}" for found in PACKAGE.findall(text)]
+            repositories, packages = addresses_in(text)
+            problems += [f"{path.name}: {name}" for name in sorted(repositories - {own})]
+            problems += [f"{path.name}: {found}" for found in packages]
             if own and path.suffix == ".md" and "not published yet" in text:
                 problems.append(f"{path.name}: it is published as {own}")
     return problems
+
+
+@functools.cache  # of many files a mutation changes one
+def addresses_in(text: str) -> tuple[set[str], list[str]]:
+    named = {name for match in REPOSITORY.findall(text) for name in match if name}
+    return named - OTHERS, PACKAGE.findall(text)
 
 
 def another_address(root):

@@ -2,15 +2,17 @@
 
 import ast
 import functools
+import importlib
 import re
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import ROOT
 from law import all_tests_of
 from module_graph import imports, module_of, python_files, reachable
-from strategy_clinic.base import files
+from strategy_clinic.base import files, quick_imports
 from strategy_clinic.rendering import new_mode
 
 # A folder may import itself and the folders above it. Modules in no folder are entry points: they may import all folders.
@@ -225,6 +227,17 @@ def test_the_command_of_a_warm_kernel_imports_little():
         "strategy_clinic.setups.start_variables",
     }
     assert not {"importlib.metadata", "inspect", "logging", "subprocess"} & loaded
+
+
+def test_notebooks_are_read_without_grammars_that_others_may_import(monkeypatch):
+    monkeypatch.delitem(sys.modules, "rfc3987_syntax", raising=False)
+    with quick_imports.without_grammars(), pytest.raises(ImportError):
+        importlib.import_module("rfc3987_syntax")
+    assert "rfc3987_syntax" not in sys.modules
+    monkeypatch.setitem(sys.modules, "rfc3987_syntax", there := object())
+    with quick_imports.without_grammars():
+        assert sys.modules["rfc3987_syntax"] is there
+    assert sys.modules["rfc3987_syntax"] is there
 
 
 def test_the_check_of_imports_can_fail(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from . import commands  # isort: skip
 from .base import project
 from .base.errors import UserError
+from .base.quick_imports import without_grammars
 from .setups import parameters, tpu
 
 logger = logging.getLogger(__name__)
@@ -336,7 +337,8 @@ def main(arguments: list[str] | None = None) -> int:
             logging.basicConfig(format="%(name)s: %(message)s")
             logging.getLogger(__package__).setLevel(logging.DEBUG)
             logger.info("version %s, %s", project.project()["version"], sys.executable)
-        return int(options.action(options))
+        with without_grammars():
+            return int(options.action(options))
     except UserError as error:
         return failed(str(error))
     except ModuleNotFoundError as error:

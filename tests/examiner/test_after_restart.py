@@ -62,6 +62,12 @@ def test_examples_of_fit(restarted, repeats):
     assert (found and found.taken) == repeats
 
 
+def test_steps_go_on_where_as_many_updates_were_made():
+    """Not only where as many are left: this restart has ended earlier than the whole run."""
+    restarted = run(taken(2, 3, 4, 5), role=Role.RESTARTED)
+    assert other_examples(restarted, run(WHOLE), [run(WHOLE)]) is None
+
+
 @pytest.mark.parametrize("other, differs", [(WHOLE, True), (taken(0, 1, 3, 2), False)])
 def test_other_examples_where_whole_runs_take_the_same(other, differs):
     restarted = run(taken(4, 11, 12, 13, 14), role=Role.RESTARTED)

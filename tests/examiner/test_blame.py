@@ -364,3 +364,16 @@ def test_a_function_that_an_attribute_is_given(tmp_path, more, line):
     frame = Frame(str(path), 5 + bool(more), "step")
     found = blame.attribute_called(frame)
     assert (found and found.line) == line
+
+
+@pytest.mark.parametrize(
+    "value, is_plain",
+    [("size", True), ("options.size", True), ("16", True), ("0.5", True)]
+    + [("True", False), ("'a'", False), ("size + 1", False), ("len(names)", False)],
+)
+def test_what_is_a_plain_name_or_number(value, is_plain):
+    assert blame.is_plain(ast.parse(value, mode="eval").body) is is_plain
+
+
+def test_no_value_is_none_that_is_plain():
+    assert not blame.is_plain(None)

@@ -103,8 +103,8 @@ def kept(told):
 
 @live
 @pytest.mark.slow
-def test_a_healthy_program_and_its_folder_are_left_in_peace(examined):
-    status, told = examined(TRAINING, "--restart")
+def test_a_healthy_program_and_its_folder_are_left_in_peace(forked):
+    status, told = forked(TRAINING, "--restart")
     assert (status, told["findings"]) == (0, [])
     assert [each["ended"] for each in kept(told)] == ["finished"] * 5
 

@@ -19,6 +19,7 @@ from recorded import (
     written,
 )
 from score_divergences import blamed, examined
+from strategy_clinic.examiner import whose_fault
 from strategy_clinic.examiner.divergence import first_divergence
 from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.findings import DIVERGES, FRAMEWORK, Replace
@@ -28,6 +29,7 @@ from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
     GradientComputed,
+    Outcome,
     Part,
     PartUsed,
     ReplicaCountRead,
@@ -73,6 +75,13 @@ def test_what_differs_only_at_the_end():
 
     diagnosis, _ = settled(late(0.9, 1), late(0.8, 2))
     assert "first at the end, by" in str(diagnosis.findings[0].message)
+
+
+def test_only_a_run_that_has_finished_shows_what_a_replacement_does():
+    one = trained(0.9, devices=1)
+    divergence = first_divergence(one, trained(0.8))
+    assert whose_fault.is_whole(one, divergence)
+    assert not whose_fault.is_whole(replace(one, outcome=Outcome.RAISED), divergence)
 
 
 # What is no finding

@@ -473,7 +473,7 @@ def test_a_counter_whose_name_is_given_to_the_sum(lines, line, tmp_path):
 
 FOLLOWER = variable(1)  # of a layer
 FOLLOWS = updated(trains=(2,)), written(replicas=0)
-LEFT = saved(left=[omitted()], made_at=OTHER)
+LEFT = saved(left=[omitted()], made_at=OTHER, location=LINE)
 
 
 def trained_on(*events, made=FOLLOWER, left=LEFT, first=(), steps=FOLLOWS, whole=(), **fields):

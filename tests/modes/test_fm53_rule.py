@@ -56,11 +56,18 @@ def test_each_replica_has_the_whole_batch(runs, line):
     "events",
     [
         [SHARED, TRAINS, CALLED],
+        [SHARED, BatchTaken(LINE, (8, 8)), TRAINS, CALLED],
         [replace(SHARED, function=VALUES), TRAINS, CALLED],
         [replace(SHARED, function=VALUES), TRAINS, CALLED, BatchTaken(LINE, (8, 8))],
         [DatasetBatched(OTHER, 16), SHARED, TRAINS],
     ],
-    ids=["run", "values", "values, and batches later", "without a model of Keras"],
+    ids=[
+        "run",
+        "run, and batches besides",
+        "values",
+        "values, and batches later",
+        "without a model of Keras",
+    ],
 )
 def test_the_same_batch_on_every_replica(events):
     (finding,) = found(run(strategy(), *events))

@@ -197,9 +197,19 @@ PART = (0.1, 0.3, 0.2)  # the update by one part of the batch
         (COMPARED.replace("b, transpose_b=True", "tf.transpose(b)"), PART, PART, [("fm55", 6)]),
         (COMPARED, PART, (0.3, 0.1, 0.2), []),
         (COMPARED.replace("b, transpose_b=True", "weights"), PART, PART, []),
+        (COMPARED.replace("b, transpose_b=True", "b.values"), PART, PART, []),
         (COMPARED, None, PART, []),
     ],
-    ids=["same", "added up", "operator", "transposed", "otherwise", "no product", "fails"],
+    ids=[
+        "same",
+        "added up",
+        "operator",
+        "transposed",
+        "otherwise",
+        "no product",
+        "no transpose",
+        "fails",
+    ],
 )
 def test_a_loss_that_compares_examples(program, text, alone, of_both, expected):
     at = program(text)

@@ -187,8 +187,7 @@ def unstable_points(one: Recording, other: Recording) -> frozenset[Point] | None
         return frozenset()
     unstable = sensitive_points(one, other)
     points = [point for point, _ in divergences_of(one, other)]
-    first_stage = points[0][0] if points else (0, 0)
-    at_first = [point for point in points if point[0] == first_stage]
+    at_first = [point for point in points if point[0] == points[0][0]]
     is_repeated = len(unstable.intersection(at_first)) <= MOST_UNSTABLE * len(at_first)
     return unstable if one.outcome is other.outcome and is_repeated else None
 

@@ -5,7 +5,7 @@ It follows the operations that ran, so a function in another file, a closure or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -48,9 +48,6 @@ class Loss:
         for each in found:
             found += [source for source in self.sources(each) if source not in found]
         return found
-
-    def first(self, is_it: Callable[[Operation], bool], among: Collection[Operation]) -> Stack:
-        return next((each.location for each in among if is_it(each)), ())
 
     # What makes one value of the examples of a part
 

@@ -133,7 +133,7 @@ class Recording:
         return next(i for i, other in enumerate(self.events) if other is event)
 
     def last(self, kind: type[Kind]) -> Kind | None:
-        return next((event for event in reversed(self.events) if isinstance(event, kind)), None)
+        return next(reversed(self._of_kind(kind)), None)
 
     def absolute(self, path: str) -> str:
         """Returns the path that a program means, whose folder is the one in which it was started."""

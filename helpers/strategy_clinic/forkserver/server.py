@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..base import tf_internals
+from ..base.quick_imports import without_grammars
 from ..setups import runtime
 from .client import ISOLATED, KERNEL, KERNEL_ENVIRONMENT, signal_group
 from .isolation import isolate, kill_children
@@ -258,11 +259,12 @@ def show_tf_print() -> None:
 def preload() -> None:
     """Imports what kernels import; a module that is not there, or is no longer there, is left out."""
     runtime.start_tensorflow()
-    for name in PRELOAD:
-        try:
-            importlib.import_module(name)
-        except Exception as error:
-            log(f"{name} is not preloaded: {type(error).__name__}: {error}")
+    with without_grammars():
+        for name in PRELOAD:
+            try:
+                importlib.import_module(name)
+            except Exception as error:
+                log(f"{name} is not preloaded: {type(error).__name__}: {error}")
     gc.collect()
     gc.freeze()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base import files
+from ..base.quick_imports import without_grammars
 from . import pool, python_process, request_reply
 
 JOB = "strategy_clinic.processes.notebook_job"
@@ -77,7 +78,8 @@ def run_in(
 def main() -> None:
     question = request_reply.read_question()
     folder = Path(question["folder"])
-    answer = execute(folder / "in.ipynb", folder / "out.ipynb", question["parameters"])
+    with without_grammars():
+        answer = execute(folder / "in.ipynb", folder / "out.ipynb", question["parameters"])
     request_reply.write_answer(folder / "answer.json", answer)
 
 

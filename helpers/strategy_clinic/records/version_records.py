@@ -7,7 +7,7 @@ import datetime
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -127,20 +127,23 @@ def version_records() -> list[VersionRecord]:
     recorded = of_plain_machine()
     if not recorded:
         return []
+    now = codes_now()
     paths = records_folder().glob(version_file("*").name)
-    others = [current(parse_version_record(path.read_text())) for path in paths]
+    others = [current(parse_version_record(path.read_text()), now) for path in paths]
     kept = [record for record in others if record.verdicts]
     return sorted([recorded, *kept], key=lambda record: record.version)
 
 
-def current(record: VersionRecord) -> VersionRecord:
-    """Returns a record with the verdicts on pages as they are now."""
-    now = {mode.id: files.ROOT / mode.notebook for mode in registry.modes()}
-    codes = {
-        mode: code
-        for mode, code in record.codes.items()
-        if mode in now and code_of(sources.stored_notebook(now[mode])) == code
+def codes_now() -> dict[str, str]:
+    return {
+        mode.id: code_of(sources.stored_notebook(files.ROOT / mode.notebook))
+        for mode in registry.modes()
     }
+
+
+def current(record: VersionRecord, now: Mapping[str, str]) -> VersionRecord:
+    """Returns a record with the verdicts on pages as they are now."""
+    codes = {mode: code for mode, code in record.codes.items() if now.get(mode) == code}
     verdicts = {place: each for place, each in record.verdicts.items() if place[0] in codes}
     return replace(record, codes=codes, verdicts=verdicts)
 

@@ -88,10 +88,15 @@ def texts_of(mode: FailureMode) -> Iterator[str]:
 
 def missing(mode: FailureMode) -> list[str]:
     """Returns the first phrases of the wordings of today that lead to a page and do not stand on it."""
-    lines = [flat(line) for text in texts_of(mode) for line in text.splitlines()]
+    lines = [line for text in texts_of(mode) for line in flat_lines(text)]
     text = page_text(mode)
     absent = (entry for entry in of_today(mode.id) if not stands(entry, text, lines))
     return list(dict.fromkeys(entry.says[0] for entry in absent))
+
+
+@functools.cache
+def flat_lines(text: str) -> list[Flat]:
+    return [flat(line) for line in text.splitlines()]
 
 
 def of_today(mode: str) -> list[Wording]:

@@ -59,10 +59,12 @@ def nearest_modes(text: str, index: Index) -> list[NearMode]:
     traits = traits_of(text)
     worth = {trait: index.rarity.get(trait, 0 if " " in trait else UNSEEN) for trait in traits}
     length = length_of(worth.values())
-    scores = [0.0] * len(index.lengths)
+    lengths = index.lengths
+    scores = [0.0] * len(lengths)
     for trait in traits:
+        shared = worth[trait] ** 2
         for number in index.holders.get(trait, ()):
-            scores[number] += worth[trait] ** 2 / (length * index.lengths[number])
+            scores[number] += shared / (length * lengths[number])
     near = []
     for mode, (begin, end) in index.spans.items():
         own = scores[begin:end]
