@@ -119,7 +119,7 @@ def as_recorded(monkeypatch):
         found = record.of_mode(wanted.mode.id)
         here = store.own_setup(wanted.notebook, keras)
         kept = [each for setup, each in found.items() if not own or setup == here]
-        return store.Measured(kept, record.modes[wanted.mode.id].claims, told.page)
+        return store.Measured(kept, told.page)
 
     grid = lambda *given: measured(*given, own=False)  # noqa: E731
     monkeypatch.setattr(measure, "measure_grid", grid)

@@ -95,7 +95,7 @@ class DocumentText:
 def as_written(tag: str, text: str) -> str:
     """Returns the text of a cell as its author has written it."""
     if tag == "section":
-        return re.findall(r"\(\.\./(fm\d\d)_", text)[-1]
+        return text.split(".")[0].removeprefix("## ").lower()
     if tag == "decided":
         return ", ".join(re.findall(r'<a id="(.+?)"></a>', text))
     return text.split("\n\n|")[0]

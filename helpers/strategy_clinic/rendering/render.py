@@ -18,6 +18,7 @@ from ..base import files
 from ..base.display import reported, say
 from ..base.errors import UserError
 from ..modes import registry
+from ..modes.documents import Document
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job
 from . import readme, sources
@@ -51,6 +52,8 @@ def render(source: Path) -> str:
     notebook = with_outputs(plain, executed)
     if mode:
         require_all_steps(notebook, mode)
+    if document := registry.read_document(source):
+        require_all_claims(notebook, document, name)
     return as_text(notebook)
 
 
@@ -96,6 +99,14 @@ def require_all_steps(notebook: NotebookNode, mode: FailureMode) -> None:
         raise UserError(
             f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}"
         )
+
+
+def require_all_claims(notebook: NotebookNode, document: Document, name: str) -> None:
+    """Raises UserError if a claim that is declared has not been judged."""
+    judged = {report["claim"]["id"] for report in reported(notebook) if "claim" in report}
+    missing = sorted({claim.id for claim in document.claims} - judged)
+    if missing:
+        raise UserError(f"{name} was not rendered: no cell of it tests {', '.join(missing)}.")
 
 
 def with_outputs(plain: NotebookNode, executed: NotebookNode) -> NotebookNode:

@@ -990,7 +990,8 @@ document.judges(
 # %% tags=["claims"]
 # Tests what the reference says about the values that go into `run` and come out of it.
 session = document.page("fm22")
-# from fm22: FOUND, Score, build_strategy, np, one, passes, tf, traced, two
+# from fm22: FOUND, Score, build_strategy, one, passes, tf, traced, two
+import numpy as np
 
 
 def local(strategy, make):
@@ -1146,7 +1147,8 @@ document.judges(
 # %% tags=["claims"]
 # Tests what the reference says about `gather`: its context, its values, and the shapes that it prints.
 session = document.page("fm20")
-# from fm20: THINGS, build_strategy, gathered, gathers_inside, np, one, tf, two
+# from fm20: THINGS, build_strategy, gathered, gathers_inside, one, tf, two
+import numpy as np
 
 
 def everywhere(strategy, value):
