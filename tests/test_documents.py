@@ -88,7 +88,7 @@ def test_a_notebook_has_what_its_source_names():
     assert '| true | 004.1 | the strategy is not saved | <a href="#004-C1">004-C1</a> |' in text
     assert "## FM25. `load_model` outside" in text and "(../fm25_load_outside_scope.ipynb)" in text
     assert '### <a id="004-C1"></a>004.1\n\nThe strategy is not saved. **True.**' in text
-    assert "**False; keras 2: true in part.**" in text
+    assert "**False; Keras 2: true in part.**" in text
     borrowed = text.partition("# from fm25: ")[2].partition(document_text.END)[0]
     assert "COMPILE = 'loaded.compile" in borrowed.replace('"', "'")
 

@@ -83,10 +83,14 @@ class DocumentText:
         return "\n\n".join([head, *(self.sentence(each, names) for each in made)])
 
     def sentence(self, statement: Statement, names: list[str]) -> str:
-        said = statement.says[0].upper() + statement.says[1:]
+        said, words = map(as_sentence, (statement.says, self.words(statement)))
         others = [self.link(each) for each in statement.claims if each not in names]
         more = f" {', '.join(others)} decide the rest." if others else ""
-        return f"{said}. **{self.words(statement).capitalize()}.**{more}"
+        return f"{said}. **{words}.**{more}"
+
+
+def as_sentence(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 # Back from a notebook
