@@ -98,7 +98,7 @@ def features(name: str) -> set[str]:
 
 def code_of(name: str) -> list[str]:
     """Returns the code of a page without its programs and the list of all values of its parameters."""
-    cells = sources.read_notebook(files.notebooks() / f"{name}.ipynb").cells
+    cells = sources.read_notebook(files.notebook(files.page_source(name))).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     return [re.sub("# @param.*", "", each) for each in code if not each.startswith("%%")]
 

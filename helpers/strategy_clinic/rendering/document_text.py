@@ -24,6 +24,7 @@ class DocumentText:
     def __init__(self, source: Path) -> None:
         self.id = files.page_id(source)
         self.pages, self.statements = files.mode_pages(), statements.of_document(self.id)
+        self.documents = {files.page_id(path): path for path in files.document_pages()}
         claims = [claim for document in registry.documents() for claim in document.claims]
         # Where a version has changed a verdict, the one before: the text is the same on every version.
         self.claims = {claim.id: claim for claim in claims if not claim.since}
@@ -53,8 +54,7 @@ class DocumentText:
         document = claim.split("-")[0]
         if document == self.id:
             return f'<a href="#{claim}">{claim}</a>'
-        sources = {files.page_id(path): path for path in files.document_pages()}
-        return f"[{claim}]({files.notebook(sources[document]).name})"
+        return f"[{claim}]({files.notebook(self.documents[document]).name})"
 
     def page_link(self, mode: str) -> str:
         return f"[{mode.upper()}](../{files.notebook(self.pages[mode]).name})"
@@ -85,7 +85,7 @@ class DocumentText:
     def sentence(self, statement: Statement, names: list[str]) -> str:
         said, words = map(as_sentence, (statement.says, self.words(statement)))
         others = [self.link(each) for each in statement.claims if each not in names]
-        more = f" {', '.join(others)} decide the rest." if others else ""
+        more = f" The rest: {', '.join(others)}." if others else ""
         return f"{said}. **{words}.**{more}"
 
 

@@ -89,6 +89,8 @@ def notebook_of(source: Path) -> NotebookNode:
     """Returns a page's notebook without outputs: its cells but for the declaration, with badges and set-up added."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
     cells = [fill_in(cell, source) for cell in notebook.cells if "declaration" not in tags(cell)]
+    if files.is_of_document(source):
+        fill_in_document(cells, source)
     notebook.cells = cells[:1] + added_cells(source) + cells[1:]
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -126,16 +128,17 @@ def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
         cell.source = f"{cell.source}\n\n{TABLES[tag](link='')}"
     if "parameters" in tags(cell):
         cell.source = "\n".join(with_form(line) for line in cell.source.splitlines())
-    return fill_in_document(cell, source) if files.is_of_document(source) else cell
-
-
-def fill_in_document(cell: NotebookNode, source: Path) -> NotebookNode:
-    """Adds to a cell what follows from a document's statements, and code that a page has, too."""
-    for tag in set(document_text.TAGS) & set(tags(cell)):
-        cell.source = document_text.DocumentText(source).filled(tag, cell.source)
-    if cell.cell_type == "code":
-        cell.source = document_text.with_borrowed(cell.source)
     return cell
+
+
+def fill_in_document(cells: list[NotebookNode], source: Path) -> None:
+    """Adds to cells what follows from a document's statements, and code that a page has, too."""
+    text = document_text.DocumentText(source)
+    for cell in cells:
+        for tag in set(document_text.TAGS) & set(tags(cell)):
+            cell.source = text.filled(tag, cell.source)
+        if cell.cell_type == "code":
+            cell.source = document_text.with_borrowed(cell.source)
 
 
 def with_form(line: str) -> str:
