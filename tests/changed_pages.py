@@ -27,10 +27,10 @@ from strategy_clinic.base import files, public_api
 
 ALWAYS = {
     "00_start_here": "a page without a session: the machine, the finder of modes, triage as a widget",
-    "fm01_host_read_in_replica": "one device; both programs under every strategy of one process; tests of its own sentences",
+    "000_weights_in_run": "a document's notebook: claims and their verdicts, pages' programs and code; one device",
     "fm09_optimizer_slots_missing": "the figure of a timeline",
     "fm18_logical_devices": "the devices of a TPU, looked up by the page itself",
-    "fm23_variable_outside_scope": "workers, a parameter server, the figure of copies, a check's source",
+    "fm23_variable_outside_scope": "workers, the figure of copies, a check's source",
     "fm26_replica_count_changed": "files in HDF5, other versions of Keras, one program under many setups",
     "fm27_format_not_loadable": "every other save format, and a page's own table",
     "fm39_per_replica_on_host": "the figures of a grid and of numbers, programs with replaced lines, a described TPU",
@@ -95,7 +95,7 @@ def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> se
     """Returns the files of one notebook that not all notebooks of modes have in common."""
     used = pages_used(source)
     named = set().union(*(imported_by_page(page, set(edges)) for page in [source, *used]))
-    named |= {"document_session"} if files.is_of_document(source) else set()
+    named |= {"document_session", "modes.statements"} if files.is_of_document(source) else set()
     modules = (closure(edges, named) - everywhere) | named - {FOR_ALL}
     paths = {files.package() / f"{module.replace('.', '/')}.py" for module in modules}
     for pattern in {each for module in modules for each in DATA.get(module, ())}:
