@@ -87,8 +87,8 @@ def test_a_notebook_has_what_its_source_names():
     text = "\n".join(cell.source for cell in sources.notebook_of(source).cells)
     assert '| true | 004.1 | the strategy is not saved | <a href="#004-C1">004-C1</a> |' in text
     assert "## FM25. `load_model` outside" in text and "(../fm25_load_outside_scope.ipynb)" in text
-    assert '### <a id="004-C1"></a>004.1\n\nThe strategy is not saved. **True.**' in text
-    assert "**False; Keras 2: true in part.**" in text
+    assert '### <a id="004-C1"></a>004.1. The strategy is not saved\n\n**True.**' in text
+    assert "**False; Keras 2: true in part.** The rest: " in text
     borrowed = text.partition("# from fm25: ")[2].partition(document_text.END)[0]
     assert "COMPILE = 'loaded.compile" in borrowed.replace('"', "'")
 
@@ -145,3 +145,11 @@ def test_a_notebook_whose_verdict_is_turned_round_is_not_rendered(project):
     with pytest.raises(UserError, match="disagrees with its run at '002-C7'"):
         render.render_all(["002"])
     assert files.notebook(source).read_bytes() == stored
+
+
+@pytest.mark.slow
+def test_a_parameter_that_the_notebook_does_not_have_is_refused():
+    text = files.notebook(sources.sources(["002"])[0]).read_text()
+    ended = notebook_job.run_notebook(text, {"devices": 2}, 300)
+    assert ended["end"] == "failed"
+    assert "parameter name = 'devices' is not known here; valid: 'keras'" in ended["failure"]

@@ -79,14 +79,17 @@ class DocumentText:
         names = text.split(", ")
         made = [each for each in self.statements if set(each.claims) & set(names)]
         anchors = "".join(f'<a id="{name}"></a>' for name in names)
-        head = f"### {anchors}{', '.join(each.id for each in made)}"
-        return "\n\n".join([head, *(self.sentence(each, names) for each in made)])
+        parts = [(each.id, as_sentence(each.says), self.judged(each, names)) for each in made]
+        if len(parts) == 1:
+            return "### {}{}. {}\n\n{}".format(anchors, *parts[0])
+        head = f"### {anchors}{', '.join(name for name, _, _ in parts)}"
+        return "\n\n".join([head, *(f"{said}. {judged}" for _, said, judged in parts)])
 
-    def sentence(self, statement: Statement, names: list[str]) -> str:
-        said, words = map(as_sentence, (statement.says, self.words(statement)))
+    def judged(self, statement: Statement, names: list[str]) -> str:
+        """Returns the verdict, and the claims of other cells that it follows from."""
         others = [self.link(each) for each in statement.claims if each not in names]
         more = f" The rest: {', '.join(others)}." if others else ""
-        return f"{said}. **{words}.**{more}"
+        return f"**{as_sentence(self.words(statement))}.**{more}"
 
 
 def as_sentence(words: str) -> str:

@@ -392,7 +392,7 @@ def list_stays_the_same(model):
 
 
 called = Model()
-called(tf.ones((1, 3)))
+_ = called(tf.ones((1, 3)))
 
 # %% [markdown] tags=["decided"]
 # 002-C8
