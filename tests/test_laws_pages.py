@@ -119,7 +119,7 @@ def law_lambdas() -> list[str]:
     """No lambda is in another with the same arguments: on Python 3.13 AutoGraph cannot tell them apart, and prints a warning."""
     return [
         f"{files.page_name(source)}: {ast.unparse(outer)}"
-        for source in mode_sources()
+        for source in [*mode_sources(), *files.document_pages()]
         for outer in lambdas(ast.parse(source.read_text()))
         if ast.dump(outer.args) in map(ast.dump, (each.args for each in lambdas(outer.body)))
     ]

@@ -78,8 +78,8 @@ document = clinic.document("001", keras)
 # %% [markdown] tags=["statements"]
 # ## The statements
 #
-# The verdict is that of Keras 3; where Keras 2 differs, both are named. "True in part": some runs agree with the statement, and
-# others do not.
+# The verdict is that of Keras 3; where Keras 2 differs, both are named. "True in part", or *half*: some runs agree with the
+# statement, and others do not.
 
 # %% [markdown] tags=["section"]
 # fm05
