@@ -90,7 +90,7 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 # [TensorFlow's tutorial](https://www.tensorflow.org/tutorials/distribute/keras#set_up_the_input_pipeline) multiplies in this way,
 # `BATCH_SIZE_PER_REPLICA * strategy.num_replicas_in_sync`, for training that stays on the same devices.
 #
-# Loading itself fails in no format, on more devices and on fewer, and a checkpoint restores its optimizer, too.
+# No load failed, in five formats, on more devices and on fewer, and a checkpoint restored its optimizer, too.
 #
 # On Keras 3.7 (released with TensorFlow 2.18), `fit` adds up the gradients of the replicas and does not divide the sum, so no
 # batch size repairs it. Keras 3.10 is right. [FM37](fm37_loss_scaled_per_replica.ipynb) is this mistake in a step of your own.

@@ -86,7 +86,7 @@ session = clinic.open("fm48", strategy, devices, save_format, keras)
 #
 # `AUTO` does not look at the sizes of the files. If they differ, some workers run out of data before the last step of the epoch.
 #
-# So the default is not the right policy for a single file.
+# The default is not the right policy for a single file.
 # [tensorflow#36846](https://github.com/tensorflow/tensorflow/issues/36846) reports the message of TensorFlow 2.1.
 #
 # The table shows how often each example is used on two workers. See
