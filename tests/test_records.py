@@ -150,7 +150,7 @@ def test_a_verdict_that_is_not_as_declared_is_a_problem():
         store.RecordedVerdict("fm01", **Setup("mirrored", 2).as_dict(), agrees=agrees, **values)
         for agrees in (False, True)
     ]
-    measured = store.Measured(verdicts, {})
+    measured = store.Measured(verdicts)
     differs, agrees = compare.compared(None, registry.mode_by_id("fm01"), 3, measured)
     assert differs.problem.endswith("not as declared: broken works, fixed works (no message)")
     assert agrees.problem == ""
