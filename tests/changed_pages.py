@@ -7,6 +7,7 @@ the eight of ALWAYS. What all notebooks have in common is no input of them; for 
 | what has changed                                                       | what is run                      |
 |------------------------------------------------------------------------|----------------------------------|
 | the notebook, a file in the folder of its mode                         | that notebook                    |
+| a file in the folder of a mode whose page a document's notebook uses   | that notebook, too               |
 | a module that its cells import, the data that this reads               | these notebooks                  |
 | a module that only such a module imports                               | these notebooks                  |
 | another module that the session imports, panel/figures.py              | the eight                        |
@@ -16,6 +17,7 @@ the eight of ALWAYS. What all notebooks have in common is no input of them; for 
 import ast
 import functools
 import hashlib
+import re
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -25,10 +27,10 @@ from strategy_clinic.base import files, public_api
 
 ALWAYS = {
     "00_start_here": "a page without a session: the machine, the finder of modes, triage as a widget",
-    "fm01_host_read_in_replica": "one device; both programs under every strategy of one process; claims and their verdicts",
+    "000_weights_in_run": "a document's notebook: claims and their verdicts, pages' programs and code; one device",
     "fm09_optimizer_slots_missing": "the figure of a timeline",
     "fm18_logical_devices": "the devices of a TPU, looked up by the page itself",
-    "fm23_variable_outside_scope": "workers, a parameter server, the figure of copies, a check's source",
+    "fm23_variable_outside_scope": "workers, the figure of copies, a check's source",
     "fm26_replica_count_changed": "files in HDF5, other versions of Keras, one program under many setups",
     "fm27_format_not_loadable": "every other save format, and a page's own table",
     "fm39_per_replica_on_host": "the figures of a grid and of numbers, programs with replaced lines, a described TPU",
@@ -47,6 +49,7 @@ RECORDS = "notebooks/records/*.json"
 DATA = {
     "compiler.programs": (RECORDS,),
     "examiner.rule": (f"{MODES}/rule.py",),
+    "modes.statements": ("helpers/strategy_clinic/modes/statements.toml",),
     "panel.mode_finder": (f"{MODES}/page.py", "helpers/strategy_clinic/modes/groups.toml"),
     "records.atlas": (f"{MODES}/page.py", RECORDS),
     "records.runtime_check": (RECORDS,),
@@ -90,13 +93,25 @@ def closure(edges: dict[str, set[str]], starts: set[str]) -> set[str]:
 
 def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> set[Path]:
     """Returns the files of one notebook that not all notebooks of modes have in common."""
-    named = imported_by_page(source, set(edges))
+    used = pages_used(source)
+    named = set().union(*(imported_by_page(page, set(edges)) for page in [source, *used]))
+    named |= {"document_session", "modes.statements"} if files.is_of_document(source) else set()
     modules = (closure(edges, named) - everywhere) | named - {FOR_ALL}
     paths = {files.package() / f"{module.replace('.', '/')}.py" for module in modules}
     for pattern in {each for module in modules for each in DATA.get(module, ())}:
         paths |= set(files.ROOT.glob(pattern))
-    own = source.parent.glob("*.*") if source.name == "page.py" else [source]
-    return paths | set(own) | {files.notebooks() / f"{files.page_name(source)}.ipynb"}
+    own = {path for page in [source, *used] for path in files_of_page(page)}
+    return paths | own | {files.notebook(source)}
+
+
+def pages_used(source: Path) -> list[Path]:
+    """Returns the pages of modes whose programs and code a document's notebook uses."""
+    modes = re.findall(r'document\.page\("(fm\d\d)"\)', source.read_text())
+    return [files.mode_pages()[mode] for mode in modes]
+
+
+def files_of_page(source: Path) -> list[Path]:
+    return list(source.parent.glob("*.*")) if source.name == "page.py" else [source]
 
 
 def imported_by_page(source: Path, modules: set[str]) -> set[str]:
@@ -140,7 +155,8 @@ def main() -> None:
         return
     names = chosen()
     print(f"{len(names)} of {len(files.page_sources())} notebooks are run.", file=sys.stderr)
-    print(*[f"notebooks/{name}.ipynb" for name in names])
+    paths = {files.page_name(source): files.notebook(source) for source in files.page_sources()}
+    print(*[paths[name].relative_to(files.ROOT) for name in names])
 
 
 if __name__ == "__main__":

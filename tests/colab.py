@@ -14,7 +14,9 @@ from strategy_clinic.forkserver import client
 from strategy_clinic.rendering import sources
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted(
+    path for place in ("", "documents") for path in (ROOT / "notebooks" / place).glob("*.ipynb")
+)
 PINS = dict(line.split("==") for line in (ROOT / "tests" / "colab.txt").read_text().split())
 
 

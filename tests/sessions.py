@@ -1,6 +1,6 @@
 """A mode that exists in tests only."""
 
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm00",
@@ -16,5 +16,4 @@ MODE = FailureMode(
     ),
     prints="sum 3",
     exercise_prints="sum 3",
-    claims=(Claim("000-C1", "one", "false"), Claim("000-C2", "two", {2: "true", 3: "half"})),
 )

@@ -16,26 +16,30 @@ from strategy_clinic.setups import formats, strategies
 
 PACKAGE = "helpers/strategy_clinic"
 FM05 = f"{PACKAGE}/modes/fm05_untracked_variable"
-SHOW_A_CHECK = ["fm05", "fm11", "fm13", "fm14", "fm21", "fm23", "fm38", "fm46"]
+DOCUMENTS = ["001", "002", "003"]  # those that use such a page
+SHOW_A_CHECK = ["fm05", "fm11", "fm13", "fm14", "fm21", "fm23", "fm38", "fm46", *DOCUMENTS]
 FEATURE = re.compile(r"\bsession\.\w+(?=\()|\bfigures\.\w+|\bother_keras\b")
 
 # A file, and the notebooks that its change selects beside the eight.
 CHANGES = [
     ("notebooks/fm05_untracked_variable.ipynb", ["fm05"]),
-    (f"{FM05}/broken.py", ["fm05"]),
-    (f"{FM05}/rule.py", ["examine", "fm05"]),
-    (f"{FM05}/words.toml", ["examine", "fm05"]),
-    (f"{FM05}/page.py", ["atlas", "fm05"]),
+    ("notebooks/documents/001_checkpoints.ipynb", ["001"]),
+    (f"{FM05}/broken.py", ["fm05", "001"]),
+    (f"{FM05}/rule.py", ["examine", "fm05", "001"]),
+    (f"{FM05}/words.toml", ["examine", "fm05", "001"]),
+    (f"{FM05}/page.py", ["atlas", "fm05", "001"]),
+    (f"{PACKAGE}/modes/statements.toml", ["000", "001", "002", "003", "004"]),
+    (f"{PACKAGE}/document_session.py", ["000", "001", "002", "003", "004"]),
     (f"{PACKAGE}/pages/atlas.py", ["atlas"]),
     (f"{PACKAGE}/triage/similarity.py", ["examine"]),
     (f"{PACKAGE}/observer/training.py", ["examine"]),
-    (f"{PACKAGE}/compiler/lowering.py", ["fm24"]),
+    (f"{PACKAGE}/compiler/lowering.py", ["fm24", "003"]),
     (f"{PACKAGE}/programs/show_source.py", SHOW_A_CHECK),
-    (f"{PACKAGE}/programs/checks.py", [*SHOW_A_CHECK, "fm35"]),
+    (f"{PACKAGE}/programs/checks.py", SHOW_A_CHECK),
     (f"{PACKAGE}/session.py", []),
     (f"{PACKAGE}/programs/child.py", []),
     (f"{PACKAGE}/panel/figures.py", []),
-    ("notebooks/records/compiled.json", ["atlas", "check", "fm24"]),
+    ("notebooks/records/compiled.json", ["atlas", "check", "fm24", "003"]),
 ]
 
 
@@ -68,7 +72,7 @@ def test_a_change_selects_the_notebooks_that_it_may_change(passed, name, selecte
 
 def test_a_new_file_in_the_folder_of_a_mode_selects_its_page(passed):
     (passed / FM05 / "data.json").write_text("{}")
-    assert beside_the_eight() == {"fm05"}
+    assert beside_the_eight() == {"fm05", "001"}
 
 
 def test_without_a_record_and_with_other_versions_all_notebooks_are_run(passed, monkeypatch):
@@ -91,13 +95,15 @@ def features(name: str) -> set[str]:
 
 def code_of(name: str) -> list[str]:
     """Returns the code of a page without its programs and the list of all values of its parameters."""
-    cells = sources.read_notebook(files.notebooks() / f"{name}.ipynb").cells
+    cells = sources.read_notebook(files.notebook(files.page_source(name))).cells
     code = [cell.source for cell in cells if cell.cell_type == "code"]
     return [re.sub("# @param.*", "", each) for each in code if not each.startswith("%%")]
 
 
 def missing(names: set[str]) -> set[str]:
+    """Returns what pages use that these do not. A document's notebook runs after a change of what it uses."""
     every = {files.page_name(source) for source in files.page_sources()}
+    every -= {files.page_name(source) for source in files.document_pages()}
     return set().union(*map(features, every)) - set().union(*map(features, names))
 
 

@@ -119,7 +119,7 @@ def as_recorded(monkeypatch):
         found = record.of_mode(wanted.mode.id)
         here = store.own_setup(wanted.notebook, keras)
         kept = [each for setup, each in found.items() if not own or setup == here]
-        return store.Measured(kept, record.modes[wanted.mode.id].claims, told.page)
+        return store.Measured(kept, told.page)
 
     grid = lambda *given: measured(*given, own=False)  # noqa: E731
     monkeypatch.setattr(measure, "measure_grid", grid)
@@ -188,9 +188,9 @@ def test_a_quick_check_finds_a_page_that_shows_something_else(as_recorded, tmp_p
 
 
 def test_a_page_that_is_known_to_differ_on_another_version_is_no_news():
-    verdict = version_records.VersionVerdict("silent", "works", "executed", "", {}, "differs")
+    verdict = version_records.VersionVerdict("silent", "works", "executed", "", "differs")
     stored = version_records.VersionRecord({}, "", verdicts={("fm37", 3): verdict})
-    differs = store.Measured([], {}, "differs")
+    differs = store.Measured([], "differs")
     mode, other = map(registry.mode_by_id, ("fm37", "fm05"))
     assert compare.of_page(stored, mode, differs).problem == ""
     assert compare.of_page(stored, other, differs).problem != ""

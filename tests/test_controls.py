@@ -1,6 +1,4 @@
-"""Negative controls: a page whose failure, fix, claims or exercise is not as declared is not rendered."""
-
-import re
+"""Negative controls: a page whose failure, fix or exercise is not as declared is not rendered."""
 
 import pytest
 from conftest import TABLE, changed
@@ -27,15 +25,13 @@ def another_failure(folder):
     changed(folder / "broken.py", "import tensorflow as tf\n", "import tensorflow as tf\n\n1 / 0\n")
 
 
-def claim_turned_round(folder):
-    text = (folder / "page.py").read_text()
-    word = re.search(r'Claim\((?:.|\n)*?"(true|false|half)"', text).group(1)
-    changed(folder / "page.py", f'"{word}"', f'"{"false" if word == "true" else "true"}"', 1)
-
-
-def claim_untested(folder):
-    claim = 'Claim("000-C99", "the moon is made of cheese", "false"),'
-    changed(folder / "page.py", "    claims=(\n", f"    claims=(\n        {claim}\n")
+def sentence_refuted(folder):
+    """What a page says of its own accord stands in a cell with tests."""
+    changed(
+        folder / "page.py",
+        'assigned(two, "NONE") == [1.0, 2.0]',
+        'assigned(two, "NONE") == [1.0, 1.0]',
+    )
 
 
 def step_left_out(folder):
@@ -50,11 +46,10 @@ CONTROLS = {
     is_green_at_once: "green before",
     replaced_by("solution", "exercise"): "at 'solution'",
     another_failure: "at 'broken'",
-    claim_turned_round: "disagrees",
-    claim_untested: "no run in this notebook tests it",
+    sentence_refuted: "AssertionError",
     step_left_out: "not whole",
 }
-USUAL = shows_nothing, is_green_at_once, claim_untested
+USUAL = shows_nothing, is_green_at_once, sentence_refuted
 OF_A_LOUD_ONE = [shows_nothing, another_failure]
 
 

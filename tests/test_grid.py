@@ -65,8 +65,6 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
         (2, "silent", "works", True),
     ]
     assert {line["evidence"] for line in kept} == {"executed"}
-    claims = kept[1]["claims"]
-    assert set(claims.values()) == {"true", "half", "false"} and len(claims) == 5
     assert all((out / line["notebook"]).exists() for line in kept)
     assert not list(out.glob("*.part*"))
     said = capsys.readouterr().out

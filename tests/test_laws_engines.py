@@ -9,6 +9,7 @@ from strategy_clinic.base import files
 EXAMPLES = {
     'help="ids such as fm25; without any: all modes"',
     'help="ids such as fm25, notebooks, or all"',
+    'help="ids such as fm25, or documents; without any: all pages"',
     'help="such as fm49"',
     "give ids such as 'fm01 fm25', or 'all'.",
     "an id is fm and two digits, such as fm49.",

@@ -17,6 +17,7 @@ from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.modes import registry, statements
 from strategy_clinic.records import store
+from strategy_clinic.rendering import sources
 from strategy_clinic.setups import parameters, runtime
 from strategy_clinic.triage import classify, phrases, report_text, wordings
 
@@ -48,13 +49,39 @@ def law_statements() -> list[str]:
     if made != STATEMENTS or len({each.id for each in answered}) != len(answered):
         problems.append(f"the documents make {dict(made)} statements")
     named = {claim for each in answered for claim in each.claims}
-    tested = {claim.id for mode in registry.modes() for claim in mode.claims}
-    problems += [f"no page tests {claim}" for claim in sorted(named - tested)]
+    tested = {claim.id for document in registry.documents() for claim in document.claims}
+    problems += [f"no notebook tests {claim}" for claim in sorted(named - tested)]
     return problems + [f"{claim} decides no statement" for claim in sorted(tested - named)]
 
 
 def is_answered(statement) -> bool:
     return bool(statement.claims) or len(statement.reason.split()) > 5
+
+
+def law_decided() -> list[str]:
+    """Each claim of a document is decided by one cell, below its statement and the heading of its mode."""
+    problems = []
+    for source in files.document_pages():
+        declared = [(each.id, each.mode) for each in registry.read_document(source).claims]
+        named, judged = decided_in(source)
+        problems += [f"{source.stem}: {each} is not decided" for each in set(declared) - set(named)]
+        if len(set(named)) < len(named) or set(named) > set(declared) or named != judged:
+            problems.append(f"{source.stem}: {named} are announced, and {judged} are judged")
+    return problems
+
+
+def decided_in(source: Path) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Returns the claims, each with its mode, that the text above a cell names, and those that the cells judge."""
+    mode, named, judged = "", [], []
+    for cell in sources.percent_notebook(source.read_text()).cells:
+        if "section" in sources.tags(cell):
+            mode = cell.source
+        elif "decided" in sources.tags(cell):
+            named += [(claim, mode) for claim in cell.source.split(", ")]
+        elif "document.judges" in cell.source:
+            claims = re.findall(r'^        "(\d{3}-C\d+)":', cell.source, re.MULTILINE)
+            judged += [(claim, mode) for claim in claims]
+    return named, judged
 
 
 def law_wordings() -> list[str]:
@@ -204,6 +231,7 @@ def library(path: Path):
 SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
+DOCUMENT = "helpers/strategy_clinic/pages/documents/004_load_model.py"
 MODES = "helpers/strategy_clinic/modes"
 STATEMENTS_FILE = f"{MODES}/statements.toml"
 
@@ -224,7 +252,18 @@ MUTATIONS = [
             r"it prints 'after the restart: \[\[1\.\]\]'",
         ),
     ),
-    ("law_statements", edit(SOURCE, '"004-C5"', '"004-C50"')),
+    ("law_statements", edit(DOCUMENT, '"004-C5"', '"004-C50"')),
+    ("law_decided", edit(DOCUMENT, '        "004-C5": [', '        "004-C1": [')),
+    ("law_decided", edit(DOCUMENT, "# 004-C5\n", "# 004-C1\n")),
+    ("law_decided", edit(DOCUMENT, '"004-C5", "fm25"', '"004-C5", "fm26"')),
+    (
+        "law_decided",
+        edit(
+            DOCUMENT,
+            '# %% [markdown] tags=["section"]\n# fm25',
+            '# %% [markdown] tags=["section"]\n# fm26',
+        ),
+    ),
     ("law_statements", edit(STATEMENTS_FILE, '["004-C2", "004-C15"]', '["004-C2"]')),
     ("law_statements", edit(STATEMENTS_FILE, 'id = "004.1"', 'id = "004.2"')),
     ("law_statements", edit(STATEMENTS_FILE, "It recommends a book", "A book' #")),
@@ -285,7 +324,7 @@ test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
 def test_a_mode_that_is_gone_keeps_its_symptom_and_says_until_when(project):
-    begin, end = "    symptoms=(\n        Symptom(", "    claims=("
+    begin, end = "    symptoms=(\n        Symptom(", "    prints="
     text = (project / SOURCE).read_text()
     (project / SOURCE).write_text(
         text[: text.index(begin)] + "    symptoms=(),\n" + text[text.index(end) :]
@@ -303,11 +342,8 @@ def test_a_statement_has_claims_or_a_reason(project):
 
 
 def test_a_statement_is_half_true_if_its_claims_differ():
-    tested = {
-        word: (Claim(word, "it loads", word), registry.mode_by_id("fm25"))
-        for word in ("true", "half", "false")
-    }
+    claims = {word: Claim(word, "fm25", "it loads", word) for word in ("true", "half", "false")}
     verdicts = {("true",): "true", ("true", "false"): "half", ("half",): "half", (): "not judged"}
-    for claims, verdict in verdicts.items():
-        made = statements.Statement("004.1", "it loads", claims, "" if claims else "why")
-        assert statements.verdict(made, tested) == verdict
+    for names, verdict in verdicts.items():
+        made = statements.Statement("004.1", "it loads", names, "" if names else "why")
+        assert statements.verdict(made, 3, claims) == verdict

@@ -19,10 +19,8 @@ HEADINGS = [
     "Try other setups",
     "Results",
     "Exercise",
-    "What documents say",
     "Read next",
 ]
-OPTIONAL = "What documents say"
 
 CELL_TAGS = [
     "badges",
@@ -78,8 +76,7 @@ def law_anatomy() -> list[str]:
         tagged = [
             tag for cell in cells for tag in cell.metadata.get("tags", []) if tag in CELL_TAGS
         ]
-        wanted = [each for each in HEADINGS if each != OPTIONAL or each in headings]
-        if headings != wanted or tagged != CELL_TAGS:
+        if headings != HEADINGS or tagged != CELL_TAGS:
             problems.append(f"{files.page_name(source)}: {headings}, {tagged}")
     return problems
 
@@ -105,7 +102,7 @@ def parameter_names(source: Path) -> list[str]:
 def law_outputs() -> list[str]:
     """Stored text says nothing that belongs to one machine, and no notebook carries widget state."""
     problems = []
-    for path in sorted(files.notebooks().glob("*.ipynb")):
+    for path in files.stored_notebooks():
         notebook = sources.stored_notebook(path)
         everywhere = " at 0x" in path.read_text()  # of an object, in any output
         if (
@@ -122,7 +119,7 @@ def law_lambdas() -> list[str]:
     """No lambda is in another with the same arguments: on Python 3.13 AutoGraph cannot tell them apart, and prints a warning."""
     return [
         f"{files.page_name(source)}: {ast.unparse(outer)}"
-        for source in mode_sources()
+        for source in [*mode_sources(), *files.document_pages()]
         for outer in lambdas(ast.parse(source.read_text()))
         if ast.dump(outer.args) in map(ast.dump, (each.args for each in lambdas(outer.body)))
     ]
@@ -134,7 +131,7 @@ def lambdas(tree: ast.AST) -> list[ast.Lambda]:
 
 def law_links() -> list[str]:
     """A link from one notebook to another, or from a page beside the README, leads to a file that exists."""
-    pages = [*sorted(files.notebooks().glob("*.ipynb")), *sorted(files.ROOT.glob("*.md"))]
+    pages = [*files.stored_notebooks(), *sorted(files.ROOT.glob("*.md"))]
     links = [(page, link) for page in pages for link in re.findall(r"\]\(([^):#]+)\)", prose(page))]
     return [f"{page.name}: {link}" for page, link in links if not (page.parent / link).exists()]
 
@@ -147,6 +144,7 @@ def prose(page: Path) -> str:
 
 
 FM25 = "notebooks/fm25_load_outside_scope"
+DOCUMENT = "notebooks/documents/002_gradient_accumulation"
 SOURCE = "helpers/strategy_clinic/modes/fm25_load_outside_scope/page.py"
 
 
@@ -232,6 +230,14 @@ MUTATIONS = [
     ("law_outputs", print_a_path),
     ("law_outputs", show_an_object),
     ("law_links", edit(f"{FM25}.ipynb", "](fm", "](fn")),
+    ("law_links", edit(f"{FM25}.ipynb", "](documents/", "](document/")),
+    ("law_links", edit(f"{DOCUMENT}.ipynb", "](../fm", "](fm")),
+    ("law_outputs", edit(f"{DOCUMENT}.ipynb", "002-C5 is true (", "002-C5 on CPU:0 is true (")),
+    ("law_rendered", edit(f"{DOCUMENT}.ipynb", "](../fm13", "](../fm12")),
+    (
+        "law_rendered",
+        edit("helpers/strategy_clinic/modes/statements.toml", "read forums", "read in forums"),
+    ),
     ("law_links", edit("README.md", "](book/how_to/", "](book/how_too/")),
 ]
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from strategy_clinic import Claim, FailureMode, Setup, Symptom
+from strategy_clinic import Claim, Document, FailureMode, Setup, Symptom
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.modes import failure_mode
+from strategy_clinic.modes import documents, failure_mode
 from strategy_clinic.programs import version_bounds
 from strategy_clinic.triage import classify, wordings
 
@@ -13,14 +13,14 @@ SETUP = Setup("mirrored", 2)
 OLD = Symptom("ValueError", "old words", devices=(2,), until="keras 3.16")
 NEW = Symptom("TypeError", "new words", devices=(2,), since="keras 3.16")
 CLAIMS = (
-    Claim("000-C1", "it loads", {2: "true", 3: "half"}, until="keras 3.16"),
-    Claim("000-C1", "it loads", "true", since="keras 3.16"),
+    Claim("000-C1", "fm00", "it loads", {2: "true", 3: "half"}, until="keras 3.16"),
+    Claim("000-C1", "fm00", "it loads", "true", since="keras 3.16"),
 )
 FACTS = {"id": "fm00", "slug": "x", "title": "", "sees": "", "fix": "", "document": "000"}
 
 
-def declared(*symptoms, claims=CLAIMS):
-    return FailureMode(**FACTS, switches=(), symptoms=symptoms, claims=claims)
+def declared(*symptoms):
+    return FailureMode(**FACTS, switches=(), symptoms=symptoms)
 
 
 @pytest.fixture
@@ -64,12 +64,13 @@ def test_each_side_of_a_change(keras, version, symptoms, expects, side):
 
 def test_a_claim_has_one_verdict_in_each_version(keras):
     keras("3.15")
-    (claim,) = declared().claims_here()
+    document = Document("000", "", CLAIMS)
+    (claim,) = document.claims_here()
     assert claim.in_words(3) == "half on Keras 3, true on Keras 2 until keras 3.16"
     keras("3.16")
-    (claim,) = declared().claims_here()
+    (claim,) = document.claims_here()
     assert claim.in_words(3) == "true since keras 3.16"
-    failure_mode.check_words(declared(OLD, NEW))
+    documents.check_claims(document)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +79,15 @@ def test_a_claim_has_one_verdict_in_each_version(keras):
 )
 def test_a_version_without_a_verdict_or_with_two_is_refused(claims):
     with pytest.raises(UserError, match="one verdict in each version"):
-        failure_mode.check_words(declared(claims=claims))
+        documents.check_claims(Document("000", "", claims))
 
 
 @pytest.mark.parametrize("bound", ["keras", "3.16", "jax 0.5", "keras 3", "keras 3.16.dev1"])
 def test_a_bound_is_a_package_and_a_release(bound):
     with pytest.raises(UserError, match="fm00"):
         failure_mode.check_words(declared(replace(OLD, until=bound)))
+    with pytest.raises(UserError, match="000-C1"):
+        documents.check_claims(Document("000", "", (replace(CLAIMS[0], until=bound),)))
 
 
 def test_triage_says_what_is_fixed_upstream(monkeypatch):

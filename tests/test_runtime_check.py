@@ -33,7 +33,7 @@ def test_the_link_holds_the_record():
     setup = Setup("mirrored", 2).as_dict()
     values = {"broken": "raises", "fixed": "works", "evidence": "executed", "says": "<b>ü</b>"}
     verdict = store.RecordedVerdict("fm01", **setup, agrees=True, **values)
-    modes = {"fm01": store.RecordedMode("0", {})}
+    modes = {"fm01": store.RecordedMode("0")}
     record = store.Record("gpu-keras3", "2026-01-01", {}, modes, [verdict])
     shown = runtime_check.offer(record)
     data = re.search(r"base64,([^\"]+)\"", shown._repr_html_()).group(1)

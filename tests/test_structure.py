@@ -42,7 +42,7 @@ SUBFOLDERS = {
 }
 # It restricts a process and knows nothing of what is observed.
 CALLED = {("processes.no_network", "observer.landlock")}
-ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "session"}
+ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "document_session", "session"}
 # Neither of the two imports the other, though one stands above.
 SEPARATE = [
     ("rendering", "panel"),

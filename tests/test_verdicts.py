@@ -169,30 +169,6 @@ def test_a_strategy_without_a_meaning_gives_its_reason():
     assert (verdict.outcome, verdict.says) == ("unavailable", "nothing is divided")
 
 
-def test_claims_are_judged_by_what_was_observed(capsys):
-    Session(MODE, TWO).judges({"000-C1": [False, False], "000-C2": [True, False]})
-    assert "000-C2 is half on Keras 3, true on Keras 2 (executed): two" in capsys.readouterr().out
-    Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False]}, evidence="traced")
-    assert "000-C1 is false (traced): one" in capsys.readouterr().out
-    found = {"000-C1": [False], "000-C2": [True, False]}
-    Session(MODE, TWO).judges(found, other_evidence={"000-C2": "traced"})
-    shown = capsys.readouterr().out
-    assert "000-C1 is false (executed)" in shown and "on Keras 2 (traced)" in shown
-    for words in ({"evidence": "seen"}, {"other_evidence": {"000-C2": "seen"}}):
-        with pytest.raises(UserError, match="evidence = 'seen'"):
-            Session(MODE, TWO).judges(found, **words)
-    for found in (
-        {"000-C1": [True], "000-C2": [True, False]},
-        {"000-C1": [False], "000-C2": [True]},
-    ):
-        with pytest.raises(Disagreement):
-            Session(MODE, TWO).judges(found)
-    with pytest.raises(UserError, match="no run in this notebook tests it"):
-        Session(MODE, TWO).judges({"000-C1": [False]})
-    with pytest.raises(Disagreement, match="000-C3"):
-        Session(MODE, TWO).judges({"000-C1": [False], "000-C2": [True, False], "000-C3": [True]})
-
-
 @pytest.mark.parametrize(
     "outcome, evidence, says",
     [

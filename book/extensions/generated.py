@@ -36,7 +36,7 @@ PARTS: dict[str, Callable[..., str]] = {
     "shown_as": error_index.shown_as,
     "sweep": sweep_tables.tables,
     "statement_counts": documents.counts,
-    "statements": documents.table,
+    "document_pages": documents.pages,
 }
 
 

@@ -26,7 +26,8 @@ FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the
     "open": ("remove-cell", ""),
     "figure": ("hide-input", "the code of this picture"),
     "table": ("hide-input", "the code of this table"),
-    "claims": ("hide-input", "the code of these verdicts"),
+    "claims": ("hide-input", "the code that the cells below use"),
+    "tests": ("hide-input", "the tests of sentences on this page"),
     "solution": ("hide-cell", "the solution"),
     "panel": ("remove-input", ""),
     "records": ("remove-input", ""),
@@ -52,15 +53,17 @@ def prepare(folder: Path) -> None:
 
     What has not changed is left as it is, since Sphinx reads again what is written.
     """
-    folder.mkdir(exist_ok=True)
-    texts = {path.name: page(path) for path in sorted(files.notebooks().glob("*.ipynb"))}
-    texts |= {f"{group.name}.md": group_page(group) for group in groups()}
-    for path in folder.glob("*.*"):
-        if path.name not in texts:
-            path.unlink()
-    for name, text in texts.items():
-        if not (folder / name).exists() or (folder / name).read_text() != text:
-            write_whole(folder / name, text)
+    (folder / "documents").mkdir(parents=True, exist_ok=True)
+    texts = {
+        folder / path.relative_to(files.notebooks()): page(path)
+        for path in files.stored_notebooks()
+    }
+    texts |= {folder / f"{group.name}.md": group_page(group) for group in groups()}
+    for path in {*folder.glob("*.*"), *folder.glob("documents/*.*")} - texts.keys():
+        path.unlink()
+    for path, text in texts.items():
+        if not path.exists() or path.read_text() != text:
+            write_whole(path, text)
 
 
 def group_page(group: Group) -> str:

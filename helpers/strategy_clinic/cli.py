@@ -67,6 +67,7 @@ def choice(name: str) -> Argument:
 
 
 MODES = argument("modes", nargs="*", help="ids such as fm25; without any: all modes")
+PAGES = argument("modes", nargs="*", help="ids such as fm25, or documents; without any: all pages")
 SOME = argument("modes", nargs="+", help="ids such as fm25, notebooks, or all")
 KERAS = argument("--keras", type=numbers, default=[3], help="version of Keras: 2, 3 or 2,3")
 JOBS = argument("--jobs", type=positive, default=1, help="number of runs at the same time")
@@ -107,7 +108,7 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
         "run the sources of pages and write their notebooks",
         commands.render_notebooks,
         [
-            MODES,
+            PAGES,
             argument("--check", action="store_true", help="list outdated notebooks; run nothing"),
             argument(
                 "--text",

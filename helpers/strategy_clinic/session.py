@@ -6,20 +6,20 @@ Disagreement, and the notebook fails.
 
 import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from .base import files
 from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
-from .modes.failure_mode import Claim, FailureMode
+from .modes.failure_mode import FailureMode
 from .modes.registry import mode_by_id
 from .panel import figures, widgets
 from .programs import run as programs
 from .programs.switches import for_setup
 from .programs.text import SUBJECTS
-from .programs.verdicts import EVIDENCE, Verdict, classify, rows
+from .programs.verdicts import Verdict, classify, rows
 from .setups import parameters
 from .setups.parameters import Setup
 
@@ -41,6 +41,7 @@ def open(  # noqa: A001 - clinic.open is what a notebook calls
     programs.prepare()
     parameters.prepare_kernel(setup)
     session = Session(mode_by_id(mode), setup)
+    session.begin()
     if shell := running_shell():
         shell.register_magic_function(session.program, "cell", "program")
         if NBGRADER in os.environ:
@@ -57,8 +58,11 @@ class Session:
         self.mode, self.setup = mode, setup
         self.texts: dict[str, str] = {}  # of the programs in the cells that have been run
         self.runs: dict[tuple[str, str, Setup], programs.Run] = {}
-        expects = mode.expects(setup)
-        self._report("setup", str(setup), parameters=setup.as_dict(), expects=expects)
+
+    def begin(self) -> None:
+        """Shows the setup of the page."""
+        expects = self.mode.expects(self.setup)
+        self._report("setup", str(self.setup), parameters=self.setup.as_dict(), expects=expects)
 
     def run(
         self, texts: Mapping[str, str], setups: Sequence[Setup], again: bool = False
@@ -165,35 +169,6 @@ class Session:
     def _run_again(self, texts: Mapping[str, str], setup: Setup) -> list[Verdict]:
         return self.run(texts, [setup], again=True)
 
-    def judges(
-        self,
-        results: dict[str, Iterable[object]],
-        evidence: str = "executed",
-        other_evidence: Mapping[str, str] | None = None,
-    ) -> None:
-        """Compares the results of each claim's tests with its declared verdict: all hold, none holds, or some do.
-
-        Claims that rest on other evidence than the rest are in `other_evidence`. Every claim is reported before one that is
-        not as declared fails the page.
-        """
-        others = other_evidence or {}
-        for word in (evidence, *others.values()):
-            choose("evidence", word, EVIDENCE)
-        undeclared, wrong = dict(results), []
-        for claim in self.mode.claims_here():
-            truth = truth_of(claim, undeclared.pop(claim.id, ()))
-            expected = claim.expected(self.setup.keras)
-            words = claim.in_words(self.setup.keras) if truth == expected else truth
-            shown = others.get(claim.id, evidence)
-            facts = {"id": claim.id, "verdict": truth, "evidence": shown}
-            report(f"{claim.id} is {words} ({shown}): {claim.says}", claim=facts)
-            if truth != expected:
-                wrong.append((claim.id, expected, truth))
-        if wrong:
-            raise self._disagreement(*wrong[0])
-        if undeclared:
-            raise self._disagreement("claims", "only declared claims", ", ".join(undeclared))
-
     def grade_exercise(self, hint: bool = False) -> None:
         """Grades the exercise that was run last, as `clinic grade` does; raises AssertionError unless it is green.
 
@@ -231,14 +206,6 @@ class Session:
         facts |= {"verdict": verdict.as_dict()} if verdict else {}
         line = f"{self.mode.name} {step}{evidence} | {words}"
         report(line, mode=self.mode.id, step=step, **facts)
-
-
-def truth_of(claim: Claim, results: Iterable[object]) -> str:
-    """Returns whether a claim holds in all runs, in some, or in none; raises a UserError if there is no run."""
-    held = list(map(bool, results))
-    if not held:
-        raise UserError(f"Claim {claim.id} was declared, but no run in this notebook tests it.")
-    return "true" if all(held) else "half" if any(held) else "false"
 
 
 def summary(verdict: Verdict) -> str:

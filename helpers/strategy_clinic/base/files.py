@@ -40,8 +40,8 @@ def shown_notebook(name: str) -> str:
 
 def page_sources() -> list[Path]:
     """Returns the source of every notebook, in the order of the notebooks' names."""
-    paths = [*(package() / "pages").glob("*.py"), *(package() / "modes").glob("fm*/page.py")]
-    return sorted(paths, key=page_name)
+    places = ("pages/*.py", "pages/documents/*.py", "modes/fm*/page.py")
+    return sorted((path for place in places for path in package().glob(place)), key=page_name)
 
 
 def mode_pages() -> dict[str, Path]:
@@ -61,8 +61,31 @@ def page_id(source: Path) -> str:
 
 def page_source(name: str) -> Path:
     """Returns where the source of the notebook of this name is, or would be."""
-    folder = package() / "modes" / name
-    return folder / "page.py" if re.match(r"fm\d\d_", name) else package() / "pages" / f"{name}.py"
+    if re.match(r"fm\d\d_", name):
+        return package() / "modes" / name / "page.py"
+    folder = "pages/documents" if re.match(r"\d{3}_", name) else "pages"
+    return package() / folder / f"{name}.py"
+
+
+def document_pages() -> list[Path]:
+    """Returns the source of the notebook of each of the five documents."""
+    return list(filter(is_of_document, page_sources()))
+
+
+def is_of_document(source: Path) -> bool:
+    return source.parent.name == "documents"
+
+
+def notebook(source: Path) -> Path:
+    """Returns where the notebook of a page is, or would be."""
+    folder = notebooks() / "documents" if is_of_document(source) else notebooks()
+    return folder / f"{page_name(source)}.ipynb"
+
+
+def stored_notebooks() -> list[Path]:
+    """Returns all notebooks that are there, those of the documents last."""
+    places = (notebooks(), notebooks() / "documents")
+    return [path for place in places for path in sorted(place.glob("*.ipynb"))]
 
 
 def mode_folder(mode: str) -> Path:

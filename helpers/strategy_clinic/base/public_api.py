@@ -1,13 +1,15 @@
 """The names that a notebook imports from `strategy_clinic`, and the modules that define them."""
 
 WORDS = {
-    "Claim": "modes.failure_mode",
+    "Claim": "modes.documents",
+    "Document": "modes.documents",
     "FailureMode": "modes.failure_mode",
     "Setup": "setups.parameters",
     "SilentFailure": "programs.checks",
     "Symptom": "modes.failure_mode",
     "Unavailable": "base.errors",
     "build_strategy": "setups.parameters",
+    "document": "document_session",
     "greet": "setups.environment_check",
     "open": "session",
     "pasted": "programs.show_source",

@@ -1,22 +1,11 @@
-"""The declaration of a failure mode: its symptoms under each setup and version, and the claims that it tests."""
+"""The declaration of a failure mode: its symptoms under each setup and version."""
 
 import re
 from dataclasses import dataclass, field
 
-from ..base.errors import UserError, choose
 from ..programs.verdicts import Verdict
-from ..programs.version_bounds import Bounded, bounds_in_words, check_bounds, holds_here
+from ..programs.version_bounds import bounds_in_words, check_bounds, holds_here
 from ..setups.parameters import Setup
-
-TRUTHS = ("true", "half", "false")
-# The five documents whose advice is put to the test, by what each is about.
-DOCUMENTS = {
-    "000": "weights in strategy.run",
-    "001": "checkpoints and apply_gradients",
-    "002": "gradient accumulation",
-    "003": "TPUStrategy",
-    "004": "load_model and MirroredStrategy",
-}
 
 
 @dataclass(frozen=True)
@@ -54,30 +43,6 @@ class Symptom:
 
 
 @dataclass(frozen=True)
-class Claim:
-    """A sentence of a document and the verdict that a run must give it: a word, or one word per version of Keras.
-
-    Where a version has changed the verdict there are two claims of one id: one `until` it, the other `since`.
-    """
-
-    id: str
-    says: str
-    verdict: str | dict[int, str]
-    since: str = ""
-    until: str = ""
-
-    def expected(self, keras: int) -> str:
-        return self.verdict[keras] if isinstance(self.verdict, dict) else self.verdict
-
-    def in_words(self, keras: int) -> str:
-        """Returns the verdict, that of the other version of Keras where it differs, and the versions it holds in."""
-        words = self.expected(keras)
-        if isinstance(self.verdict, dict):
-            words = f"{words} on Keras {keras}, {self.verdict[5 - keras]} on Keras {5 - keras}"
-        return " ".join(filter(None, [words, bounds_in_words(self)]))
-
-
-@dataclass(frozen=True)
 class FailureMode:
     """One way to fail. Literals only: the registry reads this declaration without running the page."""
 
@@ -89,7 +54,6 @@ class FailureMode:
     document: str
     switches: tuple[str, ...]
     symptoms: tuple[Symptom, ...]
-    claims: tuple[Claim, ...]
     prints: str = ""  # what broken.py should print, and fixed.py prints, under every setup
     exercise_prints: str = ""  # what solution.py prints
     observed: tuple[
@@ -139,9 +103,6 @@ class FailureMode:
         values = (setup.strategy, setup.save_format)
         return next((self.unavailable[each] for each in values if each in self.unavailable), "")
 
-    def claims_here(self) -> list[Claim]:
-        return list(filter(holds_here, self.claims))
-
     def expects(self, setup: Setup) -> str:
         symptom = self.symptom(setup)
         return symptom.outcome if symptom else "works"
@@ -162,16 +123,6 @@ class FailureMode:
 
 
 def check_words(mode: FailureMode) -> None:
-    """Raises a UserError unless each bound is a release, and each claim has one known verdict in each version."""
-    parts: list[Bounded] = [*mode.symptoms, *mode.claims]
-    for declared in parts:
-        check_bounds(mode.id, declared)
-    for claim in mode.claims:
-        for keras in (2, 3):
-            choose(f"verdict of {claim.id}", claim.expected(keras), TRUTHS)
-        same = [other for other in mode.claims if other.id == claim.id]
-        since, until = sorted(c.since for c in same), sorted(c.until for c in same)
-        if since != until or since.count("") != 1:
-            raise UserError(
-                f"{claim.id} needs one verdict in each version; where one ends (until) another begins (since)."
-            )
+    """Raises a UserError unless each bound is a release."""
+    for symptom in mode.symptoms:
+        check_bounds(mode.id, symptom)

@@ -1,4 +1,4 @@
-"""The failure modes, read from the declarations in their pages; no page is run."""
+"""The failure modes and the documents, read from the declarations in their pages; no page is run."""
 
 import ast
 import functools
@@ -7,9 +7,11 @@ from typing import Any
 
 from ..base import files
 from ..base.errors import UserError, choose
-from .failure_mode import Claim, FailureMode, Symptom, check_words
+from .documents import Claim, Document, check_claims
+from .failure_mode import FailureMode, Symptom, check_words
 
-KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FailureMode, Symptom, Claim)}
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in (FailureMode, Symptom, Document, Claim)}
+CHECKS: dict[str, Any] = {"MODE": check_words, "DOCUMENT": check_claims}
 DECLARATION = '# %% tags=["declaration"]\n'
 
 
@@ -30,7 +32,30 @@ def mode_by_id(identity: str) -> FailureMode:
 
 def read_mode(source: Path) -> FailureMode | None:
     """Returns the MODE that a page declares, or None if it declares none."""
-    return declared_in(declaration(source.read_text()), files.page_name(source))
+    mode: FailureMode | None = declared(source, "MODE")
+    return mode
+
+
+def documents() -> list[Document]:
+    """Returns every document, in the order of their ids."""
+    read = [read_document(source) for source in files.document_pages()]
+    return [document for document in read if document]
+
+
+def document_by_id(identity: str) -> Document:
+    """Returns the document with this id; raises UserError if there is none."""
+    known = {document.id: document for document in documents()}
+    return known[choose("document", identity, known)]
+
+
+def read_document(source: Path) -> Document | None:
+    """Returns the DOCUMENT that a page declares, or None if it declares none."""
+    document: Document | None = declared(source, "DOCUMENT")
+    return document
+
+
+def declared(source: Path, name: str) -> Any:
+    return declared_in(declaration(source.read_text()), files.page_name(source), name)
 
 
 def declaration(page: str) -> str:
@@ -40,12 +65,12 @@ def declaration(page: str) -> str:
 
 
 @functools.cache
-def declared_in(text: str, name: str) -> FailureMode | None:
+def declared_in(text: str, page: str, name: str) -> Any:
     for statement in ast.parse(text).body:
-        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == "MODE":
-            mode: FailureMode = value_of(statement.value, name)
-            check_words(mode)
-            return mode
+        if isinstance(statement, ast.Assign) and getattr(statement.targets[0], "id", "") == name:
+            found = value_of(statement.value, page)
+            CHECKS[name](found)
+            return found
     return None
 
 
@@ -61,5 +86,5 @@ def value_of(node: ast.expr, name: str) -> Any:
         return ast.literal_eval(node)
     except ValueError:
         raise UserError(
-            f"{name}, line {node.lineno}: MODE takes literals only, so that it can be read unrun."
+            f"{name}, line {node.lineno}: a declaration takes literals only, so that it can be read unrun."
         ) from None

@@ -8,7 +8,9 @@ from typing import Any
 from ..base import files
 from ..base.errors import UserError
 from . import registry
-from .failure_mode import DOCUMENTS, Claim, FailureMode
+from .documents import DOCUMENTS, TRUTHS, Claim
+
+VERDICTS = (*TRUTHS, "not judged")
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,22 @@ def statement(entry: dict[str, Any]) -> Statement:
     return read
 
 
-def tested_claims() -> dict[str, tuple[Claim, FailureMode]]:
-    """Returns by id each claim that holds in this version, with the mode whose page tests it."""
-    return {claim.id: (claim, mode) for mode in registry.modes() for claim in mode.claims_here()}
+def of_document(document: str) -> list[Statement]:
+    """Returns the statements of the document with this id."""
+    return [each for each in statements() if each.id.startswith(f"{document}.")]
 
 
-def verdict(of: Statement, tested: Mapping[str, tuple[Claim, FailureMode]], keras: int = 3) -> str:
+def claims_here() -> dict[str, Claim]:
+    """Returns each claim by its id, with the verdict that it has in the installed versions."""
+    return {
+        claim.id: claim for document in registry.documents() for claim in document.claims_here()
+    }
+
+
+def verdict(of: Statement, keras: int = 3, claims: Mapping[str, Claim] | None = None) -> str:
     """Returns 'true', 'half' or 'false' by the claims that decide a statement, or 'not judged'."""
-    found = {tested[claim][0].expected(keras) for claim in of.claims}
+    claims = claims or claims_here()
+    found = {claims[claim].expected(keras) for claim in of.claims}
     if not found:
         return "not judged"
     return found.pop() if len(found) == 1 else "half"

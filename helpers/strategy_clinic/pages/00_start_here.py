@@ -76,16 +76,10 @@ machine.show()
 #   *recorded*: the result comes from another machine.
 # - The exercise starts red. The solution is folded away below it.
 #
-# Five documents give advice about these failures. Each of their claims is tested in one of the notebooks: it is
-# *true*, *half* true or *false*. They are numbered, and a claim has a number within its document, such as 001-C4:
-#
-# | number | title |
-# |---|---|
-# | 000 | What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`? |
-# | 001 | Why am I getting a Checkpointing error with apply_gradients()? |
-# | 002 | How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow? |
-# | 003 | tf.distribute.TPUStrategy, TensorFlow's reference |
-# | 004 | Does `keras.models.load_model` function correctly with MirroredStrategy? |
+# Five documents give advice about these failures. Each has a notebook that tests it, statement by statement:
+# [weights in `strategy.run`](documents/000_weights_in_run.ipynb), [checkpoints](documents/001_checkpoints.ipynb), [gradient
+# accumulation](documents/002_gradient_accumulation.ipynb), [`TPUStrategy`](documents/003_tpu_strategy.ipynb) and
+# [`load_model`](documents/004_load_model.ipynb).
 
 # %%
 machine.show_switches()

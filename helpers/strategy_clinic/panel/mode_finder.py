@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base.templates import from_template
-from ..modes.failure_mode import DOCUMENTS, FailureMode
+from ..modes.documents import DOCUMENTS
+from ..modes.failure_mode import FailureMode
 from ..modes.groups import grouped, how_it_fails
 from ..modes.registry import modes as all_modes
 from ..setups import strategies

@@ -12,7 +12,8 @@ from ..base.files import write_whole
 from ..base.outcomes import LOOKS, Row
 from ..base.templates import from_template
 from ..modes import registry
-from ..modes.failure_mode import DOCUMENTS, FailureMode
+from ..modes.documents import DOCUMENTS
+from ..modes.failure_mode import FailureMode
 from ..setups import formats, strategies
 from ..sweep.pictures import sweep_html
 from . import versions_table

@@ -48,7 +48,7 @@ def record(
 
 @dataclass(frozen=True)
 class Comparison:
-    """A verdict or claim of this run beside its record; `problem` says how they differ, if they do."""
+    """A verdict of this run beside its record; `problem` says how they differ, if they do."""
 
     mode: str
     what: str
@@ -122,41 +122,34 @@ def compared(
     Args:
         own: Only its notebook's own setup was to be measured.
     """
-    if isinstance(stored, VersionRecord) and (verdict := stored.verdicts.get((mode.id, keras))):
-        return differences(mode, keras, stored.of_mode(mode, keras), verdict.claims, measured)
+    if isinstance(stored, VersionRecord) and (mode.id, keras) in stored.verdicts:
+        return differences(mode, stored.of_mode(mode, keras), measured)
     if not isinstance(stored, Record):
         return [as_declared(mode, verdict) for verdict in measured.verdicts]
     if mode.id in stored.modes:
-        claims, now = stored.modes[mode.id].claims, {each.setup for each in measured.verdicts}
+        now = {each.setup for each in measured.verdicts}
         recorded = stored.of_mode(mode.id).items()
         before = {setup: verdict for setup, verdict in recorded if not own or setup in now}
-        return differences(mode, keras, before, claims, measured)
+        return differences(mode, before, measured)
     missing = f"{mode.id} is not in the record; run: clinic record {mode.id} --keras {keras}"
     return [Comparison(mode.id, f"Keras {keras}", missing)]
 
 
 def differences(
     mode: FailureMode,
-    keras: int,
     before: Mapping[Setup, RecordedVerdict | VersionVerdict],
-    claims: dict[str, str],
     measured: Measured,
 ) -> list[Comparison]:
-    """Compares each verdict and each claim of a mode, those that are only recorded included."""
+    """Compares each verdict of a mode, those that are only recorded included."""
     comparisons = [with_recorded(mode, before.get(now.setup), now) for now in measured.verdicts]
     for setup in before.keys() - {now.setup for now in measured.verdicts}:
         problem = f"{mode.id} {setup}: recorded, and not run now"
         comparisons.append(Comparison(mode.id, str(setup), problem))
-    for claim in sorted(claims | measured.claims):
-        was, now = claims.get(claim), measured.claims.get(claim)
-        problem = f"{mode.id}, claim {claim}: the record says {was}, this run says {now}"
-        what = f"claim {claim}, Keras {keras}"
-        comparisons.append(Comparison(mode.id, what, problem if was != now else ""))
     return comparisons
 
 
 def as_declared(mode: FailureMode, now: RecordedVerdict) -> Comparison:
-    """Compares a verdict with its declaration; of a claim that is not as declared the notebook itself fails."""
+    """Compares a verdict with its declaration."""
     outcomes = f"broken {now.broken}, fixed {now.fixed} ({now.says or 'no message'})"
     problem = f"{mode.id} {now.setup}: not as declared: {outcomes}"
     return Comparison(mode.id, str(now.setup), "" if now.agrees else problem)

@@ -45,7 +45,6 @@ class GridResult:
     fixed: str
     evidence: str
     says: str
-    claims: dict[str, str]
     agrees: bool
     notebook: str
 
@@ -190,9 +189,6 @@ def result_of(run: GridRun, ended: dict[str, str]) -> GridResult:
         fixed=fixed.get("outcome") or next(outcomes, "not reached"),
         evidence=broken.get("evidence", "none"),
         says=ended["failure"] or broken.get("says", ""),
-        claims={
-            each["claim"]["id"]: each["claim"]["verdict"] for each in reports if "claim" in each
-        },
         agrees=ended["end"] == "finished" and bool(broken and fixed),
         notebook=run.file_name,
     )

@@ -42,12 +42,11 @@ def measure(wanted: ModeNotebook, setups: list[Setup], ran: Path | None = None) 
     if ended["end"] == "finished":
         reports = reported(nbformat.reads(ended["notebook"], as_version=4))
         grid = next(each["grid"] for each in reports if "grid" in each)
-        return Measured([RecordedVerdict(**line) for line in grid], claims_in(reports))
+        return Measured([RecordedVerdict(**line) for line in grid])
     if len(setups) == 1:
-        return Measured([unfinished(wanted, setups[0], ended)], {})
+        return Measured([unfinished(wanted, setups[0], ended)])
     parts = [measure(wanted, [setup], ran) for setup in setups]
-    claims = next((part.claims for part in parts if part.claims), {})
-    return Measured([verdict for part in parts for verdict in part.verdicts], claims)
+    return Measured([verdict for part in parts for verdict in part.verdicts])
 
 
 def measure_grid(wanted: ModeNotebook, keras: int, ran: Path | None = None) -> Measured:
@@ -77,7 +76,7 @@ def measure_own(wanted: ModeNotebook, keras: int, ran: Path | None = None) -> Me
     own = grid[0] if grid else unfinished(wanted, setup, ended)
     same = compared_text(wanted.notebook).items() <= compared_text(executed).items()
     page = "as stored" if same or keras != PAGES else "differs"
-    return Measured([own], claims_in(reports), page)
+    return Measured([own], page)
 
 
 def without_steps_for_readers(cell: NotebookNode) -> str:
@@ -92,11 +91,6 @@ def without_steps_for_readers(cell: NotebookNode) -> str:
         if not ast.unparse(statement).startswith(("session.table(", "session.panel("))
     ]
     return "\n".join(map(ast.unparse, kept)) or "pass"
-
-
-def claims_in(reports: list[dict[str, Any]]) -> dict[str, str]:
-    claims = [each["claim"] for each in reports if "claim" in each]
-    return {claim["id"]: claim["verdict"] for claim in claims}
 
 
 def unfinished(wanted: ModeNotebook, setup: Setup, ended: dict[str, str]) -> RecordedVerdict:

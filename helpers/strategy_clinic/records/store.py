@@ -47,19 +47,17 @@ class RecordedVerdict:
 
 @dataclass(frozen=True)
 class Measured:
-    """The verdicts of a mode, those of its claims by id, and whether its page shows what is stored."""
+    """The verdicts of a mode, and whether its page shows what is stored."""
 
     verdicts: list[RecordedVerdict]
-    claims: dict[str, str]
     page: str = "as stored"
 
 
 @dataclass(frozen=True)
 class RecordedMode:
-    """Of which code a mode's verdicts are, and what its runs said of each claim."""
+    """Of which code a mode's verdicts are."""
 
     code: str
-    claims: dict[str, str]
 
 
 @dataclass
@@ -77,7 +75,7 @@ class Record:
 
     def add(self, measured: Measured, of: ModeNotebook) -> None:
         mode = of.mode.id
-        recorded = {mode: RecordedMode(code_of(of.notebook), measured.claims)}
+        recorded = {mode: RecordedMode(code_of(of.notebook))}
         self.modes = dict(sorted((self.modes | recorded).items()))
         others = [verdict for verdict in self.verdicts if verdict.mode != mode]
         self.verdicts = sorted(others + measured.verdicts, key=lambda verdict: verdict.mode)
@@ -117,7 +115,8 @@ def read_record(name: str) -> Record | None:
 
 def parse_record(text: str) -> Record:
     stored = json.loads(text)
-    modes = {mode: RecordedMode(**recorded) for mode, recorded in stored["modes"].items()}
+    # Records from before the documents had notebooks of their own have claims, too.
+    modes = {mode: RecordedMode(recorded["code"]) for mode, recorded in stored["modes"].items()}
     verdicts = [RecordedVerdict(**verdict) for verdict in stored["verdicts"]]
     return Record(**stored | {"modes": modes, "verdicts": verdicts})
 

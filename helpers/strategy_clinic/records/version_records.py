@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +49,13 @@ class VersionVerdict:
     fixed: str
     evidence: str
     says: str
-    claims: dict[str, str]
     page: str
 
     @classmethod
     def of(cls, measured: Measured) -> "VersionVerdict":
         (own,) = measured.verdicts
         says = re.sub(r"(?<=[a-z])_\d+\b", "", own.says)  # the number of a layer differs by process
-        return cls(own.broken, own.fixed, own.evidence, says, measured.claims, measured.page)
+        return cls(own.broken, own.fixed, own.evidence, says, measured.page)
 
 
 @dataclass
@@ -113,10 +112,13 @@ def write_version_record(record: VersionRecord) -> None:
 
 def parse_version_record(text: str) -> VersionRecord:
     stored = json.loads(text)
-    verdicts = {
-        (line.pop("mode"), line.pop("keras")): VersionVerdict(**line) for line in stored["verdicts"]
-    }
+    verdicts = {(line["mode"], line["keras"]): parse_verdict(line) for line in stored["verdicts"]}
     return VersionRecord(**stored | {"verdicts": verdicts})
+
+
+def parse_verdict(line: dict[str, Any]) -> VersionVerdict:
+    """Returns a stored verdict; records from before the documents had notebooks of their own have claims, too."""
+    return VersionVerdict(**{each.name: line[each.name] for each in fields(VersionVerdict)})
 
 
 def version_records() -> list[VersionRecord]:
@@ -160,8 +162,7 @@ def of_plain_machine() -> VersionRecord | None:
         merged = merged or VersionRecord(versions, record.date, codes=codes)
         for mode in registry.modes():
             if own := record.of_mode(mode.id).get(own_setup_of(mode, keras)):
-                measured = Measured([own], record.modes[mode.id].claims)
-                merged.verdicts[mode.id, keras] = VersionVerdict.of(measured)
+                merged.verdicts[mode.id, keras] = VersionVerdict.of(Measured([own]))
     return merged
 
 

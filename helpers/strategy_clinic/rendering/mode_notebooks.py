@@ -56,9 +56,12 @@ def mode_notebook(name: str, modes: dict[Path, FailureMode]) -> ModeNotebook:
 def copy_notebooks(folder: Path, tell: Callable[[str], None] = say) -> None:
     """Copies all notebooks into a folder; a file that is there already, such as a reader's work, stays as it is."""
     place = files.writable(folder)
-    shipped = {place / path.name: path for path in sorted(files.notebooks().glob("*.ipynb"))}
+    shipped = {
+        place / path.relative_to(files.notebooks()): path for path in files.stored_notebooks()
+    }
     new = [copy for copy in shipped if not copy.exists()]
     for copy in new:
+        files.writable(copy.parent)
         shutil.copyfile(shipped[copy], copy)
     tell(f"{len(shipped)} notebooks in {folder}, {len(new)} of them new")
     other = [copy.name for copy in shipped if has_other_text(copy, shipped[copy])]

@@ -18,6 +18,7 @@ from ..base import files
 from ..base.display import reported, say
 from ..base.errors import UserError
 from ..modes import registry
+from ..modes.documents import Document
 from ..modes.failure_mode import FailureMode
 from ..processes import notebook_job
 from . import readme, sources
@@ -29,8 +30,9 @@ WARNING = re.compile(r"^.+:\d+: (\w*Warning: .+)$", re.MULTILINE)  # as Python w
 def render_all(names: Sequence[str], tell: Callable[[str], None] = say) -> None:
     """Renders pages one after the other, writes each as soon as it is done, and then what is made of all of them."""
     for source in sources.sources(names):
-        text = render(source)
-        sources.notebook_path(source).write_text(text)
+        path, text = sources.notebook_path(source), render(source)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
         tell(f"rendered {files.page_name(source)}")
     readme.write_picture()
     write_texts(tell=tell)
@@ -50,6 +52,8 @@ def render(source: Path) -> str:
     notebook = with_outputs(plain, executed)
     if mode:
         require_all_steps(notebook, mode)
+    if document := registry.read_document(source):
+        require_all_claims(notebook, document, name)
     return as_text(notebook)
 
 
@@ -78,7 +82,7 @@ def require_no_warning(executed: NotebookNode, name: str) -> None:
 
 
 def require_all_steps(notebook: NotebookNode, mode: FailureMode) -> None:
-    """Raises UserError if a step or claim is missing, no failure is shown, or the exercise is not red."""
+    """Raises UserError if a step is missing, no failure is shown, or the exercise is not red."""
     reports = reported(notebook)
     steps = {report["step"]: report for report in reports if "step" in report}
     missing = [step for step in STEPS if step not in steps]
@@ -91,15 +95,18 @@ def require_all_steps(notebook: NotebookNode, mode: FailureMode) -> None:
         raise UserError(
             f"{mode.name} shows no failure under its own parameters: choose others in {mode.notebook}."
         )
-    judged = {report["claim"]["id"] for report in reports if "claim" in report}
-    if judged != {claim.id for claim in mode.claims}:
-        raise UserError(
-            f"{mode.name} declares claims that no run tests; see the cell with session.judges in {mode.notebook}."
-        )
     if steps["exercise"]["colour"] != "red":
         raise UserError(
             f"{mode.name}: the exercise is green before anybody has worked on it. See {mode.notebook}"
         )
+
+
+def require_all_claims(notebook: NotebookNode, document: Document, name: str) -> None:
+    """Raises UserError if a claim that is declared has not been judged."""
+    judged = {report["claim"]["id"] for report in reported(notebook) if "claim" in report}
+    missing = sorted({claim.id for claim in document.claims} - judged)
+    if missing:
+        raise UserError(f"{name} was not rendered: no cell of it tests {', '.join(missing)}.")
 
 
 def with_outputs(plain: NotebookNode, executed: NotebookNode) -> NotebookNode:
@@ -165,19 +172,19 @@ def stale(names: Sequence[str] = ()) -> list[str]:
     pages = sources.sources(names)
     problems = [problem for source in pages for problem in stored_problems(source)]
     if not names:
-        stems = {files.page_name(source) for source in pages}
-        orphans = [path.stem for path in sorted(files.notebooks().glob("*.ipynb"))]
+        known = set(map(sources.notebook_path, pages))
         problems += [
-            f"notebooks/{stem}.ipynb has no source: delete it, or `clinic render --pull` it."
-            for stem in orphans
-            if stem not in stems
+            f"{path.relative_to(files.ROOT)} has no source: delete it, or `clinic render --pull` it."
+            for path in files.stored_notebooks()
+            if path not in known
         ]
         problems += readme.problems()
     return problems
 
 
 def stored_problems(source: Path) -> list[str]:
-    name, path = f"{files.page_name(source)}.ipynb", sources.notebook_path(source)
+    path = sources.notebook_path(source)
+    name = path.name
     command = f"run: clinic render {files.page_id(source)}"
     if not path.exists():
         return [f"{name} is missing; {command}"]
@@ -200,6 +207,7 @@ def shape(notebook: NotebookNode) -> list[Any]:
 
 def is_run(cell: NotebookNode) -> bool:
     """Returns whether a cell was run and has its output; in a cell without them, nbval would compare nothing."""
-    shows = r"^(session\.(?!setup)\w+\(|session = |figures\.|print\(|%%program )"
-    has_output = bool(cell.outputs) or not re.search(shows, cell.source, re.MULTILINE)
+    shows = r"^(session\.(?!setup)\w+\(|session = clinic|document\.(judges|verdicts)\(|figures\.|print\(|%%program )"
+    code = re.sub(r'(?s)""".*?"""', "", cell.source)  # without the texts of programs
+    has_output = bool(cell.outputs) or not re.search(shows, code, re.MULTILINE)
     return cell.execution_count is not None and has_output

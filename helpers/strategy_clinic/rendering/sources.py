@@ -18,13 +18,14 @@ from ..base.display import say
 from ..base.errors import UserError
 from ..programs.text import SUBJECTS
 from ..setups import parameters
-from . import frequent, mode_table
+from . import document_text, frequent, mode_table
 
 # In JupyterLab, and in Colab.
 CODE_FOLDED: dict[str, Any] = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 EXTRA_METADATA: dict[str, dict[str, Any]] = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,
+    "tests": CODE_FOLDED,
     "open": CODE_FOLDED,
     "figure": CODE_FOLDED,
     "table": CODE_FOLDED,
@@ -59,7 +60,12 @@ WHEEL = "the wheel that `clinic wheel` writes, beside this notebook (Colab: File
 def sources(names: Sequence[str] = ()) -> list[Path]:
     """Returns the sources of all pages, or of those named by id, stem or path; raises UserError for an unknown name."""
     pages = files.page_sources()
-    return [find_source(name, pages) for name in names] or pages
+    return [source for name in names for source in named(name, pages)] or pages
+
+
+def named(name: str, pages: list[Path]) -> list[Path]:
+    """Returns the page of this name, or the pages of all five documents for their common name."""
+    return files.document_pages() if name == "documents" else [find_source(name, pages)]
 
 
 def find_source(name: str, pages: list[Path]) -> Path:
@@ -73,7 +79,7 @@ def find_source(name: str, pages: list[Path]) -> Path:
 
 
 def notebook_path(source: Path) -> Path:
-    return files.notebooks() / f"{files.page_name(source)}.ipynb"
+    return files.notebook(source)
 
 
 # From a source to a notebook
@@ -83,7 +89,9 @@ def notebook_of(source: Path) -> NotebookNode:
     """Returns a page's notebook without outputs: its cells but for the declaration, with badges and set-up added."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
     cells = [fill_in(cell, source) for cell in notebook.cells if "declaration" not in tags(cell)]
-    notebook.cells = cells[:1] + added_cells(files.page_name(source)) + cells[1:]
+    if files.is_of_document(source):
+        fill_in_document(cells, source)
+    notebook.cells = cells[:1] + added_cells(source) + cells[1:]
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for cell, identity in zip(notebook.cells, cell_ids(notebook.cells)):
@@ -123,6 +131,16 @@ def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
     return cell
 
 
+def fill_in_document(cells: list[NotebookNode], source: Path) -> None:
+    """Adds to cells what follows from a document's statements, and code that a page has, too."""
+    text = document_text.DocumentText(source)
+    for cell in cells:
+        for tag in set(document_text.TAGS) & set(tags(cell)):
+            cell.source = text.filled(tag, cell.source)
+        if cell.cell_type == "code":
+            cell.source = document_text.with_borrowed(cell.source)
+
+
 def with_form(line: str) -> str:
     """Returns a parameter with the comment that Colab reads as a form field, and papermill as its description."""
     valid = parameters.choices().get(line.split(" =")[0])
@@ -155,19 +173,19 @@ def cell_ids(cells: list[NotebookNode]) -> list[str]:
     return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in numbered]
 
 
-def added_cells(stem: str) -> list[NotebookNode]:
+def added_cells(source: Path) -> list[NotebookNode]:
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
-    head = new_markdown_cell(badges(stem), metadata={"tags": ["badges"]})
+    head = new_markdown_cell(badges(source), metadata={"tags": ["badges"]})
     return [head, new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
 
 
-def badges(stem: str) -> str:
+def badges(source: Path) -> str:
     """Returns the launch links of a page, or a sentence if it has no address; nobody types an address."""
     if not project.address():
         return UNPUBLISHED
     repository, tag = project.setting()["repository"], project.setting()["tag"]
-    path = f"notebooks/{stem}.ipynb"
+    path = files.notebook(source).relative_to(files.ROOT)
     blob = f"github.com/{repository}/blob/{tag}/{path}"
     links = {
         "Open in Colab": f"https://colab.research.google.com/{blob.replace('github.com', 'github')}",
@@ -234,6 +252,10 @@ def as_written(cell: NotebookNode) -> NotebookNode:
         cell.source = ADDED.split(cell.source)[0]
     if "parameters" in tags(cell):
         cell.source = without_forms(cell.source)
+    for tag in set(document_text.TAGS) & set(tags(cell)):
+        cell.source = document_text.as_written(tag, cell.source)
+    if cell.cell_type == "code":
+        cell.source = document_text.without_borrowed(cell.source)
     return cell
 
 

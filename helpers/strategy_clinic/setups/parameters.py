@@ -2,7 +2,7 @@
 
 import ast
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -67,13 +67,13 @@ def choices() -> dict[str, list[Any]]:
     return dict(zip(PARAMETERS, valid))
 
 
-def prepare_kernel(setup: Setup) -> None:
+def prepare_kernel(setup: Setup, known: Sequence[str] = PARAMETERS) -> None:
     """Starts TensorFlow for a setup; raises a UserError for unknown parameters, or if Keras cannot be chosen any more."""
     # papermill only logs a parameter that the notebook does not have.
     cells = running_shell().user_ns.get("In", []) if running_shell() else []
     for cell in cells:
         for name in assigned(cell) if cell.startswith("# Parameters\n") else []:
-            choose("parameter name", name, PARAMETERS)
+            choose("parameter name", name, known)
     runtime.choose_keras(setup.keras)
     runtime.start_tensorflow()
     runtime.fix_keras_and_devices()

@@ -126,5 +126,5 @@ def without_links(notebook: NotebookNode, names: set[str]) -> NotebookNode:
 
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = re.sub(r"\[([^\]]+)\]\(([^):/#]+\.ipynb)\)", words, cell.source)
+            cell.source = re.sub(r"\[([^\]]+)\]\(([^):#]+\.ipynb)\)", words, cell.source)
     return notebook

@@ -19,7 +19,7 @@
 # *Raises on Keras 2 and 3, under every strategy and without one.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm01",
@@ -46,26 +46,6 @@ MODE = FailureMode(
             r"Method requires being in cross-replica context, use get_replica_context",
             keras=(2,),
         ),
-    ),
-    claims=(
-        Claim(
-            "000-C1",
-            "reading weights before or after training, outside `strategy.run`, will likely fail",
-            "false",
-        ),
-        Claim("000-C2", "it fails because the weights are not on the calling device", "false"),
-        Claim("000-C3", "the right place to read weights is inside `strategy.run`", "false"),
-        Claim(
-            "000-C5",
-            "under `MirroredStrategy` each replica holds its own copy of every variable",
-            "true",
-        ),
-        Claim("000-C10", "training is asynchronous, which makes the error likelier", "false"),
-        Claim("000-C11", "reading in a function that the step calls raises the error, too", "true"),
-        Claim("000-C12", "how the copies are synchronized decides whether reading fails", "false"),
-        Claim("000-C13", "the traceback does not show where the weights are read", "false"),
-        Claim("000-C19", "`get_weights()` in a traced `strategy.run` raises", "true"),
-        Claim("000-C14", "variables are found by variable scopes and collections", "false"),
     ),
     prints="kernel after the step: [[0.75]]",
     exercise_prints="largest weight after the step: 0.75",
@@ -196,49 +176,10 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" says that weights read outside of the scope
-# may not be "present on the device executing the `get_weights()` call", and advises to read them "within the `strategy.run`
-# context". The runs show the opposite: reading outside works, reading in a traced `strategy.run` raises, and it raises on one
-# device, too. The document is right that each replica has its own copy of every variable under `MirroredStrategy`. Under central
-# storage the replicas share one.
-#
-# It also blames asynchronous training, the synchronization of variables, and messages without a location. A step of
-# `MirroredStrategy` is synchronous and the error needs one replica only, every synchronization fails alike, and the traceback
-# shows the line.
-
-# %% tags=["claims"]
-# Tests reading before and after a step, on one device and on two, and compares the copies after a step and after `fit`.
-import traceback
-
+# %% tags=["tests"]
+# Tests that `fit` keeps the copies of a weight equal, and not those of a moving statistic.
 import numpy as np
-
 from strategy_clinic.programs.variable_copies import values_of
-
-
-def trained(setup):
-    """A model after one step on data that differs from replica to replica."""
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model()
-        optimizer = tf.keras.optimizers.SGD(0.25)
-        optimizer.build(model.trainable_variables)
-
-    def step():
-        replica = tf.distribute.get_replica_context().replica_id_in_sync_group
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(model(tf.ones((4, 1)) * (1.0 + tf.cast(replica, tf.float32))))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    @tf.function
-    def train_step():
-        strategy.run(step)
-
-    train_step()
-    return model
 
 
 def after_fit(setup):
@@ -254,69 +195,8 @@ def after_fit(setup):
     return [[len({each.tobytes() for each in values_of(w)}) == 1 for w in kind] for kind in kinds]
 
 
-def reads_the_weights(model):
-    """What a step may call to read the weights."""
-    return model.get_weights()
-
-
-def shows_the_function(setup):
-    """Whether the traceback of the error in a traced step shows this cell's function."""
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = make_model()
-    try:
-        tf.function(strategy.run)(reads_the_weights, args=(model,))
-    except (RuntimeError, NotImplementedError) as error:
-        return "reads_the_weights" in "".join(traceback.format_exception(error))
-    return False
-
-
-def reading_works(synchronization, traced):
-    """Whether a step reads a variable whose copies are synchronized in this way."""
-    strategy = build_strategy(two)
-    with strategy.scope():
-        mean = tf.VariableAggregation.MEAN
-        variable = tf.Variable(1.0, synchronization=synchronization, aggregation=mean)
-    once = tf.function(strategy.run) if traced else strategy.run
-    return works(once, variable.numpy)
-
-
-def collected():
-    """The variables that a collection has after one was created in a variable scope."""
-    with tf.compat.v1.variable_scope("one"):
-        tf.Variable(1.0, name="here")
-    return tf.compat.v1.global_variables()
-
-
 weights_equal, statistics_equal = after_fit(two)
 assert all(weights_equal) and not any(statistics_equal)
-get_weights = READS["model.get_weights()"]
-model = trained(two)
-WAYS = [getattr(tf.VariableSynchronization, name) for name in ("AUTO", "ON_WRITE", "ON_READ")]
-parts = [values_of(weight) for weight in model.trainable_variables]
-equal = [np.array_equal(part[0], each) for part in parts for each in part]
-session.judges(
-    {
-        # Read here, outside of the scope: where the document expects the error.
-        "000-C1": [not works(get_weights, make_model()), not works(get_weights, model)],
-        # One device holds all weights.
-        "000-C2": [
-            in_step(setup, get_weights, True)
-            for setup in (one, two.but(strategy="one_device", devices=1))
-        ],
-        "000-C3": [in_step(two, get_weights, True)],
-        "000-C5": [all(len(part) == 2 for part in parts), *equal],
-        # The copies would differ after a step, or one replica would not be enough.
-        "000-C10": [not all(equal), in_step(one, get_weights, True)],
-        "000-C11": [not in_step(two, reads_the_weights, True)],
-        "000-C12": [
-            len({reading_works(way, traced) for way in WAYS}) > 1 for traced in (False, True)
-        ],
-        "000-C13": [not shows_the_function(setup) for setup in (one, two)],
-        "000-C19": [not in_step(setup, get_weights, True) for setup in (one, two)],
-        "000-C14": [bool(collected())],
-    },
-)
 
 # %% [markdown]
 # ## Read next
@@ -325,3 +205,4 @@ session.judges(
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): `strategy.reduce` in the step, with the message about contexts.
 # - [FM39](fm39_per_replica_on_host.ipynb): how to read what `strategy.run` returns.
 # - [FM04](fm04_weights_path_refused.ipynb): saving the weights instead of reading them.
+# - What an answer on `get_weights()` says: [document 000](documents/000_weights_in_run.ipynb).

@@ -15,7 +15,7 @@
 # *Raises on Keras 2 and 3, under every strategy, on one device and without a strategy, too.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm02",
@@ -30,9 +30,6 @@ MODE = FailureMode(
             "RuntimeError",
             r"Method requires being in cross-replica context, use get_replica_context\(\)\.merge_call\(\)",
         ),
-    ),
-    claims=(
-        Claim("000-C4", "reducing `get_weights()` inside the replica function is correct", "false"),
     ),
     prints="loss: 1.0",
     exercise_prints="all predictions: True",
@@ -82,6 +79,9 @@ session = clinic.open("fm02", strategy, devices, save_format, keras)
 # The counterparts for the step are methods of `tf.distribute.get_replica_context()`, which is `context` in the table: each
 # replica calls them, and each gets the result. `merge_call`, which the error advises, runs a function once for all replicas.
 # Optimizers use it; steps rarely do.
+#
+# The mean of the weights needs no reduction: an optimizer keeps the copies of a weight equal, and `model.get_weights()` after the
+# step returns one of them.
 #
 # The table shows which call works where. Outside of every scope TensorFlow is in a default context that allows both kinds. See
 # [`ReplicaContext`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext).
@@ -164,51 +164,10 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" ends the step of its second example with
-# `strategy.reduce` on `model.get_weights()`, and says that it "aggregates the weights across all replicas". This line raises,
-# with the weights and with tensors, on two devices and on one. The mean of the weights needs no reduction: an optimizer keeps
-# the copies of a weight equal, and `model.get_weights()` returns one of them after the step.
-
-# %% tags=["claims"]
-# Tests the last line of the document's second example, with the weights and with tensors, on two devices and on one.
-
-
-def weights(model):
-    return model.get_weights()
-
-
-def tensors(model):
-    return [tf.identity(weight) for weight in model.trainable_variables]
-
-
-def reduction_works(setup, values_of):
-    """Whether the line works in an eager `strategy.run`, on a model created in the scope."""
-    strategy = build_strategy(setup)
-    with strategy.scope():
-        model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
-
-    def reduce(strategy, _):
-        return [strategy.reduce("MEAN", each, axis=None) for each in values_of(model)]
-
-    return in_both_places(reduce, strategy)[1]
-
-
-session.judges(
-    {
-        "000-C4": [
-            reduction_works(each, values_of)
-            for each in (two, one)
-            for values_of in (weights, tensors)
-        ]
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM31](fm31_replica_call_in_cross_replica.ipynb): the reverse, a training step that is called outside of every replica.
 # - [FM01](fm01_host_read_in_replica.ipynb): on Keras 2 reading weights in the step raises the same message.
 # - [FM39](fm39_per_replica_on_host.ipynb): printing what `strategy.run` returns without a reduction.
 # - [FM20](fm20_gather_misuse.ipynb): `strategy.gather` in the right place, with values that it refuses.
+# - What an answer on `get_weights()` says: [document 000](documents/000_weights_in_run.ipynb).

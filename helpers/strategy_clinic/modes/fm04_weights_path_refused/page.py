@@ -19,7 +19,7 @@
 # *Raises on Keras 3, under every strategy and without one. Keras 2 accepts every name.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm04",
@@ -30,19 +30,6 @@ MODE = FailureMode(
     document="000",
     switches=("keras",),
     symptoms=(Symptom("ValueError", r"The filename must end in `\.weights\.h5`", keras=(3,)),),
-    claims=(
-        Claim(
-            "000-C7",
-            "`save_weights` to a bare path, then `load_weights`, gives the weights outside `run`",
-            {2: "true", 3: "false"},
-        ),
-        Claim("000-C9", "saving weights during distributed training is safe", "half"),
-        Claim(
-            "004-C12",
-            "`ModelCheckpoint(save_weights_only=True)` accepts a bare path",
-            {2: "true", 3: "false"},
-        ),
-    ),
     prints="same weights: True",
     exercise_prints="same weights: True",
     unavailable={
@@ -109,6 +96,8 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # Keras 3 also runs on JAX and PyTorch, and has a format of its own. `save_weights` checks the ending before it reads a weight,
 # so the strategy does not matter. A whole model has the endings `.keras` and `.h5`. `save("my.weights.h5")` writes a whole
 # model, which `load_weights` cannot read.
+#
+# Save outside of `strategy.run`: in a step saving works eagerly, and raises in a trace.
 #
 # The table tries three calls with four names. `works` means that the file is written, and that its counterpart reads the weights
 # back. See [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving).
@@ -199,93 +188,10 @@ session.table([each.but(keras=keras) for keras in (3, 2) for each in (alone, mir
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# "What causes RuntimeError in TensorFlow's `get_weights()` during `strategy.run`?" saves to a bare path and loads from it, to
-# read the weights outside of `strategy.run`. On Keras 3 its path raises. The file is not needed: outside of `strategy.run` the
-# weights can be read at any time. Save there, too: in a step saving works eagerly, and raises in a trace.
-#
-# The answer on loading under `MirroredStrategy` passes a bare path to `ModelCheckpoint(save_weights_only=True)`. This raises on
-# Keras 3, too.
-
-# %% tags=["claims"]
-# Saves between steps and in a step under two devices, and by the callback, each to a path with and without the ending.
-from strategy_clinic import build_strategy
-
-
-def done(save, *arguments):
-    """Does saving work, and do the weights come back?"""
-    try:
-        return save(*arguments)
-    except (ValueError, NotImplementedError):
-        return False
-
-
-def make_two(strategy):
-    """The model to train, with the step that trains it, and one for the weights to come back to."""
-    with strategy.scope():
-        model, again = make_model(), make_model()
-        optimizer = tf.keras.optimizers.SGD(0.1)
-        optimizer.build(model.trainable_variables)
-
-    def step():
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(model(tf.ones((4, 3)))))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    return model, again, tf.function(lambda: strategy.run(step))
-
-
-def between_steps(path):
-    """As the document's third example does it: after each step, on the host."""
-    model, again, train = make_two(build_strategy(mirrored))
-    for _ in range(2):
-        train()
-        model.save_weights(path)
-    again.load_weights(path)
-    return same_weights(model, again)
-
-
-def in_a_step(path, trace):
-    strategy = build_strategy(mirrored)
-    model, again, _ = make_two(strategy)
-
-    def step():
-        model.save_weights(path)
-
-    strategy.run(trace(step))
-    again.load_weights(path)
-    return same_weights(model, again)
-
-
-def by_callback(path):
-    model, again = make_model(), make_model()
-    callback = tf.keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
-    callback.set_model(model)
-    callback.on_epoch_end(0, {})
-    again.load_weights(path)
-    return same_weights(model, again)
-
-
-with tempfile.TemporaryDirectory() as folder:
-    good, bad = f"{folder}/my.weights.h5", f"{folder}/my_checkpoint"
-    session.judges(
-        {
-            "000-C7": [done(between_steps, bad)],
-            "000-C9": [
-                done(between_steps, good),
-                done(in_a_step, good, lambda step: step),
-                done(in_a_step, good, tf.function),
-            ],
-            "004-C12": [done(by_callback, bad)],
-        },
-    )
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM45](fm45_keras2_file_in_keras3.ipynb): other files of Keras 2 in Keras 3.
 # - [FM08](fm08_checkpoint_path_wrong.ipynb): a path that TensorFlow accepts, and does not find again.
 # - [FM27](fm27_format_not_loadable.ipynb): files that `load_model` refuses.
 # - [FM01](fm01_host_read_in_replica.ipynb): reading the weights without a file.
+# - What an answer on `get_weights()` says: [document 000](documents/000_weights_in_run.ipynb).

@@ -17,7 +17,7 @@
 # only.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm05",
@@ -28,19 +28,6 @@ MODE = FailureMode(
     document="001",
     switches=("strategy", "save_format"),
     symptoms=(Symptom("SilentFailure", r"it prints 'after the restart: \[\[1\.\]\]'"),),
-    claims=(
-        Claim("001-C1", "a variable outside the checkpoint is reinitialised on load", "true"),
-        Claim("001-C2", "applying gradients to an untracked variable raises an error", "false"),
-        Claim("001-C3", "its first example runs and writes a checkpoint", {2: "true", 3: "false"}),
-        Claim(
-            "001-C4",
-            "a variable that gets gradients must be in the checkpoint, or an error follows",
-            "half",
-        ),
-        Claim("001-C13", "temporary variables in helper functions are a silent cause", "true"),
-        Claim("001-C14", "a checkpoint tracks tensors and operations", "false"),
-        Claim("001-C15", "a tensor in place of a temporary variable lets training resume", "true"),
-    ),
     prints="before the restart: [[2.]]\nafter the restart: [[2.]]",
     exercise_prints="next learning rate: 0.0125",
     unavailable={
@@ -221,118 +208,10 @@ session.table([*SETUPS, mirrored, mirrored.but(keras=session.setup.other_keras)]
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# "Why am I getting a Checkpointing error with apply_gradients()?" says that an untracked variable "will be reinitialized when
-# you load the model", and this is true. It also says that applying gradients to it raises, and this is false: nothing is
-# raised, and the trained value is lost. Its first example runs on Keras 2 only: on Keras 3 a `tf.Variable` attribute of a model
-# is not one of its weights, so [there is nothing to train](fm11_unbuilt_model.ipynb).
-
-# %% tags=["claims"]
-# Trains a variable that no checkpoint has, runs the document's first example, and saves layers in a list.
+# %% tags=["tests"]
+# Tests which collections of layers come back from a checkpoint.
 import tempfile
-
 import tensorflow as tf
-
-
-def make_model():
-    dense = tf.keras.layers.Dense(1, kernel_initializer="ones")
-    return tf.keras.Sequential([tf.keras.Input((3,)), dense])
-
-
-def trained_outside_the_checkpoint():
-    """A variable that gets gradients and is in no checkpoint: is that refused, and is it reset by a restart?"""
-    model, scale = make_model(), tf.Variable(1.0)
-    optimizer = tf.keras.optimizers.Adam()
-    pairs = [(tf.ones_like(tf.identity(weight)), weight) for weight in model.trainable_variables]
-    try:
-        optimizer.apply_gradients([*pairs, (tf.constant(1.0), scale)])
-        refused = False
-    except (ValueError, KeyError):
-        refused = True
-    trained = float(scale)
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=model).save(f"{folder}/training")
-        model, scale = make_model(), tf.Variable(1.0)
-        tf.train.Checkpoint(model=model).restore(path).assert_consumed()
-    return refused, trained != 1.0 and float(scale) == 1.0
-
-
-def resumes_with_a_tensor():
-    """Whether training resumes where it was if a helper computes its value in each step, as a tensor."""
-
-    def train(model, steps):
-        data = tf.ones((4, 3))
-        for _ in range(steps):
-            with tf.GradientTape() as tape:
-                size = tf.reduce_mean(tf.abs(model(data)))  # the temporary value
-                loss = tf.reduce_mean(tf.square(model(data))) / tf.stop_gradient(size)
-            variables = model.trainable_variables
-            for variable, gradient in zip(variables, tape.gradient(loss, variables)):
-                variable.assign(variable - 0.1 * gradient)
-
-    model, whole, resumed = make_model(), make_model(), make_model()
-    train(whole, 4)
-    train(model, 2)
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=model).save(f"{folder}/training")
-        tf.train.Checkpoint(model=resumed).restore(path).assert_consumed()
-    train(resumed, 2)
-    return bool(tf.reduce_all(whole.get_weights()[0] == resumed.get_weights()[0]))
-
-
-class Tracked(tf.Module):
-    """A tensor, a function and a variable, each as an attribute."""
-
-    def __init__(self):
-        super().__init__()
-        self.a_tensor, self.a_variable = tf.constant(1.0), tf.Variable(1.0)
-        self.an_operation = tf.function(tf.square)
-
-
-class FirstExample(tf.keras.Model):
-    """The model of the document's first example, as printed there."""
-
-    def __init__(self):
-        super().__init__()
-        self.w = tf.Variable(tf.random.normal((1,)), name="w")
-        self.b = tf.Variable(tf.zeros((1,)), name="b")
-
-    def call(self, x):
-        return x * self.w + self.b
-
-
-def first_example_runs():
-    """Whether five steps of the first example run, with its variable beside the model, and write a checkpoint."""
-    model, optimizer = FirstExample(), tf.keras.optimizers.Adam()
-    untracked_var = tf.Variable(1.0, name="untracked")
-
-    @tf.function
-    def train_step(x, y):
-        with tf.GradientTape() as tape:
-            logits = model(x)
-            loss = tf.reduce_mean(tf.square(logits - y))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-        untracked_var.assign_add(1.0)
-        return loss
-
-    x_data, y_data = tf.random.normal((10, 1)), tf.random.normal((10, 1))
-    try:
-        for _ in range(5):
-            train_step(x_data, y_data)
-    except ValueError:  # Keras 3: not enough values to unpack, as there are no variables
-        return False
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=model, optimizer=optimizer).save(f"{folder}/first")
-        return bool(path) and float(untracked_var) == 6.0
-
-
-def names_in_checkpoint(**objects):
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(**objects).save(f"{folder}/names")
-        return " ".join(name for name, _ in tf.train.list_variables(path))
 
 
 class Blocks(tf.keras.Model):
@@ -368,24 +247,6 @@ for collect in (list, in_dictionary):
     assert layers_come_back(collect) == (session.setup.keras == 2)
 for make in (tf.keras.layers.BatchNormalization, lambda: tf.keras.layers.Dense(3)):
     assert layers_come_back(tuple, make)
-refused, forgotten = trained_outside_the_checkpoint()
-model, helper = make_model(), tf.Variable(0.0, name="helper")
-tracked = names_in_checkpoint(tracked=Tracked())
-assert "a_variable" in tracked
-session.judges(
-    {
-        "001-C1": [KEPT["a variable of the script"][0] == "lost"],
-        "001-C2": [refused],
-        "001-C3": [first_example_runs()],
-        "001-C4": [refused, forgotten],
-        "001-C13": [
-            "helper" not in names_in_checkpoint(model=model),
-            "helper" in names_in_checkpoint(model=model, helper=helper),
-        ],
-        "001-C14": [name in tracked for name in ("a_tensor", "an_operation")],
-        "001-C15": [resumes_with_a_tensor()],
-    },
-)
 
 # %% [markdown]
 # ## Read next
@@ -394,3 +255,4 @@ session.judges(
 # - [FM29](fm29_optimizer_state_lost.ipynb): save formats that leave out the optimizer's variables.
 # - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): the opposite, a restore that overwrites a new learning rate.
 # - [FM23](fm23_variable_outside_scope.ipynb): a counter that several replicas update.
+# - What an answer on checkpoints says: [document 001](documents/001_checkpoints.ipynb).

@@ -29,7 +29,7 @@
 # *Raises for a different shape, on Keras 2 and 3, under every strategy. Wrong result without an error for most other changes.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm06",
@@ -76,16 +76,6 @@ MODE = FailureMode(
             keras=(2,),
         ),
         Symptom("ValueError", r"is not compatible with provided weight shape", formats=("npz",)),
-    ),
-    claims=(
-        Claim(
-            "001-C5",
-            "a checkpoint might not load back the proper state after layers were added or removed",
-            "true",
-        ),
-        Claim("001-C7", "a new model of the same name is what a checkpoint restores", "false"),
-        Claim("001-C12", "TensorFlow checkpoints need a static graph", "false"),
-        Claim("001-C16", "its `create_model` builds a different model each time", "half"),
     ),
     prints="same predictions: True",
     exercise_prints="same scores: True",
@@ -153,6 +143,9 @@ session = clinic.open("fm06", strategy, devices, save_format, keras)
 #
 # Nothing raises if an activation changes, or the order of layers of one shape. Only comparing predictions finds every
 # difference: keep one prediction beside the weights.
+#
+# A checkpoint object keeps the model *object* that it was made with. If another model gets the same name in your program,
+# `restore` still restores the first.
 #
 # The table loads the weights of three layers into six models. See [the training checkpoints
 # guide](https://www.tensorflow.org/guide/checkpoint#loading_mechanics).
@@ -247,76 +240,16 @@ session.table(SETUPS)
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# "Why am I getting a Checkpointing error with apply_gradients()?" says that checkpointing "heavily relies on a static graph",
-# and that after adding or removing layers "the checkpoint might not be able to load back the proper state". The second sentence
-# is right. The first is not: a model whose `call` chooses its layers by a Python `if` is saved and restored like any other.
-#
-# The document's example creates a second model under the name of the first, and then restores. The checkpoint still holds the
-# first model *object* and restores into that one. Its `create_model` draws lots: two calls in a row may build the same model.
-# [FM08](fm08_checkpoint_path_wrong.ipynb) explains why this example raises.
-
-# %% tags=["claims"]
-# Tests an inserted layer, a model that chooses its layers in Python, and a checkpoint whose model's name is given to a new one.
-import itertools
+# %% tags=["tests"]
+# Tests that weights are loaded by name if a layer was inserted.
 import tempfile
 import warnings
-
 import numpy as np
 import tensorflow as tf
-
-X = tf.constant([[0.5], [-1.0]])
-
-
-class Undecided(tf.keras.Model):
-    """Calls one layer or the other, decided in Python; there is no graph at all."""
-
-    def __init__(self):
-        super().__init__()
-        self.left = tf.keras.layers.Dense(1)
-        self.right = tf.keras.layers.Dense(1)
-
-    def build(self, input_shape):
-        self.left.build(input_shape)
-        self.right.build(input_shape)
-        self.built = True
-
-    def call(self, inputs, turn=0):
-        return self.left(inputs) if turn % 2 == 0 else self.right(inputs)
-
-
-def undecided():
-    model = Undecided()
-    for turn in range(2):
-        model(X, turn=turn)
-    return model
 
 
 def same_weights(first, second):
     return all(np.array_equal(*pair) for pair in zip(first, second))
-
-
-def graphless_model_fails():
-    """Whether a model without a graph loses a weight on its way through a checkpoint."""
-    first, second = undecided(), undecided()
-    with tempfile.TemporaryDirectory() as folder:
-        path = tf.train.Checkpoint(model=first).save(f"{folder}/training")
-        tf.train.Checkpoint(model=second).restore(path).assert_consumed()
-    return not same_weights(first.get_weights(), second.get_weights())
-
-
-def new_model_is_restored():
-    """Whether a checkpoint restores into the model that has taken over the name of its first one."""
-    model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(4)])
-    checkpoint = tf.train.Checkpoint(model=model)
-    with tempfile.TemporaryDirectory() as folder:
-        path = checkpoint.save(f"{folder}/training")
-        saved = model.get_weights()
-        model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(4)])
-        checkpoint.restore(path)
-    return same_weights(saved, model.get_weights())
 
 
 def comes_back_by_name(name, **options):
@@ -337,35 +270,6 @@ assert comes_back_by_name("old.h5", by_name=True, skip_mismatch=True)
 if session.setup.keras == 3:
     assert not comes_back_by_name("old.weights.h5", skip_mismatch=True)
 
-
-# this function can generate an issue
-def create_model(input_shape):
-    # the model is randomly being built differently each time
-    if tf.random.uniform((1,)).numpy() < 0.5:
-        layers = [
-            tf.keras.layers.Dense(32, activation="relu", input_shape=input_shape),
-            tf.keras.layers.Dense(1),
-        ]
-        return tf.keras.Sequential(layers)
-    layers = [
-        tf.keras.layers.Dense(64, activation="relu", input_shape=input_shape),
-        tf.keras.layers.Dense(1),
-    ]
-    return tf.keras.Sequential(layers)
-
-
-tf.random.set_seed(0)
-with warnings.catch_warnings(action="ignore"):  # Keras 3 wants an `Input`, and makes one
-    units = [create_model((10,)).layers[0].units for _ in range(12)]
-session.judges(
-    {
-        "001-C5": [OUTCOMES[f"one layer {what}"][0] == "wrong" for what in ("added", "removed")],
-        "001-C7": [new_model_is_restored()],
-        "001-C12": [graphless_model_fails()],
-        "001-C16": [first != second for first, second in itertools.pairwise(units)],
-    },
-)
-
 # %% [markdown]
 # ## Read next
 #
@@ -373,3 +277,4 @@ session.judges(
 # - [FM35](fm35_restore_before_build.ipynb): a restore into a model that has no variables yet.
 # - [FM27](fm27_format_not_loadable.ipynb): a file that `load_model` refuses.
 # - [FM09](fm09_optimizer_slots_missing.ipynb): a restore that leaves slot variables of the optimizer as they were.
+# - What an answer on checkpoints says: [document 001](documents/001_checkpoints.ipynb).

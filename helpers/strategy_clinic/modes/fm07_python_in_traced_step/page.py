@@ -25,7 +25,7 @@
 # *Raises on Keras 2 and 3, under every strategy. Random numbers and counters are a wrong result without an error.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm07",
@@ -40,10 +40,6 @@ MODE = FailureMode(
             "NotImplementedError",
             r"trying to pass a Tensor to a NumPy call, which is not supported",
         ),
-    ),
-    claims=(
-        Claim("001-C8", "without `tf.function` checkpoints break", "false"),
-        Claim("001-C9", "a loss that is not made of TensorFlow breaks checkpointing", "false"),
     ),
     prints="bias after one step: [0.25]",
     exercise_prints="different results: 3",
@@ -186,52 +182,8 @@ session.table([*SETUPS, one.but(keras=session.setup.other_keras)])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# An answer on checkpoints says that `tf.function` "is critical for many tensorflow features, and checkpointing is one of them",
-# and that a loss in NumPy "breaks checkpointing". NumPy does raise in a traced step. A checkpoint holds variables and no steps:
-# one that is saved after eager steps, after steps with Python in them, or after a step that raised restores all weights.
-
-# %% tags=["claims"]
-# Where an `if` on a tensor works, and checkpoints saved after eager steps, after a step that raised, and after one in Python.
-import contextlib
-import tempfile
-
-
-def make_model():
-    layers = [tf.keras.Input((3,)), tf.keras.layers.Dense(1, kernel_initializer="zeros")]
-    model = tf.keras.Sequential(layers)
-    model.compile(optimizer=tf.keras.optimizers.SGD(0.01), loss="mse")
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def train(model, loss_of, wrap=tf.function):
-    @wrap
-    def step(data):
-        with tf.GradientTape() as tape:
-            loss = loss_of(model(data))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-
-    for number in range(3):
-        step(tf.fill((8, 3), float(number)))
-
-
-def checkpoint_breaks(loss_of, wrap=tf.function):
-    """Trains as far as that goes, saves, and asks whether a new model gets other weights."""
-    model, restored = make_model(), make_model()
-    model.set_weights([weight + 1.0 for weight in model.get_weights()])
-    with contextlib.suppress(NotImplementedError):
-        train(model, loss_of, wrap)
-    with tempfile.TemporaryDirectory() as folder:
-        saved = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-        path = saved.save(f"{folder}/training")
-        checkpoint = tf.train.Checkpoint(model=restored, optimizer=restored.optimizer)
-        checkpoint.restore(path).assert_consumed()
-    pairs = zip(model.get_weights(), restored.get_weights())
-    return not all(np.array_equal(*pair) for pair in pairs)
+# %% tags=["tests"]
+# Tests where an `if` on a tensor works.
 
 
 def doubled(inputs):
@@ -300,29 +252,10 @@ assert calls_in_graph(DoublesInGraph()) and calls_in_graph(Doubles()) == KERAS_2
 numbers = tf.data.Dataset.from_tensors(tf.ones((2, 1))).map(lambda data: halved(data, 0.0))
 assert len(list(numbers)) == 1
 
-
-def in_tensorflow(outputs):
-    return tf.reduce_mean(tf.square(outputs - 1.0))
-
-
-def in_numpy(outputs):
-    return np.mean(np.square(outputs - 1.0))
-
-
-def in_python(outputs):
-    return tf.py_function(in_tensorflow, [outputs], tf.float32)
-
-
-session.judges(
-    {
-        "001-C8": [checkpoint_breaks(in_tensorflow, wrap=lambda step: step)],
-        "001-C9": [checkpoint_breaks(in_numpy), checkpoint_breaks(in_python)],
-    },
-)
-
 # %% [markdown]
 # ## Read next
 #
 # - [FM01](fm01_host_read_in_replica.ipynb): the step reads the weights as numbers.
 # - [FM34](fm34_no_gradients.ipynb): NumPy between the weights and the loss in eager steps, so that there are no gradients.
 # - [FM16](fm16_tpu_eager_run.ipynb): the strategy that accepts traced steps only.
+# - What an answer on checkpoints says: [document 001](documents/001_checkpoints.ipynb).

@@ -26,7 +26,7 @@
 # nothing.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm08",
@@ -37,15 +37,6 @@ MODE = FailureMode(
     document="001",
     switches=(),
     symptoms=(Symptom("NotFoundError", r"You may be missing the checkpoint suffix"),),
-    claims=(
-        Claim("001-C6", "its second example fails because the architecture changed", "false"),
-        Claim("001-C10", "its third example fails because of the loss function", "false"),
-        Claim(
-            "004-C14",
-            "`tf.train.latest_checkpoint` finds what `ModelCheckpoint` has written",
-            {2: "true", 3: "false"},
-        ),
-    ),
     prints="restored: True",
     exercise_prints="restored: True",
     unavailable={"multi_worker": "there each worker must save to a folder of its own"},
@@ -107,6 +98,8 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 #
 # `not an sstable` can also mean that an `.index` file was cut off, as when the program was killed while it saved.
 # `latest_checkpoint` returns the one before it, because `save` rewrites the file `checkpoint` last.
+#
+# `latest_checkpoint` finds TensorFlow's checkpoints only, and the callback `ModelCheckpoint` of Keras 3 writes `.weights.h5`.
 #
 # The table restores one variable from each path. See
 # [`Checkpoint.save`](https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#save).
@@ -173,75 +166,6 @@ session.table([*SETUPS, one.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer on checkpoints restores the name that it gave to `save`, and explains the error by other things: by a changed number
-# of layers, and by a loss that "can also break the graph". Both restores raise because of the path. With the path that `save`
-# returned neither raises, and with the prefix an unchanged model raises too.
-#
-# An answer on `load_model` writes with `ModelCheckpoint` and reads with `tf.train.latest_checkpoint`. That finds TensorFlow's
-# checkpoints only, and the callback of Keras 3 writes `.weights.h5`.
-
-# %% tags=["claims"]
-# Each supposed cause with the right path, the wrong path without it, and what latest_checkpoint finds of the callback.
-import numpy as np
-
-
-def make_model(units=1):
-    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(units)])
-    optimizer = tf.keras.optimizers.SGD(0.01, momentum=0.9)
-    model.compile(optimizer=optimizer, loss=tf.keras.losses.MeanSquaredError())
-    model.optimizer.build(model.trainable_variables)
-    return model
-
-
-def my_loss_calculation(values):
-    return tf.reduce_mean(tf.square(values))
-
-
-def raises(second, trained, right_path):
-    """Trains and saves a model, gives its name to a second one and restores, as the document's examples do."""
-    model = make_model()
-    checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    if trained:
-        with tf.GradientTape() as tape:
-            loss = my_loss_calculation(model(np.ones((8, 3), "float32")))
-        gradients = tape.gradient(loss, model.trainable_variables)
-        model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
-    with tempfile.TemporaryDirectory() as folder:
-        saved = checkpoint.save(f"{folder}/my_checkpoint")
-        model = second
-        try:
-            checkpoint.restore(saved if right_path else f"{folder}/my_checkpoint")
-        except tf.errors.NotFoundError:
-            return True
-    return False
-
-
-def found_by_latest_checkpoint(name):
-    """Whether the callback accepts this name, and whether its file is found then."""
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            callback = tf.keras.callbacks.ModelCheckpoint(
-                f"{folder}/{name}", save_weights_only=True
-            )
-        except ValueError:
-            return False
-        callback.set_model(make_model())
-        callback.on_epoch_end(0, {})
-        return tf.train.latest_checkpoint(folder) is not None
-
-
-written = "callback" if session.setup.keras == 2 else "callback.weights.h5"
-session.judges(
-    {
-        "001-C6": [raises(make_model(4), True, True), not raises(make_model(), True, False)],
-        "001-C10": [raises(make_model(), True, True), not raises(make_model(), False, False)],
-        "004-C14": [found_by_latest_checkpoint(each) for each in ("callback", written)],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM05](fm05_untracked_variable.ipynb): the path is right, and a variable is not in the file.
@@ -249,3 +173,4 @@ session.judges(
 # - [FM35](fm35_restore_before_build.ipynb): the path is right, and the model has no variables yet.
 # - [FM25](fm25_load_outside_scope.ipynb): all values arrive, on one device only.
 # - [FM04](fm04_weights_path_refused.ipynb): file names that `save_weights` refuses.
+# - What an answer on checkpoints says: [document 001](documents/001_checkpoints.ipynb).

@@ -20,7 +20,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy, with each optimizer that has slots.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm09",
@@ -37,9 +37,6 @@ MODE = FailureMode(
         "multi_worker": "`fit` of Keras 3 does not run there",
         "parameter_server": "`fit` does not run there",
     },
-    claims=(
-        Claim("001-C11", "saving before applying the gradients saves a different model", "true"),
-    ),
 )
 
 # %% tags=["parameters"]
@@ -184,39 +181,10 @@ session.table([*SETUPS, one.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer on checkpoints reports two lost days: "i was saving the checkpoint *before* applying the gradients, i was saving a
-# completely different model". That is right: the file lacks the step that follows. The run adds that a file from before the
-# first step lacks the slots of the optimizer too.
-
-# %% tags=["claims"]
-# What a file from before the first step holds: the untrained weights and no slots, so that training does not repeat.
-model, checkpoint = make_model()
-with tempfile.TemporaryDirectory() as folder:
-    untrained = model.get_weights()[0]
-    path = checkpoint.save(f"{folder}/start")
-    train(model)
-    trained = model.get_weights()[0]
-    checkpoint.restore(path)
-    restored = model.get_weights()[0]
-    train(model)
-
-session.judges(
-    {
-        "001-C11": [
-            not np.allclose(trained, restored),
-            np.array_equal(untrained, restored),
-            without_slots[1] == with_slots[1] - len(model.trainable_variables),
-            not np.allclose(trained, model.get_weights()[0]),
-        ],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM29](fm29_optimizer_state_lost.ipynb): formats that save no variables of the optimizer.
 # - [FM10](fm10_variable_unknown_to_optimizer.ipynb): an optimizer that was built with fewer variables.
 # - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): a restore that brings back the old learning rate.
 # - [FM08](fm08_checkpoint_path_wrong.ipynb): a restore that restores nothing.
+# - What an answer on checkpoints says: [document 001](documents/001_checkpoints.ipynb).

@@ -34,7 +34,6 @@ MODE = FailureMode(
         ),
         Symptom("KeyError", r"The optimizer cannot recognize variable", keras=(2,)),
     ),
-    claims=(),
     prints="kernel of the base: [[1.15625]]",
     exercise_prints="biases: [0.25] [0.25]",
     unavailable={
@@ -176,12 +175,6 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer on checkpoints expects an error "when applying gradients and if the untracked variable is part of the gradients".
-# On this page no checkpoint exists. An optimizer asks which variables it was built with, not which ones are saved.
-# [FM05](fm05_untracked_variable.ipynb) tests that sentence.
-#
 # ## Read next
 #
 # - [FM12](fm12_variables_recreated.ipynb): the variable is unknown because each call creates another one.

@@ -26,7 +26,7 @@
 # *Raises on Keras 2 and 3, under every strategy. On Keras 2 a subclass of `Model` gives a wrong result without an error.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm11",
@@ -39,14 +39,6 @@ MODE = FailureMode(
     symptoms=(
         Symptom("ValueError", r"not enough values to unpack \(expected 2, got 0\)", keras=(3,)),
         Symptom("ValueError", r"Weights for model '\w+' have not yet been created", keras=(2,)),
-    ),
-    claims=(
-        Claim("002-C2", "its first example accumulates gradients correctly", "false"),
-        Claim(
-            "002-C8",
-            "using `model.trainable_variables` throughout guarantees consistency",
-            "half",
-        ),
     ),
     prints="bias after one update from two batches: [-0.5]",
     exercise_prints="the same prediction: True",
@@ -192,36 +184,9 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# An answer on accumulated gradients prints such a loop, with an unbuilt `Sequential`, as "the correct way to accumulate
-# gradients". It fails as printed. The answer also says that `model.trainable_variables` "consistently provides the same list of
-# variables". That is true from the first call on.
-
-# %% tags=["claims"]
-# The first example of that answer as printed, whether a call changes the list of variables, and whether `fit` trains one.
+# %% tags=["tests"]
+# Tests whether `fit` trains a `tf.Variable` that a layer has as an attribute.
 import numpy as np
-
-
-def first_example_runs():
-    data = np.random.default_rng(0).normal(size=(10, 4, 3)).astype("float32")
-    model = tf.keras.models.Sequential(
-        [tf.keras.layers.Dense(10, activation="relu"), tf.keras.layers.Dense(1)]
-    )
-    optimizer = tf.keras.optimizers.SGD(learning_rate=0.01)
-    try:
-        accumulated_gradients = [tf.zeros_like(var) for var in model.trainable_variables]
-        for each in data:
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean(model(each))
-            batch_gradients = tape.gradient(loss, model.trainable_variables)
-            for i, grad in enumerate(batch_gradients):
-                accumulated_gradients[i] += grad
-        optimizer.apply_gradients(zip(accumulated_gradients, model.trainable_variables))
-    except (IndexError, ValueError):  # Keras 3: list index out of range; Keras 2: no weights yet
-        return False
-    return True
 
 
 class Scale(tf.keras.layers.Layer):
@@ -245,22 +210,6 @@ def plain_variable_trains():
 
 assert plain_variable_trains() == (session.setup.keras == 2)
 
-
-def list_stays_the_same(model):
-    before = [id(variable) for variable in model.trainable_variables]
-    model(tf.ones((1, 3)))
-    return before == [id(variable) for variable in model.trainable_variables]
-
-
-called = Model()
-called(tf.ones((1, 3)))
-session.judges(
-    {
-        "002-C2": [first_example_runs()],
-        "002-C8": [list_stays_the_same(called), list_stays_the_same(Model())],
-    },
-)
-
 # %% [markdown]
 # ## Read next
 #
@@ -269,3 +218,4 @@ session.judges(
 # - [FM35](fm35_restore_before_build.ipynb): a checkpoint is restored into an unbuilt model.
 # - [FM32](fm32_optimizer_built_in_replica.ipynb): an optimizer that is not built, in a traced step.
 # - [FM23](fm23_variable_outside_scope.ipynb): totals that are variables belong in the scope of the strategy.
+# - What an answer on accumulated gradients says: [document 002](documents/002_gradient_accumulation.ipynb).

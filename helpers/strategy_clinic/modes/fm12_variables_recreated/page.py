@@ -17,7 +17,7 @@
 # *Raises on Keras 2 and 3, under every strategy. Without `tf.function` it can be a wrong result without an error.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm12",
@@ -32,14 +32,6 @@ MODE = FailureMode(
             "ValueError",
             r"tf\.function only supports singleton tf\.Variables",
         ),
-    ),
-    claims=(
-        Claim(
-            "002-C1",
-            "different names make separate variables, and consistent naming prevents it",
-            "false",
-        ),
-        Claim("002-C4", "variables made in the loop prevent accumulation", "true"),
     ),
     prints="factor after one step: 1.5",
     exercise_prints="first model: [[3.]]\nsecond model: [[3.]]",
@@ -153,96 +145,10 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# An answer on accumulated gradients names the cause, "the dynamic creation of variables `w` and `b` in each iteration", and then
-# blames their names: "even a slight variation in the naming convention will lead to separate variable objects". The names change
-# nothing. Its example fails at the second batch with new names, and with the same name in each iteration.
-
-# %% tags=["claims"]
-# That example with new names and with one name, variables of one name with three kinds of update, and eager `fit`.
+# %% tags=["tests"]
+# Tests that eager `fit` does not train a variable that a layer creates in each call.
 import numpy as np
 import tensorflow as tf
-
-RATE, BATCHES = 0.1, 3
-UPDATE = {
-    "optimizer": lambda: tf.keras.optimizers.SGD(RATE).apply_gradients,
-    "by hand": lambda: lambda pairs: [v.assign_sub(RATE * g) for g, v in pairs],
-    # An optimizer from before Keras 2, which keeps no list of its variables.
-    "forgiving": lambda: tf.compat.v1.train.GradientDescentOptimizer(RATE).apply_gradients,
-}
-
-
-def batch(number):
-    return np.random.default_rng(number).normal(size=(4, 1)).astype("float32")
-
-
-def descended():
-    """The factor after the same steps in NumPy."""
-    factor = 1.0
-    for number in range(BATCHES):
-        factor = factor - RATE * 2 * (factor - 3.0) * np.mean(batch(number) ** 2)
-    return factor
-
-
-def learns(make, way, wrap=lambda step: step):
-    """Trains what `make` gives for each batch: does the factor learn from all batches?"""
-    update = UPDATE[way]()
-    get = make()
-
-    @wrap
-    def step(data):
-        factor = get()
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(tf.square(data * factor - 3.0 * data))
-        update([(tape.gradient(loss, factor), factor)])
-        return tf.identity(factor)
-
-    try:
-        last = [step(tf.constant(batch(number))) for number in range(BATCHES)][-1]
-    except (ValueError, KeyError):  # Keras 3 and Keras 2
-        return False
-    return bool(np.allclose(last, descended(), atol=1e-5))
-
-
-def once():
-    one = tf.Variable(1.0, name="factor")
-    return lambda: one
-
-
-def same_name():
-    return lambda: tf.Variable(1.0, name="factor")
-
-
-def new_names():
-    count = iter(range(100))
-    return lambda: tf.Variable(1.0, name=f"factor_{next(count)}")
-
-
-def second_example(weight_name, bias_name):
-    """The document's second example: does it run to its end?"""
-    data = np.random.default_rng(0).normal(size=(10, 4, 10)).astype("float32")
-    optimizer = tf.keras.optimizers.SGD(learning_rate=0.01)
-    try:
-        for number in range(10):
-            w = tf.Variable(tf.random.normal([10, 1]), name=weight_name.format(number))
-            b = tf.Variable(tf.random.normal([1]), name=bias_name.format(number))
-            with tf.GradientTape() as tape:
-                y_pred = tf.matmul(data[number], w) + b
-                loss = tf.reduce_mean(y_pred)
-            gradients = tape.gradient(loss, [w, b])
-            optimizer.apply_gradients(zip(gradients, [w, b]))
-    except (ValueError, KeyError):
-        return False
-    return True
-
-
-def two_of_one_name():
-    """Two variables of one name in one optimizer: is the value of one also that of the other?"""
-    first, second = tf.Variable(1.0, name="twin"), tf.Variable(1.0, name="twin")
-    UPDATE["optimizer"]()([(tf.constant(1.0), first), (tf.constant(-1.0), second)])
-    return np.array_equal(first, second)
 
 
 class Recreates(tf.keras.layers.Layer):
@@ -262,20 +168,6 @@ def fit_trains_it():
 
 if session.setup.keras == 3:
     assert not fit_trains_it()
-session.judges(
-    {
-        "002-C1": [
-            second_example("weight", "bias"),
-            learns(same_name, "by hand", tf.function),
-            two_of_one_name(),
-        ],
-        "002-C4": [
-            not second_example("weight_{}", "bias_{}"),
-            learns(once, "forgiving") and not learns(new_names, "forgiving"),
-            learns(once, "by hand") and not learns(new_names, "by hand"),
-        ],
-    },
-)
 
 # %% [markdown]
 # ## Read next
@@ -285,3 +177,4 @@ session.judges(
 # - [FM32](fm32_optimizer_built_in_replica.ipynb): an optimizer creates its slots in a traced step under a strategy.
 # - [FM43](fm43_retracing_every_step.ipynb): what else makes `tf.function` trace again.
 # - [FM05](fm05_untracked_variable.ipynb): a variable that is created once, and that no checkpoint holds.
+# - What an answer on accumulated gradients says: [document 002](documents/002_gradient_accumulation.ipynb).

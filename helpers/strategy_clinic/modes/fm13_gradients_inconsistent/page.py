@@ -21,7 +21,7 @@
 # *Raises on Keras 2 and 3, under every strategy and without one.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm13",
@@ -36,10 +36,6 @@ MODE = FailureMode(
             "ValueError",
             r"None values not supported|Attempt to convert a value \(None\)",
         ),
-    ),
-    claims=(
-        Claim("002-C5", "creating variables by condition makes the accumulation fail", "true"),
-        Claim("002-C6", "the tape sees only what took part in that forward pass", "true"),
     ),
     prints="kernels after one step: [[0.9]] [[0.8]]",
     exercise_prints="gradients of kernel and bias: 2.0 1.0",
@@ -150,64 +146,6 @@ session.table([*SETUPS, two.but(strategy="central_storage")])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer to "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?" says that the
-# tape "will only track the variables present during each individual forward pass", which is right. Its example does not reach
-# the sum: it creates weights of another width in every second batch, and the forward pass raises.
-
-# %% tags=["claims"]
-# What the tape watches in each turn, and where an accumulation over weights of two shapes stops.
-import tensorflow as tf
-
-layers = [tf.keras.layers.Dense(1) for _ in range(2)]
-for layer in layers:
-    layer.build((None, 3))
-
-
-def watched(layer):
-    with tf.GradientTape() as tape:
-        layer(tf.ones((1, 3)))
-    return {id(variable) for variable in tape.watched_variables()}
-
-
-def ids(layer):
-    return {id(checks.variable_of(weight)) for weight in layer.trainable_variables}
-
-
-def stops_at(shapes, columns):
-    """Adds the gradients of weights that are created in every batch, and updates the last ones."""
-    optimizer, totals, at = tf.keras.optimizers.SGD(0.01), None, ""
-    try:
-        for number in range(10):
-            weight = tf.Variable(tf.ones((shapes[number % 2], 1)))
-            bias = tf.Variable(tf.ones(1))
-            at = "prediction"
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean(tf.matmul(tf.ones((4, columns[number % 2])), weight) + bias)
-            at = "sum"
-            found = tape.gradient(loss, [weight, bias])
-            totals = found if totals is None else [a + b for a, b in zip(totals, found)]
-            at = "update"
-            optimizer.apply_gradients(zip(totals, [weight, bias]))
-    except (tf.errors.InvalidArgumentError, ValueError, KeyError):
-        return at
-    return "nowhere"
-
-
-session.judges(
-    {
-        "002-C5": [
-            stops_at((10, 5), (10, 10)) == "prediction",  # the example of the document
-            stops_at((10, 5), (10, 5)) == "sum",
-            stops_at((10, 1), (10, 1)) == "update",  # the shapes broadcast
-            stops_at((10, 10), (10, 10)) == "update",  # the optimizer does not know the variables
-        ],
-        "002-C6": [watched(layer) == ids(layer) for layer in layers],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM34](fm34_no_gradients.ipynb): `None` for every variable.
@@ -215,3 +153,4 @@ session.judges(
 # - [FM11](fm11_unbuilt_model.ipynb): a list of sums that is too short from the start.
 # - [FM12](fm12_variables_recreated.ipynb): variables that are created again in every batch.
 # - [FM14](fm14_weights_not_shared.ipynb): a gradient for each variable, and one variable too many.
+# - What an answer on accumulated gradients says: [document 002](documents/002_gradient_accumulation.ipynb).

@@ -17,7 +17,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy and without one.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm14",
@@ -34,9 +34,6 @@ MODE = FailureMode(
         "multi_worker": "`fit` of Keras 3 does not run in several workers",
         "parameter_server": "its `fit` needs a dataset for each worker",
     },
-    claims=(
-        Claim("002-C7", "copies that are meant to be shared lose part of the gradient", "true"),
-    ),
 )
 
 # %% tags=["parameters"]
@@ -143,33 +140,9 @@ session.table([*SETUPS, two.but(strategy="central_storage")])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer to "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?" names this
-# cause without an example: with "separate copies of variables intended to be shared" the gradients "will not reflect the
-# complete picture". That is right: the gradient of the shared kernel is the sum of what the two copies get.
-
-# %% tags=["claims"]
-# The gradient of one encoder beside those of an encoder and its copy.
-import tensorflow as tf
-
-encoder, copied = (tf.Variable([[1.0]]) for _ in range(2))
-
-
-def gradients_of(first, second, weights):
-    with tf.GradientTape() as tape:
-        loss = tf.square([[1.0]] @ first + [[2.0]] @ second)
-    return [gradient.numpy().item() for gradient in tape.gradient(loss, weights)]
-
-
-(whole,) = gradients_of(encoder, encoder, [encoder])
-part, other = gradients_of(encoder, copied, [encoder, copied])
-print(f"shared: {whole}, copies: {part} and {other}")
-session.judges({"002-C7": [whole == part + other, whole != part, whole != other]})
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM12](fm12_variables_recreated.ipynb): variables that are created again in every batch.
 # - [FM13](fm13_gradients_inconsistent.ipynb): gradients that are missing for a layer.
 # - [FM25](fm25_load_outside_scope.ipynb): the copies that you want, one for each device.
+# - What an answer on accumulated gradients says: [document 002](documents/002_gradient_accumulation.ipynb).

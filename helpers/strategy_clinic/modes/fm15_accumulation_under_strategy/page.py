@@ -19,7 +19,7 @@
 # `CentralStorageStrategy` and `ParameterServerStrategy`. `OneDeviceStrategy` and `TPUStrategy` do not raise.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm15",
@@ -34,12 +34,6 @@ MODE = FailureMode(
             "RuntimeError",
             r"`merge_call` called while defining a new graph or a tf\.function",
             strategies=("mirrored", "central_storage", "multi_worker", "parameter_server"),
-        ),
-    ),
-    claims=(
-        Claim("002-C3", "summing the gradients of ten batches equals one larger batch", "false"),
-        Claim(
-            "002-C9", "ten small batches need less memory than one batch of all examples", "half"
         ),
     ),
     prints="weight after two updates: 0.64",
@@ -93,6 +87,9 @@ session = clinic.open("fm15", strategy, devices, save_format, keras)
 # `synchronization=tf.VariableSynchronization.ON_READ` in addition, the replicas add without communication. Assign tensors:
 # `assign(0.0)` raises `'float' object has no attribute 'shape'`, and with `aggregation=SUM` every other number raises
 # `A non-DistributedValues value 1.0 cannot be reduced`.
+#
+# The sums take as much memory as the weights. That is less than the activations of a large batch take, and more if the model is
+# wide and the batch is small.
 #
 # The pictures show where the condition may stand, and which variable may hold the sum. See
 # [`merge_call`](https://www.tensorflow.org/api_docs/python/tf/distribute/ReplicaContext#merge_call).
@@ -167,21 +164,8 @@ session.table([alone, two, two.but(keras=session.setup.other_keras), *OTHERS])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# An answer to "How can inconsistent trainable variables be addressed when accumulating gradients in TensorFlow?" sums the mean
-# gradients of ten batches "to effectively increase the batch size". The update is ten times that of one larger batch. Divide
-# each loss by the number of batches.
-#
-# It accumulates because of "memory constraints". The sums are one more copy of the weights. They cost less than the activations
-# of a large batch, and more if the model is wide and the batch is small. The last line counts the bytes of all tensors in
-# the traced step.
-
-# %% tags=["claims"]
-# What `assign` of a number raises, and summed gradients of ten batches, in gradients of the mean loss of all their examples.
-import tensorflow as tf
-
+# %% tags=["tests"]
+# Tests what `assign` of a number raises.
 REFUSED = """
 try:
     train_step(tf.constant(4.0))
@@ -191,58 +175,6 @@ except AttributeError as error:
 NUMBER = ("total.assign(tf.constant(0.0))", "total.assign(0.0)")
 text = session.texts["fixed"].replace(*NUMBER).partition("\nfor number")[0] + REFUSED
 assert session.prints({"": text}, [two, central])[""] == ["True", "True"]
-
-rows = tf.random.stateless_normal((40, 3), seed=(0, 0))
-weights = tf.Variable(tf.fill((3, 1), 0.5))
-
-
-def gradient_of(batch):
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_mean(tf.square(batch @ weights - 1.0))
-    return tape.gradient(loss, weights)
-
-
-summed, large = tf.add_n([gradient_of(part) for part in tf.split(rows, 10)]), gradient_of(rows)
-
-
-def step_bytes(width, examples, accumulate):
-    """The bytes of the tensors in a traced training step of three dense layers, and of the variables for the sums."""
-    kernels = [tf.Variable(tf.fill((width, width), 0.01)) for _ in range(3)]
-    sums = [tf.Variable(tf.zeros_like(kernel)) for kernel in kernels] if accumulate else []
-
-    @tf.function
-    def step(batch):
-        with tf.GradientTape() as tape:
-            hidden = batch
-            for kernel in kernels:
-                hidden = tf.nn.relu(hidden @ kernel)
-            loss = tf.reduce_mean(tf.square(hidden))
-        for target, gradient in zip(sums or kernels, tape.gradient(loss, kernels)):
-            target.assign_add(gradient)
-
-    graph = step.get_concrete_function(tf.TensorSpec((examples, width))).graph
-    tensors = [output for op in graph.get_operations() for output in op.outputs] + sums
-    return sum(
-        tensor.shape.num_elements() * tensor.dtype.size
-        for tensor in tensors
-        if tensor.dtype == tf.float32
-    )
-
-
-# Width of the layers, and examples of one of ten batches.
-BYTES = {
-    (width, examples): (step_bytes(width, examples, True), step_bytes(width, 10 * examples, False))
-    for width, examples in ((64, 8), (512, 1))
-}
-print("summed / large:", (summed / large).numpy().ravel().round(2))
-print("bytes of one of ten batches with its sums, and of the large batch:", *BYTES.values())
-session.judges(
-    {
-        "002-C3": [bool(tf.reduce_all(tf.abs(summed - large) < 1e-5))],
-        "002-C9": [accumulated < whole for accumulated, whole in BYTES.values()],
-    },
-    other_evidence={"002-C9": "traced"},
-)
 
 # %% [markdown]
 # ## Read next
@@ -254,3 +186,4 @@ session.judges(
 # - [FM13](fm13_gradients_inconsistent.ipynb): what to add for a layer that a batch did not use.
 # - [FM11](fm11_unbuilt_model.ipynb): sums that are created before the model has its variables.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): other calls that a replica cannot make.
+# - What an answer on accumulated gradients says: [document 002](documents/002_gradient_accumulation.ipynb).

@@ -14,7 +14,7 @@
 # *Raises on Keras 2 and 3, under `TPUStrategy` only.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm16",
@@ -30,12 +30,6 @@ MODE = FailureMode(
             r"TPUStrategy\.run\(fn, \.\.\.\) does not support pure eager execution",
             strategies=("tpu_traced", "tpu"),
         ),
-    ),
-    claims=(
-        Claim("003-C1", "a TPU refuses `strategy.run` in pure eager execution", "true"),
-        Claim("003-C3", "the strategy says how many replicas it has and who found them", "true"),
-        Claim("003-C34", "`compile` and `fit` train a model under the strategy", "true"),
-        Claim("003-C35", "`extended` is a `tf.distribute.StrategyExtended`", "true"),
     ),
     prints="kernel after three steps: [[-0.3]]",
     exercise_prints="kernel after one step: [[0.02]]",
@@ -138,36 +132,6 @@ session.table([tpu, tpu.but(keras=session.setup.other_keras), two, one])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The reference of `TPUStrategy` says that it "doesn't support pure eager execution", and names the attributes
-# `cluster_resolver`, `num_replicas_in_sync` and `extended`. All of this is right, and so is that `compile` and `fit` train
-# under it.
-
-# %% tags=["claims"]
-# What the picture shows of eager calls, and the attributes of the strategy for the described TPU.
-import tensorflow as tf
-
-from strategy_clinic import build_strategy
-
-tpu_strategy = build_strategy(tpu)
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver
-EAGER = ["run(step)", "… with run_functions_eagerly", "fit, run_eagerly=True"]
-session.judges(
-    {
-        "003-C1": [printed[call][1] == "NotImplementedError" for call in EAGER],
-        "003-C3": [
-            tpu_strategy.num_replicas_in_sync == 8,
-            isinstance(tpu_strategy.cluster_resolver, resolver),
-        ],
-        "003-C34": [printed["fit"][1] == printed["fit"][0], RUNS["fit"][1]],
-        "003-C35": [isinstance(tpu_strategy.extended, tf.distribute.StrategyExtended)],
-    },
-    evidence="traced",
-    other_evidence={"003-C34": "emulated"},
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM43](fm43_retracing_every_step.ipynb): a step that is traced in each call.
@@ -176,3 +140,4 @@ session.judges(
 # - [FM24](fm24_xla_refuses.ipynb): a traced step that cannot be compiled.
 # - [FM01](fm01_host_read_in_replica.ipynb): a step that reads its weights, which a TPU refuses as well.
 # - [FM31](fm31_replica_call_in_cross_replica.ipynb): a step that is called without `strategy.run`.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

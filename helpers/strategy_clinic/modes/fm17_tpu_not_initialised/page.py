@@ -18,7 +18,7 @@
 # *Raises on Keras 2 and 3, under every strategy, on a machine without a TPU that TensorFlow can use.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm17",
@@ -29,9 +29,6 @@ MODE = FailureMode(
     document="003",
     switches=("strategy",),
     symptoms=(Symptom("ValueError", r"Please provide a TPU Name to connect to"),),
-    claims=(
-        Claim("003-C2", "connect, initialise, construct; no resolver means a local TPU", "half"),
-    ),
     prints="cores of a TPU: 0\nmean over the replicas: 6.0",
     exercise_prints="no TPU is used\ntotal: 6.0",
     unavailable={
@@ -163,35 +160,8 @@ session.table([one, one.but(keras=session.setup.other_keras), two])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The reference of `TPUStrategy` gives the order of the lines, which is right: without the third line, the fourth finds no cores.
-# It also says that without a resolver TensorFlow "will assume running on a local TPU worker". In that case `TPUStrategy`
-# asks for a name, like the resolver itself.
-
-# %% tags=["claims"]
-# The fourth line without the third, and TPUStrategy without a resolver.
-
-
-def says(call):
-    try:
-        call()
-    except REFUSALS as refusal:
-        return str(refusal)
-    return ""
-
-
-resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
-without_initialising = says(lambda: tf.distribute.TPUStrategy(resolver))
-without_resolver = says(tf.distribute.TPUStrategy)
-print("without initialize_tpu_system:", without_initialising)
-print("without a resolver:", without_resolver)
-session.judges(
-    {"003-C2": [bool(without_initialising), "provide a TPU Name" not in without_resolver]}
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM16](fm16_tpu_eager_run.ipynb): the next thing that a TPU refuses, once it is found.
 # - [FM18](fm18_logical_devices.ipynb): the mesh of cores that `initialize_tpu_system` returns.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

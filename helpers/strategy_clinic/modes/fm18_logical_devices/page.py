@@ -24,7 +24,7 @@
 # *Raises on Keras 2 and 3, under `TPUStrategy` only, while the step is traced.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm18",
@@ -40,20 +40,6 @@ MODE = FailureMode(
             r"product of `partition_dimensions` should be the same as the number of logical devices",
             strategies=("tpu_traced", "tpu"),
         ),
-    ),
-    claims=(
-        Claim("003-C19", "a logical device that does not exist is a ValueError", "true"),
-        Claim("003-C20", "with SPMD, to assign to a logical device is a ValueError", "true"),
-        Claim("003-C21", "rank, divisibility and product of a split are checked", "true"),
-        Claim("003-C22", "computation shape [1, 2, 2, 2] gives 8 logical devices", "half"),
-        Claim("003-C23", "a split or replicated tensor keeps its value", "true"),
-        Claim("003-C24", "the default is logical device 0", "true"),
-        Claim(
-            "003-C25", "with SPMD, an input that is not annotated is refused while tracing", "false"
-        ),
-        Claim("003-C36", "the addition of its example is on logical device 0", "true"),
-        Claim("003-C37", "its example with four replicas of two logical devices runs", "true"),
-        Claim("003-C38", "its example that splits images and replicates labels runs", "false"),
     ),
     prints="sum of the image: 32.0",
     exercise_prints="sum of the table: 24.0",
@@ -176,21 +162,9 @@ session.table([traced, traced.but(keras=session.setup.other_keras), mirrored])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# The reference of `TPUStrategy` uses `computation_shape=[1, 2, 2, 2]`, which needs a mesh that is two chips deep, and does not
-# fit a v2-8. For SPMD it demands that "every input tensor must either be partitioned … or fully replicated". Tracing accepts
-# an input without annotation; what the compiler needs is not tested here.
-#
-# Its example for `experimental_replicate_to_logical_devices` raises. It splits `inputs`, which is a pair, where it means
-# `images`, and its split into eight parts does not fit two logical devices.
-
-# %% tags=["claims"]
-# The rules of the reference, while tracing, and blocks of cores on the meshes of several TPUs.
+# %% tags=["tests"]
+# Tests the block of cores for a v5e-8.
 import numpy as np
-
-ASSIGN, COPY = "experimental_assign_to_logical_device", "experimental_replicate_to_logical_devices"
 
 
 def logical_devices(mesh, block):
@@ -203,108 +177,7 @@ def logical_devices(mesh, block):
         return 0
 
 
-def results_of(step):
-    """What each replica returns from a step with SPMD."""
-    tpu_strategy = tpu.strategy("v2-8", (1, 1, 1, 2), spmd=True)
-    traced_step = tf.function(tpu_strategy.run)
-    return tpu_strategy.experimental_local_results(traced_step(lambda: step(tpu_strategy)))
-
-
-def keeps_value(method, *arguments):
-    data = np.arange(12, dtype="float32").reshape(3, 4)
-    parts = results_of(lambda here: getattr(here, method)(tf.constant(data), *arguments))
-    return all(np.array_equal(part, data) for part in parts)
-
-
-def cores_of_a_variable(core=None):
-    """The cores on which the copies of a variable are."""
-    tpu_strategy = tpu.strategy("v2-8", (1, 1, 1, 2))
-    with tpu_strategy.scope():
-        if core is None:
-            variable = tf.Variable(1.0)
-        else:
-            with tpu_strategy.extended.experimental_logical_device(core):
-                variable = tf.Variable(1.0)
-    return {part.device for part in tpu_strategy.experimental_local_results(variable)}
-
-
-def addition(core):
-    """The device in the annotation of the sum in the reference's example, on a replica with two logical devices."""
-    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=1)
-
-    @tf.function()
-    def step_fn(inputs):
-        features, _ = inputs
-        output = tf.add(features, features)
-        return strategy.experimental_assign_to_logical_device(output, core)
-
-    batches = strategy.distribute_datasets_from_function(
-        lambda ctx: tf.data.Dataset.from_tensors((tf.ones((1, 5)), tf.ones((1, 1))))
-    )
-    strategy.run(step_fn, args=(next(iter(batches)),))
-    _, program = tpu.WATCHED[-1]
-    (node,) = [node for node in program.graph.as_graph_def().node if node.op == "XlaSharding"]
-    return node.attr["_XlaSharding"].s[-1]  # the list of devices is what comes last
-
-
-def four_replicas():
-    """The sums of the example with four replicas, each with two logical devices."""
-    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=4)
-    rows = tf.data.Dataset.from_tensor_slices(tf.ones((8, 3))).batch(8)
-    iterator = iter(strategy.experimental_distribute_dataset(rows))
-
-    @tf.function()
-    def step_fn(inputs):
-        output = tf.add(inputs, inputs)
-        return strategy.experimental_assign_to_logical_device(output, 0)
-
-    results = strategy.run(step_fn, args=(next(iterator),))
-    return [part.numpy().tolist() for part in strategy.experimental_local_results(results)]
-
-
-def images_and_labels_run(pick, split):
-    """Whether the example with images and labels runs if this part of its inputs is split in this way."""
-    strategy = tpu.strategy("v2-8", (1, 1, 1, 2), replicas=4)
-    pair = (tf.ones((4, 4, 8, 1)), tf.ones((4, 1)))
-    iterator = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensors(pair)))
-
-    @tf.function()
-    def step_fn(inputs):
-        images, labels = inputs
-        images = strategy.experimental_split_to_logical_devices(pick(inputs), split)
-        output = tf.reduce_mean(pick(inputs), axis=(1, 2))
-        labels = strategy.experimental_replicate_to_logical_devices(labels)
-        output = strategy.experimental_replicate_to_logical_devices(output)
-        return tf.reduce_mean(tf.square(labels - output))
-
-    try:
-        strategy.run(step_fn, args=(next(iterator),))
-    except (AttributeError, ValueError):
-        return False
-    return True
-
-
-assert images_and_labels_run(lambda inputs: inputs[0], [1, 2, 1, 1])
 assert logical_devices((2, 4, 1, 1), [2, 4, 1, 1]) == 8  # a v5e-8
-DEFAULT = cores_of_a_variable()
-session.judges(
-    {
-        "003-C19": [not refusal(ASSIGN, 1), *(bool(refusal(ASSIGN, core)) for core in (2, -1))],
-        "003-C20": [bool(refusal(ASSIGN, core, spmd=True)) for core in (0, 1)],
-        "003-C21": [bool(refusal(SPLIT, split)) == (split in SPLITS[2:]) for split in SPLITS],
-        "003-C22": [logical_devices(m, [1, 2, 2, 2]) == 8 for m in ((1, 2, 2, 2), (2, 2, 1, 2))],
-        "003-C23": [keeps_value(SPLIT, [1, 2]), keeps_value(COPY)],
-        "003-C24": [cores_of_a_variable(0) == DEFAULT, not DEFAULT & cores_of_a_variable(1)],
-        "003-C36": [addition(core) == core for core in (0, 1)],
-        "003-C37": [four_replicas() == [[[2.0] * 3] * 2] * 4],
-        "003-C38": [
-            images_and_labels_run(lambda inputs: inputs, [1, 2, 4, 1]),  # as printed
-            images_and_labels_run(lambda inputs: inputs[0], [1, 2, 4, 1]),  # with `images`
-        ],
-        "003-C25": [len(results_of(lambda here: tf.ones(3) + 1)) != 4],
-    },
-    evidence="traced",
-)
 
 # %% [markdown]
 # ## Read next
@@ -312,3 +185,4 @@ session.judges(
 # - [FM17](fm17_tpu_not_initialised.ipynb): no TPU is found.
 # - [FM16](fm16_tpu_eager_run.ipynb): `TPUStrategy` refuses a step outside of a `tf.function`.
 # - [FM26](fm26_replica_count_changed.ipynb): what changes with fewer replicas than before.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

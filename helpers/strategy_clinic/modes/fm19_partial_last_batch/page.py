@@ -19,7 +19,7 @@
 # and `evaluate` of Keras 3 raise if this batch is their first.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm19",
@@ -36,26 +36,6 @@ MODE = FailureMode(
             strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
-    ),
-    claims=(
-        Claim(
-            "003-C16",
-            "`axis=None` reduces over the replicas only, `axis=0` over the whole batch as well",
-            "true",
-        ),
-        Claim("003-C17", "uneven parts are a shape mismatch unless an axis is given", "true"),
-        Claim(
-            "003-C18",
-            "MEAN with `axis=0` divides by the true count; a mean of means weighs 1/8 and 1/4",
-            "true",
-        ),
-        Claim("003-C39", "`reduce` returns its result on the current device", "true"),
-        Claim(
-            "003-C40",
-            "the operation may be a string, and without replicas the value a tensor",
-            "true",
-        ),
-        Claim("003-C41", "its two examples of `reduce` give what they print", "true"),
     ),
     prints="mean error: 23.0",
     exercise_prints="above 4: 9",
@@ -183,20 +163,8 @@ session.table([PLACES[0], two, PLACES[3], other, two.but(strategy="multi_worker"
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of this failure,
-# and is right. Its example divides six examples into four and two. `experimental_distribute_dataset` would give three to each
-# replica, so that batch happens to be right. Its printed results and devices are right, too.
-
-# %% tags=["claims"]
-# Tests which first batches Keras accepts, and what the reference says about the axis of `reduce`.
-import tensorflow as tf
-
-from strategy_clinic import build_strategy
-
-
+# %% tags=["tests"]
+# Tests which first batches Keras accepts.
 # Which of the three methods work with so many examples in batches of this size.
 METHODS = """
 with strategy.scope():
@@ -222,73 +190,6 @@ for cases, works in ((UNEVEN, "predict"), (EVEN, "fit evaluate predict")):
         wanted = [everything if session.setup.keras == 2 else works, everything]
         assert all(words == wanted for words in session.prints(texts, setups).values())
 
-
-def divided(strategy, parts):
-    """Each replica gets its list."""
-    return strategy.experimental_distribute_values_from_function(
-        lambda context: tf.constant(parts[context.replica_id_in_sync_group])
-    )
-
-
-def refuses(strategy, values):
-    try:
-        strategy.reduce("SUM", values, axis=None)
-    except tf.errors.InvalidArgumentError:
-        return True
-    return False
-
-
-def device_of_total(strategy, parts, name):
-    """The end of the name of the device that has the total, if this device is the current one."""
-    with tf.device(name):
-        return strategy.reduce("SUM", parts, axis=None).device[-5:]
-
-
-def step_fn():
-    i = tf.distribute.get_replica_context().replica_id_in_sync_group
-    return tf.identity(i)
-
-
-pair = build_strategy(two)
-kind = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
-alone = [build_strategy(two.but(strategy=name, devices=1)) for name in ("one_device", "default")]
-NAMES = [f"{kind}:0", f"{kind}:1"]
-per_replica_result = pair.run(step_fn)
-total = pair.reduce("SUM", per_replica_result, axis=None)
-places = [part.device[-5:] for part in pair.experimental_local_results(per_replica_result)]
-even = divided(pair, [[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0]])
-uneven = divided(pair, [[0.0, 1.0, 2.0, 3.0], [4.0, 8.0]])
-means = divided(pair, [1.5, 6.0])
-weighed = sum(value / 8 for value in (0, 1, 2, 3)) + sum(value / 4 for value in (4, 8))
-session.judges(
-    {
-        "003-C16": [
-            pair.reduce("SUM", even, axis=None).numpy().tolist() == [4, 6, 8, 10],
-            float(pair.reduce("SUM", even, axis=0)) == 28,
-        ],
-        "003-C17": [
-            refuses(pair, uneven),
-            not refuses(pair, even),
-            float(pair.reduce("SUM", uneven, axis=0)) == 18,
-        ],
-        "003-C18": [
-            float(pair.reduce("MEAN", uneven, axis=0)) == 18 / 6,
-            float(pair.reduce("MEAN", means, axis=None)) == weighed != 18 / 6,
-        ],
-        "003-C39": [device_of_total(pair, even, name) == name for name in NAMES],
-        "003-C40": [
-            *[float(pair.reduce(name, means, axis=None)) == 7.5 for name in ("SUM", "sum")],
-            *[float(pair.reduce(name, means, axis=None)) == 3.75 for name in ("MEAN", "mean")],
-            *[float(each.reduce("SUM", tf.constant([1.0, 2.0]), axis=0)) == 3 for each in alone],
-        ],
-        "003-C41": [
-            total.numpy() == 1 and total.dtype == tf.int32 and total.shape == (),
-            places == NAMES,
-            total.device[-5:] == NAMES[0],
-        ],
-    },
-)
-
 # %% [markdown]
 # ## Read next
 #
@@ -296,3 +197,4 @@ session.judges(
 # - [FM44](fm44_fit_reports_another_number.ipynb): why `fit` reports a different number.
 # - [FM39](fm39_per_replica_on_host.ipynb): how to use what `strategy.run` returns.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): where `strategy.reduce` may be called.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

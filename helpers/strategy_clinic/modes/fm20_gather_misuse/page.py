@@ -16,7 +16,7 @@
 # *Raises on Keras 2 and 3, under every strategy with several replicas. With one replica a scalar passes.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm20",
@@ -44,16 +44,6 @@ MODE = FailureMode(
             strategies=("central_storage", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
-    ),
-    claims=(
-        Claim("003-C13", "`gather` can be called in cross-replica context only", "true"),
-        Claim(
-            "003-C14", "`gather` takes dense tensors of non-zero rank, and no IndexedSlices", "half"
-        ),
-        Claim("003-C15", "`gather` concatenates along the axis, with the shapes shown", "true"),
-        Claim("003-C42", "`gather` copies its result to the current device", "true"),
-        Claim("003-C43", "without replicas, `gather` takes a tensor", "true"),
-        Claim("003-C44", "the axis must be in the range from 0 to the rank, without it", "half"),
     ),
     prints="largest loss: 2.5",
     exercise_prints="largest loss: 2.5",
@@ -113,10 +103,12 @@ session = clinic.open("fm20", strategy, devices, save_format, keras)
 # gets a second device.
 #
 # `gather` belongs to the cross-replica context: its argument is what `strategy.run` has returned.
+#
+# `tf.IndexedSlices`, the gradients of embeddings, are not refused if there are several replicas. They are made dense, with *all*
+# rows of the embedding for each replica.
 
 # %% tags=["figure"]
 # Steps that return different things; what they return is gathered along axis 0 under each setup.
-import numpy as np
 import tensorflow as tf
 
 from strategy_clinic import build_strategy, figures
@@ -196,81 +188,10 @@ session.table([one, two, *others, traced])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) asks for
-#
-# > dense tensors with non-zero rank, NOT a tf.IndexedSlices.
-#
-# With several replicas `tf.IndexedSlices`, the gradients of embeddings, are not refused. They are made dense, with *all* rows of
-# the embedding for each replica. A negative axis, which the reference excludes, counts from the end. The rest is right: `gather`
-# needs the cross-replica context, the printed shapes are true, and the result is on the current device.
-
-
-# %% tags=["claims"]
-# Tests what the reference says about `gather`: its context, its values, and the shapes that it prints.
-def everywhere(strategy, value):
-    return strategy.experimental_distribute_values_from_function(lambda _: tf.identity(value))
-
-
-def shapes(strategy, value):
-    """Gathered along each axis, in a `tf.function` as in the document: are these NumPy's values?"""
-    parts, count = everywhere(strategy, value), strategy.num_replicas_in_sync
-    gather = tf.function(strategy.gather)
-    got = [gather(parts, axis=axis).numpy() for axis in range(value.ndim)]
-    want = [np.concatenate([value] * count, axis=axis) for axis in range(value.ndim)]
-    return [np.array_equal(g, w) for g, w in zip(got, want)], [each.shape for each in got]
-
-
-def device_of_result(name):
-    """The end of the name of the device that has the result, if this device is the current one."""
-    with tf.device(name):
-        return pair.gather(everywhere(pair, np.ones((1, 2))), axis=0).device[-5:]
-
-
-def takes_axis(axis):
-    try:
-        pair.gather(everywhere(pair, np.ones((1, 2))), axis=axis)
-    except (ValueError, tf.errors.InvalidArgumentError):
-        return False
-    return True
-
-
-pair = build_strategy(two)
-kind = "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
-alone = [build_strategy(one.but(strategy=name)) for name in ("one_device", "default")]
-four = build_strategy(two.but(devices=4))
-equal, seen = shapes(four, np.arange(6).reshape(1, 2, 3))
-first_equal, first_seen = shapes(build_strategy(two), np.array([[1], [2]]))
-session.judges(
-    {
-        "003-C13": [
-            *[not gathers_inside(place) for place in (one, two, one.but(strategy="default"))],
-            gathered(two, THINGS["scalar[tf.newaxis]"]) == (2,),
-        ],
-        "003-C14": [
-            gathered(two, THINGS["a scalar"]) is None,
-            gathered(two, THINGS["tf.IndexedSlices"]) is None,
-        ],
-        "003-C15": [
-            *equal,
-            *first_equal,
-            seen == [(4, 2, 3), (1, 8, 3), (1, 2, 12)],
-            first_seen[0] == (4, 1),
-        ],
-        "003-C42": [device_of_result(name) == name for name in (f"{kind}:0", f"{kind}:1")],
-        "003-C43": [each.gather(tf.ones((2, 1)), axis=0).shape == (2, 1) for each in alone],
-        "003-C44": [
-            *[takes_axis(axis) for axis in (0, 1)],
-            *[not takes_axis(axis) for axis in (-1, 2)],
-        ],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM39](fm39_per_replica_on_host.ipynb): what to do with a `PerReplica` on the host.
 # - [FM19](fm19_partial_last_batch.ipynb): what `reduce` does with the values that you gather here.
 # - [FM02](fm02_cross_replica_call_in_replica.ipynb): more calls that are not allowed in the step.
 # - [FM22](fm22_non_tensor_in_run.ipynb): what a step may return.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

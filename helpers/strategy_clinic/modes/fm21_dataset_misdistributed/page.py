@@ -22,7 +22,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm21",
@@ -39,38 +39,6 @@ MODE = FailureMode(
             strategies=("mirrored", "central_storage", "multi_worker", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
         ),
-    ),
-    claims=(
-        Claim(
-            "003-C4",
-            "`distribute_datasets_from_function` expects batches per replica, and does not rebatch",
-            "true",
-        ),
-        Claim(
-            "003-C5",
-            "`experimental_distribute_dataset` divides the global batch by the replicas",
-            "true",
-        ),
-        Claim("003-C6", "a distributed dataset cannot be transformed any more", "true"),
-        Claim("003-C7", "`element_spec` serves as an input signature", "true"),
-        Claim("003-C8", "each worker gets a part of its own, if the policy is right", "true"),
-        Claim(
-            "003-C45",
-            "the function is called on the CPU of each worker, and each replica takes a batch",
-            "true",
-        ),
-        Claim("003-C46", "sharding by hand avoids that each worker reads all data", "true"),
-        Claim("003-C47", "infinite datasets are sharded by their random seeds", "true"),
-        Claim("003-C48", "`InputOptions` control how this dataset is distributed", "half"),
-        Claim(
-            "003-C49", "a worker divides its part among its devices, whatever the policy", "true"
-        ),
-        Claim(
-            "003-C50",
-            "in each step the workers process different parts of the global batch",
-            "true",
-        ),
-        Claim("003-C51", "a prefetch of as many batches as there are replicas is added", "true"),
     ),
     prints="one epoch: 8 steps of 8 examples",
     exercise_prints="sums of 16 numbers: [120, 376]",
@@ -132,6 +100,9 @@ print(pasted(checks.assert_global_batch))
 # A step that divides its gradients by the global batch size is then too large by the number of replicas, and an epoch has fewer
 # steps. Nothing is raised, because a strategy does not know the global batch size.
 #
+# One option has an effect on other datasets: after `experimental_replication_mode=PER_REPLICA` for one, `MirroredStrategy` uses
+# it for all later ones.
+#
 # The picture counts the examples of a step. See [the guide on distributed
 # input](https://www.tensorflow.org/tutorials/distribute/input#tfdistributestrategydistribute_datasets_from_function).
 
@@ -181,133 +152,8 @@ session.table([*PLACES, other, two.but(strategy="multi_worker")])
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says so, and is right:
-#
-# > It is expected that the returned dataset from dataset_fn is already batched by per-replica batch size (i.e. global batch size
-# > divided by the number of replicas in sync) and sharded.
-#
-# What it says about several workers is tested with two processes, and with a private function of TensorFlow that shards a
-# dataset. One of its options does more than it says: after `experimental_replication_mode=PER_REPLICA` for one dataset,
-# `MirroredStrategy` uses it for all later ones.
-
-# %% tags=["claims"]
-# Tests what the reference says about both methods, with the numbers from 0 to 63 in batches of 8.
-import tensorflow as tf
-from tensorflow.python.distribute import input_ops
-
-from strategy_clinic import build_strategy
-
-
-def numbers(count=64):
-    return tf.data.Dataset.range(count)
-
-
-def from_function(strategy, size_of):
-    return strategy.distribute_datasets_from_function(
-        lambda context: numbers().batch(size_of(context))
-    )
-
-
-def divided(strategy):
-    return strategy.experimental_distribute_dataset(numbers().batch(8))
-
-
-def sizes(strategy, batches):
-    """How many examples each replica gets in the first step."""
-    return [len(part) for part in strategy.experimental_local_results(next(iter(batches)))]
-
-
-def printed_example(strategy):
-    """The example of the document: numbers from 0 to 3 in batches of two, doubled."""
-    batches = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
-    results = [strategy.run(lambda part: part * 2, args=(each,)) for each in batches]
-    return [[int(part[0]) for part in strategy.experimental_local_results(r)] for r in results]
-
-
-def takes_signature(strategy):
-    """One trace for all batches, and the sum of what it has seen."""
-    batches, traces = divided(strategy), []
-
-    @tf.function(input_signature=[batches.element_spec])
-    def step(batch):
-        traces.append(1)
-        return strategy.reduce("SUM", strategy.run(tf.reduce_sum, args=(batch,)), axis=None)
-
-    return [sum(int(step(each)) for each in batches) == sum(range(64)), len(traces) == 1]
-
-
-def shards(policy):
-    """What each of two workers would see of the numbers from 0 to 7 in batches of two."""
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = policy
-    dataset = numbers(8).batch(2).with_options(options)
-    try:
-        parts = [input_ops.auto_shard_dataset(dataset, 2, worker) for worker in (0, 1)]
-        return [[batch.numpy().tolist() for batch in part] for part in parts]
-    except tf.errors.NotFoundError:
-        return "no files to share"
-
-
-def reads(dataset_of):
-    """How many numbers a dataset reads to its end."""
-    seen = []
-
-    def produce(*limits):
-        for number in range(*map(int, limits)):
-            seen.append(number)
-            yield number
-
-    for _ in dataset_of(produce):
-        pass
-    return len(seen)
-
-
-def of_first_worker(produce):
-    every = tf.data.Dataset.from_generator(produce, args=(0, 8, 1), output_signature=NUMBER)
-    return input_ops.auto_shard_dataset(every.batch(2), 2, 0)
-
-
-def of_first_by_hand(produce):
-    mine = tf.data.Dataset.from_generator(produce, args=(0, 8, 2), output_signature=NUMBER)
-    return mine.batch(2)
-
-
-def endless(context):
-    seed = 7 + context.input_pipeline_id
-    return tf.data.Dataset.random(seed=seed, rerandomize_each_iteration=False).batch(4)
-
-
-def first_of_worker(make, worker):
-    return next(iter(make(tf.distribute.InputContext(2, worker, 2)))).numpy().tolist()
-
-
-def first_parts(strategy, options=None):
-    """What each replica gets first from a dataset function, with these options."""
-    batches = strategy.distribute_datasets_from_function(lambda _: numbers().batch(2), options)
-    parts = strategy.experimental_local_results(next(iter(batches)))
-    return [part.numpy().tolist() for part in parts]
-
-
-def on_devices(strategy, options=None):
-    """The devices that have the parts of the first batch of a dataset, with these options."""
-    batches = strategy.experimental_distribute_dataset(numbers().batch(8), options)
-    parts = strategy.experimental_local_results(next(iter(batches)))
-    return [part.device[-5:] for part in parts]
-
-
-def prefetched(strategy):
-    """The sizes of the buffers in the dataset that a worker reads, as far as TensorFlow shows them."""
-    sizes, todo = [], list(divided(strategy)._cloned_datasets)
-    while todo:
-        dataset = todo.pop()
-        sizes += [int(dataset._buffer_size)] if "Prefetch" in type(dataset).__name__ else []
-        todo += dataset._inputs()
-    return sizes
-
-
+# %% tags=["tests"]
+# Tests what `fit` makes of a dataset from a function.
 FIT = """
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.Input((1,)), tf.keras.layers.Dense(1)])
@@ -317,94 +163,10 @@ made = strategy.distribute_datasets_from_function(lambda context: rows.batch(4))
 model.fit({}, verbose=0)
 print(int(model.optimizer.iterations.numpy()))
 """
-WORKERS = """
-calls = []
-
-
-def make(context):
-    calls.append("CPU" in tf.constant(1).device)
-    return tf.data.Dataset.range(64).batch(2)
-
-
-def results(batches):
-    return strategy.experimental_local_results(next(iter(batches)))
-
-
-made = results(strategy.distribute_datasets_from_function(make))
-parts = results(strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(8)))
-total = strategy.run(tf.reduce_sum, args=(next(iter(
-    strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(8)))),))
-print(calls, [part.numpy().tolist() for part in made], len(parts[0]),
-      int(strategy.reduce("SUM", total, axis=None)))
-"""
 HEAD = session.texts["broken"].partition("\n\ndef make")[0]
-((here, workers),) = session.prints(
-    {"": HEAD + WORKERS}, [two, two.but(strategy="multi_worker")]
-).values()
 if session.setup.keras == 3:
     fits = {given: HEAD + FIT.format(given) for given in ("made", "rows.batch(8)")}
     assert list(session.prints(fits, [two]).values()) == [["5"], ["4"]]
-NUMBER, MODE_OF = tf.TensorSpec((), tf.int64), tf.distribute.InputReplicationMode
-fetched = tf.distribute.InputOptions(experimental_fetch_to_device=False)
-per_replica = tf.distribute.InputOptions(
-    experimental_fetch_to_device=False,
-    experimental_place_dataset_on_device=True,
-    experimental_replication_mode=MODE_OF.PER_REPLICA,
-)
-again = build_strategy(two)
-with_options = [first_parts(again, each) for each in (None, per_replica, None)]
-pair, POLICY = build_strategy(two), tf.data.experimental.AutoShardPolicy
-four = build_strategy(two.but(devices=4))
-
-
-def with_policy(strategy, policy):
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = policy
-    return strategy.experimental_distribute_dataset(numbers().batch(8).with_options(options))
-
-
-APART = [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
-session.judges(
-    {
-        "003-C4": [
-            sizes(pair, from_function(pair, lambda context: 8)) == [8, 8],
-            sizes(pair, from_function(pair, lambda context: context.get_per_replica_batch_size(8)))
-            == [4, 4],
-        ],
-        "003-C5": [
-            sizes(pair, divided(pair)) == [4, 4],
-            printed_example(pair) == [[0, 2], [4, 6]],
-        ],
-        "003-C6": [
-            not hasattr(divided(pair), name) for name in ("map", "batch", "take", "shuffle")
-        ],
-        "003-C7": takes_signature(pair),
-        "003-C8": [
-            shards(POLICY.DATA) == APART,
-            shards(POLICY.AUTO) == APART,
-            shards(POLICY.OFF) == [[[0, 1], [2, 3], [4, 5], [6, 7]]] * 2,
-            shards(POLICY.FILE) == "no files to share",
-        ],
-        # One call for two replicas, which take a batch each; one for each of two workers, with one replica.
-        "003-C45": [
-            here.startswith("[True] [[0, 1], [2, 3]]"),
-            workers.startswith("[True] [[0, 1]]"),
-        ],
-        "003-C46": [reads(of_first_worker) == 8, reads(of_first_by_hand) == 4],
-        "003-C47": [first_of_worker(endless, 0) != first_of_worker(endless, 1)],
-        "003-C48": [
-            on_devices(pair, fetched) == ["CPU:0", "CPU:0"],
-            on_devices(pair) == ["CPU:0", "CPU:1"],
-            with_options[:2] == [[[0, 1], [2, 3]], [[0, 1], [0, 1]]],
-            with_options[2] == with_options[0],
-        ],
-        "003-C49": [
-            sizes(pair, with_policy(pair, policy)) == [4, 4] for policy in (POLICY.OFF, POLICY.DATA)
-        ],
-        "003-C50": [here.endswith("4 28"), workers.endswith("4 28")],
-        "003-C51": [prefetched(place) == [place.num_replicas_in_sync] for place in (pair, four)],
-    },
-)
 
 # %% [markdown]
 # ## Read next
@@ -414,3 +176,4 @@ session.judges(
 # - [FM37](fm37_loss_scaled_per_replica.ipynb): the right batch, and a loss divided by the wrong number.
 # - [FM42](fm42_input_runs_out.ipynb): the data end before the last step.
 # - [FM48](fm48_file_sharding.ipynb): a dataset that is not sharded, since it has fewer files than there are workers.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

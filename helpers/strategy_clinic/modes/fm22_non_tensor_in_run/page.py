@@ -20,7 +20,7 @@
 # *Raises on Keras 2 and 3, under a `tf.function`, with any strategy or none.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm22",
@@ -46,23 +46,6 @@ MODE = FailureMode(
             "TypeError",
             r"Python functions must return zero or more Tensors or ExtensionTypes or None values",
         ),
-    ),
-    claims=(
-        Claim(
-            "003-C9",
-            "`experimental_distribute_values_from_function` wants tensors, or what becomes one",
-            "half",
-        ),
-        Claim(
-            "003-C10",
-            "`experimental_local_results` gives one entry per replica, or a tuple of one",
-            "true",
-        ),
-        Claim("003-C11", "arguments of `run` are tensors or distributed values, nested", "half"),
-        Claim("003-C12", "results of `run` are tensors, nested", "half"),
-        Claim("003-C52", "tensors that are placed on `worker_devices` stay there", "true"),
-        Claim("003-C53", "`run` executes the step with the `RunOptions` that it is given", "true"),
-        Claim("003-C54", "its example of `run` doubles the number of replicas", "true"),
     ),
     prints="loss: 1.0",
     exercise_prints="hits: 2 of 3",
@@ -118,12 +101,13 @@ session = clinic.open("fm22", strategy, devices, save_format, keras)
 #
 # Without `tf.function`, `strategy.run` accepts any object. With several replicas it returns a `PerReplica` of objects, so
 # `score.loss` raises there too.
+#
+# Arguments differ: `TPUStrategy` refuses what is no tensor, and `MirroredStrategy` passes it to the step unchanged.
 
 # %% tags=["figure"]
 # Steps that return something else, run once under each setup: without tf.function, with it, and traced by TPUStrategy.
 from collections import namedtuple
 
-import numpy as np
 import tensorflow as tf
 
 from strategy_clinic import build_strategy, figures
@@ -239,117 +223,10 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) is stricter than
-# TensorFlow:
-#
-# > The output must be a tf.nest of Tensors.
-#
-# A traced step may also return an ExtensionType. The reference also asks for tensors as arguments of `run`, and as results of a
-# value function. `TPUStrategy` refuses other arguments; `MirroredStrategy` passes them to the step unchanged. Nothing checks the
-# results of a value function. The printed examples are right.
-
-
-# %% tags=["claims"]
-# Tests what the reference says about the values that go into `run` and come out of it.
-def local(strategy, make):
-    """One value per replica, made by a function of its context."""
-    made = strategy.experimental_distribute_values_from_function(make)
-    return strategy.experimental_local_results(made)
-
-
-def refuses(strategy, make):
-    try:
-        local(strategy, make)
-    except (TypeError, ValueError):
-        return True
-    return False
-
-
-def places(strategy):
-    """Whether each of the tensors of the document's fourth example is on the device where it was placed."""
-    devices, multiple_values = strategy.extended.worker_devices, []
-    for i in range(strategy.num_replicas_in_sync):
-        with tf.device(devices[i]):
-            multiple_values.append(tf.constant(1.0))
-    parts = local(strategy, lambda ctx: multiple_values[ctx.replica_id_in_sync_group])
-    return [part.device for part in parts] == list(devices)
-
-
-def takes_uneven_parts(**options):
-    """Whether a TPU's step that is run with these options accepts a last batch that replicas cannot share evenly."""
-    batches = cores.experimental_distribute_dataset(tf.data.Dataset.range(20).batch(20))
-    run_options = tf.distribute.RunOptions(**options)
-
-    @tf.function
-    def step(batch):
-        return cores.run(tf.reduce_sum, args=(batch,), options=run_options)
-
-    try:
-        step(next(iter(batches)))
-    except ValueError:
-        return False
-    return True
-
-
-def as_printed(strategy):
-    """What the replicas return in the document's example of `run`."""
-
-    @tf.function
-    def run():
-        def value_fn(value_context):
-            return value_context.num_replicas_in_sync
-
-        values = strategy.experimental_distribute_values_from_function(value_fn)
-
-        def replica_fn(input):
-            return input * 2
-
-        return strategy.run(replica_fn, args=(values,))
-
-    return [int(part) for part in strategy.experimental_local_results(run())]
-
-
-def loss_of(score):
-    return tf.identity(score.loss)
-
-
-pair, single, cores = (build_strategy(place) for place in (two, one, traced))
-three, thing = np.array([3.0, 2.0, 1.0]), Score(1.0)
-with pair.scope():
-    copied = tf.Variable(1.0)
-session.judges(
-    {
-        "003-C9": [
-            [float(part) for part in local(pair, lambda context: tf.constant(1.0))] == [1.0, 1.0],
-            local(pair, lambda context: three[context.replica_id_in_sync_group]) == (3.0, 2.0),
-            local(pair, lambda context: context.num_replicas_in_sync) == (2, 2),
-            refuses(pair, lambda context: thing),
-        ],
-        "003-C10": [
-            len(pair.experimental_local_results(pair.run(lambda: tf.ones(3)))) == 2,
-            len(pair.experimental_local_results(copied)) == 2,
-            pair.experimental_local_results(5.0) == (5.0,),
-            len(single.experimental_local_results(single.run(lambda: tf.ones(3)))) == 1,
-        ],
-        "003-C11": [not passes(place, loss_of, thing) for place in (two, traced)],
-        "003-C12": [not each for name in list(FOUND)[2:] for each in FOUND[name]],
-        "003-C52": [places(pair), places(cores)],
-        "003-C53": [
-            takes_uneven_parts(),
-            not takes_uneven_parts(experimental_enable_dynamic_batch_size=False),
-        ],
-        "003-C54": [as_printed(cores) == [16] * 8],
-    },
-    evidence="traced",
-    other_evidence={"003-C54": "emulated"},
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM39](fm39_per_replica_on_host.ipynb): what to do with a `PerReplica` on the host.
 # - [FM20](fm20_gather_misuse.ipynb): how to collect the values of all replicas.
 # - [FM16](fm16_tpu_eager_run.ipynb): on a TPU every step must be in a `tf.function`.
 # - [FM07](fm07_python_in_traced_step.ipynb): what else of Python a `tf.function` leaves out.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

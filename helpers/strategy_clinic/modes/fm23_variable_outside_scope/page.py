@@ -15,7 +15,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica; what a TPU does differs.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm23",
@@ -32,28 +32,6 @@ MODE = FailureMode(
             strategies=("mirrored", "central_storage"),
             devices=(2, 4, 8),
         ),
-    ),
-    claims=(
-        Claim("003-C26", "variables in the scope are replicated, outside it they are not", "true"),
-        Claim("003-C27", "`run` and `reduce` enter the scope themselves", "true"),
-        Claim("003-C29", "calling `model(x)` does not enter the scope", "true"),
-        Claim("003-C30", "variables of the scope are read and written outside it", "true"),
-        Claim(
-            "003-C55",
-            "`get_strategy` returns the strategy in its scope, and the default outside",
-            "true",
-        ),
-        Claim("003-C56", "`ParameterServerStrategy` creates variables on the servers", "true"),
-        Claim(
-            "003-C57",
-            "the scope of `MultiWorkerMirroredStrategy` enters the CPU of the worker",
-            "true",
-        ),
-        Claim(
-            "003-C58", "datasets, `tf.function`s and saving may be in the scope or outside", "true"
-        ),
-        Claim("003-C60", "the scope enters the cross-replica context", "true"),
-        Claim("003-C59", "all-reduce algorithms keep the copies of a variable equal", "true"),
     ),
     prints="steps: 3",
     exercise_prints="running mean: 5.625",
@@ -122,6 +100,9 @@ print(pasted(checks.assert_scope_of_writers))
 #
 # A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. Under
 # `TPUStrategy`, Keras 3 counts one replica only, and Keras 2 raises.
+#
+# A model without an input shape creates its weights when it is first called: outside the scope, if it is called outside.
+# `strategy.run` and `strategy.reduce` enter the scope themselves.
 
 # %% tags=["figure"]
 # The two programs above, on one, two and four devices.
@@ -165,81 +146,10 @@ session.table([PLACES[0], two, two.but(keras=session.setup.other_keras), *severa
 # %% tags=["solution"]
 # solution.py
 
-# %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of performance:
-#
-# > Any variable that is created outside scope will not be distributed and may have performance implications.
-#
-# Its value can be wrong too. Another sentence is right: "Simply calling model(..) does not automatically enter the captured
-# scope". A model without an input shape creates its weights when it is first called, outside the scope if it is called outside.
-# `run` and `reduce` do enter the scope. Datasets, `tf.function`s and saving need no scope.
-
-# %% tags=["claims"]
-# Tests what the reference says about the scope, with variables and models that are created in it and outside.
-import contextlib
-import tempfile
-
-import numpy as np
+# %% tags=["tests"]
+# Tests what each `aggregation` under "The fix" does.
 import tensorflow as tf
-
 from strategy_clinic import build_strategy
-from strategy_clinic.programs import run as programs
-
-replicas = build_strategy(two)
-
-
-def make_mean():
-    return tf.Variable(tf.zeros(3), aggregation=tf.VariableAggregation.MEAN)
-
-
-def knows(weight):
-    return replicas.extended.variable_created_in_scope(checks.variable_of(weight))
-
-
-def unbuilt():
-    with replicas.scope():
-        return tf.keras.Sequential([tf.keras.layers.Dense(1)])
-
-
-def trained_and_saved(in_scope):
-    """What a variable sums up, and its loaded copies, if data, step and saving are in the scope, or are not."""
-    place = replicas.scope if in_scope else contextlib.nullcontext
-    with replicas.scope():
-        module = tf.Module()
-        module.total = tf.Variable(0, aggregation=tf.VariableAggregation.SUM, dtype=tf.int64)
-    with place():
-        batches = replicas.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))
-
-        @tf.function
-        def add(batch):
-            replicas.run(lambda part: module.total.assign_add(tf.reduce_sum(part)), args=(batch,))
-
-    for batch in batches:
-        add(batch)
-    with tempfile.TemporaryDirectory() as folder:
-        with place():
-            tf.saved_model.save(module, f"{folder}/saved")
-            path = tf.train.Checkpoint(module=module).save(f"{folder}/checkpoint")
-        with replicas.scope():
-            loaded = tf.saved_model.load(f"{folder}/saved")
-        names = [name for name, _ in tf.train.list_variables(path)]
-    return [int(each) for each in figures.values_of(loaded.total)], sum("total" in n for n in names)
-
-
-def kept_equal(reduction):
-    """The copies of a variable to which the replicas assign 1 and 2, if this algorithm adds what they assign."""
-    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], cross_device_ops=reduction)
-    with strategy.scope():
-        variable = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
-
-    def step():
-        number = tf.distribute.get_replica_context().replica_id_in_sync_group
-        variable.assign(tf.cast(number, tf.float32) + 1.0)
-
-    strategy.run(step)
-    return [float(each) for each in figures.values_of(variable)]
 
 
 def assigned(place, how):
@@ -265,50 +175,10 @@ assert assigned(two, "MEAN") == [1.5, 1.5]
 assert assigned(two, "ONLY_FIRST_REPLICA") == [1.0, 1.0]
 assert "must specify an aggregation" in assigned(two.but(strategy="central_storage"), "NONE")
 
-PLACES = """from tensorflow.python.eager import context
-
-with strategy.scope():
-    variable, device = tf.Variable(1.0), context.context().device_name
-print("job:ps" in variable.device, device.endswith("device:CPU:0"))
-"""
-before = session.texts["broken"].partition("steps = ")[0]
-PROCESSES = [two.but(strategy=name) for name in ("parameter_server", "multi_worker", "mirrored")]
-jobs = [programs.Job(before + PLACES, place) for place in PROCESSES]
-servers, workers, alone = [run.printed.strip() for run in programs.run_programs(jobs)]
-default = tf.distribute.get_strategy()
-with replicas.scope():
-    current, crosses = tf.distribute.get_strategy(), tf.distribute.in_cross_replica_context()
-with replicas.scope():
-    inside = make_mean()
-outside, called, in_run = make_mean(), unbuilt(), unbuilt()
-called(tf.ones((16, 3)))
-replicas.run(lambda: in_run(tf.ones((16, 3))))
-inside.assign([1.0, 2.0, 3.0])
-total = replicas.reduce("SUM", replicas.run(lambda: tf.ones(())), axis=None)
-session.judges(
-    {
-        "003-C26": [len(figures.copies(inside)) == 2, len(figures.copies(outside)) == 1],
-        "003-C27": [*map(knows, in_run.variables), total == 2.0],
-        "003-C29": [not knows(weight) for weight in called.variables],
-        "003-C30": [np.array_equal(each, [1, 2, 3]) for each in figures.values_of(inside)],
-        "003-C60": [crosses, not tf.distribute.in_cross_replica_context()],
-        "003-C55": [current is replicas, default is not replicas],
-        "003-C56": [servers.startswith("True"), workers.startswith("False")],
-        "003-C57": [workers.endswith("True"), alone.endswith("False")],
-        "003-C58": [trained_and_saved(place) == ([28, 28], 1) for place in (True, False)],
-        "003-C59": [
-            kept_equal(make()) == [3, 3]
-            for make in (
-                tf.distribute.ReductionToOneDevice,
-                tf.distribute.HierarchicalCopyAllReduce,
-            )
-        ],
-    },
-)
-
 # %% [markdown]
 # ## Read next
 #
 # - [FM38](fm38_replica_state_diverges.ipynb): a variable in the scope whose copies drift apart.
 # - [FM25](fm25_load_outside_scope.ipynb): the same mistake where a model is loaded.
 # - [FM03](fm03_scope_mismatch.ipynb): the model outside the scope, and the optimizer inside.
+# - What the reference of `TPUStrategy` says: [document 003](documents/003_tpu_strategy.ipynb).

@@ -17,7 +17,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica, in every format.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm25",
@@ -33,17 +33,6 @@ MODE = FailureMode(
             r"it prints 'idle devices: [137]', and right is 'idle devices: 0'",
             strategies=("mirrored", "central_storage", "tpu_traced", "tpu"),
             devices=(2, 4, 8),
-        ),
-    ),
-    claims=(
-        Claim("004-C1", "the strategy is not saved with the model", "true"),
-        Claim("004-C2", "loading outside the scope gives a model on one device", "true"),
-        Claim("004-C15", "on one device, the loaded model takes more memory of it", "false"),
-        Claim("004-C5", "loading builds the model in the strategy that is current", "true"),
-        Claim(
-            "003-C28",
-            "compile, fit, evaluate, predict and save work outside the scope of the model",
-            {2: "true", 3: "half"},
         ),
     ),
     prints="idle devices: 0",
@@ -96,6 +85,9 @@ session = clinic.open("fm25", strategy, devices, save_format, keras)
 #
 # On GPUs, look at the utilization that `nvidia-smi` shows, and not at the memory: [by
 # default](https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth) TensorFlow reserves memory on every visible GPU.
+#
+# On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the model trains. With Adam,
+# or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
 #
 # `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy. The
 # picture moves each of the three lines into the scope. With Adam on Keras 3 the model trains on all devices only if both
@@ -168,69 +160,10 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# A text on `load_model` and `MirroredStrategy` says that a load "instantiates this architecture within the *current* execution
-# environment's strategy". That is right: the scope around the load counts. It also says that one device is a matter of "memory
-# efficiency". The weights take as many bytes of a device either way, since each device has all of them.
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy#scope) says:
-#
-# > model.compile, model.fit, model.evaluate, model.predict and model.save can all be called inside or outside the scope.
-#
-# On Keras 2 this is right. On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the
-# model trains. With Adam, or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
-
-# %% tags=["claims"]
-# Tests the sentences by variants of the two programs, on two devices.
-LAST = 'print("idle devices:", strategy.num_replicas_in_sync - used)'
-FILE = 'zipfile.ZipFile("model.keras").read("config.json")'
-SAVED = "with strategy.scope():\n    model"
-SAVED_FROM_ONE = SAVED.replace("strategy", "tf.distribute.get_strategy()")
-SAME = "print(abs(model.predict(tf.eye(3), verbose=0) - loaded.predict(tf.eye(3), verbose=0)).max() < 1e-6)"
-SCOPED = f"    {COMPILE}  # fixed\n{FIT}"
-CALLS = """loaded.evaluate(tf.ones((16, 3)), tf.ones((16, 1)), verbose=0)
-loaded.predict(tf.ones((16, 3)), verbose=0)
-loaded.save("again.keras")
-"""
-BYTES = """print(sum(
-    part.numpy().nbytes
-    for weight in loaded.weights
-    for part in strategy.experimental_local_results(getattr(weight, "_value", weight))
-    if part.device.endswith(":0")))"""
-TESTS = {
-    **session.variants("broken", LAST, {"bytes alone": BYTES}),
-    **session.variants("fixed", LAST, {"bytes of a copy": BYTES}),
-    **session.variants(
-        "broken",
-        LAST,
-        {"file": f'import zipfile\nprint(b"Dense" in {FILE}, b"Mirrored" in {FILE})'},
-    ),
-    **session.variants("broken", f"{COMPILE}\n{FIT}", {"outside": SAME}),
-    **session.variants("fixed", SAVED, {"from one": SAVED_FROM_ONE}),
-    **session.variants("fixed", LAST, {"calls": CALLS + LAST}),
-    **session.variants(
-        "fixed",
-        SCOPED,
-        {"sgd": f'loaded.compile("sgd", "mse")\n{FIT}', "adam": f"{COMPILE}\n{FIT}"},
-    ),
-}
-says = {name: words[0] for name, words in session.prints(TESTS, [two]).items()}
-session.judges(
-    {
-        "004-C1": [says["file"] == "True False"],
-        "004-C2": [says["outside"] == "True\nidle devices: 1"],
-        # A kernel of three numbers and a bias, of four bytes each.
-        "004-C15": [says["bytes alone"] != "16", says["bytes of a copy"] != "16"],
-        "004-C5": ["idle devices: 1" in says["outside"], says["from one"] == "idle devices: 0"],
-        "003-C28": [says[name] == "idle devices: 0" for name in ("calls", "sgd", "adam")],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM03](fm03_scope_mismatch.ipynb): the errors of a model and an optimizer that belong to different strategies.
 # - [FM26](fm26_replica_count_changed.ipynb): the model is loaded on another number of devices, and the batch changes with it.
 # - [FM27](fm27_format_not_loadable.ipynb): `load_model` refuses the file.
 # - [FM23](fm23_variable_outside_scope.ipynb): one variable outside the scope.
+# - What an answer on `load_model` says: [document 004](documents/004_load_model.ipynb).

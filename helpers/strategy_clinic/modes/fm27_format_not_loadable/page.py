@@ -22,7 +22,7 @@
 # *Raises on Keras 2 and 3, under every strategy, in every format but `.keras` and most `.h5` files.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm27",
@@ -47,20 +47,6 @@ MODE = FailureMode(
             keras=(2,),
         ),
         Symptom("OSError", r"file signature not found", formats=("npz",), keras=(2,)),
-    ),
-    claims=(
-        Claim(
-            "004-C6",
-            "the first example's `.h5` file loads",
-            {2: "true", 3: "half"},
-            until="keras 3.16",
-        ),
-        Claim("004-C6", "the first example's `.h5` file loads", "true", since="keras 3.16"),
-        Claim("004-C9", "`model_from_config(model.get_config())` rebuilds the model", "false"),
-        Claim("004-C16", "the first example fails because its load omits the strategy", "false"),
-        Claim("004-C17", "the second example runs from beginning to end", "false"),
-        Claim("004-C18", "the third example runs from beginning to end", "false"),
-        Claim("004-C11", "`load_model(latest_checkpoint(folder))` loads a checkpoint", "false"),
     ),
     prints="prediction: 4.0",
     exercise_prints="same bias: True",
@@ -110,6 +96,8 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # model out of them. Keras 2's `model.save("folder")` also writes `keras_metadata.pb`, which describes the layers. Only Keras 2
 # reads it: `pip install tf_keras`, and then `tf_keras.models.load_model` returns a model that you can train. Keras 3 can only
 # predict with such a folder, in a `TFSMLayer`. [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
+#
+# `tf.keras.models.model_from_config(model_config)` raises, and `tf.keras.Sequential.from_config(model_config)` works.
 #
 # The table has the call for each kind of file, as tested on Keras 3.
 
@@ -225,98 +213,10 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# A text on `load_model` and `MirroredStrategy` says of an example that loads an `.h5` file:
-#
-# > If the loading phase omits the strategy, the model may behave unpredictably, leading to runtime errors
-#
-# With a string as loss the line raises on Keras 3 before 3.16, with a strategy and without. Two more examples call
-# `keras.models.model_from_config(model_config)` and `load_model(tf.train.latest_checkpoint(...))`. Both raise without a
-# strategy. For the first, `Sequential.from_config` works. As whole programs both examples end earlier, where they save. The
-# second writes its configuration to a file, and does not read it.
-
-# %% tags=["claims"]
-# Tests the calls of the three examples, each in a program of its own.
-LOADED = "\n\nloaded = tf.keras.models."
-H5 = f'model.save("best.h5"){LOADED}load_model("best.h5")'
-EXAMPLES = {
-    "string": f'model.compile("adam", "mse")\n{H5}',
-    "object": f'model.compile("adam", tf.keras.losses.MeanSquaredError())\n{H5}',
-    "config": f"{LOADED}model_from_config(model.get_config())\nloaded.set_weights(model.get_weights())",
-    "checkpoint": f'{SAVE}{LOADED}load_model(tf.train.latest_checkpoint("saved"))',
-}
-# The three examples as whole programs on two devices, with data and arguments for what they leave open.
-TRAINED = """import os
-import numpy as np
-import tensorflow as tf
-from tensorflow import keras
-
-cpu = tf.config.list_physical_devices("CPU")[0]
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-checkpoint_dir = './training_checkpoints'
-checkpoint_prefix = os.path.join(checkpoint_dir, "ckpt_{epoch}")
-data, labels = tf.ones((8, 4)), tf.ones((8, 10))
-
-with strategy.scope():
-  model = keras.Sequential([keras.layers.Dense(10)])
-  model.compile("adam", "mse")
-"""
-FIT = "  model.fit(data, labels, verbose=0)\n"
-WHOLE = f'{TRAINED}{FIT}  model.save("model_incorrect.h5")\n\n'
-LOAD_H5 = 'model_loaded = keras.models.load_model("model_incorrect.h5")\n'
-PARTS = """  weights = model.get_weights()
-  model_config = model.get_config()
-  np.save("model_weights.npy", weights)
-  import json
-  with open('model_config.json', 'w') as f:
-      json.dump(model_config, f)
-
-with strategy.scope():
-  reconstructed_model = keras.models.model_from_config(model_config)
-  reconstructed_model.set_weights(np.load("model_weights.npy", allow_pickle=True))
-"""
-CHECKPOINTS = """  checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-  checkpoint.restore(tf.train.latest_checkpoint(checkpoint_dir))
-  model.fit(data, labels, verbose=0, callbacks=[tf.keras.callbacks.ModelCheckpoint(
-      filepath=checkpoint_prefix, save_weights_only=True)])
-
-with strategy.scope():
-  model_loaded = keras.models.load_model(tf.train.latest_checkpoint(checkpoint_dir))
-"""
-WHOLES = {
-    "trained": TRAINED + FIT,
-    "outside": WHOLE + LOAD_H5,
-    "in the scope": f"{WHOLE}with strategy.scope():\n  {LOAD_H5}",
-    "second": TRAINED + FIT + PARTS,
-    "third": TRAINED + CHECKPOINTS,
-}
-programs = {name: f"{text}print('it ran')\n" for name, text in WHOLES.items()}
-on_two = here.but(strategy="mirrored", devices=2, save_format="keras", keras=session.setup.keras)
-ran = {
-    name: words[0].endswith("it ran") for name, words in session.prints(programs, [on_two]).items()
-}
-assert ran["trained"]
-tests = session.variants("fixed", f"{SAVE}\n\n{LOAD}", EXAMPLES)
-says = session.prints(tests, [here.but(keras=session.setup.keras)])
-loads = {name: words == ["prediction: 4.0"] for name, words in says.items()}
-session.judges(
-    {
-        # The document leaves the arguments of `compile` out.
-        "004-C6": [loads["string"], loads["object"]],
-        "004-C9": [loads["config"]],
-        "004-C11": [loads["checkpoint"]],
-        "004-C16": [ran["in the scope"] and not ran["outside"]],
-        "004-C17": [ran["second"]],
-        "004-C18": [ran["third"]],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM30](fm30_custom_object_unknown.ipynb): the format is right, and a class in the file is unknown.
 # - [FM25](fm25_load_outside_scope.ipynb): the file opens, and the model is on one device.
 # - [FM04](fm04_weights_path_refused.ipynb): the file name that saving refuses.
 # - [FM28](fm28_ragged_weights_file.ipynb): weights that are not written at all.
+# - What an answer on `load_model` says: [document 004](documents/004_load_model.ipynb).

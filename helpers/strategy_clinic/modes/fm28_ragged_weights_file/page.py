@@ -16,7 +16,7 @@
 # *Raises on Keras 2 and 3, under every strategy.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm28",
@@ -31,10 +31,6 @@ MODE = FailureMode(
             "ValueError",
             r"setting an array element with a sequence\. The requested array has an inhomogeneous shape",
         ),
-    ),
-    claims=(
-        Claim("004-C8", "`np.save` takes the list that `get_weights()` returns", "false"),
-        Claim("004-C10", "loading weights with `allow_pickle=True` is harmless", "false"),
     ),
     prints="the same weights: True",
     exercise_prints="shapes: [(4, 10), (10,)]",
@@ -84,6 +80,9 @@ session = clinic.open("fm28", strategy, devices, save_format, keras)
 #
 # Weights of a single shape, such as kernels without biases, can be stacked and are saved. The line then raises after somebody
 # adds a layer of another shape.
+#
+# `np.load(..., allow_pickle=True)` lets the file run code, since pickle calls what the file names. Do not allow it for a file
+# that you did not write.
 #
 # The picture follows five ways to write a list of weights. See
 # [`numpy.savez`](https://numpy.org/doc/stable/reference/generated/numpy.savez.html), and TensorFlow's [Save and load
@@ -195,59 +194,10 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer to "Does `keras.models.load_model` function correctly with MirroredStrategy?" saves with
-# `np.save("model_weights.npy", weights)` and loads with `allow_pickle=True`:
-#
-# > This approach ensures consistent behavior across different hardware and software setups.
-#
-# The first line raises for the model of the answer. The second line lets the file run code: pickle calls what the file names.
-# In the test below a file creates an empty file when it is loaded. Do not allow pickle for a file that you did not write.
-
-
-# %% tags=["claims"]
-# Tests the lines of the document: whether `np.save` writes its model, and whether loading a file with pickle runs code.
-def save_objects(file, weights):
-    array = np.empty(len(weights), dtype=object)
-    for place, weight in enumerate(weights):
-        array[place] = weight
-    np.save(file, array)
-
-
-class NotAWeight:
-    """Something in an array that is not a weight. Unpickling calls what it names, here to create a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def runs_code(**options):
-    """Loads an array whose content calls a function; was it called?"""
-    with tempfile.TemporaryDirectory() as folder:
-        file, trace = Path(folder) / "weights.npy", Path(folder) / "was here"
-        save_objects(file, [NotAWeight(trace), *ragged])
-        before = trace.exists()
-        tried(lambda: np.load(file, **options))
-        return trace.exists() and not before
-
-
-print("loading runs code from the file:", runs_code(allow_pickle=True))
-print("loading runs code from the file, allow_pickle left alone:", runs_code())
-session.judges(
-    {
-        "004-C8": [survives(save_one, read_one, each)[0] for each in (ragged, agreeing)],
-        "004-C10": [not runs_code(allow_pickle=True)],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM29](fm29_optimizer_state_lost.ipynb): what the arrays do not hold, and training needs.
 # - [FM25](fm25_load_outside_scope.ipynb): create the model in the scope before you set its weights.
 # - [FM06](fm06_architecture_changed.ipynb): weights for a model with other layers.
 # - [FM30](fm30_custom_object_unknown.ipynb): another kind of file that can run code when it is loaded.
+# - What an answer on `load_model` says: [document 004](documents/004_load_model.ipynb).

@@ -16,7 +16,7 @@
 # *Wrong result without an error, on Keras 2 and 3, under every strategy, where a format or a call leaves the optimizer out.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm29",
@@ -32,9 +32,6 @@ MODE = FailureMode(
             r"it prints 'kernel after two epochs: 0.75', and right is 'kernel after two epochs: 1.0'",
             formats=("weights_h5", "npz"),
         ),
-    ),
-    claims=(
-        Claim("004-C7", "weights and configuration, kept apart, are the reliable way", "false"),
     ),
     prints="kernel after two epochs: 1.0",
     exercise_prints="steps in all: 2\nkernel after two epochs: 0.875",
@@ -101,6 +98,8 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 #
 # `load_model(..., compile=False)` loads no optimizer either. After an `.h5` file Keras 3 has the step counter and no slot
 # variables, and `fit` raises `Unknown variable`: [FM10](fm10_variable_unknown_to_optimizer.ipynb).
+#
+# A configuration and the weights in two files are enough to predict with, and training from them ends elsewhere.
 
 # %% tags=["figure"]
 # The program above with other lines to save and load.
@@ -174,30 +173,10 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# A text on `load_model` and `MirroredStrategy` recommends
-#
-# > saving the model's weights independently, alongside a separate configuration file detailing the architecture
-#
-# and promises "consistent behavior across different hardware and software setups". That is true for predictions. Training from
-# these two files ends elsewhere.
-
-# %% tags=["claims"]
-# Resumes from a configuration and an array of weights: are the optimizer's counter and the training right?
-PARTS = """loaded = tf.keras.Sequential.from_config(model.get_config())
-loaded.set_weights(model.get_weights())
-loaded.compile(tf.keras.optimizers.SGD(0.25, momentum=0.5), "mse")
-"""
-COUNT = 'print("steps:", int(loaded.optimizer.iterations))\n'
-parts = session.variants("fixed", LINES, {"parts": FIRST + PARTS + SECOND + COUNT})
-says = session.prints(parts, [here])["parts"][0]
-session.judges({"004-C7": ["steps: 2" in says, "epochs: 1.0" in says]})
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM09](fm09_optimizer_slots_missing.ipynb): a checkpoint with slot variables, and an optimizer without them.
 # - [FM26](fm26_replica_count_changed.ipynb): training resumes on another number of devices, with another batch.
 # - [FM05](fm05_untracked_variable.ipynb): a variable that no checkpoint of model and optimizer contains.
 # - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): a restore that brings back the old learning rate.
+# - What an answer on `load_model` says: [document 004](documents/004_load_model.ipynb).

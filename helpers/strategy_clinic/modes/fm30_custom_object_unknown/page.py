@@ -48,7 +48,6 @@ MODE = FailureMode(
             "ValueError", r"Unknown (layer|loss function|metric function): '?\w+", formats=("h5",)
         ),
     ),
-    claims=(),
     prints="prediction: 7.0",
     exercise_prints="loss: 2.0",
     unavailable={
@@ -127,6 +126,8 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # Checkpoints contain no class names. In a `.weights.h5` file the layers have names after their classes (on Keras 2 only those of
 # `Sequential` and functional models): rename a class, and loading raises, see [FM06](fm06_architecture_changed.ipynb). See
 # [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
+#
+# A configuration that is kept apart contains the class names, so `model_from_json` needs the decorator as well.
 
 # %% tags=["figure"]
 # Saves and loads four models, as `.keras` and as `.h5`, without a decorator and without custom_objects.
@@ -250,12 +251,6 @@ session.table(
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# A text on `load_model` and `MirroredStrategy` recommends to keep the configuration and the weights in two files, for "consistent
-# behavior". The configuration is what contains the class names, so `model_from_json` needs the decorator as well.
-# [FM29](fm29_optimizer_state_lost.ipynb) tests the sentence.
-#
 # ## Read next
 #
 # - [FM27](fm27_format_not_loadable.ipynb): `load_model` does not know the format of the file.

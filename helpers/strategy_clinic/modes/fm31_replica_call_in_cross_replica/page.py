@@ -42,7 +42,6 @@ MODE = FailureMode(
             strategies=("one_device", "central_storage", "parameter_server", "tpu_traced", "tpu"),
         ),
     ),
-    claims=(),
     prints="bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.1]",
     unavailable={
@@ -197,12 +196,6 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says: "Simply calling
-# model(..) does not automatically enter the captured scope". Do not read this as advice to put a step into the scope. It is about
-# variables that `model(...)` creates in its first call.
-#
 # ## Read next
 #
 # - [FM32](fm32_optimizer_built_in_replica.ipynb): on Keras 3, the first step with Adam in a `tf.function` raises.

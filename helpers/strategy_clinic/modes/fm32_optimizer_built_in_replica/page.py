@@ -34,7 +34,6 @@ MODE = FailureMode(
             until="keras 3.16",
         ),
     ),
-    claims=(),
     prints="bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.1]",
     unavailable={
@@ -90,6 +89,9 @@ session = clinic.open("fm32", strategy, devices, save_format, keras)
 #
 # One device has no second copy. SGD without momentum has no slot variables. Keras 2 creates slot variables outside the graph.
 # Without `@tf.function` there is no graph. `RMSprop`, `Adagrad`, `Adafactor`, `Nadam`, `Lion` and `Ftrl` raise like Adam.
+#
+# If the message names `while/body/…`, it comes from `fit` with `steps_per_execution`, and `build` does not help: see
+# [FM58](fm58_steps_per_execution.ipynb).
 
 # %% tags=["figure"]
 # The program above with other optimizers, traced, run eagerly, and with a built optimizer, on two devices.
@@ -140,15 +142,6 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says that functions that
-# create variables later, such as "tracing a tf.function", should be called in the scope. That is right, and not enough here: the
-# step raises in the scope too.
-#
-# If the message names `while/body/…`, it comes from `fit` with `steps_per_execution`, and `build` does not help: see
-# [FM58](fm58_steps_per_execution.ipynb).
-#
 # ## Read next
 #
 # - [FM31](fm31_replica_call_in_cross_replica.ipynb): the step stands in the scope and is not passed to `strategy.run`.

@@ -19,7 +19,7 @@
 # *Raises on Keras 2 and 3, under every strategy and without one.*
 
 # %% tags=["declaration"]
-from strategy_clinic import Claim, FailureMode, Symptom
+from strategy_clinic import FailureMode, Symptom
 
 MODE = FailureMode(
     id="fm33",
@@ -34,9 +34,6 @@ MODE = FailureMode(
             "TypeError",
             r"is out of scope and cannot be used here\. Use return values",
         ),
-    ),
-    claims=(
-        Claim("000-C8", "closures that `tf.function` makes by mistake cause such errors", "half"),
     ),
     prints="mean above zero: True",
     exercise_prints="minus the first mean: [-1.  1.]\nminus the first mean: [3. 5.]",
@@ -94,6 +91,8 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # With several replicas, each one overwrites the attribute during the trace. The message then names a tensor such as
 # `replica_1/…/Mean:0`.
 #
+# A function may use a *variable* of the code around it, also with several replicas. A *tensor* of another graph raises.
+#
 # The table keeps a mean in four ways and uses it in two places. See the guide on [outputs of a
 # `tf.function`](https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be_return_values).
 
@@ -101,7 +100,7 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # Where can a kept mean be used? Each row is a way to keep it.
 import tensorflow as tf
 
-from strategy_clinic import build_strategy, figures
+from strategy_clinic import figures
 
 
 class Holder:
@@ -201,45 +200,10 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# An answer on `strategy.run` blames "unintended closures around variables". Half right: a closure around a variable works, also
-# with several replicas, and nearly every step has one. A closure around a *tensor* of another graph raises.
-
-
-# %% tags=["claims"]
-# Closures around a tensor of another graph, in a function and in a nested one, and around a variable that two replicas share.
-def nested():
-    return tf.function(lambda: in_function(in_list()))()
-
-
-def trains_variable_of_closure():
-    distributed = build_strategy(two)
-    with distributed.scope():
-        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
-
-    @tf.function
-    def step():
-        distributed.run(lambda: total.assign_add(tf.ones([])))
-
-    step()
-    return float(total.read_value()) == distributed.num_replicas_in_sync
-
-
-session.judges(
-    {
-        "000-C8": [
-            error_of(in_function, in_list()) == "TypeError",
-            error_of(lambda kept: nested(), None) == "InaccessibleTensorError",
-            not trains_variable_of_closure(),
-        ],
-    },
-)
-
-# %% [markdown]
 # ## Read next
 #
 # - [FM07](fm07_python_in_traced_step.ipynb): Python that runs once per trace, where every step was meant, as in the exercise.
 # - [FM01](fm01_host_read_in_replica.ipynb): `.numpy()` during the trace.
 # - [FM12](fm12_variables_recreated.ipynb): where to create a variable that has to last.
 # - [FM38](fm38_replica_state_diverges.ipynb): statistics that each replica keeps from its own part of a batch.
+# - What an answer on `get_weights()` says: [document 000](documents/000_weights_in_run.ipynb).

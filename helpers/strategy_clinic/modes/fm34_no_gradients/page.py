@@ -28,7 +28,6 @@ MODE = FailureMode(
     document="001",
     switches=("keras",),
     symptoms=(Symptom("ValueError", r"No gradients provided for any variable"),),
-    claims=(),
     prints="bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.1]",
     unavailable={
@@ -87,6 +86,9 @@ session = clinic.open("fm34", strategy, devices, save_format, keras)
 # - The loss does not use the output at all.
 #
 # `tf.sign` has a derivative, and it is zero: no error, and nothing is learned.
+#
+# If the targets are missing in `fit(x)`, the messages are others: `None values not supported.` on Keras 3, and `Target data is
+# missing` on Keras 2.
 #
 # The table computes the same loss in several ways. See [Getting a gradient of
 # None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
@@ -158,14 +160,6 @@ session.table([*SETUPS, alone.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# Many old answers say that the targets are missing in `fit(x)`. That has other messages today: `None values not supported.` on
-# Keras 3, and `Target data is missing` on Keras 2.
-#
-# A loss "working with numpy arrays" is said to break checkpoints. It raises this error before any weight has changed;
-# [FM07](fm07_python_in_traced_step.ipynb) tests the rest.
-#
 # ## Read next
 #
 # - [FM13](fm13_gradients_inconsistent.ipynb): `None` for some of the variables, a warning only.

@@ -33,7 +33,6 @@ MODE = FailureMode(
             devices=(4, 8),
         ),
     ),
-    claims=(),
     prints="mean on all devices: 1.0\nmean on two devices: 1.0",
     exercise_prints="weight after one step: 0.8\nweight after one step: 0.8\nweight after one step: 0.8",
     unavailable={
@@ -96,6 +95,9 @@ session = clinic.open("fm36", strategy, devices, save_format, keras)
 # On four parts of one GPU (an H200), the program above fails in the same way. The table was made on CPU devices.
 #
 # The table creates strategies of three sizes one after the other in one process, with three kinds of reduction.
+#
+# A new process starts without groups, so a file can be loaded on any number of devices: see
+# [FM26](fm26_replica_count_changed.ipynb).
 
 # %% tags=["figure"]
 # One process for each row: which of its strategies can compute a mean?
@@ -163,12 +165,6 @@ session.table([*SETUPS, four.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# A model that was saved on one number of GPUs and loaded on another is said to risk "potential crashes". The crash on this page
-# is not that one: it needs two sizes in *one* process. A new process starts without groups, so a file can be loaded on any number
-# of devices; [FM26](fm26_replica_count_changed.ipynb) tests that.
-#
 # ## Read next
 #
 # - [FM26](fm26_replica_count_changed.ipynb): another number of devices after a restart, which raises nothing.

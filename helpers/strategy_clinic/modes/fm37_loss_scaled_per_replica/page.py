@@ -33,7 +33,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.05]",
     unavailable={
@@ -166,12 +165,6 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of a mean of means
-# where it speaks of *reporting* a loss; [FM19](fm19_partial_last_batch.ipynb) tests that. About the loss that is differentiated
-# it says nothing. Its own training loop computes one loss for each example and no mean.
-#
 # ## Read next
 #
 # - [FM39](fm39_per_replica_on_host.ipynb): how to report this loss. Use `reduce("SUM", ...)` for a loss that is divided as above.

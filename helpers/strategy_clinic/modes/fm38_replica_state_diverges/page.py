@@ -52,7 +52,6 @@ MODE = FailureMode(
             keras=(2,),
         ),
     ),
-    claims=(),
     prints="moving mean: [2.]  variance: [1.]",
     exercise_prints="mean: 7.5",
     unavailable={
@@ -168,11 +167,6 @@ session.table([one, two, two.but(devices=4), two.but(keras=session.setup.other_k
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says that the variables
-# of a scope "can be kept in sync using all-reduce algorithms". That holds for weights, and not for these variables.
-#
 # ## Read next
 #
 # - [FM37](fm37_loss_scaled_per_replica.ipynb): a loss that each replica computes from its own examples.

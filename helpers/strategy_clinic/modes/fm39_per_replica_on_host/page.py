@@ -43,7 +43,6 @@ MODE = FailureMode(
             strategies=("multi_worker",),
         ),
     ),
-    claims=(),
     prints="loss: 1.0",
     exercise_prints="largest value: 15",
     unavailable={

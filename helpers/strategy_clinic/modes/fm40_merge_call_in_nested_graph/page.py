@@ -32,7 +32,6 @@ MODE = FailureMode(
             strategies=("mirrored", "central_storage", "multi_worker"),
         ),
     ),
-    claims=(),
     prints="bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.1]",
     unavailable={

@@ -30,7 +30,6 @@ MODE = FailureMode(
             strategies=("multi_worker",),
         ),
     ),
-    claims=(),
     prints="sum of all examples: 28",
     exercise_prints="weight: 0.5",
     unavailable={
@@ -96,6 +95,10 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # Without `TF_CONFIG` the strategy has one worker and needs no other. This is why a program can pass its tests on one machine
 # and fail on two.
 #
+# Answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
+# [#30551](https://github.com/tensorflow/tensorflow/issues/30551) date from 2019. The one that puts the strategy before the
+# dataset and the model is still right.
+#
 # The table shows what the program may do before it creates the strategy. See [Multi-worker training with
 # Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras).
 
@@ -153,15 +156,6 @@ session.table(BOTH + ONE)
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# Answers to [tensorflow#34568](https://github.com/tensorflow/tensorflow/issues/34568) and
-# [#30551](https://github.com/tensorflow/tensorflow/issues/30551) date from 2019. The one that puts the strategy before the
-# dataset and the model is still right.
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) calls `fit` under a
-# strategy. With Keras 3 that is not possible on several workers.
-#
 # ## Read next
 #
 # - [FM47](fm47_chief_saves_alone.ipynb): the workers train, and the chief waits for ever when it saves.

@@ -34,7 +34,6 @@ MODE = FailureMode(
         ),
         Symptom("SilentFailure", r"it prints 'losses: \[3\.84, 0\.0\]'", keras=(2,)),
     ),
-    claims=(),
     prints="losses: [3.84, 3.26, 2.77]",
     exercise_prints="sum of three epochs: 360",
     unavailable={

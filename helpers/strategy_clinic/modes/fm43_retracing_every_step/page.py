@@ -27,7 +27,6 @@ MODE = FailureMode(
     document="003",
     switches=("strategy", "devices"),
     symptoms=(Symptom("SilentFailure", r"it prints 'traces: 5', and right is 'traces: 1'"),),
-    claims=(),
     prints="traces: 1",
     exercise_prints="traced again: False",
 )

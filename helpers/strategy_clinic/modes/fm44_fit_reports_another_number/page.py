@@ -31,7 +31,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="loss: 25.0  root mean squared error: 5.0",
     exercise_prints="recall: 0.75",
     unavailable={
@@ -122,6 +121,29 @@ BAD = {right_and_wrong[1] for right_and_wrong in VALUES.values()} - {
 figures.words(VALUES, ["mirrored x1", "mirrored x2"], BAD, "What is reported?")
 
 # %% [markdown]
+# [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268) is about a function that ends in `reduce_mean`. Other
+# reports name the metrics of Keras itself: an accuracy above 1
+# ([keras#19280](https://github.com/keras-team/keras/issues/19280), [#19340](https://github.com/keras-team/keras/issues/19340)),
+# wrong values ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
+# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy` on CPU devices
+# with Keras 3.15. This run has a last batch of seven examples on two devices:
+
+# %% tags=["figure"]
+# What the fixed program reports for 23 examples in two batches on two devices, and what is right.
+BATCH = "labels = tf.constant([[9.0]] * 8 + [[3.0]] * 8)"
+UNEVEN = (
+    BATCH
+    + "\ninputs = tf.fill((23, 1), 10.0)\nlabels = tf.concat([labels, tf.fill((7, 1), 3.0)], 0)"
+)
+central = two.but(strategy="central_storage", keras=3)
+((text, twice),) = session.prints(
+    session.variants("fixed", BATCH, {"23 examples": UNEVEN}), [two, central]
+).values()
+print("mirrored x2        ", text)
+print("right               loss:", round((8 * 1 + 15 * 49) / 23, 3))
+print("central storage x2 ", twice)
+
+# %% [markdown]
 # ## Try other setups
 #
 # With `default` or one device, one replica has all examples, and the value is right.
@@ -152,34 +174,6 @@ session.table([one, two, two.but(devices=4), *OTHERS])
 
 # %% tags=["solution"]
 # solution.py
-
-# %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) warns of a mean of
-# means where it describes `reduce`. Keras computes one from a function that ends in `reduce_mean`, as reported in
-# [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268).
-#
-# Other reports name the metrics of Keras itself: an accuracy above 1
-# ([keras#19280](https://github.com/keras-team/keras/issues/19280), [#19340](https://github.com/keras-team/keras/issues/19340)),
-# wrong values ([#19891](https://github.com/keras-team/keras/issues/19891)) and `nan`
-# ([#21467](https://github.com/keras-team/keras/issues/21467)). They do not reproduce under `MirroredStrategy` on CPU devices
-# with Keras 3.15. This run has a last batch of seven examples on two devices:
-
-# %% tags=["figure"]
-# What the fixed program reports for 23 examples in two batches on two devices, and what is right.
-BATCH = "labels = tf.constant([[9.0]] * 8 + [[3.0]] * 8)"
-UNEVEN = (
-    BATCH
-    + "\ninputs = tf.fill((23, 1), 10.0)\nlabels = tf.concat([labels, tf.fill((7, 1), 3.0)], 0)"
-)
-central = two.but(strategy="central_storage", keras=3)
-((text, twice),) = session.prints(
-    session.variants("fixed", BATCH, {"23 examples": UNEVEN}), [two, central]
-).values()
-print("mirrored x2        ", text)
-print("right               loss:", round((8 * 1 + 15 * 49) / 23, 3))
-print("central storage x2 ", twice)
 
 # %% [markdown]
 # ## Read next

@@ -43,7 +43,6 @@ MODE = FailureMode(
             until="keras 3.10",
         ),
     ),
-    claims=(),
     prints="prediction: [[6.]]",
     exercise_prints="the same predictions: True",
     unavailable={

@@ -36,7 +36,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="learning rate: 0.001",
     exercise_prints="first learning rate: 0.01",
     unavailable={

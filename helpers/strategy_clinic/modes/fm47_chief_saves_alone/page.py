@@ -31,7 +31,6 @@ MODE = FailureMode(
             strategies=("multi_worker",),
         ),
     ),
-    claims=(),
     prints="accuracy: 0.5",
     exercise_prints="examples: 8.0",
 )

@@ -31,7 +31,6 @@ MODE = FailureMode(
             strategies=("multi_worker",),
         ),
     ),
-    claims=(),
     prints="sum of all examples: 36.0",
     exercise_prints="sum of all examples: 36.0",
     unavailable={"parameter_server": "each of its workers gets a dataset of its own"},
@@ -86,6 +85,9 @@ session = clinic.open("fm48", strategy, devices, save_format, keras)
 # several GPUs there is one pipeline, and nothing is sharded.
 #
 # `AUTO` does not look at the sizes of the files. If they differ, some workers run out of data before the last step of the epoch.
+#
+# The default is not the right policy for a single file.
+# [tensorflow#36846](https://github.com/tensorflow/tensorflow/issues/36846) reports the message of TensorFlow 2.1.
 #
 # The table shows how often each example is used on two workers. See
 # [Distributed input](https://www.tensorflow.org/tutorials/distribute/input#sharding).
@@ -151,12 +153,6 @@ session.table(both + one)
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The [reference of `TPUStrategy`](https://www.tensorflow.org/api_docs/python/tf/distribute/TPUStrategy) says that every worker
-# gets a part of the dataset "if the right tf.data.experimental.AutoShardPolicy is set". The default is not the right one for a
-# single file. [tensorflow#36846](https://github.com/tensorflow/tensorflow/issues/36846) reports the message of TensorFlow 2.1.
-#
 # ## Read next
 #
 # - [FM42](fm42_input_runs_out.ipynb): the input ends before the last step, on one worker or on all.

@@ -33,7 +33,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="loss: 1.0  bias after one step: [0.1]",
     exercise_prints="bias after one step: [0.2]",
     unavailable={

@@ -32,7 +32,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="norm of the first update: 0.1",
     exercise_prints="largest change of a weight: 0.1",
     unavailable={

@@ -33,7 +33,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="all weights are finite: True",
     exercise_prints="all weights are finite: True",
     unavailable={

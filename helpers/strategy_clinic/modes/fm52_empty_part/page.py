@@ -34,7 +34,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="all weights are numbers: True",
     exercise_prints="all weights are numbers: True",
     unavailable={

@@ -33,7 +33,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="examples in one step: 16  bias after it: [0.1]",
     exercise_prints="predictions for 8 examples: 8",
     unavailable={

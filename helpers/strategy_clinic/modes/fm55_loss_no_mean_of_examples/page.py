@@ -35,7 +35,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="bias of the second word: 1.6",
     exercise_prints="weight after one step: 1.372",
     unavailable={

@@ -46,7 +46,6 @@ MODE = FailureMode(
             until="keras 3.8",
         ),
     ),
-    claims=(),
     prints="replicas that repeat a mask: 0",
     exercise_prints="replicas that repeat the noise: 0",
     unavailable={

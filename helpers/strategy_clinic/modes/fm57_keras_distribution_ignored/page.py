@@ -44,7 +44,6 @@ MODE = FailureMode(
             "AttributeError", r"has no attribute 'num_processes'", keras=(3,), until="keras 3.15"
         ),
     ),
-    claims=(),
     prints="all devices train: True",
     exercise_prints="all devices evaluate: True",
     unavailable={
@@ -95,6 +94,12 @@ session = clinic.open("fm57", strategy, devices, save_format, keras)
 #
 # `ModelParallel` and `LayoutMap` are accepted and ignored, too. A model that is too large for one device is therefore created
 # as a whole on the first one. `tf.distribute` does not split a model either: it copies each variable to every device.
+#
+# The guide [Distributed training with Keras 3](https://keras.io/guides/distribution/) says that this API works "across a variety
+# of backends like JAX, TensorFlow and PyTorch"; its examples use JAX. In
+# [keras#18983](https://github.com/keras-team/keras/issues/18983), an early report, the answer is to use `tf.distribute` with
+# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. It is not reported yet;
+# `upstream/keras_distribution_tensorflow.md` is ready.
 #
 # The table shows on how many of two devices a program with each call trains and evaluates.
 
@@ -160,14 +165,6 @@ session.table([*PLACES, two.but(keras=session.setup.other_keras)])
 # solution.py
 
 # %% [markdown]
-# ## What documents say
-#
-# The guide [Distributed training with Keras 3](https://keras.io/guides/distribution/) says that this API works "across a variety
-# of backends like JAX, TensorFlow and PyTorch"; its examples use JAX. In
-# [keras#18983](https://github.com/keras-team/keras/issues/18983), an early report, the answer is to use `tf.distribute` with
-# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. It is not reported yet;
-# `upstream/keras_distribution_tensorflow.md` is ready.
-#
 # ## Read next
 #
 # - [FM23](fm23_variable_outside_scope.ipynb): with a strategy, the model must be created in its scope.

@@ -34,7 +34,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="steps: 8",
     exercise_prints="steps: 20",
     unavailable={

@@ -32,7 +32,6 @@ MODE = FailureMode(
             strategies=("multi_worker",),
         ),
     ),
-    claims=(),
     prints="steps: 5",
     exercise_prints="sum of all examples: 45",
     unavailable={

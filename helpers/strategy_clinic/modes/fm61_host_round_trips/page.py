@@ -27,7 +27,6 @@ MODE = FailureMode(
     document="003",
     switches=("strategy", "devices"),
     symptoms=(Symptom("SilentFailure", r"it prints 'Python executes each of 60 steps: True'"),),
-    claims=(),
     prints="Python executes each of 60 steps: False",
     exercise_prints="Python executes each of 40 steps: False",
     unavailable={

@@ -31,7 +31,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="each device holds what was planned: True",
     exercise_prints="devices that hold the average: 1",
     unavailable={

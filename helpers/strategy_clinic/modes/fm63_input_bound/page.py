@@ -22,7 +22,6 @@ MODE = FailureMode(
     document="003",
     switches=("strategy", "devices"),
     symptoms=(Symptom("SilentFailure", r"it prints 'examples are read in parallel: False'"),),
-    claims=(),
     prints="examples are read in parallel: True",
     exercise_prints="examples are read in parallel: True",
     unavailable={
