@@ -25,7 +25,6 @@ HEADINGS = [
 OPTIONAL = "What documents say"
 
 CELL_TAGS = [
-    "badges",
     "bootstrap",
     "parameters",
     "open",
@@ -35,6 +34,8 @@ CELL_TAGS = [
     "table",
     "exercise",
     "solution",
+    "onward",
+    "badges",  # at the end, as long as the project has no address
 ]
 
 MACHINE_BOUND = re.compile(

@@ -24,8 +24,8 @@ FOLDERS = [
     "programs",
     "modes",
     "panel",
-    "rendering",
     "triage",
+    "rendering",
     "records",
     "compiler",
     "workshop",
@@ -44,7 +44,6 @@ ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "session"}
 # Neither of the two imports the other, though one stands above.
 SEPARATE = [
     ("rendering", "panel"),
-    ("triage", "rendering"),
     ("records", "triage"),
     ("compiler", "triage"),
     ("workshop", "triage"),

@@ -1,15 +1,11 @@
 # %% [markdown]
 # # FM14. A copied layer does not share its weights
 #
-# ```text
-# encoder of the questions: [[0.94]]     with a copy, each encoder has its own gradient
-# encoder of the answers: [[0.88]]
-# encoder of the questions: [[0.82]]     with one encoder, it has the sum of both gradients
-# encoder of the answers: [[0.82]]
-#     In a functional model, as long as the copy has the name of the original:
-# The name "sequential" is used 2 times in the model. All operation names should be unique.     ValueError of Keras 3
-# The name "sequential" is used 2 times in the model. All layer names should be unique.         ValueError of Keras 2
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `encoder of the questions: [[0.94]], of the answers: [[0.88]]` | training; with one encoder both are 0.82 | 2, 3 |
+# | `ValueError: The name "sequential" is used 2 times in the model. All operation names should be unique.` | a functional model with a copy of the same name | 3 |
+# | `ValueError: The name "sequential" is used 2 times in the model. All layer names should be unique.` | the same | 2 |
 #
 # One encoder should read both the questions and the answers. The second part of the model gets a copy of it. A copy has its own
 # variables, so the model has twice as many weights, and the two encoders drift apart.

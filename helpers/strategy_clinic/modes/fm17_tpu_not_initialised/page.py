@@ -1,15 +1,13 @@
 # %% [markdown]
 # # FM17. `Please provide a TPU Name to connect to`, `TPUs not found in the cluster`: no TPU is found
 #
-# ```text
-# ValueError: Please provide a TPU Name to connect to.     tpu="", or no name
-# NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op
-# 'ConfigureDistributedTPU' …     tpu="local", in initialize_tpu_system
-# RuntimeError: Cannot find any TPU cores in the system …     the TPU at this address has no cores
-# IndexError: index 0 is out of bounds for axis 0 with size 0     initialize_tpu_system was not called
-#   strategy = tf.distribute.TPUStrategy(tpu)
-# KeyError: 'COLAB_TPU_ADDR'     the script reads the address of a TPU from a variable that is not set
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: Please provide a TPU Name to connect to.` | `TPUClusterResolver(tpu="")`, or without a name | 2, 3 |
+# | `NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op 'ConfigureDistributedTPU' …` | `initialize_tpu_system` after `tpu="local"` | 2, 3 |
+# | `RuntimeError: Cannot find any TPU cores in the system …` | the TPU at this address has no cores | 2, 3 |
+# | `IndexError: index 0 is out of bounds for axis 0 with size 0` | `TPUStrategy(resolver)` without `initialize_tpu_system` | 2, 3 |
+# | `KeyError: 'COLAB_TPU_ADDR'` | a script that reads the address of a TPU from a variable that is not set | 2, 3 |
 #
 # The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
 # network. `tpu="local"` means the TPU of this machine. The second message says that there is none, or that this TensorFlow

@@ -1,17 +1,12 @@
 # %% [markdown]
 # # FM22. `Could not build a TypeSpec`: a step under `tf.function` returns a plain Python object
 #
-# ```text
-# TypeError: Could not build a TypeSpec for <__main__.Score object …> of unsupported type <class '__main__.Score'>.
-#                                                     mirrored and central storage, several replicas
-# TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None
-# values; …, found return value of type Score, which is not a Tensor or ExtensionType.
-#                                                     one replica, or the same object from several
-# ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …
-#                                                     TPUStrategy
-# TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …
-#                                                     TPUStrategy, an argument of the step
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `TypeError: Could not build a TypeSpec for <__main__.Score object …> of unsupported type <class '__main__.Score'>.` | mirrored and central storage, several replicas | 2, 3 |
+# | `TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None values; …, found return value of type Score, which is not a Tensor or ExtensionType.` | one replica, or the same object from several | 2, 3 |
+# | `ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …` | `TPUStrategy` | 2, 3 |
+# | `TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …` | `TPUStrategy`, an argument of the step | 2, 3 |
 #
 # A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class
 # or of a `@dataclass`. Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not

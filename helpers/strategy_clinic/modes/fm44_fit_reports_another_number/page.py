@@ -1,10 +1,9 @@
 # %% [markdown]
 # # FM44. A custom metric function reports another value on several devices
 #
-# ```text
-# loss: 25.0  root mean squared error: 5.0     one device
-# loss: 25.0  root mean squared error: 4.0     two, four or eight devices
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `loss: 25.0  root mean squared error: 4.0` | `fit` on two, four or eight devices; 5.0 on one | 2, 3 |
 #
 # Keras calls a metric function once for each replica and reports the mean of what it returns. A function that returns one
 # number for its examples, such as a root, a recall or an F1 score, then reports another value. The loss is right. Keras's

@@ -1,10 +1,9 @@
 # %% [markdown]
 # # FM51. `mixed_float16`, `LossScaleOptimizer`: weights turn infinite on several devices
 #
-# ```text
-# all weights are finite: True      on one device, and on Keras 2
-# all weights are finite: False     on two devices or more, on Keras 3: the weight is -inf, the next loss is nan
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `all weights are finite: False` | two devices or more: the weight is -inf, the next loss is `nan` | 3 |
 #
 # A step whose gradients overflow must be left out. Keras 3 asks only the first replica whether they overflow, and so applies
 # infinite gradients of other replicas. The loss scale grows until an overflow occurs, so this can come late in a training that
