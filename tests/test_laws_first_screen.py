@@ -16,6 +16,7 @@ from test_laws_pages import FM25, edit_notebook, mode_sources
 
 HEAD = "| Message | Raised by | Keras |\n|---|---|---|\n"
 MOST_ROWS = 6
+LONGEST_CAUSE = 41  # words
 KERAS = re.compile(r"2, 3|[23]|3\.\d+|3 before 3\.\d+")
 SILENT = "no message: "
 CLASS = re.compile(r"[A-Za-z.]*(?:Error|Exception): ")
@@ -79,6 +80,8 @@ def law_table() -> list[str]:
         ):
             problems.append(f"{mode.id}: its first cell is not title, table, cause and status")
         table = rows(source)
+        if (count := len(" ".join(parts[2:-1]).split())) > LONGEST_CAUSE:
+            problems.append(f"{mode.id}: the cause has {count} words; the rest belongs below, to the reasons")
         if len(table) > MOST_ROWS:
             problems.append(f"{mode.id}: {len(table)} messages stand on the first screen")
         problems += [
@@ -228,6 +231,7 @@ MUTATIONS = [
     ("law_table", edit(FM16, HEAD_LINES, HEAD_LINES + "# | `a` | `b` | 3 |\n" * 6)),
     ("law_table", edit(FM16, "under `TPUStrategy` | 2, 3 |", "under `TPUStrategy` | all |")),
     ("law_table", edit(FM16, "# *Raises on", "# Raises on")),
+    ("law_table", edit(FM16, "# A TPU runs", f"# {'It is so. ' * 20}A TPU runs")),
     ("law_silence", edit(f"{FM19}/page.py", "no message: `mean", "`ValueError: mean")),
     ("law_fix", edit(f"{FM19}/page.py", 'fix="update', 'fix="again update')),
     ("law_fix", edit(SHOWN19, "**Fix:** ", "**Fix** ")),

@@ -9,8 +9,7 @@
 # | `ValueError: The following Variables were created within a Lambda layer (lambda) but are not tracked by said layer` | the first call of a `Lambda` layer | 2 |
 #
 # Saving follows the objects that you hand over. A variable that belongs to none of them is not written, and the restarted
-# script creates it again with its first value. A checkpoint of a Keras 3 model does not follow its lists and dictionaries: it
-# has no layer of `self.blocks = [Dense(8), Dense(8)]`, and none of the cells of `StackedRNNCells`.
+# script creates it again with its first value. On Keras 3 a checkpoint also leaves out layers in lists.
 #
 # *Wrong result without an error, on Keras 2 and 3, with or without a strategy, in every save format. Layers are lost on Keras 3
 # only.*
@@ -103,6 +102,9 @@ print(pasted(checks.assert_tracked))
 #
 # A checkpoint starts at the objects that you name and follows their attributes. Loading follows the same objects, finds a value
 # for each, and reports success. `assert_consumed` passes, too.
+#
+# A checkpoint of a Keras 3 model does not follow its lists and dictionaries: it has no layer of
+# `self.blocks = [Dense(8), Dense(8)]`, and none of the cells of `StackedRNNCells`.
 #
 # Layers in a list are in the file only as trainable weights of an optimizer that is built and saved. A restore of model and
 # built optimizer brings them back. A script for predictions, which restores only the model, gets random weights. Moving

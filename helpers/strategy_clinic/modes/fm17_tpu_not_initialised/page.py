@@ -9,9 +9,8 @@
 # | `IndexError: index 0 is out of bounds for axis 0 with size 0` | `TPUStrategy(resolver)` without `initialize_tpu_system` | 2, 3 |
 # | `KeyError: 'COLAB_TPU_ADDR'` | a script that reads the address of a TPU from a variable that is not set | 2, 3 |
 #
-# The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
-# network. `tpu="local"` means the TPU of this machine. The second message says that there is none, or that this TensorFlow
-# cannot use it.
+# The first lines of a TPU program find the TPU, connect to it and initialise it. Here there is none, or none that this
+# TensorFlow can use.
 #
 # *Raises on Keras 2 and 3, under every strategy, on a machine without a TPU that TensorFlow can use.*
 
@@ -85,6 +84,8 @@ session = clinic.open("fm17", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # ## Why
+#
+# An empty name asks for the name of a TPU in a network. `tpu="local"` means the TPU of this machine.
 #
 # `TPUClusterResolver` was written for TPUs in a network, which have names. With an empty name it reads the environment
 # variables `KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS`, `TPU_NAME` and `TPU_CONFIG`. If none is set, it raises. With `TPU_NAME=local` it

@@ -8,9 +8,8 @@
 # | `ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …` | `TPUStrategy` | 2, 3 |
 # | `TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …` | `TPUStrategy`, an argument of the step | 2, 3 |
 #
-# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class
-# or of a `@dataclass`. Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not
-# return it, also not by `strategy.run(lambda: metric.update_state(x))`.
+# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain
+# class or of a `@dataclass`.
 #
 # *Raises on Keras 2 and 3, under a `tf.function`, with any strategy or none.*
 
@@ -106,6 +105,9 @@ session = clinic.open("fm22", strategy, devices, save_format, keras)
 # Tensors have one, and so has every `tf.experimental.ExtensionType`. `tf.nest` opens lists, dictionaries and named tuples, and
 # finds the tensors in them. It does not open a plain class, and a plain class has no TypeSpec. The same is true of an optimizer,
 # a set and an operation.
+#
+# Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not return it, also not
+# by `strategy.run(lambda: metric.update_state(x))`.
 #
 # Three checks can meet the object first, and each has its own message. With one replica it is the check of `tf.function`. With
 # several replicas, the strategy puts their objects into one `PerReplica`, which needs a TypeSpec of each. `TPUStrategy` converts
