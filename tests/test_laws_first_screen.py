@@ -81,7 +81,9 @@ def law_table() -> list[str]:
             problems.append(f"{mode.id}: its first cell is not title, table, cause and status")
         table = rows(source)
         if (count := len(" ".join(parts[2:-1]).split())) > LONGEST_CAUSE:
-            problems.append(f"{mode.id}: the cause has {count} words; the rest belongs below, to the reasons")
+            problems.append(
+                f"{mode.id}: the cause has {count} words; the rest belongs below, to the reasons"
+            )
         if len(table) > MOST_ROWS:
             problems.append(f"{mode.id}: {len(table)} messages stand on the first screen")
         problems += [

@@ -1,5 +1,8 @@
 """Who is sent to a page by a message finds it in its first cell: in the table, or folded below it."""
 
+import re
+
+import pytest
 from conftest import changed, forget
 from law import all_tests_of, edit
 from strategy_clinic.rendering import first_screen, sources
@@ -101,3 +104,18 @@ def test_what_is_added_is_taken_away_again(project):
     changed(sources.notebook_path(source), "The program\\n", "The program\\n\\nOne sentence.\\n", 1)
     sources.pull(sources.notebook_path(source), tell=lambda _: None)
     assert "**Fix:**" not in source.read_text() and "# One sentence." in source.read_text()
+
+
+def test_two_renderers_show_every_row():
+    """That of nbviewer and GitHub's kind, and that of the site: a sign in a message ends no cell, no code and no table."""
+    renderers = (
+        pytest.importorskip("nbconvert.filters.markdown_mistune").markdown2html_mistune,
+        pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").render,
+    )
+    for mode in wordings.declared_modes().values():
+        first = page_messages.first_cell(mode)
+        rows = len(re.findall(r"^\| (?!Message)", first, re.MULTILINE)) + first.count("<tr><td>")
+        for render in renderers:
+            html = render(first)
+            assert len(re.findall(r"<tr>\s*<td", html)) == rows, mode.id
+            assert not re.search(r"<td[^>]*>[^<]*`", html) and "<strong>Fix:</strong>" in html

@@ -109,7 +109,7 @@ session = clinic.open("fm06", strategy, devices, save_format, keras)
 # If only the last layers have changed, load what still fits:
 #
 # ```python
-# model.load_weights("old.weights.h5", skip_mismatch=True)  # warns of what it skips
+# model.load_weights("old.weights.h5", skip_mismatch=True)  # warns of what it skips, and leaves it random
 # ```
 #
 # This goes by class and position, not by name: a `Dense` inserted before others gets the weights of the first of them. An older
