@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..base.templates import from_template
@@ -44,14 +45,20 @@ def as_written(first: str) -> str:
 
 def other_messages(first: str, mode: FailureMode) -> str:
     """Returns a folded table of the messages that lead to a mode and are not in its first cell, or ""."""
-    found = [row_of(entry) for entry in page_messages.absent(first, page_messages.of(mode.id))]
-    plainest = sorted(found, key=lambda row: len(row.beside), reverse=True)
-    rows = list({row.forms: row for row in plainest if row.forms[0]}.values())
+    rows = rows_of(page_messages.absent(first, page_messages.of(mode.id)))
     if not rows:
         return ""
     columns = {name: any(getattr(row, name) for row in rows) for name in ("by", "fix")}
     html = from_template("rendering/other_messages.html", rows=rows, columns=columns)
     return f"\n\n{html.strip()}"
+
+
+def rows_of(entries: Iterable[Wording]) -> list[OtherMessage]:
+    """Returns a row for each message, those first that mean a mode whatever else is in the text."""
+    rows: dict[tuple[str, ...], OtherMessage] = {}
+    for row in sorted(map(row_of, entries), key=lambda row: len(row.beside)):
+        rows.setdefault(row.forms, row)
+    return list(rows.values())
 
 
 def row_of(entry: Wording) -> OtherMessage:
