@@ -6,7 +6,7 @@
 # | no message: `loaded.distribute_strategy.num_replicas_in_sync` is 1 | load, compile and `fit` outside the scope | 2, 3 |
 # | `RuntimeError: Need to be inside "with strategy.scope()" for …` | load outside; `compile("adam")` in the scope: see FM03 | 3 |
 # | `RuntimeError: Mixing different tf.distribute.Strategy objects: …` | load and `compile("adam")` outside; `fit` in the scope: see FM03 | 3 |
-# | `` ValueError: `colocate_vars_with` must only be passed a variable … `` | load outside; `compile` and `fit` in the scope; Keras 2: `fit` | 2, 3 |
+# | `` ValueError: `colocate_vars_with` must only be passed a variable … `` | load outside; `compile` and `fit` in the scope; Keras 2: only `fit` in the scope | 2, 3 |
 # | `AssertionError` | load outside a file that has the optimizer; `fit` in the scope | 2, 3 |
 # | `ValueError: Variable (…) was not created in the distribution strategy scope of …` | load outside; `compile` in the scope: see FM03 | 2 |
 #

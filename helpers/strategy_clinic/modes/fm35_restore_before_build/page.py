@@ -7,7 +7,7 @@
 # | `WARNING: Value in checkpoint could not be found in the restored object` | logged when the program ends | 3 |
 # | `UserWarning: Gradients do not exist for variables ['…/kernel']` | `fit` | 3 |
 # | `AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel` | `assert_consumed()` at once; see FM06, too | 3 |
-# | `AttributeError: 'LSTMCell' object has no attribute 'kernel'` | the first call, if the first layer is an `LSTM` | 3 |
+# | `AttributeError: 'LSTMCell' object has no attribute 'kernel'` | the first call after `restore`, if the first layer is an `LSTM` | 3 |
 # | `AttributeError: 'GRUCell' object has no attribute 'kernel'` | the same for a `GRU` | 3 |
 #
 # A subclassed model has no variables before its first call. On Keras 3 the first call creates some of them twice, and only the
