@@ -36,6 +36,7 @@ from colab import (
 )
 from conftest import FAILS_OTHERWISE
 from strategy_clinic.base import project
+from strategy_clinic.modes.registry import mode_by_id
 from thorough import mostly_thorough
 
 ABSENT = ["papermill", "nbval", "jupytext", "voila", "jupyterlab", "distributed"]
@@ -279,14 +280,16 @@ def test_the_set_up_fetches_the_clinic_and_nothing_else():
     assert text.count("://") == 1 and text.count("-m pip") == 1 and "--no-deps" in text
 
 
-def test_the_parameters_are_a_form_that_papermill_reads():
+def test_the_parameters_that_decide_something_are_a_form_that_papermill_reads():
     import papermill
 
     modes = [path for path in NOTEBOOKS if path.stem.startswith("fm")]
     for path in modes:
         found = papermill.inspect_notebook(path)
         assert list(found) == ["strategy", "devices", "save_format", "keras"]
-        for each in found.values():
+        switches = mode_by_id(path.stem[:4]).switches or tuple(found)
+        assert {name for name in found if found[name]["help"]} == set(switches)
+        for each in (found[name] for name in switches):
             text = each["help"].removeprefix("@param ")
             choices, end = json.JSONDecoder().raw_decode(text)
             value = ast.literal_eval(each["default"])

@@ -14,7 +14,11 @@ from strategy_clinic.setups import runtime
 from strategy_clinic.triage import classify
 from test_laws_pages import FM25, edit_notebook, mode_sources
 
-MESSAGE = re.compile(r"\A# %% \[markdown\]\n(?:#.*\n)*?# ```text\n((?:#.*\n)+?)# ```\n")
+HEAD = "| Message | Raised by | Keras |\n|---|---|---|\n"
+MOST_ROWS = 6
+LONGEST_CAUSE = 41  # words
+KERAS = re.compile(r"2, 3|[23]|3\.\d+|3 before 3\.\d+")
+SILENT = "no message: "
 CLASS = re.compile(r"[A-Za-z.]*(?:Error|Exception): ")
 IN_A_ROW = 3  # words of a message
 FIRST_SCREEN = 20  # lines of code that may stand before the story
@@ -62,55 +66,137 @@ def law_strategy_stays_a_word() -> list[str]:
     ]
 
 
-def law_message() -> list[str]:
-    """Under the title stands what people search for: of a mode that raises, messages of which none leads to another mode.
-
-    The first leads to this one. A message of another mode is allowed where the block says whose it is.
-    """
+def law_table() -> list[str]:
+    """A page begins with its title, at most six messages, each with what raises it on which Keras, the cause, and the status."""
     problems = []
     for source in mode_sources():
-        mode, block = registry.read_mode(source), MESSAGE.search(source.read_text())
-        if not block:
-            problems.append(f"{mode.id}: nothing of what one sees stands under the title")
-            continue
-        found, program = messages(block.group(1)), files.program_text(mode.id, "broken")
-        leads = [classify.triage(f"{program}\n\n{message}").mode for message in found]
-        if mode.loud == "loud" and mode.id not in leads[:1]:
-            problems.append(f"{mode.id}: its first message leads to {leads[:1]}: {found[:1]}")
+        mode, parts = registry.read_mode(source), first_cell(source).split("\n\n")
+        starts = [parts[0][:2], parts[1][: len(HEAD)], parts[-1][:1], parts[-1][-1:]]
+        if (
+            starts != ["# ", HEAD, "*", "*"]
+            or not parts[2:-1]
+            or parts[2][0] in "*|"
+            or "```" in str(parts)
+        ):
+            problems.append(f"{mode.id}: its first cell is not title, table, cause and status")
+        table = rows(source)
+        if (count := len(" ".join(parts[2:-1]).split())) > LONGEST_CAUSE:
+            problems.append(
+                f"{mode.id}: the cause has {count} words; the rest belongs below, to the reasons"
+            )
+        if len(table) > MOST_ROWS:
+            problems.append(f"{mode.id}: {len(table)} messages stand on the first screen")
         problems += [
-            f"{mode.id}: {message!r} leads to {other}"
-            for message, other in zip(found, leads)
-            if other not in (mode.id, None) and other.upper() not in block.group(1)
+            f"{mode.id}: {' | '.join(row)}"
+            for row in table
+            if len(row) != 3 or not all(row) or not KERAS.fullmatch(row[2])
         ]
     return problems
 
 
-def messages(block: str) -> list[str]:
-    """Returns the line with which each error of a block begins, without the condition to its right."""
-    lines = [line.removeprefix("#").strip() for line in block.splitlines()]
-    return [re.split(r" {2,}", line)[0] for line in lines if CLASS.match(line)]
+def law_silence() -> list[str]:
+    """A mode that shows a wrong result says what one sees instead of a message."""
+    return [
+        f"{mode.id}: no row says what one sees without an error"
+        for source in mode_sources()
+        for mode in [registry.read_mode(source)]
+        if "silent" in mode.loud and not any(is_no_error(row[0]) for row in rows(source))
+    ]
+
+
+def is_no_error(message: str) -> bool:
+    """Whether a message is none, or a warning, which begins with no class of an error."""
+    return message.startswith(SILENT) or not CLASS.match(message)
+
+
+def law_fix() -> list[str]:
+    """The fix is one line, with the words that triage says too, and the page's first cell has it."""
+    return [
+        f"{mode.id}: {mode.fix}"
+        for source in mode_sources()
+        for mode in [registry.read_mode(source)]
+        if f"\n\n**Fix:** {mode.fix}.\n\n" not in shown(source) or mode.fix.endswith(".")
+    ]
+
+
+def shown(source: Path) -> str:
+    """Returns the first cell of a page's notebook."""
+    return sources.stored_notebook(sources.notebook_path(source)).cells[0].source
+
+
+def law_way_on() -> list[str]:
+    """A page ends with the way for those who have another message, or none."""
+    wanted = {"00_start_here.ipynb", "examine_your_code.ipynb"}
+    problems = []
+    for path in map(sources.notebook_path, mode_sources()):
+        cells = sources.stored_notebook(path).cells[-2:]
+        last = "".join(cell.source for cell in cells if "onward" in sources.tags(cell))
+        if set(re.findall(r"\]\((.+?)\)", last)) != wanted:
+            problems.append(f"{path.name} does not lead on: {last}")
+    return problems
+
+
+def law_on_gpus() -> list[str]:
+    """A program that splits the CPU says in a comment what to write on GPUs, and its file does not."""
+    return [
+        f"{mode.id}: {cell.source.splitlines()[0]}"
+        for source in mode_sources()
+        for mode in [registry.read_mode(source)]
+        for cell in sources.notebook_of(source).cells
+        if sources.is_program(cell) and '_devices("CPU")' in cell.source.replace("'", '"')
+        if cell.source.count("  # on GPUs: ") != 1
+    ]
+
+
+def law_message() -> list[str]:
+    """In the table stands what people search for: of a mode that raises, messages of which none leads to another mode.
+
+    The first leads to this one. A message of another mode is allowed where its row says whose it is.
+    """
+    problems = []
+    for source in mode_sources():
+        mode, program = registry.read_mode(source), ""
+        program = files.program_text(mode.id, "broken")
+        found = [(message, by) for message, by, _ in rows(source) if CLASS.match(message)]
+        leads = [classify.triage(f"{program}\n\n{message}").mode for message, _ in found]
+        if mode.loud == "loud" and mode.id not in leads[:1]:
+            problems.append(f"{mode.id}: its first message leads to {leads[:1]}: {found[:1]}")
+        problems += [
+            f"{mode.id}: {message!r} leads to {other}"
+            for (message, by), other in zip(found, leads)
+            if other not in (mode.id, None) and other.upper() not in by
+        ]
+    return problems
+
+
+def first_cell(source: Path) -> str:
+    """Returns the first cell of a page as its author has written it."""
+    cell: str = sources.percent_notebook(source.read_text()).cells[0].source
+    return cell
+
+
+def rows(source: Path) -> list[list[str]]:
+    """Returns the rows of the table of messages, each as its cells: the message is without the signs of code."""
+    lines = [line for line in first_cell(source).splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines[1:]]
+    return [
+        [re.sub(r"^(no message: )?`+ ?(.*?) ?`+$", r"\1\2", first), *rest] for first, *rest in cells
+    ]
 
 
 def law_recorded_messages() -> list[str]:
-    """What the broken program raises, under any setup of the records, stands in the block under the title, or words of it do."""
-    blocks = {
-        mode.id: block_of(source)
+    """What the broken program raises, under any setup of the records, stands in the table, or words of it do."""
+    tables = {
+        registry.read_mode(source).id: "\n".join(map(" ".join, rows(source)))
         for source in mode_sources()
-        for mode in [registry.read_mode(source)]
     }
     return [
         f"{verdict.mode} does not show: {verdict.says}"
         for keras in runtime.KERAS_VERSIONS
         for record in [store.read_record(f"cpu-keras{keras}")]
         for verdict in (record.verdicts if record else [])
-        if verdict.broken == "raises" and not shares_words(verdict.says, blocks[verdict.mode])
+        if verdict.broken == "raises" and not shares_words(verdict.says, tables[verdict.mode])
     ]
-
-
-def block_of(source: Path) -> str:
-    """Returns the block under the title in one line."""
-    found = MESSAGE.search(source.read_text())
-    return " ".join(found.group(1).replace("#", "").split()) if found else ""
 
 
 def shares_words(message: str, block: str) -> bool:
@@ -128,25 +214,32 @@ def story_after_code(root):
 
 FM16 = "helpers/strategy_clinic/modes/fm16_tpu_eager_run/page.py"
 FM12 = "helpers/strategy_clinic/modes/fm12_variables_recreated/page.py"
+FM19 = "helpers/strategy_clinic/modes/fm19_partial_last_batch"
+SHOWN19 = "notebooks/fm19_partial_last_batch.ipynb"
+HEAD_LINES = "# | Message | Raised by | Keras |\n# |---|---|---|\n"
+NUMPY = "`NotImplementedError: numpy() is only available when eager execution is enabled.`"
 MUTATIONS = [
     (
         "law_recorded_messages",
         edit(
             FM12,
-            """tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only
-# created once or created outside tf.function. …""",
+            "tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only "
+            "created once or created outside tf.function. …",
             "• inputs=tf.Tensor(shape=(1, 1), dtype=float32)",
         ),
     ),
-    (
-        "law_message",
-        edit(
-            FM16,
-            "# ```text\n",
-            "# ```text\n# NotImplementedError: numpy() is only available when eager execution is enabled.\n",
-        ),
-    ),
-    ("law_message", edit(FM16, "# ```text\n", "# ```\n")),
+    ("law_message", edit(FM16, HEAD_LINES, f"{HEAD_LINES}# | {NUMPY} | `get_weights()` | 3 |\n")),
+    ("law_table", edit(FM16, HEAD_LINES, "# ```\n")),
+    ("law_table", edit(FM16, HEAD_LINES, HEAD_LINES + "# | `a` | `b` | 3 |\n" * 6)),
+    ("law_table", edit(FM16, "under `TPUStrategy` | 2, 3 |", "under `TPUStrategy` | all |")),
+    ("law_table", edit(FM16, "# *Raises on", "# Raises on")),
+    ("law_table", edit(FM16, "# A TPU runs", f"# {'It is so. ' * 20}A TPU runs")),
+    ("law_silence", edit(f"{FM19}/page.py", "no message: `mean", "`ValueError: mean")),
+    ("law_fix", edit(f"{FM19}/page.py", 'fix="update', 'fix="again update')),
+    ("law_fix", edit(SHOWN19, "**Fix:** ", "**Fix** ")),
+    ("law_way_on", edit(SHOWN19, "(examine_your_code.ipynb)", "(fm01.ipynb)")),
+    ("law_way_on", edit(SHOWN19, '"onward"', '"on"')),
+    ("law_on_gpus", edit(f"{FM19}/broken.py", '_devices("CPU")[0]', "_devices('CPU')[0]")),
     ("law_first_screen", story_after_code),
     (
         "law_strategy_stays_a_word",

@@ -23,7 +23,6 @@ HEADINGS = [
 ]
 
 CELL_TAGS = [
-    "badges",
     "bootstrap",
     "parameters",
     "open",
@@ -33,6 +32,8 @@ CELL_TAGS = [
     "table",
     "exercise",
     "solution",
+    "onward",
+    "badges",  # at the end, as long as the project has no address
 ]
 
 MACHINE_BOUND = re.compile(

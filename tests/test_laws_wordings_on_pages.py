@@ -1,47 +1,34 @@
-"""Who is sent to a page by a message finds it there. What is still missing is listed, and the list only becomes shorter."""
+"""Who is sent to a page by a message finds it in its first cell: in the table, or folded below it."""
 
-import json
-import sys
+import re
 
-from conftest import ROOT, changed, forget
+import pytest
+from conftest import changed, forget
 from law import all_tests_of, edit
-from strategy_clinic.base import files
+from strategy_clinic.rendering import first_screen, sources
 from strategy_clinic.triage import page_messages, wordings
 
-sys.path.insert(0, str(ROOT / "tools"))
-
-import wordings_on_pages
-
-MOST = 325  # messages that are listed as missing: this number is only ever made smaller
-
-
-def listed() -> dict[str, list[str]]:
-    return wordings_on_pages.excepted(files.ROOT / "tests" / "wordings_missing_on_pages.toml")
+FM19 = "notebooks/fm19_partial_last_batch.ipynb"
 
 
 def law_wordings_stand_on_pages() -> list[str]:
-    """A wording of TensorFlow 2.18 to 2.21 and Keras 2 and 3 stands on the page that it leads to, or in the list."""
+    """A wording of TensorFlow 2.18 to 2.21 and Keras 2 and 3 stands in the first cell of the page that it leads to."""
     forget()
     return [
-        f"{mode} has no: {says}"
-        for mode, absent in wordings_on_pages.missing().items()
-        for says in absent
-        if says not in listed().get(mode, ())
+        f"{mode.id} has no: {says}; run: clinic render --text"
+        for mode in wordings.declared_modes().values()
+        for says in page_messages.missing(mode)
     ]
 
 
-def law_list_only_shrinks() -> list[str]:
-    """What stands on its page, or leads to it no longer, is not in the list; the list is not longer than it was."""
-    forget()
-    now = wordings_on_pages.missing()
-    count = sum(map(len, listed().values()))
-    problems = [f"{count} messages are listed, and there were {MOST}"] if count > MOST else []
-    return problems + [
-        f"{mode} needs no exception: {says}"
-        for mode, lines in listed().items()
-        for says in lines
-        if says not in now.get(mode, ())
-    ]
+def law_folded_messages() -> list[str]:
+    """The folded table is one piece of HTML, which a blank line would end, and has no sign of mathematics."""
+    problems = []
+    for mode in wordings.declared_modes().values():
+        html = page_messages.first_cell(mode).partition("<details>")[2]
+        if "\n\n" in html or "$" in html or html.count("<tr>") == 1:
+            problems.append(f"{mode.id}: {html[:80]}")
+    return problems
 
 
 def a_wording_that_no_page_has(root):
@@ -50,49 +37,85 @@ def a_wording_that_no_page_has(root):
     path.write_text(path.read_text() + new)
 
 
-def one_more_exception(root):
-    changed(root / LIST, "\nfm03 = '''\n", "\nfm03 = '''\nThe kettle is empty\n", 1)
-
-
-def a_page_that_has_it(root):
-    mode, (says, *_) = next(iter(listed().items()))
-    path = files.notebooks().parent / wordings.declared_modes()[mode].notebook
-    said = says.replace("...", "x").replace("`", "").replace('"', "'")
-    notebook = json.loads(path.read_text())
-    notebook["cells"][0]["source"] = f"{said}\n{notebook['cells'][0]['source']}"
-    path.write_text(json.dumps(notebook))
-
-
-LIST = "tests/wordings_missing_on_pages.toml"
 MUTATIONS = [
     ("law_wordings_stand_on_pages", a_wording_that_no_page_has),
-    ("law_wordings_stand_on_pages", edit(LIST, "\nfm03 = '''\n", "\nfm98 = '''\n")),
-    ("law_list_only_shrinks", one_more_exception),
-    ("law_list_only_shrinks", a_page_that_has_it),
+    ("law_wordings_stand_on_pages", edit(FM19, "RecvAsync is cancelled", "Receiving is")),
+    ("law_folded_messages", edit(FM19, "<details>\\n", "<details>\\n\\n")),
+    ("law_folded_messages", edit(FM19, "RecvAsync is cancelled", "$x$")),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 
 
-def test_the_list_is_made_shorter_and_never_longer(project):
-    path = project / LIST
-    before = listed()
-    one_more_exception(project)
-    a_wording_that_no_page_has(project)
-    forget()
-    wordings_on_pages.shrink(path)
-    assert wordings_on_pages.excepted(path) == before
+def folded(monkeypatch, *entries) -> str:
+    monkeypatch.setattr(page_messages, "of", lambda mode: entries)
+    return first_screen.other_messages("# Title", wordings.declared_modes()["fm01"])
 
 
-def test_the_beginning_of_a_message_at_the_end_of_a_line_is_enough(project):
+def test_a_message_is_readable_and_escaped(monkeypatch):
+    says = ("No {cat|dog} in <b> ... `x`, $5", "{a|b|c|d|e}")
+    entry = wordings.Wording(
+        "fm01", says, "2.21", file="keras/src/x.py", fix="call `f()`, not `g()`"
+    )
+    html = folded(monkeypatch, entry)
+    assert "<code>No cat in &lt;b&gt; … `x`, &#36;5</code> or <code>No dog in" in html
+    assert " with <code>a</code> or <code>b</code> or <code>c</code> or <code>d</code><" in html
+    assert (
+        "<td>Keras 3, keras/src/x.py</td><td>call <code>f()</code>, not <code>g()</code></td>"
+        in html
+    )
+    assert "<summary>1 more message that leads here</summary>" in html
+
+
+def test_of_a_message_alone_and_with_others_the_first_is_shown(monkeypatch):
+    alone = wordings.Wording("fm01", ("The kettle is empty",), "2.21")
+    beside = wordings.Wording("fm01", ("The kettle is empty", "fit"), "2.21")
+    assert folded(monkeypatch, beside, alone) == folded(monkeypatch, alone)
+
+
+def test_without_other_messages_nothing_is_folded(monkeypatch):
+    assert folded(monkeypatch) == ""
+
+
+def test_an_expression_is_shown_as_the_message_that_it_is_meant_for():
+    shown = {
+        r"value .* must match": "value … must match",
+        r"Could not locate (class|function) '\w+'": "Could not locate class '…'",
+        r"numpy\(\) is only available": "numpy() is only available",
+        r"None values|Attempt to convert a value \(None\)": "None values",
+        r"with size ?\d+, but": "with size…, but",
+        r"not exist at: \S*saved/": "not exist at: …saved/",
+    }
+    assert {each: first_screen.readable(each) for each in shown} == shown
+
+
+def test_the_beginning_of_a_message_in_a_row_is_enough():
     entry = wordings.Wording("fm01", ("The kettle of this replica is empty",), "2.21")
-    line = page_messages.flat("ValueError: The kettle of this replica is …")
-    assert not page_messages.stands(entry, line, [])
-    assert page_messages.stands(entry, line, [page_messages.flat(str(line).strip("… "))])
+    row = "| `ValueError: The kettle of this replica is …` | `fit` | 3 |"
+    assert page_messages.absent(row, [entry]) == []
+    assert page_messages.absent(row.replace("of this replica", "…"), [entry]) == [entry]
 
 
-def test_the_table_counts_what_is_missing_by_page():
-    count = sum(map(len, wordings_on_pages.missing().values()))
-    head, *rows, total = wordings_on_pages.table().splitlines()
-    assert head.startswith("| page |") and any(row.startswith("| fm06 |") for row in rows)
-    assert total == f"{count} are missing, {count} may be"
+def test_what_is_added_is_taken_away_again(project):
+    source = sources.sources(["fm19"])[0]
+    before = source.read_text()
+    sources.pull(sources.notebook_path(source), tell=lambda _: None)
+    assert source.read_text() == before
+    changed(sources.notebook_path(source), "The program\\n", "The program\\n\\nOne sentence.\\n", 1)
+    sources.pull(sources.notebook_path(source), tell=lambda _: None)
+    assert "**Fix:**" not in source.read_text() and "# One sentence." in source.read_text()
+
+
+def test_two_renderers_show_every_row():
+    """That of nbviewer and GitHub's kind, and that of the site: a sign in a message ends no cell, no code and no table."""
+    renderers = (
+        pytest.importorskip("nbconvert.filters.markdown_mistune").markdown2html_mistune,
+        pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").render,
+    )
+    for mode in wordings.declared_modes().values():
+        first = page_messages.first_cell(mode)
+        rows = len(re.findall(r"^\| (?!Message)", first, re.MULTILINE)) + first.count("<tr><td>")
+        for render in renderers:
+            html = render(first)
+            assert len(re.findall(r"<tr>\s*<td", html)) == rows, mode.id
+            assert not re.search(r"<td[^>]*>[^<]*`", html) and "<strong>Fix:</strong>" in html

@@ -26,8 +26,8 @@ FOLDERS = [
     "programs",
     "modes",
     "panel",
-    "rendering",
     "triage",
+    "rendering",
     "records",
     "compiler",
     "workshop",
@@ -46,7 +46,6 @@ ENTRY_POINTS = {"__init__", "__main__", "book", "cli", "commands", "document_ses
 # Neither of the two imports the other, though one stands above.
 SEPARATE = [
     ("rendering", "panel"),
-    ("triage", "rendering"),
     ("records", "triage"),
     ("compiler", "triage"),
     ("workshop", "triage"),

@@ -85,9 +85,10 @@ def of_page(path: Path) -> Iterator[str]:
 
 
 def prose_of(cell: str) -> str:
-    """Returns the text of a cell in jupytext's percent format, "" if it is code."""
+    """Returns the text of a cell in jupytext's percent format without the table of messages, "" if it is code."""
     head, _, text = cell.partition("\n")
-    return re.sub("^# ?", "", text, flags=re.MULTILINE) if "[markdown]" in head else ""
+    prose = re.sub("^# ?", "", text, flags=re.MULTILINE) if "[markdown]" in head else ""
+    return re.sub(r"^\| Message \|.*\n(?:\|.*\n)+", "", prose, flags=re.MULTILINE)
 
 
 def records(root: Path) -> list[Path]:

@@ -41,6 +41,12 @@ INSTEAD = {
     "examiner.program_box()": "This site runs no program. [`clinic examine`](../how_to/examine.md) does it in a terminal.",
 }
 
+# On the site, in place of the notebooks that lead on to triage and to the examiner.
+ON_THE_SITE = {
+    "00_start_here.ipynb": "../errors/index.md",
+    "examine_your_code.ipynb": "../how_to/examine.md",
+}
+
 # On the site beside the atlas; the page that `clinic atlas` writes has the tables themselves.
 OF_KERAS = """## Classes of Keras on several replicas
 
@@ -79,6 +85,7 @@ def page(path: Path) -> str:
     if files.page_source(path.stem).name == "page.py":
         mode = mode_by_id(path.stem.split("_")[0])
         add_switches(notebook, mode)
+        lead_on(notebook)
         notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
     notebook.cells = [without_widgets(cell) for cell in notebook.cells]
     for cell in notebook.cells:
@@ -108,6 +115,13 @@ def add_switches(notebook: NotebookNode, mode: FailureMode) -> None:
     panel = next(cell for cell in notebook.cells if "panel" in sources.tags(cell))
     html = switches.switch_html(mode, parameters)
     panel.outputs = [new_output("display_data", {"text/html": html})]
+
+
+def lead_on(notebook: NotebookNode) -> None:
+    """Leads those with another message, or with none, to the pages of the site for them."""
+    cell = next(cell for cell in notebook.cells if "onward" in sources.tags(cell))
+    for here, there in ON_THE_SITE.items():
+        cell.source = cell.source.replace(f"({here})", f"({there})")
 
 
 def without_widgets(cell: NotebookNode) -> NotebookNode:

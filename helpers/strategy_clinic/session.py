@@ -18,7 +18,7 @@ from .modes.registry import mode_by_id
 from .panel import figures, widgets
 from .programs import run as programs
 from .programs.switches import for_setup
-from .programs.text import SUBJECTS
+from .programs.text import SUBJECTS, without_notes
 from .programs.verdicts import Verdict, classify, rows
 from .setups import parameters
 from .setups.parameters import Setup
@@ -49,6 +49,11 @@ def open(  # noqa: A001 - clinic.open is what a notebook calls
 
             nbgrader.prepare(shell, session.keep, os.environ[NBGRADER])
     return session
+
+
+def program_in(cell: str) -> str:
+    """Returns the program of a cell as its file has it, without the comment of the page."""
+    return without_notes(f"{cell.strip()}\n")
 
 
 class Session:
@@ -91,7 +96,7 @@ class Session:
 
         The broken program must fail as the mode declares, the fixed one and the solution must print what is right.
         """
-        subject, text = choose("program", line.strip(), SUBJECTS), f"{cell.strip()}\n"
+        subject, text = choose("program", line.strip(), SUBJECTS), program_in(cell)
         self.texts[subject] = text
         if for_setup(text, self.setup, "CPU") != text:
             print(f"With the lines for {self.setup}.")
@@ -108,7 +113,7 @@ class Session:
 
     def keep(self, line: str, cell: str) -> None:
         """The cell magic `%%program` while nbgrader grades: keeps the program, which the graded cell runs."""
-        self.texts[choose("program", line.strip(), SUBJECTS)] = f"{cell.strip()}\n"
+        self.texts[choose("program", line.strip(), SUBJECTS)] = program_in(cell)
 
     def _judgement(self, verdict: Verdict) -> str:
         """Returns in words what a program's run shows."""

@@ -67,9 +67,9 @@ machine.show()
 # - A cell that begins with `%%program` is a program. Without that line it can be copied into a new file, or into the first
 #   cell of a restarted notebook: devices are set before TensorFlow runs. The failing lines are marked `# wrong`, the changed
 #   lines of the fix `# fixed`.
-# - Four parameters at the top decide what runs: `strategy`, `devices`, `save_format` and `keras`. They replace the lines of the
-#   programs that create the strategy, save and load. The panel switches them without running the page again, and shows the
-#   programs for the setup that you choose.
+# - Four parameters, in a folded cell at the top, decide what runs: `strategy`, `devices`, `save_format` and `keras`. They replace
+#   the lines of the programs that create the strategy, save and load. The panel switches them without running the page again,
+#   and shows the programs for the setup that you choose.
 # - Every result says how it was obtained. *executed*: the program ran on the named devices, virtual CPUs unless you have better.
 #   *traced*: TensorFlow's own `TPUStrategy` refused the program while it was traced, with no TPU attached. *emulated*:
 #   `TPUStrategy` traced the program, and the graph of all replicas ran on CPU devices. *compiled*: a compiler answered.

@@ -9,6 +9,12 @@ WRONG, FIXED = (
 )  # how comments begin: on each line that fails, and on each that repairs it
 LONGEST = 20  # lines of code of a program, without those that make devices
 DEVICE_LINES = ("cpu = tf.config.", "tf.config.set_logical_device_configuration(cpu,")
+# What a page shows beside lines that make devices of the CPU; the files of the programs do not have it.
+ON_GPUS = {
+    'cpu = tf.config.list_physical_devices("CPU")[0]': "MirroredStrategy() replaces 3 lines",
+    'names = [device.name for device in tf.config.list_logical_devices("CPU")]': 'only this line, "GPU"',
+}
+NOTES = {line: f"{line}  # on GPUs: {words}" for line, words in ON_GPUS.items()}
 
 
 def marked_lines(text: str, mark: str) -> list[int]:
@@ -20,6 +26,16 @@ def code_lines(text: str) -> list[str]:
     """Returns the lines of code that a reader has to read: no comments, no blank lines, none that make devices."""
     lines = [line.strip() for line in text.splitlines()]
     return [line for line in lines if line and not line.startswith(("#", *DEVICE_LINES))]
+
+
+def with_notes(text: str) -> str:
+    """Returns a program that makes devices of the CPU with a comment that says what to write on GPUs."""
+    return "\n".join(NOTES.get(line, line) for line in text.split("\n"))
+
+
+def without_notes(text: str) -> str:
+    lines = {noted: line for line, noted in NOTES.items()}
+    return "\n".join(lines.get(line, line) for line in text.split("\n"))
 
 
 def problems(broken: str, fixed: str) -> list[str]:

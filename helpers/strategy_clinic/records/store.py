@@ -167,5 +167,5 @@ def code_of(notebook: NotebookNode) -> str:
     """Returns a hash of what an author has typed as code; prose, pictures and the set-up cell do not change it."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     typed = [cell.source for cell in cells if "bootstrap" not in sources.tags(cell)]
-    code = sources.without_forms("\n".join(typed))
+    code = sources.typed("\n".join(typed))
     return hashlib.sha256(code.encode()).hexdigest()[:12]

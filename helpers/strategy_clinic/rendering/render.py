@@ -111,11 +111,14 @@ def require_all_claims(notebook: NotebookNode, document: Document, name: str) ->
 
 def with_outputs(plain: NotebookNode, executed: NotebookNode) -> NotebookNode:
     """Gives the plain notebook the outputs of the executed one, without what differs from run to run."""
-    for cell, ran in zip(plain.cells, executed.cells, strict=True):
-        if cell.cell_type == "code":
-            cell.execution_count = ran.execution_count
-            cell.outputs = stable_outputs(ran.outputs)
+    for cell, ran in zip(code_cells(plain), code_cells(executed), strict=True):
+        cell.execution_count = ran.execution_count
+        cell.outputs = stable_outputs(ran.outputs)
     return plain
+
+
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def stable_outputs(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -155,13 +158,12 @@ def write_texts(names: Sequence[str] = (), tell: Callable[[str], None] = say) ->
                 tell(f"wrote the text of {files.page_name(source)}")
 
 
-def code_to_run(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """Returns the kind of each cell, and the code of those whose outputs depend on it."""
-    return [(cell.cell_type, cell.source if is_to_run(cell) else "") for cell in notebook.cells]
-
-
-def is_to_run(cell: NotebookNode) -> bool:
-    return bool(cell.cell_type == "code" and "bootstrap" not in sources.tags(cell))
+def code_to_run(notebook: NotebookNode) -> list[str]:
+    """Returns what is typed in each cell, but not the set-up cell, on which no output depends."""
+    return [
+        "" if "bootstrap" in sources.tags(cell) else sources.typed(cell.source)
+        for cell in code_cells(notebook)
+    ]
 
 
 # Whether what is stored is up to date

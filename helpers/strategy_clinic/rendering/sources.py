@@ -16,9 +16,11 @@ from nbformat import NotebookNode
 from ..base import files, project
 from ..base.display import say
 from ..base.errors import UserError
-from ..programs.text import SUBJECTS
+from ..modes import registry
+from ..modes.failure_mode import FailureMode
+from ..programs.text import SUBJECTS, with_notes, without_notes
 from ..setups import parameters
-from . import document_text, frequent, mode_table
+from . import document_text, first_screen, frequent, mode_table
 
 # In JupyterLab, and in Colab.
 CODE_FOLDED: dict[str, Any] = {"jupyter": {"source_hidden": True}, "cellView": "form"}
@@ -26,7 +28,8 @@ EXTRA_METADATA: dict[str, dict[str, Any]] = {
     "solution": CODE_FOLDED,
     "claims": CODE_FOLDED,
     "tests": CODE_FOLDED,
-    "open": CODE_FOLDED,
+    "parameters": CODE_FOLDED,
+    "open": CODE_FOLDED | {"jupyter": {"source_hidden": True, "outputs_hidden": True}},
     "figure": CODE_FOLDED,
     "table": CODE_FOLDED,
     "bootstrap": {"tags": ["bootstrap", "nbval-ignore-output"]} | CODE_FOLDED,
@@ -45,6 +48,7 @@ TABLES = {
 }  # by the tag of the cell that gets one
 ADDED = re.compile(r"\n\n(?:\||### )")  # how what is added to such a cell begins
 BOOTSTRAP = Path(__file__).with_name("bootstrap.ipy")
+ADDED_CELLS = {"badges", "bootstrap", "onward"}
 FORM = "  # @param "
 # What stands in place of an address while the project is not published.
 UNPUBLISHED = (
@@ -86,12 +90,12 @@ def notebook_path(source: Path) -> Path:
 
 
 def notebook_of(source: Path) -> NotebookNode:
-    """Returns a page's notebook without outputs: its cells but for the declaration, with badges and set-up added."""
+    """Returns a page's notebook without outputs: its cells but for the declaration, with what rendering adds to them."""
     notebook = copy.deepcopy(percent_notebook(source.read_text()))
     cells = [fill_in(cell, source) for cell in notebook.cells if "declaration" not in tags(cell)]
     if files.is_of_document(source):
         fill_in_document(cells, source)
-    notebook.cells = cells[:1] + added_cells(source) + cells[1:]
+    notebook.cells = with_added_cells(cells, source, registry.read_mode(source))
     notebook.metadata = KERNEL
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     for cell, identity in zip(notebook.cells, cell_ids(notebook.cells)):
@@ -119,15 +123,17 @@ def percent_format() -> Any:
 
 
 def fill_in(cell: NotebookNode, source: Path) -> NotebookNode:
-    """Adds to cells what is not in the page: programs, two tables, the form that Colab makes of the parameters."""
+    """Adds to cells what is not in the page: programs, two tables, forms of Colab for the parameters that decide something."""
     for subject in SUBJECTS:
         if subject in tags(cell) and cell.source.startswith(f"# {subject}.py"):
             text = files.program_text(files.page_id(source), subject)
-            cell.source = f"{MAGIC}{subject}\n{text.strip()}"
+            cell.source = f"{MAGIC}{subject}\n{with_notes(text).strip()}"
     for tag in TABLES.keys() & set(tags(cell)):
         cell.source = f"{cell.source}\n\n{TABLES[tag](link='')}"
     if "parameters" in tags(cell):
-        cell.source = "\n".join(with_form(line) for line in cell.source.splitlines())
+        mode = registry.read_mode(source)
+        used = (mode and mode.switches) or tuple(parameters.PARAMETERS)
+        cell.source = "\n".join(with_form(line, used) for line in cell.source.splitlines())
     return cell
 
 
@@ -141,10 +147,11 @@ def fill_in_document(cells: list[NotebookNode], source: Path) -> None:
             cell.source = document_text.with_borrowed(cell.source)
 
 
-def with_form(line: str) -> str:
-    """Returns a parameter with the comment that Colab reads as a form field, and papermill as its description."""
-    valid = parameters.choices().get(line.split(" =")[0])
-    if not valid:
+def with_form(line: str, used: Sequence[str]) -> str:
+    """Returns a parameter, if it is used, with the comment that Colab reads as a form field, and papermill as its description."""
+    name = line.split(" =")[0]
+    valid = parameters.choices().get(name)
+    if not valid or name not in used:
         return line
     kind = "" if isinstance(valid[0], str) else ' {type:"raw"}'  # else Colab would quote it
     return f"{line}{FORM}{json.dumps(valid)}{kind}"
@@ -152,6 +159,11 @@ def with_form(line: str) -> str:
 
 def without_forms(code: str) -> str:
     return "\n".join(line.split(FORM)[0] for line in code.splitlines())
+
+
+def typed(code: str) -> str:
+    """Returns code as its author has typed it, without the forms and the comment of a page."""
+    return without_notes(without_forms(code))
 
 
 def tags(cell: NotebookNode) -> list[str]:
@@ -173,11 +185,21 @@ def cell_ids(cells: list[NotebookNode]) -> list[str]:
     return [hashlib.sha256(text.encode()).hexdigest()[:12] for text in numbered]
 
 
-def added_cells(source: Path) -> list[NotebookNode]:
+def with_added_cells(
+    cells: list[NotebookNode], source: Path, mode: FailureMode | None
+) -> list[NotebookNode]:
+    """Returns a page's cells with set-up after the first; launch links stand before it, and without an address at the end."""
     from nbformat.v4 import new_code_cell, new_markdown_cell
 
-    head = new_markdown_cell(badges(source), metadata={"tags": ["badges"]})
-    return [head, new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
+    head, *rest = cells
+    set_up = [new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
+    launch = [new_markdown_cell(badges(source), metadata={"tags": ["badges"]})]
+    onward = [new_markdown_cell(first_screen.ONWARD, metadata={"tags": ["onward"]})] if mode else []
+    if mode:
+        head.source = first_screen.with_answer(head.source, mode)
+    if project.address():
+        return [head, *launch, *set_up, *rest, *onward]
+    return [head, *set_up, *rest, *onward, *launch]
 
 
 def badges(source: Path) -> str:
@@ -209,9 +231,10 @@ def bootstrap() -> str:
 
 
 def pull(path: Path, tell: Callable[[str], None] = say) -> None:
-    """Writes edits made in Jupyter to the source; badges, set-up and table come back when it is rendered."""
+    """Writes edits made in Jupyter to the source; what rendering adds comes back when it is rendered."""
     notebook, target = read_notebook(path), files.page_source(path.stem)
-    cells = [cell for cell in notebook.cells if not {"badges", "bootstrap"} & set(tags(cell))]
+    cells = [cell for cell in notebook.cells if not ADDED_CELLS & set(tags(cell))]
+    cells[0].source = first_screen.as_written(cells[0].source)
     programs = program_cells(notebook)
     notebook.cells = [as_written(cell) for cell in cells[:1] + declaration(target) + cells[1:]]
     notebook.metadata = {
@@ -228,7 +251,10 @@ def pull(path: Path, tell: Callable[[str], None] = say) -> None:
 def program_cells(notebook: NotebookNode) -> dict[str, str]:
     """Returns the text of each program in a notebook."""
     texts = [cell.source.partition("\n") for cell in notebook.cells if is_program(cell)]
-    return {first.removeprefix(MAGIC).strip(): f"{text.strip()}\n" for first, _, text in texts}
+    return {
+        first.removeprefix(MAGIC).strip(): without_notes(f"{text.strip()}\n")
+        for first, _, text in texts
+    }
 
 
 def is_program(cell: NotebookNode) -> bool:

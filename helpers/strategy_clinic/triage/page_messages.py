@@ -1,9 +1,10 @@
 """The messages that stand on the pages of the modes, and the wordings that lead to a page on which they do not stand."""
 
 import functools
+import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..base import files
@@ -12,10 +13,8 @@ from . import classify, phrases, wordings
 from .report_text import Flat, flat
 from .wordings import Wording
 
-# What a first cell shows: blocks of messages, or a table that has them in its first column.
-BLOCK = re.compile(r"```text\n(.*?)```", re.DOTALL)
-FIRST_COLUMN = re.compile(r"^\| `+ ?(.+?) ?`+ +\|", re.MULTILINE)
-CONDITION = re.compile(r"\s{3,}.*")  # to the right of a message
+# What a first cell shows: a table that has messages in its first column.
+FIRST_COLUMN = re.compile(r"^\| (?:no message: )?(`+) ?(.+?) ?\1 *\|", re.MULTILINE)
 NAME_OF_ERROR = re.compile(r"^(?:WARNING:tensorflow:|[A-Za-z.]*(?:Error|Warning|Exception): )")
 # The versions of which a page is: TensorFlow 2.18 to 2.21, and Keras 2 and 3.
 OF_TODAY = re.compile(r"2\.(?:1[89]|2\d)|Keras 3.*|MODE")
@@ -23,12 +22,14 @@ OF_TODAY = re.compile(r"2\.(?:1[89]|2\d)|Keras 3.*|MODE")
 
 def first_messages(mode: FailureMode) -> list[str]:
     """Returns the messages of the first cell of a page, and the title's: each is an error's, or known to triage."""
-    text = first_cell(mode)
-    title, _, rest = text.partition("\n")
-    lines = [line for block in BLOCK.findall(rest) for line in block.splitlines()]
-    lines += [*re.findall("`(.+?)`", title), *FIRST_COLUMN.findall(rest)]
-    said = [CONDITION.sub("", line.strip()) for line in lines]
+    title, _, rest = first_cell(mode).partition("\n")
+    said = [*rows(rest), *re.findall("`(.+?)`", title)]
     return list(dict.fromkeys(line for line in said if NAME_OF_ERROR.match(line) or modes_of(line)))
+
+
+def rows(text: str) -> list[str]:
+    """Returns the messages in the first column of a table of Markdown."""
+    return [message for _, message in FIRST_COLUMN.findall(text)]
 
 
 def first_cell(mode: FailureMode) -> str:
@@ -80,23 +81,22 @@ def page_text(mode: FailureMode) -> Flat:
 
 def texts_of(mode: FailureMode) -> Iterator[str]:
     for cell in cells_of(mode):
-        yield text_of(cell["source"])
+        yield html.unescape(text_of(cell["source"]))
         for output in cell.get("outputs", ()):
             yield text_of(output.get("text", ""))
             yield text_of(output.get("data", {}).get("text/plain", ""))
 
 
 def missing(mode: FailureMode) -> list[str]:
-    """Returns the first phrases of the wordings of today that lead to a page and do not stand on it."""
-    lines = [line for text in texts_of(mode) for line in flat_lines(text)]
-    text = page_text(mode)
-    absent = (entry for entry in of_today(mode.id) if not stands(entry, text, lines))
-    return list(dict.fromkeys(entry.says[0] for entry in absent))
+    """Returns the first phrases of the wordings of today that lead to a page and do not stand in its first cell."""
+    first = html.unescape(re.sub(r"</?[a-z]+>", " ", first_cell(mode)))
+    return list(dict.fromkeys(entry.says[0] for entry in absent(first, of_today(mode.id))))
 
 
-@functools.cache
-def flat_lines(text: str) -> list[Flat]:
-    return [flat(line) for line in text.splitlines()]
+def absent(first: str, entries: Iterable[Wording]) -> list[Wording]:
+    """Returns the wordings whose message does not stand in the text of a first cell."""
+    text, lines = flat(first), [flat(row.rstrip("… ")) for row in rows(first)]
+    return [entry for entry in entries if not stands(entry, text, lines)]
 
 
 def of_today(mode: str) -> list[Wording]:
@@ -104,7 +104,7 @@ def of_today(mode: str) -> list[Wording]:
 
 
 def stands(entry: Wording, text: Flat, lines: list[Flat]) -> bool:
-    """Returns whether the message of a wording stands in a text, or the beginning of it at the end of a line."""
+    """Returns whether the message of a wording stands in a text, or its beginning at the end of a line; not what is beside it."""
     if classify.first_match(entry, text):
         return True
     return not entry.symptom and any(phrases.matched_at_end(entry.says[0], line) for line in lines)

@@ -16,6 +16,7 @@ as whole words; `...` stands for anything in between, `{a|b}` for one of several
     frame    true for what a traceback names: it counts only where no message is known, as when the message is cut off
     symptom  instead of the first phrase, a symptom of the mode's declaration that proves something only together with the rest
     fix      what to do, where the fix of the mode does not help with this message
+    by       what raises it, for the folded table of messages of the page
     kind     only in not_a_mode.toml: what it is instead
 
 A [[code]] is a pattern in a report's code that speaks for the mode where nothing is raised. It is rare outside the mode: what
@@ -61,6 +62,7 @@ class Wording:
     seen: tuple[str, ...] = ()
     fixed: str = ""
     fix: str = ""
+    by: str = ""
     error: str = ""  # the id of the known error that it is a wording of,
     releases: Releases | None = None  # and the releases that have this,
     named: bool = False  # one of which the text must name

@@ -1,18 +1,13 @@
 # %% [markdown]
 # # FM01. `numpy() is only available when eager execution is enabled`: reading weights in `strategy.run`
 #
-# ```text
-# NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.
-#   Keras 3: get_weights(), or .numpy() of a variable; Keras 2: .numpy()
-# NotImplementedError: numpy() is only available when eager execution is enabled.
-#   the same without a strategy
-# RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
-#   Keras 2: get_weights() of a model under a strategy, in an eager strategy.run, too
-# RuntimeError: Cannot get value inside Tensorflow graph function.
-#   Keras 2: get_weights() of a layer, or without a strategy
-# AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
-#   loss.numpy(): see FM07
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `NotImplementedError: DistributedVariable.numpy() is only available when eager execution is enabled.` | `.numpy()` of a variable; on Keras 3 `get_weights()`, too | 2, 3 |
+# | `NotImplementedError: numpy() is only available when eager execution is enabled.` | the same without a strategy | 2, 3 |
+# | `RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()` | `get_weights()` of a model under a strategy, also if the step is not traced | 2 |
+# | `RuntimeError: Cannot get value inside Tensorflow graph function.` | `get_weights()` of a layer, or without a strategy | 2 |
+# | `AttributeError: 'SymbolicTensor' object has no attribute 'numpy'` | `loss.numpy()`: see FM07 | 2, 3 |
 #
 # `tf.function` traces the step before it runs. A weight has no value that could be converted to NumPy while the step is traced.
 #

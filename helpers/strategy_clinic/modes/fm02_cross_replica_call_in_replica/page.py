@@ -1,14 +1,12 @@
 # %% [markdown]
 # # FM02. `Method requires being in cross-replica context`: `strategy.reduce` inside a replica
 #
-# ```text
-# RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()
-#   strategy.reduce, strategy.run or strategy.scope() in the step; Keras 2: model.fit, predict or evaluate, too
-# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use …
-#   strategy.gather in the step: call get_replica_context().all_gather(), see FM20
-# ValueError: next(iterator) should be called from outside of replica_fn
-#   Keras 3: model.fit, predict or evaluate in the step
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()` | `strategy.reduce`, `strategy.run` or `strategy.scope()` in the step | 2, 3 |
+# | `RuntimeError: Method requires being in cross-replica context, use get_replica_context().merge_call()` | `model.fit`, `predict` or `evaluate` in the step | 2 |
+# | `ValueError: next(iterator) should be called from outside of replica_fn` | `model.fit`, `predict` or `evaluate` in the step | 3 |
+# | `RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use …` | `strategy.gather` in the step: see FM20 | 2, 3 |
 #
 # Inside the function given to `strategy.run` the code has the value of one replica, and these methods need the values of all.
 #

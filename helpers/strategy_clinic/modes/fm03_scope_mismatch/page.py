@@ -1,20 +1,14 @@
 # %% [markdown]
 # # FM03. `Need to be inside "with strategy.scope()"`: the model was created outside the scope
 #
-# ```text
-# RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>
-#   Keras 3: fit, with Adam or SGD with momentum
-# ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope()
-#   Keras 3: fit in the scope, or only a base model outside
-# RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>
-#   Keras 3: the optimizer outside; two strategy objects
-# ValueError: Variable (...) was not created in the distribution strategy scope of (...).
-#   Keras 2: compile
-# ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope than the model.
-#   Keras 2: compile, a metric outside
-# AssertionError: assert isinstance(var, values.DistributedVariable)
-#   Keras 3: fit, with plain SGD; the assert has no message
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>` | `fit`, with Adam or SGD with momentum | 3 |
+# | `` ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope() `` | `fit` in the scope, or only a base model outside | 3 |
+# | `RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>` | the optimizer outside; two strategy objects | 3 |
+# | `AssertionError: assert isinstance(var, values.DistributedVariable)` | `fit`, with plain SGD; the error has no message | 3 |
+# | `ValueError: Variable (...) was not created in the distribution strategy scope of (...).` | `compile` | 2 |
+# | `` ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope than the model. `` | `compile`, a metric outside | 2 |
 #
 # Variables that are trained together must be created in the scope of one strategy object, and the model was created before that
 # scope was open.

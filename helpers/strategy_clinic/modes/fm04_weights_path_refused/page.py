@@ -1,17 +1,14 @@
 # %% [markdown]
 # # FM04. `The filename must end in .weights.h5`: `save_weights` without this ending
 #
-# ```text
-# ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint     save_weights
-# ValueError: When using `save_weights_only=True` in `ModelCheckpoint`, the filepath provided must end in
-#   `.weights.h5` (Keras weights format). Received: filepath=./epoch-{epoch}
-# ValueError: The filepath provided must end in `.keras` (Keras model format).     ModelCheckpoint
-# ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension     model.save
-# ValueError: The `save_format` argument is deprecated in Keras 3. Please remove this argument     model.save
-# ValueError: File format not supported: filepath=./my_checkpoint. Keras 3 only supports V3 `.keras` files,
-#   `.weights.h5` files, legacy H5 format files     load_weights of a checkpoint that Keras 2 wrote, see FM27
-# TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'     Keras 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` ValueError: The filename must end in `.weights.h5`. Received: filepath=./my_checkpoint `` | `save_weights` | 3 |
+# | `` ValueError: When using `save_weights_only=True` in `ModelCheckpoint`, the filepath provided must end in `.weights.h5` `` | `ModelCheckpoint` | 3 |
+# | `` ValueError: The filepath provided must end in `.keras` (Keras model format). `` | `ModelCheckpoint` | 3 |
+# | `` ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension … `` | `model.save` | 3 |
+# | `TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'` | `save_weights(path, save_format="tf")` | 3 |
+# | `` ValueError: The `save_format` argument is deprecated in Keras 3. Please remove this argument … `` | `model.save(path, save_format="tf")` | 3 |
 #
 # Keras 2 chose the format by the ending, and wrote a TensorFlow checkpoint for a name without one. Keras 3 has one format for
 # weights.
@@ -26,7 +23,7 @@ MODE = FailureMode(
     slug="weights_path_refused",
     title="`The filename must end in .weights.h5`: `save_weights` without this ending",
     sees='`save_weights("./my_checkpoint")` raises: the filename must end in `.weights.h5`',
-    fix="end the path in `.weights.h5`; use `tf.train.Checkpoint` if you want a checkpoint",
+    fix="end the path in `.weights.h5` for weights and `.keras` for a model; for a checkpoint, use `tf.train.Checkpoint`",
     document="000",
     switches=("keras",),
     symptoms=(Symptom("ValueError", r"The filename must end in `\.weights\.h5`", keras=(3,)),),

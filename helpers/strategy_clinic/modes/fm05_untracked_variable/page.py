@@ -1,17 +1,15 @@
 # %% [markdown]
 # # FM05. A `tf.Variable` is reset after restoring a checkpoint that does not name it
 #
-# ```text
-# before the restart: [[2.]]
-# after the restart:  [[1.]]      restore, load_model and load_weights raise nothing
-# a restored model with layers in a list or a dictionary predicts nonsense, and assert_consumed passes      Keras 3
-# AssertionError: Tried to export a function which references an 'untracked' resource.     tf.saved_model.save
-# ValueError: The following Variables were created within a Lambda layer (lambda) but are not tracked by said layer     Keras 2
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `after the restart: [[1.]]` | in place of [[2.]]; `restore`, `load_model` and `load_weights` raise nothing | 2, 3 |
+# | no message: a restored model with layers in a list predicts nonsense | `restore`; `assert_consumed` passes | 3 |
+# | `AssertionError: Tried to export a function which references an 'untracked' resource.` | `tf.saved_model.save` | 2, 3 |
+# | `ValueError: The following Variables were created within a Lambda layer (lambda) but are not tracked by said layer` | the first call of a `Lambda` layer | 2 |
 #
 # Saving follows the objects that you hand over. A variable that belongs to none of them is not written, and the restarted
-# script creates it again with its first value. A checkpoint of a Keras 3 model does not follow its lists and dictionaries: it
-# has no layer of `self.blocks = [Dense(8), Dense(8)]`, and none of the cells of `StackedRNNCells`.
+# script creates it again with its first value. On Keras 3 a checkpoint also leaves out layers in lists.
 #
 # *Wrong result without an error, on Keras 2 and 3, with or without a strategy, in every save format. Layers are lost on Keras 3
 # only.*
@@ -91,6 +89,9 @@ print(pasted(checks.assert_tracked))
 #
 # A checkpoint starts at the objects that you name and follows their attributes. Loading follows the same objects, finds a value
 # for each, and reports success. `assert_consumed` passes, too.
+#
+# A checkpoint of a Keras 3 model does not follow its lists and dictionaries: it has no layer of
+# `self.blocks = [Dense(8), Dense(8)]`, and none of the cells of `StackedRNNCells`.
 #
 # Layers in a list are in the file only as trainable weights of an optimizer that is built and saved. A restore of model and
 # built optimizer brings them back. A script for predictions, which restores only the model, gets random weights. Moving

@@ -1,28 +1,14 @@
 # %% [markdown]
 # # FM06. `Received incompatible tensor with shape`: loading weights into a changed model
 #
-# ```text
-# ValueError: Received incompatible tensor with shape (1, 4) when attempting to restore variable with shape
-#   (1, 8) and name hidden/kernel:0.                restore
-# ValueError: The shape of the target variable and the shape of the target value in `variable.assign(value)` must
-#   match. variable.shape=(1, 8), Received: value.shape=(1, 4).     Keras 3: restore under MirroredStrategy or TPU
-# ValueError: Cannot assign value to variable ' hidden/kernel:0': Shape mismatch.The variable shape (1, 8), and the
-#   assigned value shape (1, 4) are incompatible.   Keras 2: the same, and load_weights
-# ValueError: A total of 2 objects could not be loaded. Example error message for object <Dense ...>
-#                                                   Keras 3: load_weights of .weights.h5 or .keras
-# ValueError: Input 0 of layer "score" is incompatible with the layer: expected axis -1 of input shape to have value 4
-#                                                   Keras 2: the first call after load_weights, on a TPU
-# ValueError: Layer 'extra' expected 2 variables, but received 0 variables during loading.     one layer more
-# ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2     .h5
-# ValueError: Weight expects shape (1, 8). Received saved weight with shape (1, 4)     .h5, Keras 3
-# ValueError: Layer ... weight shape (1, 8) is not compatible with provided weight shape (1, 4).     set_weights
-# AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the
-#   Python program.                                 assert_consumed after restore
-# AssertionError: Unresolved object in checkpoint (root).model ...     the same, one layer less
-# AssertionError: Nothing except the root object matched a checkpointed value.     assert_nontrivial_match
-# ValueError: Weight count mismatch for layer #0     .h5: a layer without its bias
-# NotFoundError: Key ... not found in checkpoint     TensorFlow 1
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: Received incompatible tensor with shape (1, 4) when attempting to restore variable with shape (1, 8) and name hidden/kernel:0.` | `restore` | 2, 3 |
+# | `ValueError: A total of 2 objects could not be loaded. Example error message for object <Dense ...>` | `load_weights` of `.weights.h5` or `.keras`. It goes on with what `restore` raises under a strategy: `The shape of the target variable and the shape of the target value in variable.assign(value) must match` | 3 |
+# | `ValueError: Layer 'extra' expected 2 variables, but received 0 variables during loading.` | the same, one layer more | 2, 3 |
+# | `ValueError: Layer count mismatch when loading weights from file. Model expected 3 layers, found 2` | `load_weights` of `.h5` | 2, 3 |
+# | `AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the Python program.` | `assert_consumed` after `restore` | 2, 3 |
+# | `ValueError: Cannot assign value to variable ' hidden/kernel:0': Shape mismatch.The variable shape (1, 8), and the assigned value shape (1, 4) are incompatible.` | `load_weights`; `restore` under a strategy. On a TPU the first call raises `Input 0 of layer "score" is incompatible` | 2 |
 #
 # The model that loads the weights was built with different layers from the model that saved them.
 #
@@ -36,7 +22,7 @@ MODE = FailureMode(
     slug="architecture_changed",
     title="`Received incompatible tensor with shape`: loading weights into a changed model",
     sees="loading weights raises a shape error, or fills only a part of the model and raises nothing",
-    fix="build the model as it was when it was saved, or load with `skip_mismatch=True` what still fits",
+    fix="build the model as it was saved, load, and copy the layers that are the same with `set_weights`",
     document="001",
     switches=("save_format", "strategy", "keras"),
     symptoms=(
@@ -113,7 +99,7 @@ session = clinic.open("fm06", strategy, devices, save_format, keras)
 # If only the last layers have changed, load what still fits:
 #
 # ```python
-# model.load_weights("old.weights.h5", skip_mismatch=True)  # warns of what it skips
+# model.load_weights("old.weights.h5", skip_mismatch=True)  # warns of what it skips, and leaves it random
 # ```
 #
 # This goes by class and position, not by name: a `Dense` inserted before others gets the weights of the first of them. An older

@@ -1,23 +1,14 @@
 # %% [markdown]
 # # FM07. `Cannot convert a symbolic tf.Tensor to a numpy array`: NumPy inside `tf.function` or `fit`
 #
-# ```text
-# NotImplementedError: Cannot convert a symbolic tf.Tensor (sub:0) to a numpy array. This error may indicate that you're trying
-# to pass a Tensor to a NumPy call, which is not supported.
-#   np.mean(tensor), in a loss, a metric, Dataset.map or a step
-# AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
-#   tensor.numpy()
-# AttributeError: 'Tensor' object has no attribute 'numpy'
-#   the same in older versions of TensorFlow 2
-# OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. …
-#   `if tensor > 0`, in what fit of Keras 3 calls. `for row in tensor`: Iterating over a symbolic `tf.Tensor` is not allowed.
-# OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …
-#   the same in `call` of a layer of a functional or Sequential model, on Keras 3
-# RuntimeError: Unable to automatically build the model. …
-#   the same in a subclass of Model under a strategy, on Keras 3. FM11 has the same message
-# TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'
-#   float(tensor)
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `NotImplementedError: Cannot convert a symbolic tf.Tensor (sub:0) to a numpy array. This error may indicate that you're trying to pass a Tensor to a NumPy call, which is not supported.` | `np.mean(tensor)` in a loss, a metric, `Dataset.map` or a step | 2, 3 |
+# | `AttributeError: 'SymbolicTensor' object has no attribute 'numpy'` | `tensor.numpy()` | 2, 3 |
+# | `` OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. … `` | `if tensor > 0` in what `fit` calls; `for row in tensor`: `Iterating over a symbolic tf.Tensor` | 3 |
+# | `OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …` | the same in `call` of a layer of a functional or `Sequential` model | 3 |
+# | `RuntimeError: Unable to automatically build the model. …` | the same in a subclass of `Model` under a strategy; FM11 has this message, too | 3 |
+# | `TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'` | `float(tensor)` | 2, 3 |
 #
 # `tf.function`, `fit` and `Dataset.map` trace Python functions with tensors that have no values yet, and NumPy needs values.
 # NumPy that gets no tensor raises nothing: `np.random.normal()` gives the same number in every step.
@@ -32,7 +23,7 @@ MODE = FailureMode(
     slug="python_in_traced_step",
     title="`Cannot convert a symbolic tf.Tensor to a numpy array`: NumPy inside `tf.function` or `fit`",
     sees="NumPy in a loss, a metric or a step cannot convert a symbolic tensor, or gives one value forever",
-    fix="use `tf.*` for all that depends on tensors or must change from step to step",
+    fix="use `tf.*` for all that depends on tensors or must change from step to step, and `tf.where` or `tf.cond` for `if`",
     document="001",
     switches=("strategy",),
     symptoms=(

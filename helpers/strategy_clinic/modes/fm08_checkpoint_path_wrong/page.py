@@ -1,24 +1,14 @@
 # %% [markdown]
 # # FM08. `Failed to find any matching files for`: restoring the path that was given to `save`
 #
-# ```text
-# NotFoundError: Error when restoring from checkpoint or SavedModel at checkpoints/training: Unsuccessful TensorSliceReader
-# constructor: Failed to find any matching files for checkpoints/training
-# Please double-check that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').
-#   restore: the prefix, or the name of a checkpoint that does not exist
-# DataLossError: Unable to open table file checkpoints: FAILED_PRECONDITION: checkpoints; Is a directory: perhaps your file is
-# in a different file format and you need to use a different restore operator?
-#   restore: the folder
-# DataLossError: Unable to open table file checkpoints/training-1.data-00000-of-00001: DATA_LOSS: not an sstable (bad magic
-# number): perhaps your file is in a different file format and you need to use a different restore operator?
-#   restore: a file that ends in .data-…, or the file named checkpoint
-# OpError: file is too short to be an sstable
-#   restore: the .index file is empty or was cut off
-# AssertionError: No checkpoint specified (save_path=None); nothing is being restored.
-#   assert_consumed: restore(None), because latest_checkpoint found none
-# ValueError: Can't load save_path when it is None.
-#   the same with a Saver of TensorFlow 1
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `NotFoundError: … Unsuccessful TensorSliceReader constructor: Failed to find any matching files for checkpoints/training Please double-check that the path is correct. You may be missing the checkpoint suffix (e.g. the '-1' in 'path/to/ckpt-1').` | `restore` of the prefix, or of a checkpoint that does not exist | 2, 3 |
+# | `DataLossError: Unable to open table file checkpoints: FAILED_PRECONDITION: checkpoints; Is a directory: perhaps your file is in a different file format …` | `restore` of the folder | 2, 3 |
+# | `DataLossError: Unable to open table file … DATA_LOSS: not an sstable (bad magic number): perhaps your file is in a different file format …` | `restore` of a file that ends in `.data-…`, or of the file named `checkpoint` | 2, 3 |
+# | `OpError: file is too short to be an sstable` | `restore`; the `.index` file is empty or was cut off | 2, 3 |
+# | `AssertionError: No checkpoint specified (save_path=None); nothing is being restored.` | `assert_consumed` of `restore(None)`: `latest_checkpoint` found none | 2, 3 |
+# | `ValueError: Can't load save_path when it is None.` | the same with a `Saver` of TensorFlow 1 | 2, 3 |
 #
 # `save` appends a number to the path, and `restore` needs the path with that number.
 #

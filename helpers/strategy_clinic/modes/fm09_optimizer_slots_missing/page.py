@@ -1,19 +1,12 @@
 # %% [markdown]
 # # FM09. Restoring the first checkpoint keeps the optimizer's momentum
 #
-# ```text
-# The second training from the same checkpoint gives other weights:
-# the same training again: False
-# AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the Python
-# program. … sgd/sequential_dense_bias_momentum …
-#   with assert_consumed. FM06 has the same message
-# AssertionError: Unresolved object in checkpoint (root).optimizer…
-#   the reverse: assert_consumed of a file with slots, before the optimizer is built
-# ValueError: You are calling `set_weights()` on an optimizer that has not yet been built.
-#   optimizer.set_weights, with the same cause
-# NotFoundError: Key dense/kernel/Adam not found in checkpoint
-#   TensorFlow 1: the same as the first
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: the second training from the same checkpoint gives other weights | `restore` of a checkpoint from before the first step | 2, 3 |
+# | `AssertionError: Found 2 Python objects that were not bound to checkpointed values, likely due to changes in the Python program. … sgd/sequential_dense_bias_momentum …` | `assert_consumed`; FM06 has this message, too | 2, 3 |
+# | `AssertionError: Unresolved object in checkpoint (root).optimizer…` | the reverse: `assert_consumed` of a file with slots, before the optimizer is built | 2, 3 |
+# | `` ValueError: You are calling `set_weights()` on an optimizer that has not yet been built. `` | `optimizer.set_weights`, with the same cause | 2, 3 |
 #
 # The checkpoint was saved before the first step. The optimizer had no momentum then, so a restore leaves the momentum as it is.
 #

@@ -1,14 +1,11 @@
 # %% [markdown]
 # # FM10. `Unknown variable`, `This optimizer can only be called for the variables it was originally built with`
 #
-# ```text
-# ValueError: Unknown variable: <Variable path=…>. This optimizer can only be called for the variables it was originally built
-# with. When working with a new set of variables, you should recreate a new optimizer instance.
-#   Keras 3: fit and apply_gradients
-# KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to
-# update different parts of the model separately. …
-#   Keras 2: fit and apply_gradients
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: Unknown variable: <Variable path=…>. This optimizer can only be called for the variables it was originally built with. …` | `fit` and `apply_gradients` | 3 |
+# | `KeyError: The optimizer cannot recognize variable dense/kernel:0. This usually means you are trying to call the optimizer to update different parts of the model separately. …` | `fit` and `apply_gradients` | 2 |
+# | no message: the unfrozen layers keep their weights | `fit` after `trainable = True`, without `compile` | 2, 3 |
 #
 # The optimizer gets a variable that was not trainable, or did not exist, in its first step. If the model is not compiled again,
 # nothing raises and the unfrozen layers do not train.

@@ -1,25 +1,14 @@
 # %% [markdown]
 # # FM11. `not enough values to unpack (expected 2, got 0)`: the model has no variables yet
 #
-# ```text
-# ValueError: not enough values to unpack (expected 2, got 0)
-#   Keras 3: optimizer.apply_gradients
-# IndexError: list index out of range
-#   accumulated[i] += gradient, on a list that was made from model.trainable_variables
-# ValueError: You called `set_weights(weights)` on layer … with a weight list of length 2, but the layer was expecting 0 weights.
-#   Keras 3: model.set_weights. Keras 2: the same for a subclass of Model
-# ValueError: You are loading weights into a model that has not yet been built. …
-#   Keras 3: model.load_weights
-# ValueError: To use the BackupAndRestore callback, you model must be built before you call `fit()`.
-#   Keras 3
-# ValueError: Weights for model 'sequential' have not yet been created. …
-#   Keras 2: trainable_variables, get_weights and set_weights of a Sequential
-# ValueError: This model has not yet been built. Build the model first by calling `build()` or by calling the model on a
-# batch of data.
-#   Keras 2: model.summary
-# ValueError: Layer 'dense' expected 0 variables, but received 2 variables during loading. …
-#   Keras 2: model.load_weights
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: not enough values to unpack (expected 2, got 0)` | `optimizer.apply_gradients` | 3 |
+# | `IndexError: list index out of range` | `accumulated[i] += gradient`, on a list made from `model.trainable_variables`; on Keras 2 of a subclass of `Model` | 2, 3 |
+# | `` ValueError: You called `set_weights(weights)` on layer … with a weight list of length 2, but the layer was expecting 0 weights. `` | `model.set_weights`; on Keras 2 for a subclass of `Model` | 2, 3 |
+# | `ValueError: You are loading weights into a model that has not yet been built. …` | `model.load_weights` | 3 |
+# | `ValueError: Weights for model 'sequential' have not yet been created. …` | `trainable_variables`, `get_weights` and `set_weights` of a `Sequential` | 2 |
+# | `` ValueError: This model has not yet been built. Build the model first by calling `build()` … `` | `model.summary` | 2 |
 #
 # The program uses the variables of a model that has not been called, and such a model has none.
 #

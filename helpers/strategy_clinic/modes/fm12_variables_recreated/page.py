@@ -1,15 +1,10 @@
 # %% [markdown]
 # # FM12. `tf.function only supports singleton tf.Variables`: a variable created in `call` or in the step
 #
-# ```text
-# ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only
-# created once or created outside tf.function. …
-#   Keras 2 and 3: fit, predict and any tf.function
-# ValueError: tf.function-decorated function tried to create variables on non-first call.
-#   older versions of TensorFlow 2
-# ValueError: You cannot add new elements of state (variables or sub-layers) to a layer that is already built. …
-#   Keras 3: add_weight in call, or self.dense = Dense(...) in call
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: tf.function only supports singleton tf.Variables created on the first call. Make sure the tf.Variable is only created once or created outside tf.function. …` | `fit`, `predict` and any `tf.function` | 2, 3 |
+# | `ValueError: You cannot add new elements of state (variables or sub-layers) to a layer that is already built. …` | `add_weight` in `call`, or `self.dense = Dense(...)` in `call` | 3 |
 #
 # A variable is created in `call` or in the step, so each call creates another one: by `tf.Variable`, or by a layer, a metric or
 # an optimizer that is created there.

@@ -1,22 +1,17 @@
 # %% [markdown]
 # # FM13. `None values not supported` when gradients are accumulated
 #
-# ```text
-# ValueError: None values not supported.     traced, in `fit` or a `tf.function`
-#   totals = [total + gradient for total, gradient in zip(totals, gradients)]
-# ValueError: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.     eager
-#   totals = [total + gradient for total, gradient in zip(totals, gradients)]
-# TypeError: unsupported operand type(s) for +: 'NoneType' and 'NoneType'     both gradients are None
-#   gradients = [first + second for first, second in zip(gradients, more_gradients)]
-# TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'
-#   gradients = [gradient * 0.5 for gradient in gradients]
-# TypeError: unsupported operand type(s) for +: 'IndexedSlices' and 'IndexedSlices'     gradients of an embedding, also with *
-# Gradients do not exist for variables ['dense_1/kernel', …] when minimizing the loss.     warning of an optimizer
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: None values not supported.` | `total + gradient` with one that is None, traced in `fit` or a `tf.function` | 2, 3 |
+# | `ValueError: Attempt to convert a value (None) with an unsupported type (<class 'NoneType'>) to a Tensor.` | the same, not traced | 2, 3 |
+# | `TypeError: unsupported operand type(s) for +: 'NoneType' and 'NoneType'` | `first + second`, both gradients are None | 2, 3 |
+# | `TypeError: unsupported operand type(s) for *: 'NoneType' and 'float'` | `gradient * 0.5` | 2, 3 |
+# | `TypeError: unsupported operand type(s) for +: 'IndexedSlices' and 'IndexedSlices'` | the sum of gradients of an embedding; with `*`, too | 2, 3 |
+# | `Gradients do not exist for variables ['dense_1/kernel', …] when minimizing the loss.` | a warning of an optimizer: harmless if the layer is meant to rest, else see FM34 | 2, 3 |
 #
-# `tape.gradient` returns `None` for a variable on which the loss does not depend, for example a layer that this batch did not
-# call. An optimizer skips a `None`. Your sum, scaling or clipping does not. The warning alone is harmless if this layer is
-# meant to rest, such as a head or a pooler. If not, see [FM34](fm34_no_gradients.ipynb).
+# `tape.gradient` returns `None` for a variable on which the loss does not depend, for example a layer that this batch did
+# not call. An optimizer skips a `None`. Your sum, scaling or clipping does not.
 #
 # *Raises on Keras 2 and 3, under every strategy and without one.*
 
@@ -89,6 +84,9 @@ print(pasted(checks.assert_gradients_fit))
 # The tape records operations and applies the chain rule from the loss back to the variables. From the loss of the first task no
 # path leads to the second head. `None` means "not connected", which is different from zero: Adam, or SGD with momentum, moves
 # a variable whose gradient is zero, and skips one whose gradient is `None`.
+#
+# The warning alone is harmless if this layer is meant to rest, such as a head or a pooler. If not, see
+# [FM34](fm34_no_gradients.ipynb).
 #
 # The picture shows four ways to handle it. See [getting a gradient of
 # None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).

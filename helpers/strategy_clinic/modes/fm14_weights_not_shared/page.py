@@ -1,18 +1,13 @@
 # %% [markdown]
 # # FM14. A copied layer does not share its weights
 #
-# ```text
-# encoder of the questions: [[0.94]]     with a copy, each encoder has its own gradient
-# encoder of the answers: [[0.88]]
-# encoder of the questions: [[0.82]]     with one encoder, it has the sum of both gradients
-# encoder of the answers: [[0.82]]
-#     In a functional model, as long as the copy has the name of the original:
-# The name "sequential" is used 2 times in the model. All operation names should be unique.     ValueError of Keras 3
-# The name "sequential" is used 2 times in the model. All layer names should be unique.         ValueError of Keras 2
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `encoder of the questions: [[0.94]], of the answers: [[0.88]]` | training; with one encoder both are 0.82 | 2, 3 |
+# | `ValueError: The name "sequential" is used 2 times in the model. All operation names should be unique.` | a functional model with a copy of the same name | 3 |
+# | `ValueError: The name "sequential" is used 2 times in the model. All layer names should be unique.` | the same | 2 |
 #
-# One encoder should read both the questions and the answers. The second part of the model gets a copy of it. A copy has its own
-# variables, so the model has twice as many weights, and the two encoders drift apart.
+# A copy has its own variables, so the model has twice as many weights, and the two encoders drift apart.
 #
 # *Wrong result without an error, on Keras 2 and 3, under every strategy and without one.*
 
@@ -50,7 +45,8 @@ session = clinic.open("fm14", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# The model encodes its inputs in two ways, and `fit` trains it for one step. With one encoder it prints `[[0.82]]` twice.
+# One encoder should read both the questions and the answers, and the second part of the model gets a copy of it. `fit` trains
+# the model for one step. With one encoder it prints `[[0.82]]` twice.
 
 # %% tags=["broken"]
 # broken.py

@@ -1,16 +1,11 @@
 # %% [markdown]
 # # FM15. `merge_call called while defining a new graph`: a condition around `apply_gradients`
 #
-# ```text
-#     With `tf.cond` or `if` around the update, in a replica:
-# RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the
-# function `fn` passed to `strategy.run()` contains a nested `@tf.function`, … or if the function `fn` uses a
-# control flow statement which contains a synchronization point in the body. …
-#     From a variable without `aggregation`, in older versions (now only under CentralStorageStrategy, see FM38):
-# ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context. …
-#     With a counter of integers that has `aggregation=MEAN`:
-# ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` RuntimeError: `merge_call` called while defining a new graph or a tf.function. … or if the function `fn` uses a control flow statement which contains a synchronization point in the body. … `` | `apply_gradients` in `tf.cond` or `if`, in a replica | 2, 3 |
+# | `ValueError: You must specify an aggregation method to update a MirroredVariable in Replica Context. …` | older versions; now only central storage: `AggregatingVariable`, see FM38 | 2, 3 |
+# | `ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …` | a counter of integers that has `aggregation=MEAN` | 2, 3 |
 #
 # Gradient accumulation updates the weights in every n-th step only. The condition stands in the step that each replica runs,
 # and an update is not allowed there.

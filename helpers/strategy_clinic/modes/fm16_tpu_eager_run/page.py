@@ -1,12 +1,9 @@
 # %% [markdown]
 # # FM16. `TPUStrategy.run(fn, ...) does not support pure eager execution`
 #
-# ```text
-# NotImplementedError: TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function
-# passed into `strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior
-# is enabled.
-# NotImplementedError: Eager mode not supported in TPUStrategy.     TensorFlow 2.0
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` NotImplementedError: TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into `strategy.run` is a `tf.function` … `` | `strategy.run` under `TPUStrategy` | 2, 3 |
 #
 # A TPU runs programs that are traced and compiled. Here the step is not traced: `strategy.run` is called outside of a
 # `tf.function`, or `tf.config.run_functions_eagerly(True)` or `model.compile(run_eagerly=True)` is left on from debugging.

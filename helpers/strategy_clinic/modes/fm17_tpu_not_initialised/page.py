@@ -1,19 +1,16 @@
 # %% [markdown]
 # # FM17. `Please provide a TPU Name to connect to`, `TPUs not found in the cluster`: no TPU is found
 #
-# ```text
-# ValueError: Please provide a TPU Name to connect to.     tpu="", or no name
-# NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op
-# 'ConfigureDistributedTPU' …     tpu="local", in initialize_tpu_system
-# RuntimeError: Cannot find any TPU cores in the system …     the TPU at this address has no cores
-# IndexError: index 0 is out of bounds for axis 0 with size 0     initialize_tpu_system was not called
-#   strategy = tf.distribute.TPUStrategy(tpu)
-# KeyError: 'COLAB_TPU_ADDR'     the script reads the address of a TPU from a variable that is not set
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: Please provide a TPU Name to connect to.` | `TPUClusterResolver(tpu="")`, or without a name | 2, 3 |
+# | `NotFoundError: TPUs not found in the cluster. Failed in initialization: No OpKernel was registered to support Op 'ConfigureDistributedTPU' …` | `initialize_tpu_system` after `tpu="local"` | 2, 3 |
+# | `RuntimeError: Cannot find any TPU cores in the system …` | the TPU at this address has no cores | 2, 3 |
+# | `IndexError: index 0 is out of bounds for axis 0 with size 0` | `TPUStrategy(resolver)` without `initialize_tpu_system` | 2, 3 |
+# | `KeyError: 'COLAB_TPU_ADDR'` | a script that reads the address of a TPU from a variable that is not set | 2, 3 |
 #
-# The first lines of a TPU program find the TPU, connect to it and initialise it. An empty name asks for the name of a TPU in a
-# network. `tpu="local"` means the TPU of this machine. The second message says that there is none, or that this TensorFlow
-# cannot use it.
+# The first lines of a TPU program find the TPU, connect to it and initialise it. Here there is none, or none that this
+# TensorFlow can use.
 #
 # *Raises on Keras 2 and 3, under every strategy, on a machine without a TPU that TensorFlow can use.*
 
@@ -84,6 +81,8 @@ session = clinic.open("fm17", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # ## Why
+#
+# An empty name asks for the name of a TPU in a network. `tpu="local"` means the TPU of this machine.
 #
 # `TPUClusterResolver` was written for TPUs in a network, which have names. With an empty name it reads the environment
 # variables `KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS`, `TPU_NAME` and `TPU_CONFIG`. If none is set, it raises. With `TPU_NAME=local` it

@@ -1,22 +1,14 @@
 # %% [markdown]
 # # FM18. `The product of partition_dimensions should be the same as the number of logical devices`
 #
-# ```text
-#     While the step is traced, from `experimental_split_to_logical_devices`:
-# ValueError: The product of `partition_dimensions` should be the same as the number of logical devices (=2).
-# Received `partition_dimensions`=[1, 2, 4, 1],and their product is 8.
-# ValueError: Length of `partition_dimensions` must equal to the rank of `tensor.shape` (4). …
-# ValueError: Tensor shape at `partition_dimensions[0]` must be divisible by corresponding value specified by
-# `partition_dimensions` (2). Received: 1.
-#     From `DeviceAssignment.build`, for a shape or a number of replicas that the TPU does not have:
-# ValueError: computation footprint [1 2 2 2] does not fit in TPU topology shape [2 2 1 2]
-# ValueError: requested 5 replicas but only 4 replicas with shape [1 1 1 2] … fit in a TPU mesh of shape …
-#     From `experimental_assign_to_logical_device`:
-# ValueError: `logical_core_id` to assign must be lower then total number of logical devices …
-# ValueError: Cannot assign a tensor to a logical device in SPMD mode. …
-#     Under a strategy that is not for TPUs:
-# AttributeError: 'MirroredStrategy' object has no attribute 'experimental_split_to_logical_devices'
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` ValueError: The product of `partition_dimensions` should be the same as the number of logical devices (=2). Received `partition_dimensions`=[1, 2, 4, 1],and their product is 8. `` | `experimental_split_to_logical_devices` | 2, 3 |
+# | `` ValueError: Length of `partition_dimensions` must equal to the rank of `tensor.shape` (4). … `` | `experimental_split_to_logical_devices` | 2, 3 |
+# | `` ValueError: Tensor shape at `partition_dimensions[0]` must be divisible by corresponding value specified by `partition_dimensions` (2). Received: 1. `` | `experimental_split_to_logical_devices` | 2, 3 |
+# | `ValueError: computation footprint [1 2 2 2] does not fit in TPU topology shape [2 2 1 2]` | `DeviceAssignment.build` | 2, 3 |
+# | `ValueError: requested 5 replicas but only 4 replicas with shape [1 1 1 2] … fit in a TPU mesh of shape …` | `DeviceAssignment.build` | 2, 3 |
+# | `AttributeError: 'MirroredStrategy' object has no attribute 'experimental_split_to_logical_devices'` | a strategy that is not for TPUs | 2, 3 |
 #
 # A model that is too large for one TPU core is split over several cores, the *logical devices* of a replica. The split must have
 # as many parts as the replica has cores.

@@ -1,16 +1,12 @@
 # %% [markdown]
 # # FM19. `strategy.reduce("MEAN", ...)` of the replicas' means: wrong, or `nan`, for a partial last batch
 #
-# ```text
-# mean error: 23.0     on one device
-# mean error: 24.58    on two
-# mean error: 33.88    on four
-# mean error: nan      on eight
-# InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7,1] != input 1: [6,1]
-#                      Keras 3: fit and evaluate under MirroredStrategy; reduce(..., axis=None) of parts of several sizes
-# ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6
-#                      the same reduce in a tf.function
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `mean error: 24.58` | `strategy.reduce("MEAN", ...)` on two devices; 23.0 on one, `nan` on eight | 2, 3 |
+# | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7,1] != input 1: [6,1]` | `fit` and `evaluate` under `MirroredStrategy` | 3 |
+# | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7] != input 1: [6]` | `reduce(..., axis=None)` of parts of several sizes | 2, 3 |
+# | `ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6` | the same `reduce` in a `tf.function` | 2, 3 |
 #
 # Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different
 # numbers of examples, their means must be weighted.

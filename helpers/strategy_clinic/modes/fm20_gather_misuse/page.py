@@ -1,14 +1,11 @@
 # %% [markdown]
 # # FM20. `strategy.gather` of a scalar: `Can't concatenate scalars`, `Requires start <= limit`
 #
-# ```text
-# ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range…
-#                                                     MirroredStrategy(), MultiWorkerMirroredStrategy()
-# RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use get_replica_context().all_gather() …
-#                                                     inside the step, under every strategy
-# … Can't concatenate scalars (use tf.stack instead)  CentralStorageStrategy, TPUStrategy, ReductionToOneDevice():
-#                                                     InvalidArgumentError, in a tf.function ValueError
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: Requires start <= limit when delta > 0: 1/0 for '{{node allgather/range_1}} = Range…` | `MirroredStrategy()`, `MultiWorkerMirroredStrategy()` | 2, 3 |
+# | `RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use get_replica_context().all_gather() …` | inside the step, under every strategy | 2, 3 |
+# | `InvalidArgumentError: Can't concatenate scalars (use tf.stack instead)` | `CentralStorageStrategy`, `TPUStrategy`, `ReductionToOneDevice()`; a `ValueError` in a `tf.function` | 2, 3 |
 #
 # `strategy.gather` concatenates the replicas' tensors along an axis, and a scalar has no axis. Inside the step `gather` cannot
 # be called at all.

@@ -1,20 +1,14 @@
 # %% [markdown]
 # # FM21. `distribute_datasets_from_function` with the global batch size: each replica gets a whole batch
 #
-# ```text
-# one epoch: 8 steps of 8 examples     on one device
-# one epoch: 4 steps of 16 examples    on two
-# one epoch: 2 steps of 32 examples    on four
-# AttributeError: 'DistributedDataset' object has no attribute 'map'
-#                                      also take, shuffle, batch: call them before you distribute the dataset
-# TypeError: object of type 'DistributedDataset' has no len()
-#                                      take the length of the dataset that you distribute
-# ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2
-#                                      get_per_replica_batch_size
-# TypeError: make() takes 0 positional arguments but 1 was given
-#                                      the dataset function gets a context: def make(context)
-# Found an unshardable source dataset    a warning with several workers: see FM48
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `one epoch: 4 steps of 16 examples` | a dataset function on two devices; 8 steps of 8 on one | 2, 3 |
+# | `AttributeError: 'DistributedDataset' object has no attribute 'map'` | `map`, `take`, `shuffle` or `batch` of a distributed dataset | 2, 3 |
+# | `TypeError: object of type 'DistributedDataset' has no len()` | `len` of a distributed dataset | 2, 3 |
+# | `` ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2 `` | `get_per_replica_batch_size` | 2, 3 |
+# | `TypeError: make() takes 0 positional arguments but 1 was given` | a dataset function without an argument: `def make(context)` | 2, 3 |
+# | `Found an unshardable source dataset` | a warning with several workers: see FM48 | 2, 3 |
 #
 # `distribute_datasets_from_function` does not divide the batches that your function makes. Every replica takes a whole batch in
 # each step.

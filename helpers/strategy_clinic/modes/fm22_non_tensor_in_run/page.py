@@ -1,21 +1,15 @@
 # %% [markdown]
 # # FM22. `Could not build a TypeSpec`: a step under `tf.function` returns a plain Python object
 #
-# ```text
-# TypeError: Could not build a TypeSpec for <__main__.Score object …> of unsupported type <class '__main__.Score'>.
-#                                                     mirrored and central storage, several replicas
-# TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None
-# values; …, found return value of type Score, which is not a Tensor or ExtensionType.
-#                                                     one replica, or the same object from several
-# ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …
-#                                                     TPUStrategy
-# TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …
-#                                                     TPUStrategy, an argument of the step
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `TypeError: Could not build a TypeSpec for <__main__.Score object …> of unsupported type <class '__main__.Score'>.` | mirrored and central storage, several replicas | 2, 3 |
+# | `TypeError: To be compatible with tf.function, Python functions must return zero or more Tensors or ExtensionTypes or None values; …, found return value of type Score, which is not a Tensor or ExtensionType.` | one replica, or the same object from several | 2, 3 |
+# | `ValueError: TPU function return values must all either be Operations or convertible to Tensors. Got error: …` | `TPUStrategy` | 2, 3 |
+# | `TypeError: Failed to convert elements of <__main__.Score object …> to Tensor. …` | `TPUStrategy`, an argument of the step | 2, 3 |
 #
-# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain class
-# or of a `@dataclass`. Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not
-# return it, also not by `strategy.run(lambda: metric.update_state(x))`.
+# A `tf.function` can return tensors, and dictionaries, lists and tuples of tensors. It cannot return an object of a plain
+# class or of a `@dataclass`.
 #
 # *Raises on Keras 2 and 3, under a `tf.function`, with any strategy or none.*
 
@@ -94,6 +88,9 @@ session = clinic.open("fm22", strategy, devices, save_format, keras)
 # Tensors have one, and so has every `tf.experimental.ExtensionType`. `tf.nest` opens lists, dictionaries and named tuples, and
 # finds the tensors in them. It does not open a plain class, and a plain class has no TypeSpec. The same is true of an optimizer,
 # a set and an operation.
+#
+# Often the object is not your own: on Keras 2, `metric.update_state(x)` returns an `Operation`. Do not return it, also not
+# by `strategy.run(lambda: metric.update_state(x))`.
 #
 # Three checks can meet the object first, and each has its own message. With one replica it is the check of `tf.function`. With
 # several replicas, the strategy puts their objects into one `PerReplica`, which needs a TypeSpec of each. `TPUStrategy` converts

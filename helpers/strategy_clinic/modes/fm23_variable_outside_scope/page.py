@@ -1,13 +1,10 @@
 # %% [markdown]
 # # FM23. A variable created outside `strategy.scope()` takes the update of every replica
 #
-# ```text
-# steps: 3     on one device
-# steps: 6     on two
-# steps: 12    on four
-# ValueError: Trying to run metric.update_state in replica context when the metric
-# was not created in TPUStrategy scope. …               Keras 2, TPUStrategy: a metric
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `steps: 6` | two devices; 3 on one, 12 on four | 2, 3 |
+# | `ValueError: Trying to run metric.update_state in replica context when the metric was not created in TPUStrategy scope. …` | `TPUStrategy`, a metric | 2 |
 #
 # A variable that is created outside `strategy.scope()` is an ordinary `tf.Variable`. It has one copy, and each replica writes to
 # it. Typical cases are a step counter and a moving average.

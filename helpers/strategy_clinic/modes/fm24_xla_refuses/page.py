@@ -1,16 +1,11 @@
 # %% [markdown]
 # # FM24. `Detected unsupported operations when trying to compile graph`: XLA (`jit_compile`) refuses an operation
 #
-# ```text
-# InvalidArgumentError: Graph execution error: …
-# Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc
-# (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices …) … tf2xla conversion failed …
-#                                                     XLA does not have the operation; on a GPU: XLA_GPU_JIT
-# InvalidArgumentError: Input 1 to node `range` with op Range must be a compile-time constant.
-#                                                     a size that XLA cannot compute, such as a random number
-# InvalidArgumentError: Trying to access resource … located in device … from device … Cf. https://www.tensorflow.org/xla/known_issues
-#                                                     jit_compile=True with several mirrored devices
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InvalidArgumentError: Graph execution error: … Detected unsupported operations when trying to compile graph … on XLA_CPU_JIT: PyFunc (No registered 'PyFunc' OpKernel for XLA_CPU_JIT devices …) … tf2xla conversion failed …` | XLA does not have the operation; on a GPU `XLA_GPU_JIT` | 2, 3 |
+# | `` InvalidArgumentError: Input 1 to node `range` with op Range must be a compile-time constant. `` | a size that XLA cannot compute, such as a random number | 2, 3 |
+# | `InvalidArgumentError: Trying to access resource … located in device … from device … Cf. https://www.tensorflow.org/xla/known_issues` | `jit_compile=True` with several mirrored devices | 2, 3 |
 #
 # The step is compiled by XLA, and XLA cannot compile every operation of TensorFlow. Often nobody asked for XLA: on a GPU, Keras 3
 # compiles `fit` by default (`jit_compile="auto"`).

@@ -1,16 +1,14 @@
 # %% [markdown]
 # # FM25. `load_model` outside `strategy.scope()`: only one GPU is used
 #
-# ```text
-# loaded.distribute_strategy.num_replicas_in_sync is 1               no message: load, compile, fit outside the scope
-# load_model outside the scope, and in the scope:
-# RuntimeError: Need to be inside "with strategy.scope()" for …      Keras 3: compile("adam"), see FM03
-# RuntimeError: Mixing different tf.distribute.Strategy objects: …   Keras 3: fit, after compile("adam") outside, see FM03
-# ValueError: `colocate_vars_with` must only be passed a variable …  Keras 3: compile and fit; Keras 2: fit
-# AssertionError:                                                    fit, and the file has the optimizer
-# ValueError: Variable (…) was not created in the distribution
-# strategy scope of …                                                Keras 2: compile, see FM03
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `loaded.distribute_strategy.num_replicas_in_sync` is 1 | load, compile and `fit` outside the scope | 2, 3 |
+# | `RuntimeError: Need to be inside "with strategy.scope()" for …` | load outside; `compile("adam")` in the scope: see FM03 | 3 |
+# | `RuntimeError: Mixing different tf.distribute.Strategy objects: …` | load and `compile("adam")` outside; `fit` in the scope: see FM03 | 3 |
+# | `` ValueError: `colocate_vars_with` must only be passed a variable … `` | load outside; `compile` and `fit` in the scope; Keras 2: only `fit` in the scope | 2, 3 |
+# | `AssertionError` | load outside a file that has the optimizer; `fit` in the scope | 2, 3 |
+# | `ValueError: Variable (…) was not created in the distribution strategy scope of …` | load outside; `compile` in the scope: see FM03 | 2 |
 #
 # A file holds no strategy. The load creates the variables again, and without the scope each of them is on one device.
 #
@@ -24,7 +22,7 @@ MODE = FailureMode(
     slug="load_outside_scope",
     title="`load_model` outside `strategy.scope()`: only one GPU is used",
     sees="a loaded model works, but all devices except one stay idle",
-    fix="put the line that loads the model inside `with strategy.scope():`",
+    fix="load and compile the model inside `with strategy.scope():`",
     document="004",
     switches=("strategy", "devices", "save_format"),
     symptoms=(

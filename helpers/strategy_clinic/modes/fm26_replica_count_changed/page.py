@@ -1,11 +1,9 @@
 # %% [markdown]
 # # FM26. `batch_size * num_replicas_in_sync`: training resumed on more GPUs gives different weights
 #
-# ```text
-# examples in each step: 8      on one device, where the model was saved
-# examples in each step: 16     after loading on two; no error
-# examples in each step: 32     after loading on four; no error
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `examples in each step: 16` | after loading on two devices; 8 on one, where it was saved, 32 on four | 2, 3 |
 #
 # The number of replicas is not in the file, it is in the script: a batch size for each replica, times the number of replicas.
 #

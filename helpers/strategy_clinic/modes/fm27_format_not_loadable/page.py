@@ -1,21 +1,14 @@
 # %% [markdown]
 # # FM27. `load_model` raises `File format not supported`: checkpoint, SavedModel, `.weights.h5` and `.h5`
 #
-# ```text
-# ValueError: File format not supported: filepath=… Keras 3 only supports
-# V3 `.keras` files, legacy H5 format files (`.h5` extension). …         Keras 3: checkpoint, SavedModel, .npz
-# ValueError: No model config found in the file at …                     Keras 2 and 3: .weights.h5
-# ValueError: Could not deserialize 'keras.metrics.mse' because
-# it is not a KerasSaveable subclass                                     Keras 3 before 3.16: .h5, loss "mse"
-# … Could not locate function 'mse'. …                                   older Keras 3: .h5, loss "mse"
-# OSError: SavedModel file does not exist at: saved/{saved_model.pbtxt|saved_model.pb}
-#                                                                        Keras 2: folder of a checkpoint
-# OSError: Unable to synchronously open file (file signature not found)  Keras 2: .npz, checkpoint-1.index
-# ValueError: File not found: filepath=model.keras. …                    Keras 3: wrong folder or name
-# OSError: No file or directory found at model                           Keras 2: the same
-# AttributeError: '_UserObject' object has no attribute 'predict'        tf.saved_model.load of a model.export
-# TypeError: '_UserObject' object is not callable                        the same
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` ValueError: File format not supported: filepath=… Keras 3 only supports V3 `.keras` files, legacy H5 format files (`.h5` extension). … `` | `load_model` of a checkpoint, a SavedModel or `.npz` | 3 |
+# | `ValueError: No model config found in the file at …` | `load_model` of `.weights.h5` | 2, 3 |
+# | `ValueError: File not found: filepath=model.keras. …` | `load_model`, wrong folder or name; Keras 2: `OSError: No file or directory found at` | 3 |
+# | `ValueError: Could not deserialize 'keras.metrics.mse' because it is not a KerasSaveable subclass` | `load_model` of `.h5`, loss `"mse"`; older Keras 3: `Could not locate function 'mse'` | 3 before 3.16 |
+# | `OSError: SavedModel file does not exist at: saved/…` | `load_model` of the folder of a checkpoint; of `.npz`: `Unable to synchronously open file` | 2 |
+# | `AttributeError: '_UserObject' object has no attribute 'predict'` | `predict` of what `tf.saved_model.load` gives for a `model.export`; called: `'_UserObject' object is not callable` | 2, 3 |
 #
 # `load_model` reads files that contain a whole model, with its architecture. Every other kind of file has its own call.
 #

@@ -1,15 +1,11 @@
 # %% [markdown]
 # # FM28. `np.save(model.get_weights())`: `The requested array has an inhomogeneous shape`
 #
-# ```text
-# NumPy 1.24 and newer:
-#   ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after
-#     1 dimensions. The detected shape was (2,) + inhomogeneous part.
-# Older NumPy, and np.array(weights, dtype=object), if the first dimensions agree:
-#   ValueError: could not broadcast input array from shape (3,3) into shape (3,)
-# Reading a file that an older NumPy, dtype=object or a dictionary has written:
-#   ValueError: Object arrays cannot be loaded when allow_pickle=False
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: setting an array element with a sequence. The requested array has an inhomogeneous shape after 1 dimensions. The detected shape was (2,) + inhomogeneous part.` | `np.save(path, model.get_weights())`, NumPy 1.24 and newer | 2, 3 |
+# | `ValueError: could not broadcast input array from shape (3,3) into shape (3,)` | the same with older NumPy, and `np.array(weights, dtype=object)`, if the first dimensions agree | 2, 3 |
+# | `ValueError: Object arrays cannot be loaded when allow_pickle=False` | `np.load` of a file that an older NumPy, `dtype=object` or a dictionary has written | 2, 3 |
 #
 # `np.save` writes one array, and the weights of a model are several arrays of different shapes.
 #

@@ -1,15 +1,12 @@
 # %% [markdown]
 # # FM29. Resumed training restarts the optimizer: the loss jumps after loading
 #
-# ```text
-# kernel after two epochs: 1.0     without a restart
-# kernel after two epochs: 0.75    with load_weights or set_weights, or with compile after load_model; no error
-#
-# Skipping variable loading for optimizer …                    warning of load_weights, if the optimizer is not built
-# No training configuration found in the save file …           warning: the model in an .h5 file was not compiled
-#
-# ValueError: Unknown variable: <Variable path=…>. …           Keras 3: fit after an .h5 file, see FM10
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `kernel after two epochs: 0.75` | `load_weights` or `set_weights`, or `compile` after `load_model`; 1.0 without a restart | 2, 3 |
+# | `Skipping variable loading for optimizer …` | a warning of `load_weights`, if the optimizer is not built | 3 |
+# | `No training configuration found in the save file …` | a warning of `load_model`: the model in an `.h5` file was not compiled | 2, 3 |
+# | `ValueError: Unknown variable: <Variable path=…>. …` | `fit` after `load_model` of an `.h5` file: see FM10 | 3 |
 #
 # The weights are loaded, and the state of the optimizer is not. The next step is the first step of a new optimizer.
 #

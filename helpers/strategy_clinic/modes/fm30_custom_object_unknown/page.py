@@ -1,19 +1,14 @@
 # %% [markdown]
 # # FM30. `Could not locate class`: loading a model with a layer of your own
 #
-# ```text
-# TypeError: … Could not locate class 'Scale'. Make sure custom classes
-# and functions are decorated with `@keras.saving.register_keras_serializable()`. …   Keras 3: .keras, a class
-#   (It begins with "<class '…'> could not be deserialized properly" and 20 lines of configuration. Read the end.)
-# TypeError: Could not locate function 'distance'. Make sure custom classes …         Keras 2 and 3: .keras, a loss or metric
-# TypeError: Cannot deserialize object of type `Scale`. …                             Keras 2: .keras, a class
-# TypeError: <class '…'> could not be deserialized properly. … with another end       Keras 3: .keras; see "Why"
-# ValueError: Unknown layer: 'Scale'. …                                               Keras 2 and 3: .h5, a class
-# ValueError: Unknown loss function: 'distance'. …                                    Keras 2: .h5, a loss
-# TypeError: string indices must be integers, not 'str'                               Keras 3.15: .h5, a loss
-# ValueError: Requested the deserialization of a `Lambda` layer …                     a Python lambda in the model
-# no error, and other predictions                                                     Keras 3: an own tf.keras.Model
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` TypeError: … Could not locate class 'Scale'. Make sure custom classes and functions are decorated with `@keras.saving.register_keras_serializable()`. … `` | `load_model` of `.keras`, a class; it stands below 20 lines of configuration | 3 |
+# | `TypeError: Could not locate function 'distance'. Make sure custom classes …` | `load_model` of `.keras`, a loss or metric | 2, 3 |
+# | `` TypeError: Cannot deserialize object of type `Scale`. … `` | `load_model` of `.keras`, a class | 2 |
+# | `ValueError: Unknown layer: 'Scale'. …` | `load_model` of `.h5`, a class. A loss: Keras 2 `Unknown loss function`, Keras 3.15 `string indices must be integers, not 'str'` | 2, 3 |
+# | `` ValueError: Requested the deserialization of a `Lambda` layer … `` | `load_model`, a Python lambda in the model; on Keras 2 of `.keras` only | 2, 3 |
+# | no message: other predictions | `load_model` of an own `tf.keras.Model` | 3 |
 #
 # A file contains the names of the classes and functions, and not their code. Keras finds only those names that are registered.
 #
@@ -28,7 +23,7 @@ MODE = FailureMode(
     slug="custom_object_unknown",
     title="`Could not locate class`: loading a model with a layer of your own",
     sees="`load_model` cannot locate the class of a layer of your own, or calls it unknown",
-    fix="decorate the class with `@keras.saving.register_keras_serializable()` before you save, and import it to load",
+    fix="decorate the class with `@keras.saving.register_keras_serializable()` before you save, or load with `custom_objects=`",
     document="004",
     switches=("save_format", "keras"),
     symptoms=(

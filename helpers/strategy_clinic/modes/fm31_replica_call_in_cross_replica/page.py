@@ -1,18 +1,12 @@
 # %% [markdown]
 # # FM31. `DistributedVariable.handle is not available outside the replica context`: a step without `strategy.run`
 #
-# ```text
-# tape.gradient, under MirroredStrategy and MultiWorkerMirroredStrategy:
-#   ValueError: DistributedVariable.handle is not available outside the replica context or a
-#   `tf.distribute.Strategy.update()` call.
-# apply_gradients, under every strategy:
-#   AttributeError: 'NoneType' object has no attribute 'merge_call'
-# apply_gradients of Keras 2's tf.keras.optimizers.legacy, under every strategy:
-#   RuntimeError: `apply_gradients() cannot be called in cross-replica context. …
-# metric.update_state on Keras 2, or any variable with ON_READ, under strategies with copies of variables:
-#   ValueError: SyncOnReadVariable does not support `assign_add` in cross-replica context when aggregation is
-#   set to `tf.VariableAggregation.SUM`.
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` ValueError: DistributedVariable.handle is not available outside the replica context or a `tf.distribute.Strategy.update()` call. `` | `tape.gradient`, under `MirroredStrategy` and `MultiWorkerMirroredStrategy` | 2, 3 |
+# | `AttributeError: 'NoneType' object has no attribute 'merge_call'` | `apply_gradients`, under every strategy | 2, 3 |
+# | `` RuntimeError: `apply_gradients() cannot be called in cross-replica context. … `` | `apply_gradients` of `tf.keras.optimizers.legacy`, under every strategy | 2 |
+# | `` ValueError: SyncOnReadVariable does not support `assign_add` in cross-replica context when aggregation is set to `tf.VariableAggregation.SUM`. `` | `metric.update_state`; on Keras 3 any variable with `ON_READ`; under strategies with copies of variables | 2, 3 |
 #
 # `strategy.scope()` creates variables for the strategy. It runs nothing on the devices, and in the scope no gradient can be taken
 # or applied. `strategy.run` does that.

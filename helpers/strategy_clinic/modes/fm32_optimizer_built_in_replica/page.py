@@ -1,12 +1,9 @@
 # %% [markdown]
 # # FM32. `You must feed a value for placeholder tensor`: Adam's first step in `strategy.run` on Keras 3
 #
-# ```text
-# InvalidArgumentError: You must feed a value for placeholder tensor 'cond/else/_1/cond/Placeholder' with dtype int32
-#
-# The whole message begins with:
-# Graph execution error: Detected at node cond/Placeholder
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InvalidArgumentError: Graph execution error: Detected at node cond/Placeholder … You must feed a value for placeholder tensor 'cond/else/_1/cond/Placeholder' with dtype int32` | the first step in `strategy.run` with Adam | 3 before 3.16 |
 #
 # Adam creates its variables in its first step. If a `tf.function` traces this step, TensorFlow puts it into a condition, and the
 # all-reduce of the gradients does not work there.

@@ -1,17 +1,12 @@
 # %% [markdown]
 # # FM33. `is out of scope and cannot be used here`: a tensor that a `tf.function` stored is used outside it
 #
-# ```text
-# TypeError: <tf.Tensor 'Mean:0' shape=() dtype=float32> is out of scope and cannot be used here. Use return values,
-# explicit Python locals or TensorFlow collections to access it. …
-# The tensor … cannot be accessed from here, because it was defined in FuncGraph(…), which is out of scope.
-#
-# after a tf.range loop or a tf.cond of the same tf.function, or around a nested one:
-#   InaccessibleTensorError: <tf.Tensor …> is out of scope and cannot be used here. …
-# .numpy():           AttributeError: 'SymbolicTensor' object has no attribute 'numpy'
-# float(...):         TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'
-# TensorFlow 2.0:     TypeError: An op outside of the function building code is being passed a "Graph" tensor.
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `TypeError: <tf.Tensor 'Mean:0' shape=() dtype=float32> is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow collections to access it. …` | `stored + 1.0` or `stored > 0.0` outside of the `tf.function`; `print(stored)` raises nothing | 2, 3 |
+# | `InaccessibleTensorError: <tf.Tensor …> is out of scope and cannot be used here. …` | after a `tf.range` loop or a `tf.cond` of the same `tf.function`, or around a nested one | 2, 3 |
+# | `AttributeError: 'SymbolicTensor' object has no attribute 'numpy'` | `stored.numpy()`; FM07 has this message, too | 2, 3 |
+# | `TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'` | `float(stored)`; FM07 has this message, too | 2, 3 |
 #
 # Code in a `tf.function` stored a tensor in `self.something`, a list or a dictionary, and it is used outside. It is a symbolic
 # tensor: it has no value there.

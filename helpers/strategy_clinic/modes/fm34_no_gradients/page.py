@@ -1,15 +1,12 @@
 # %% [markdown]
 # # FM34. `No gradients provided for any variable`: the loss is not connected to the weights
 #
-# ```text
-# Keras 3:  ValueError: No gradients provided for any variable.
-# Keras 2:  ValueError: No gradients provided for any variable: (['dense/kernel:0', …],). Provided `grads_and_vars` is ((None, …
-#           ValueError: `tape` is required when a `Tensor` loss is passed.      optimizer.minimize(loss, weights)
-# Keras 2, older optimizers:
-#           ValueError: Variable … has `None` for gradient. Please make sure that all of your ops have a gradient defined
-# tape.gradient, for an operation such as tf.image.adjust_contrast:
-#           LookupError: gradient registry has no entry for: AdjustContrastv2
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ValueError: No gradients provided for any variable.` | `fit`, `apply_gradients` | 3 |
+# | `` ValueError: No gradients provided for any variable: (['dense/kernel:0', …],). Provided `grads_and_vars` is ((None, … `` | `fit`, `apply_gradients` | 2 |
+# | `` ValueError: `tape` is required when a `Tensor` loss is passed. `` | `optimizer.minimize(loss, weights)` | 2 |
+# | `LookupError: gradient registry has no entry for: AdjustContrastv2` | `tape.gradient` of an operation such as `tf.image.adjust_contrast` | 2, 3 |
 #
 # The loss has the right value, but some operation between the weights and the loss has no derivative, or the tape has not
 # recorded it. Every gradient is then `None`.

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # FM35. `Checkpoint.restore` before the first call of a Keras 3 model: some weights stay random
 #
-# ```text
-# same prediction: False
-# WARNING: Value in checkpoint could not be found in the restored object       logged when the program ends
-# UserWarning: Gradients do not exist for variables ['…/kernel']               in fit
-# AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel  assert_consumed() at once; see FM06, too
-# AttributeError: 'LSTMCell' object has no attribute 'kernel'                  if the first layer is an LSTM
-# AttributeError: 'GRUCell' object has no attribute 'kernel'                   if it is a GRU
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `same prediction: False` | `restore` before the first call | 3 |
+# | `WARNING: Value in checkpoint could not be found in the restored object` | logged when the program ends | 3 |
+# | `UserWarning: Gradients do not exist for variables ['…/kernel']` | `fit` | 3 |
+# | `AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel` | `assert_consumed()` at once; see FM06, too | 3 |
+# | `AttributeError: 'LSTMCell' object has no attribute 'kernel'` | the first call after `restore`, if the first layer is an `LSTM` | 3 |
+# | `AttributeError: 'GRUCell' object has no attribute 'kernel'` | the same for a `GRU` | 3 |
 #
 # A subclassed model has no variables before its first call. On Keras 3 the first call creates some of them twice, and only the
 # first copy gets the value from the checkpoint.

@@ -1,12 +1,10 @@
 # %% [markdown]
 # # FM36. `joining a group with size`: a second `MirroredStrategy` with another number of devices
 #
-# ```text
-# first step under the second strategy:
-#   InternalError: … Collective ops is aborted by: Device … is joining a group with size2, but that group has size 4
-# every later step, also under the first strategy:
-#   InternalError: … The error could be from a previous operation. Restart your program to reset.
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InternalError: … Collective ops is aborted by: Device … is joining a group with size2, but that group has size 4` | the first step under the second strategy | 2, 3 |
+# | `InternalError: … The error could be from a previous operation. Restart your program to reset.` | every later step, also under the first strategy | 2, 3 |
 #
 # The devices of a `MirroredStrategy` form a group with a number and a size, which TensorFlow keeps until the process ends. The
 # second strategy joins group 1, which has another size.

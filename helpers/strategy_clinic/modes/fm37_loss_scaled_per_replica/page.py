@@ -1,13 +1,10 @@
 # %% [markdown]
 # # FM37. `tf.reduce_mean` of the loss in `strategy.run`: each update is too large
 #
-# ```text
-# bias after one step: [0.1]     on one device
-# bias after one step: [0.2]     on two
-# bias after one step: [0.4]     on four
-# ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss
-# reduction when losses are used with `tf.distribute.Strategy`, …     Keras 2: a loss object with its default reduction
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `bias after one step: [0.2]` | two devices; [0.1] on one, [0.4] on four | 2, 3 |
+# | `` ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss reduction when losses are used with `tf.distribute.Strategy`, … `` | a loss object with its default reduction in the step | 2 |
 #
 # `apply_gradients` adds the gradients of all replicas. Each replica must therefore divide its loss by the size of the whole
 # batch, and `tf.reduce_mean` divides by the size of its own part.

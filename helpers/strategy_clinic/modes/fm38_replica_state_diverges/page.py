@@ -1,17 +1,14 @@
 # %% [markdown]
 # # FM38. `BatchNormalization` on several devices: each replica keeps its own moving mean
 #
-# ```text
-# moving mean: [2.]  variance: [1.]      one device
-# moving mean: [1.]  variance: [0.]      two devices, Keras 3: the statistics of the first replica
-# moving mean: [2.]  variance: [0.]      two devices, Keras 2: the mean over both replicas
-# ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context
-#                                        Keras 3, CentralStorageStrategy
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `moving mean: [1.]  variance: [0.]` | two devices: the statistics of the first replica; [2.] and [1.] on one | 3 |
+# | no message: `moving mean: [2.]  variance: [0.]` | two devices: the mean over both replicas | 2 |
+# | `ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context` | `CentralStorageStrategy` | 3 |
 #
-# Each replica normalises with the mean and variance of its own part of the batch, and updates its own copy of the moving mean
-# and variance. A saved file gets the first copy on Keras 3, and an average of the copies on Keras 2. Under the strategy, each
-# replica predicts with its own copy.
+# Each replica normalises with the mean and variance of its own part of the batch, and updates its own copy of the moving
+# mean and variance.
 #
 # *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica. Central storage raises on
 # Keras 3.*
@@ -109,6 +106,9 @@ print(pasted(checks.assert_replicas_agree))
 
 # %% [markdown]
 # ## Why
+#
+# A saved file gets the first copy on Keras 3, and an average of the copies on Keras 2. Under the strategy, each replica
+# predicts with its own copy.
 #
 # A variable of the scope has one copy on each device. The copies stay equal only if all are updated with the same value. An
 # optimizer updates weights with gradients that were added up over all replicas. The layer updates its moving statistics, with

@@ -1,17 +1,14 @@
 # %% [markdown]
 # # FM39. `'PerReplica' object has no attribute 'numpy'`: the result of `strategy.run` is not a tensor
 #
-# ```text
-# AttributeError: 'PerReplica' object has no attribute 'numpy'                              losses.numpy()
-# TypeError: float() argument must be a string or a real number, not 'PerReplica'           float(losses)
-# TypeError: unsupported operand type(s) for +: 'PerReplica' and 'float'                    losses + 1.0
-# TypeError: unsupported format string passed to PerReplica.__format__                      f"{losses:.2f}"
-# ValueError: It looks like you are using a PerReplica object while not inside a
-#  replica context, which is not supported.           tf.reduce_mean(losses), and metric.update_state(losses) on Keras 3
-# RuntimeError: The output of a metric function can only be a single Tensor.
-#  Received: PerReplica:{…                            metric.update_state(losses) on Keras 2
-# ValueError: Attempt to convert a value (PerReplica:{…    tf.constant(losses), and fit of Keras 3 on several workers
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `AttributeError: 'PerReplica' object has no attribute 'numpy'` | `losses.numpy()` | 2, 3 |
+# | `TypeError: float() argument must be a string or a real number, not 'PerReplica'` | `float(losses)` | 2, 3 |
+# | `TypeError: unsupported operand type(s) for +: 'PerReplica' and 'float'` | `losses + 1.0`; `f"{losses:.2f}"`: `unsupported format string passed to PerReplica.__format__` | 2, 3 |
+# | `ValueError: It looks like you are using a PerReplica object while not inside a replica context, which is not supported.` | `tf.reduce_mean(losses)`; `metric.update_state(losses)`, on Keras 2 `The output of a metric function can only be a single Tensor` | 2, 3 |
+# | `ValueError: Attempt to convert a value (PerReplica:{…` | `tf.constant(losses)`; `fit` of Keras 3 on several workers | 2, 3 |
+# | no message: `loss: 0.5` | `float(losses)` on several workers with one device each: the share of one worker; 1.0 is right | 2, 3 |
 #
 # With two or more devices, `strategy.run` returns one value for each replica, in a `PerReplica` object. With one device it
 # returns the tensor itself, so the same lines work there.

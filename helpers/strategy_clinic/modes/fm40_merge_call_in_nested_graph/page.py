@@ -1,12 +1,10 @@
 # %% [markdown]
 # # FM40. `merge_call` called while defining a new graph: `apply_gradients` inside a nested `@tf.function`
 #
-# ```text
-# `merge_call` called while defining a new graph or a tf.function. This can often happen if the function `fn` passed to
-# `strategy.run()` contains a nested `@tf.function`, …                                        RuntimeError, Keras 2 and 3
-# RuntimeError: Exception encountered when calling Cond.call(). `merge_call` called while defining a new graph …
-#     Keras 3, optimizer with gradient_accumulation_steps, or (up to Keras 3.15) with ema_overwrite_frequency
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` RuntimeError: `merge_call` called while defining a new graph or a tf.function. This can often happen if the function `fn` passed to `strategy.run()` contains a nested `@tf.function`, … `` | `apply_gradients` in a nested `tf.function` | 2, 3 |
+# | `` RuntimeError: Exception encountered when calling Cond.call(). `merge_call` called while defining a new graph … `` | an optimizer with `gradient_accumulation_steps`, or (up to Keras 3.15) with `ema_overwrite_frequency` | 3 |
 #
 # A step under `strategy.run` calls a helper that is itself decorated with `@tf.function`, and the helper calls
 # `apply_gradients`. Replicas exchange their gradients there, and they cannot do that from an inner graph.

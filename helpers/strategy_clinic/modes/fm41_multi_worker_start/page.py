@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM41. `Collective ops must be configured at program startup`: create `MultiWorkerMirroredStrategy` first
 #
-# ```text
-# RuntimeError: Collective ops must be configured at program startup     `TF_CONFIG` is set, on every worker
-# WARNING:tensorflow:Collective ops is not configured at program startup. Some performance features
-# may not be enabled.                                                    without `TF_CONFIG`: only a warning
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `RuntimeError: Collective ops must be configured at program startup` | `MultiWorkerMirroredStrategy()`, on every worker; `TF_CONFIG` is set | 2, 3 |
+# | `WARNING:tensorflow:Collective ops is not configured at program startup. Some performance features may not be enabled.` | the same without `TF_CONFIG`: only a warning | 2, 3 |
 #
 # Something in the program, or in a module that it imports, has started TensorFlow's runtime before the line that creates the
 # strategy.

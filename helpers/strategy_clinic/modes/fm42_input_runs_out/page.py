@@ -1,15 +1,13 @@
 # %% [markdown]
 # # FM42. `Your input ran out of data` or `End of sequence`: fewer batches than `steps_per_epoch * epochs`
 #
-# ```text
-# UserWarning: Your input ran out of data; interrupting training. Make sure that      `fit`, Keras 3
-# your dataset or generator can generate at least `steps_per_epoch * epochs` batches.
-# WARNING:tensorflow:Your input ran out of data; interrupting training. Make sure     `fit`, Keras 2
-# that your dataset or generator can generate at least `steps_per_epoch * epochs` batches (in this case, 6 batches).
-# loss: 0.0000e+00                       `fit`, in an epoch without a step
-# OutOfRangeError: … End of sequence     `next(iterator)` in a `tf.function`
-# StopIteration                          `next(iterator)` outside of one
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` UserWarning: Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at least `steps_per_epoch * epochs` batches. `` | `fit` | 3 |
+# | `` WARNING:tensorflow:Your input ran out of data; interrupting training. Make sure that your dataset or generator can generate at least `steps_per_epoch * epochs` batches (in this case, 6 batches). `` | `fit` | 2 |
+# | no message: `loss: 0.0000e+00` | `fit`, in an epoch without a step | 2, 3 |
+# | `OutOfRangeError: … End of sequence` | `next(iterator)` in a `tf.function` | 2, 3 |
+# | `StopIteration` | `next(iterator)` outside of one | 2, 3 |
 #
 # The dataset or generator ends before the number of steps that you asked for is reached, because it is read only once.
 #

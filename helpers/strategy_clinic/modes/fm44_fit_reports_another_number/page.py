@@ -1,14 +1,12 @@
 # %% [markdown]
 # # FM44. A custom metric function reports another value on several devices
 #
-# ```text
-# loss: 25.0  root mean squared error: 5.0     one device
-# loss: 25.0  root mean squared error: 4.0     two, four or eight devices
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `loss: 25.0  root mean squared error: 4.0` | `fit` on two, four or eight devices; 5.0 on one | 2, 3 |
 #
 # Keras calls a metric function once for each replica and reports the mean of what it returns. A function that returns one
-# number for its examples, such as a root, a recall or an F1 score, then reports another value. The loss is right. Keras's
-# [guide](https://keras.io/api/metrics/#creating-custom-metrics) asks for an array with one value for each example.
+# number for its examples, such as a root, a recall or an F1 score, then reports another value.
 #
 # *Wrong result without an error, on Keras 2 and 3, under `MirroredStrategy`, central storage and an emulated TPU.*
 
@@ -76,6 +74,9 @@ session = clinic.open("fm44", strategy, devices, save_format, keras)
 # - In a `test_step` of your own, update metrics and return their results.
 #
 # ## Why
+#
+# The loss is right. Keras's [guide](https://keras.io/api/metrics/#creating-custom-metrics) asks for an array with one value
+# for each example.
 #
 # Each replica computes the metric for its part of the batch. Here the parts have the roots 1 and 7, and Keras reports their
 # mean, 4. The same error occurs without a strategy if there are several batches, because Keras averages over batches, too.

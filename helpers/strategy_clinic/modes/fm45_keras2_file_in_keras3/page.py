@@ -1,19 +1,14 @@
 # %% [markdown]
 # # FM45. Loading a Keras 2 file in Keras 3: `Could not locate class 'Functional'`, `batch_shape`, `'fn'`
 #
-# ```text
-# Keras 3 reads a functional model of Keras 2, .keras:
-#   TypeError: Could not locate class 'Functional'. ... 'module': 'tf_keras.src.engine.functional'
-#   ValueError: Expected object to be an instance of `KerasSaveable`, but got <tf_keras.src.engine.functional.Functional …
-#     (before Keras 3.10)
-# Keras 3 reads a model of Keras 2 that was compiled with a loss object, .keras or .h5:
-#   TypeError: MeanSquaredError.__init__() got an unexpected keyword argument 'fn'
-# Keras 3 reads an LSTM, or a DepthwiseConv2D, of Keras 2:
-#   ValueError: Unrecognized keyword arguments passed to LSTM: {'time_major': False}
-#   ValueError: Unrecognized keyword arguments passed to DepthwiseConv2D: {'groups': 1}
-# Keras 2 reads a model of Keras 3:
-#   TypeError: Unrecognized keyword arguments: ['batch_shape']
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `TypeError: Could not locate class 'Functional'. ... 'module': 'tf_keras.src.engine.functional'` | `load_model` of a functional model of Keras 2, `.keras` | 3 |
+# | `` ValueError: Expected object to be an instance of `KerasSaveable`, but got <tf_keras.src.engine.functional.Functional … `` | the same | 3 before 3.10 |
+# | `TypeError: MeanSquaredError.__init__() got an unexpected keyword argument 'fn'` | `load_model` of a model of Keras 2 that was compiled with a loss object | 3 |
+# | `ValueError: Unrecognized keyword arguments passed to LSTM: {'time_major': False}` | `load_model` of a model of Keras 2 with an `LSTM` | 3 |
+# | `ValueError: Unrecognized keyword arguments passed to DepthwiseConv2D: {'groups': 1}` | the same with a `DepthwiseConv2D` | 3 |
+# | `TypeError: Unrecognized keyword arguments: ['batch_shape']` | `load_model` of a model of Keras 3 | 2 |
 #
 # Another version of Keras has written the file, and its description of the model names classes and arguments that this version
 # does not have.

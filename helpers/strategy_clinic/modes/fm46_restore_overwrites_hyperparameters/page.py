@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM46. Restoring an optimizer brings its old learning rate back
 #
-# ```text
-# optimizer = Adam(0.001)
-# learning rate: 0.1     after Checkpoint.restore and load_model (Keras 2 and 3), load_weights of .weights.h5 (Keras 3)
-# learning rate: 0.001   after load_weights of .weights.h5 on Keras 2, which contains no learning rate
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `learning rate: 0.1` | `Adam(0.001)`, then `Checkpoint.restore` or `load_model` | 2, 3 |
+# | no message: `learning rate: 0.1` | the same with `load_weights` of `.weights.h5`; Keras 2 keeps 0.001 | 3 |
 #
 # The learning rate is a variable of the optimizer, so a checkpoint contains it. Restoring the optimizer overwrites the rate of
 # your program with the rate of the checkpoint.

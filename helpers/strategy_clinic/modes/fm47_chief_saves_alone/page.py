@@ -1,12 +1,12 @@
 # %% [markdown]
 # # FM47. Only the chief reads a metric or saves, and waits for ever: `if task_id == 0: metric.result()`
 #
-# ```text
-# (no message: the chief does not return from result or save)                 the other workers wait, too
-# Collective ops is aborted by: … The following tasks are unhealthy           they have ended: after some seconds
-# Collective ops is aborted by: Shape mismatch in the collective instance     they continue to train
-# TimeoutError: the chief has waited for five seconds in accuracy.result      the program below, which gives up
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: the chief does not return from `result` or `save` | `if task_id == 0: metric.result()`; the other workers wait, too | 2, 3 |
+# | `Collective ops is aborted by: … The following tasks are unhealthy` | the same; the other workers have ended: after some seconds | 2, 3 |
+# | `Collective ops is aborted by: Shape mismatch in the collective instance` | the same; the other workers continue to train | 2, 3 |
+# | `TimeoutError: the chief has waited for five seconds in accuracy.result` | the program below, which gives up | 2, 3 |
 #
 # A metric has values of its own on each worker. They are added up when it is read, and all workers must take part in that.
 #

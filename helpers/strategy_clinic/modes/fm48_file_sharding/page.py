@@ -1,12 +1,9 @@
 # %% [markdown]
 # # FM48. `Could not apply FILE based sharding`: fewer files than workers
 #
-# ```text
-# InvalidArgumentError: … Could not apply FILE based sharding: the dataset only has 1 file(s),      TensorFlow 2.21
-# which is not enough for the required 2 shards/workers. If you are using datasets with distribution
-# strategy, consider setting the auto sharding policy to either DATA or OFF …
-# There aren't enough elements in this dataset for each shard to have at least one element          TensorFlow 2.1
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InvalidArgumentError: … Could not apply FILE based sharding: the dataset only has 1 file(s), which is not enough for the required 2 shards/workers. If you are using datasets with distribution strategy, consider setting the auto sharding policy to either DATA or OFF …` | the first step on several workers | 2, 3 |
 #
 # By default TensorFlow gives each worker files of its own if the dataset reads files, and raises if there are fewer files than
 # workers.

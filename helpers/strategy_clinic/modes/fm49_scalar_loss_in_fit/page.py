@@ -1,11 +1,9 @@
 # %% [markdown]
 # # FM49. `loss=` function with `tf.reduce_mean` in `fit`: each update is too large
 #
-# ```text
-# loss: 1.0  bias after one step: [0.1]     on one device, and on Keras 2
-# loss: 2.0  bias after one step: [0.2]     on two devices
-# loss: 4.0  bias after one step: [0.4]     on four
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `loss: 2.0  bias after one step: [0.2]` | `fit` on two devices; 1.0 and [0.1] on one, 4.0 and [0.4] on four | 3 |
 #
 # Keras 3 divides the loss of each replica by the number of replicas, but not if the loss function returns one number. Keras's
 # [guide](https://keras.io/api/losses/#creating-custom-losses) asks for "an array of losses (one of sample in the input batch)".

@@ -1,11 +1,9 @@
 # %% [markdown]
 # # FM50. `clipnorm`, `global_clipnorm`, `clipvalue` on several devices: the update exceeds the limit
 #
-# ```text
-# norm of the first update: 0.1       on one device, and on Keras 2
-# norm of the first update: 0.137     on two devices
-# norm of the first update: 0.274     on four
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `norm of the first update: 0.137` | two devices; 0.1 on one and on Keras 2, 0.274 on four | 3 |
 #
 # An optimizer of Keras 3 clips the gradients of each replica and then adds them. Where they are alike, the limit is n times as
 # large on n replicas; where they differ, the sum also has another direction.

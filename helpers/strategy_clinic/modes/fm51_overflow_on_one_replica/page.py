@@ -1,14 +1,12 @@
 # %% [markdown]
 # # FM51. `mixed_float16`, `LossScaleOptimizer`: weights turn infinite on several devices
 #
-# ```text
-# all weights are finite: True      on one device, and on Keras 2
-# all weights are finite: False     on two devices or more, on Keras 3: the weight is -inf, the next loss is nan
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `all weights are finite: False` | two devices or more: the weight is -inf, the next loss is `nan` | 3 |
 #
 # A step whose gradients overflow must be left out. Keras 3 asks only the first replica whether they overflow, and so applies
-# infinite gradients of other replicas. The loss scale grows until an overflow occurs, so this can come late in a training that
-# was fine for hours.
+# infinite gradients of other replicas.
 #
 # *Wrong result without an error, on Keras 3 only, under `MirroredStrategy` with more than one replica. On several workers each
 # asks itself, and the worker without an overflow waits for ever.*
@@ -92,7 +90,8 @@ session = clinic.open("fm51", strategy, devices, save_format, keras)
 #
 # In `mixed_float16` small gradients would become zero. `compile` therefore puts a `LossScaleOptimizer` around the optimizer.
 # It multiplies the loss by a scale, divides the gradients by it, and changes the scale as training continues. Overflows are
-# expected: when one occurs, the step is left out and the scale is halved. Every 2000 steps without one the scale is doubled.
+# expected: when one occurs, the step is left out and the scale is halved. Every 2000 steps without one the scale is doubled,
+# so this can come late in a training that was fine for hours.
 #
 # Under a strategy, `_tf_apply` in `keras/src/optimizers/loss_scale_optimizer.py` calls `check_finite` in each replica and
 # takes the answer of the first. Its comment says that all answers are the same, because the gradients have been added up.

@@ -1,12 +1,11 @@
 # %% [markdown]
 # # FM52. `BatchNormalization` turns `nan` on several devices: a replica without examples
 #
-# ```text
-# all weights are numbers: True      on one device, and on Keras 2
-# all weights are numbers: False     on two devices or more, on Keras 3: gamma is nan
-# loss: nan                          every loss and prediction from then on
-# InvalidArgumentError: … Matrix size-incompatible: In[0]: [0,1], In[1]: [2,1]     Conv2D on a CPU, Keras 2 and 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `all weights are numbers: False` | two devices or more: gamma is `nan` | 3 |
+# | no message: `loss: nan` | every loss and prediction from then on | 3 |
+# | `InvalidArgumentError: … Matrix size-incompatible: In[0]: [0,1], In[1]: [2,1]` | `Conv2D` on a CPU | 2, 3 |
 #
 # The last batch is smaller, and one replica gets no example of it. `BatchNormalization` of Keras 3 computes `nan` gradients
 # from this empty part, and they are added to those of the other replicas.

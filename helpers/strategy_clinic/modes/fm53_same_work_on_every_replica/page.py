@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM53. A plain dataset in `strategy.run`, or `train_on_batch`: every replica does the same work
 #
-# ```text
-# examples in one step: 16  bias after it: [0.1]     on one device
-# examples in one step: 32  bias after it: [0.2]     on two: each takes the same 16 examples
-# predictions for 8 examples: 16                     `predict_on_batch` on two devices, Keras 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `examples in one step: 32  bias after it: [0.2]` | `strategy.run` on two devices: each takes the same 16 examples | 2, 3 |
+# | no message: `predictions for 8 examples: 16` | `predict_on_batch` on two devices | 3 |
 #
 # `strategy.run` does not divide its arguments: an ordinary tensor goes to every replica as a whole. Only batches of a
 # distributed dataset are divided.

@@ -1,12 +1,11 @@
 # %% [markdown]
 # # FM54. `ModelCheckpoint`, `EarlyStopping`, shuffling after a restart: the best value and the order are forgotten
 #
-# ```text
-# validation loss of best.keras: 0.016     trained without a stop
-# validation loss of best.keras: 0.276     stopped, started again with BackupAndRestore; no error
-# val_loss improved from None to 0.27604   first epoch after the restart, with verbose=1
-# epochs in all: 8                         EarlyStopping, which ends it after 5 without a stop
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `validation loss of best.keras: 0.276` | stopped, started again with `BackupAndRestore`; 0.016 without a stop | 2, 3 |
+# | no message: `val_loss improved from None to 0.27604` | the first epoch after the restart, with `verbose=1` | 2, 3 |
+# | no message: `epochs in all: 8` | `EarlyStopping`, which ends it after 5 without a stop | 2, 3 |
 #
 # A backup contains the model, the optimizer and the number of the epoch. It contains nothing that another callback or a dataset
 # remembers.

@@ -1,18 +1,14 @@
 # %% [markdown]
 # # FM55. Masked, Dice or contrastive loss on several replicas: it differs with the number of devices
 #
-# ```text
-# bias of the second word: 1.6     one device, masked loss
-# bias of the second word: 1.0     two, four or eight
-# weight after one step: 1.372     one device, Dice loss in fit
-# weight after one step: 1.611     two, Keras 3, also with compile(loss="dice")
-# AttributeError: 'NoneType' object has no attribute 'all_reduce'     a loss in fit of Keras 3 that calls all_reduce (FM31)
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `bias of the second word: 1.0` | a masked loss on two devices or more; 1.6 on one | 2, 3 |
+# | no message: `weight after one step: 1.611` | Dice loss in `fit` on two devices, also `compile(loss="dice")`; 1.372 on one | 3 |
+# | `AttributeError: 'NoneType' object has no attribute 'all_reduce'` | a loss in `fit` that calls `all_reduce`: see FM31 | 3 |
 #
-# Some losses are no mean over examples: they divide by a count of unmasked words or a sum of labels, or compare each example with
-# the rest of the batch. Each replica computes such a loss for its part, and the mean over the replicas is another number. If you
-# mean the loss of each part, nothing is wrong. In shuffled data the parts are alike: the gradient of Dice for 64 random examples
-# differed by 8 % on two replicas and 16 % on four.
+# Some losses are no mean over examples: they divide by a count of unmasked words or a sum of labels, or compare examples.
+# Each replica computes them for its part, and the mean over the replicas is another number.
 #
 # *Another result without an error, on Keras 2 and 3, under every strategy that divides a batch, if the parts differ.*
 
@@ -98,6 +94,9 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #
 # A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
 # Both count the same in the sum of the gradients, so a word of a short sentence counts four times as much as one of a long one.
+#
+# If you mean the loss of each part, nothing is wrong. In shuffled data the parts are alike: the gradient of Dice for 64
+# random examples differed by 8 % on two replicas and 16 % on four.
 #
 # With in-batch negatives, each example is compared with fewer others, so the loss is smaller.
 #

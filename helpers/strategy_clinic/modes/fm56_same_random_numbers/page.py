@@ -1,22 +1,17 @@
 # %% [markdown]
 # # FM56. `Dropout` under `MirroredStrategy`: every replica draws the same random numbers
 #
-# ```text
-# replicas that repeat a mask: 0     on one device, and on Keras 2
-# replicas that repeat a mask: 1     on two devices
-# replicas that repeat a mask: 3     on four
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `replicas that repeat a mask: 1` | two devices; 0 on one and on Keras 2, 3 on four | 3 |
+# | `ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context.` | central storage | 3 |
+# | `ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …` | a layer that draws random numbers is created in the scope | 3.7 |
 #
 # In Keras 3, a layer that draws random numbers has one seed for all replicas. All of them drop the same units, add the same
 # noise, or flip the images in the same places of their parts.
 #
 # *Wrong result without an error, on Keras 3 only, under `MirroredStrategy`, `MultiWorkerMirroredStrategy` and an emulated TPU.
-# Such layers raise a `ValueError` under central storage, and on Keras 3.7 when they are created:*
-#
-# ```text
-# ValueError: creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, …     Keras 3.7
-# ValueError: You must specify an aggregation method to update a AggregatingVariable in Replica Context.     central storage
-# ```
+# Such layers raise under central storage, and on Keras 3.7 when they are created.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom

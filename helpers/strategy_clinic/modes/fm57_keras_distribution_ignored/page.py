@@ -1,18 +1,13 @@
 # %% [markdown]
 # # FM57. `keras.distribution.set_distribution` on TensorFlow: accepted, and everything runs on one device
 #
-# ```text
-# (no message: `fit` runs on the first device, and the other devices do nothing)
-#                                        Keras 3.15
-# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'num_processes'
-#                                        DataParallel and ModelParallel, Keras 3 before 3.15
-# AttributeError: module … has no attribute 'distribution'
-#                                        Keras 2
-# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'initialize'
-#                                        keras.distribution.initialize, Keras 3
-# AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'distribute_tensor'
-#                                        keras.distribution.distribute_tensor, Keras 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `fit` runs on the first device, and the other devices do nothing | `set_distribution` | 3 |
+# | `AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'num_processes'` | `DataParallel` and `ModelParallel` | 3 before 3.15 |
+# | `AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'initialize'` | `keras.distribution.initialize` | 3 |
+# | `AttributeError: module 'keras.src.backend.tensorflow.distribution_lib' has no attribute 'distribute_tensor'` | `keras.distribution.distribute_tensor` | 3 |
+# | `AttributeError: module … has no attribute 'distribution'` | `keras.distribution` | 2 |
 #
 # With TensorFlow as its backend, Keras stores a distribution and never uses it.
 #

@@ -1,14 +1,11 @@
 # %% [markdown]
 # # FM58. `You must feed a value for placeholder tensor` in `fit`: `steps_per_execution` under `MirroredStrategy`
 #
-# ```text
-# InvalidArgumentError: … You must feed a value for placeholder tensor
-# 'while/body/_10/while/cond/then/_152/while/cond/Placeholder' with dtype int32
-#                                             fit, Keras 3, two or more mirrored devices
-# (no message: an epoch of 10 steps takes 12) steps_per_execution=4, Keras 3, also without a strategy
-# TypeError: 'str' object cannot be interpreted as an integer
-#                                             steps_per_execution="auto", Keras 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InvalidArgumentError: … You must feed a value for placeholder tensor 'while/body/_10/while/cond/then/_152/while/cond/Placeholder' with dtype int32` | `fit`, two or more mirrored devices | 3 |
+# | no message: an epoch of 10 steps takes 12 | `steps_per_execution=4`, also without a strategy | 3 |
+# | `TypeError: 'str' object cannot be interpreted as an integer` | `steps_per_execution="auto"` | 3 |
 #
 # Keras 3 runs several steps in a loop within one graph, and the all-reduce of `MirroredStrategy` fails in this loop.
 #

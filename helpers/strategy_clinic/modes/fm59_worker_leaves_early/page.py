@@ -1,16 +1,15 @@
 # %% [markdown]
 # # FM59. `Collective has timed out`, or no message: one worker leaves the loop, and the others wait for ever
 #
-# ```text
-# (no message: the other workers wait in their next step)                the worker that left is still running
-# DeadlineExceededError: … Collective has timed out during execution.    a time limit is set, as below
-# UnavailableError: … Collective ops is aborted by: … The following      it has ended: after some seconds
-# tasks are unhealthy (stopped sending heartbeats), or Socket closed
-# InvalidArgumentError: … Shape mismatch in the collective instance      it evaluates (uneven parts also say so: FM19)
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: the other workers wait in their next step | the worker that left is still running | 2, 3 |
+# | `DeadlineExceededError: … Collective has timed out during execution.` | a time limit is set, as below | 2, 3 |
+# | `UnavailableError: … Collective ops is aborted by: … The following tasks are unhealthy (stopped sending heartbeats), or Socket closed` | the worker that left has ended: after some seconds | 2, 3 |
+# | `InvalidArgumentError: … Shape mismatch in the collective instance` | the worker that left evaluates; uneven parts say so, too: FM19 | 2, 3 |
 #
-# One worker has left its loop: its data ended first, or it decided to stop by a value that only this worker has. The others wait
-# for its gradients. If it continues with another sum of the same shape, they get a wrong sum, and no error is raised.
+# One worker has left its loop: its data ended first, or it decided to stop by a value that only this worker has. The others
+# wait for its gradients.
 #
 # *Hangs on Keras 2 and 3, under `MultiWorkerMirroredStrategy` only.*
 

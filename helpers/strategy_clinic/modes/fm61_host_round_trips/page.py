@@ -1,17 +1,13 @@
 # %% [markdown]
 # # FM61. `Using MirroredStrategy eagerly has significant overhead`: Python executes every step
 #
-# ```text
-# WARNING:tensorflow:Using MirroredStrategy eagerly has significant overhead currently. We will be working on improving this in
-# the future, but for now please wrap `call_for_each_replica` or `experimental_run` or `run` inside a tf.function to get the
-# best performance.
-#                                             strategy.run outside of a tf.function, several devices
-# (no message)                                compile(..., run_eagerly=True), or a value that is read in every step
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` WARNING:tensorflow:Using MirroredStrategy eagerly has significant overhead currently. We will be working on improving this in the future, but for now please wrap `call_for_each_replica` or `experimental_run` or `run` inside a tf.function to get the best performance. `` | `strategy.run` outside of a `tf.function`, several devices | 2, 3 |
+# | no message: slow training | `compile(..., run_eagerly=True)`, or a value that is read in every step | 2, 3 |
 #
-# Python starts each operation of a step by itself, for one device after the other. The devices wait for Python, and with more
-# devices each step takes longer: in one measurement 543 ms on four virtual devices, and 20 ms in a `tf.function`. The results are
-# right.
+# Python starts each operation of a step by itself, for one device after the other, and the devices wait for it. The results
+# are right.
 #
 # *A warning and slow training, on Keras 2 and 3, with and without a strategy.*
 

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # FM62. Out of memory on two GPUs: `MirroredStrategy` keeps all weights and slots on each of them
 #
-# ```text
-# ResourceExhaustedError: … OOM when allocating tensor with shape[…]     a GPU is full: with one device, too
-# (no message; nvidia-smi shows each GPU as full)                        also without need: set_memory_growth, see below
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `ResourceExhaustedError: … OOM when allocating tensor with shape[…]` | a GPU is full: with one device, too | 2, 3 |
+# | no message: `nvidia-smi` shows each GPU as full | also without need: `set_memory_growth`, see below | 2, 3 |
 #
 # A second device does not halve the memory that a model needs. Each device holds all weights and all slots of the optimizer. Only
 # the examples of a batch, and what is computed from them, are divided.

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # FM63. GPUs wait for one Python generator: more devices, and no more examples in a second
 #
-# ```text
-# (no message; utilisation of all devices is low)        from_generator, a Sequence without workers, a serial map
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: utilisation of all devices is low | `from_generator`, a `Sequence` without workers, a serial `map` | 2, 3 |
 #
 # A Python generator makes one example after the other. If it takes longer than a step, every step waits for it. More devices
 # make the steps shorter, and the wait longer. The results are right.
