@@ -20,7 +20,7 @@ FIXES = [
     ("fm04", "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension", ".keras"),
     ("fm06", "ValueError: Layer 'dense_12' expected 2 variables, but received 0 variables during loading.", "h5py"),
     ("fm06", "AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel: attributes {", "fm35"),
-    ("fm07", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
+    ("fm67", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
     ("fm08", "OpError: file is too short to be an sstable", "the checkpoint before it"),
     ("fm11", "ValueError: Layer 'dense' was never built and thus it doesn't have any variables.", "in `build`"),
     ("fm15", "ValueError: A non-DistributedValues value 1.0 cannot be reduced with the given reduce op ReduceOp.SUM.",
