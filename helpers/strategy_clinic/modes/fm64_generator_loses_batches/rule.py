@@ -26,8 +26,8 @@ MESSAGE = (
 
 @rule("fm64", explains_divergence=False)
 def generator_given(recording: Recording) -> Iterator[Finding]:
-    if recording.keras != 3 or not recording.of(StrategyMade):
-        return
+    if recording.keras == 2 or not recording.of(StrategyMade):
+        return  # Keras 2 does not warn of an end without a number of steps, either
     for ended in recording.of(DataRanOut):
         if ended.location and not ended.steps and takes_generator(ended.location[0]):
             proof = "the data ended, and nobody has asked for a number of steps"
