@@ -77,7 +77,8 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 # keys are the names of the model's metrics, `fit` reports these metrics, and nobody has updated the metric `loss`. Under
 # another name the number of the last batch is shown.
 #
-# If the parts of the replicas differ in size, add `sample_weight=tf.shape(x)[0]` to `update_state`.
+# If a batch can be smaller than the others, such as the last one, add `sample_weight=tf.shape(x)[0]` to `update_state`. Without
+# it each batch counts the same, on one device, too.
 #
 # ## Why
 #

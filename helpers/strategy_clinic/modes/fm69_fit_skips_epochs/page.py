@@ -71,7 +71,8 @@ session = clinic.open("fm69", strategy, devices, save_format, keras)
 # A new model of the same code works, too: `new.set_weights(model.get_weights())`, with a new optimizer. To compile the same
 # model again does not help. Nor does `initial_epoch=0`, since the note in the model goes first.
 #
-# To check a program without a restart, compare `len(model.history.epoch)` with the number of epochs after each `fit`.
+# To check a program without a restart, compare `len(model.history.epoch)` with the number of epochs after each `fit`. `clinic
+# examine` does not name this mode.
 #
 # ## Why
 #

@@ -63,15 +63,15 @@ session = clinic.open("fm70", strategy, devices, save_format, keras)
 #
 # Other ways:
 #
-# - Pass the model and the optimizer: `train_step(model, optimizer, x, y)`. TensorFlow traces again for another object. Build the
-#   optimizer before, by `optimizer.build(model.trainable_variables)`, or the second one can raise: see
+# - Pass the model and the optimizer: `train_step(model, optimizer, x, y)`. TensorFlow traces again for another object. Build
+#   the optimizer before, by `optimizer.build(model.trainable_variables)`, or the second one can raise: see
 #   [FM12](fm12_variables_recreated.ipynb).
 # - Put the step, as a method with `@tf.function`, into a class whose objects hold a model, and make a new object for each
 #   model. To give an object another model has the same failure.
 # - `fit` has no such failure, since each model makes a function of its own.
 #
 # A Python number by a global name, such as a learning rate, stays as it was, too. Put it into a `tf.Variable`, and `assign` to
-# it.
+# it. `clinic examine` does not name this mode.
 #
 # ## Why
 #
