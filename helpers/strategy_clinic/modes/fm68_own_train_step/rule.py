@@ -44,10 +44,11 @@ def line_of_report(recording: Recording, step: str) -> Stack:
     for path in files_of(recording):
         for function in functions_named(nodes_of_file(path), step):
             nodes = [*ast.walk(function)]
-            given = [each for each in nodes if isinstance(each, ast.Call) and updates_loss(each)]
-            returned = [each for each in nodes if isinstance(each, ast.Return)]
-            for node in [*given, *returned][:1]:
-                return (Frame(path, node.lineno, step),)
+            calls = [each for each in nodes if isinstance(each, ast.Call) and updates_loss(each)]
+            lines = [call.lineno for call in calls]
+            lines += [each.lineno for each in nodes if isinstance(each, ast.Return)]
+            if lines:
+                return (Frame(path, lines[0], step),)
     return ()
 
 
