@@ -13,7 +13,7 @@ ERRORS = [
     ("fm06", "ValueError: You are trying to load a weight file containing 25 layers into a model with 31 layers."),
     ("fm06", "ValueError: Shape of variable w:0 ((4,)) doesn't match with shape of tensor w ([5]) from checkpoint reader."),
     ("fm07", "NotImplementedError: Cannot convert a symbolic Tensor (loss/mul:0) to a numpy array."),
-    ("fm07", "OperatorNotAllowedInGraphError: using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution."),
+    ("fm67", "OperatorNotAllowedInGraphError: using a `tf.Tensor` as a Python `bool` is not allowed in Graph execution."),
     ("fm08", "DataLossError: Unable to open table file m.ckpt.data-00000-of-00001: Data loss: not an sstable"),
     ("fm08", "ValueError: Can't load save_path when it is None."),
     ("fm09", "NotFoundError: Key dense/kernel/Adam_1 not found in checkpoint"),

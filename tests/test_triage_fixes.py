@@ -10,7 +10,7 @@ FIXES = [
     ("fm21", "ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2", "divides"),
     ("fm21", "TypeError: dataset_fn() takes 0 positional arguments but 1 was given", "def dataset_fn(context)"),
     ("fm02", "ValueError: next(iterator) should be called from outside of replica_fn. e.g. strategy.run(", "model(batch)"),
-    ("fm19", "InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape.  "
+    ("fm71", "InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape.  "
      "Input 0: [11,3] != input 2: [10,3] [Op:AddN] name:", "validation_data"),
     ("fm19", "ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6. Shapes are [7] and [6].\n"
      "\tFrom merging shape 0 with other shapes. for '{{node AddN}} = AddN[N=2]", "drop_remainder"),
@@ -20,7 +20,7 @@ FIXES = [
     ("fm04", "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension", ".keras"),
     ("fm06", "ValueError: Layer 'dense_12' expected 2 variables, but received 0 variables during loading.", "h5py"),
     ("fm06", "AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel: attributes {", "fm35"),
-    ("fm07", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
+    ("fm67", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
     ("fm08", "OpError: file is too short to be an sstable", "the checkpoint before it"),
     ("fm11", "ValueError: Layer 'dense' was never built and thus it doesn't have any variables.", "in `build`"),
     ("fm15", "ValueError: A non-DistributedValues value 1.0 cannot be reduced with the given reduce op ReduceOp.SUM.",

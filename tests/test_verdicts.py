@@ -219,6 +219,16 @@ def test_the_name_of_a_node_is_not_what_happened():
     assert last_line(ValueError(text)) == "End of sequence"
 
 
+def test_the_useful_line_names_no_device():
+    node = "{{function_node __wrapped__AddN_N_2_device_/job:localhost/task:0/device:CPU:0}} "
+    assert last_line(ValueError(f"{node}must have the same size")) == "must have the same size"
+
+
+def test_the_useful_line_is_the_type_that_an_operation_refuses():
+    reason = "Value for attr 'T' of string is not in the list of allowed values"
+    assert last_line(ValueError(f"{reason}: half\n\t; NodeDef: {{{{node AddN}}}}; Op<>")) == reason
+
+
 def test_the_useful_line_is_the_same_in_every_run():
     text = "defined in FuncGraph(name=step{}), which is out of scope."
     assert last_line(TypeError(text.format(", id=140604639972928"))) == text.format("")

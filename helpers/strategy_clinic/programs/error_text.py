@@ -6,6 +6,7 @@ import re
 RUN_NAMES = (
     (r", id=\d+| at 0x[0-9a-f]+| \[Op:__inference\w+\]", ""),
     (r"__inference_(\w+?)_\d+\[[^\]]*\]", r"\1"),
+    (r"^\{\{function_node [^}]*\}+\s*", ""),
     (r" compatible with node \{\{\w*node [^}]*\}*|(\{\{\w*node [^}]*\}\})+$", ""),
 )
 
@@ -22,6 +23,7 @@ REASON = re.compile(
     r"|No OpKernel was registered to support Op '\w+'"
     r"|Unsuccessful TensorSliceReader constructor: .+"
     r"|A total of \d+ objects could not be loaded\. .+"
+    r"|Value for attr '\w+' of \w+ is not in the list of allowed values"
 )
 
 

@@ -4,15 +4,13 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | no message: `after the restart: [[1.]]` | in place of [[2.]]; `restore`, `load_model` and `load_weights` raise nothing | 2, 3 |
-# | no message: a restored model with layers in a list predicts nonsense | `restore`; `assert_consumed` passes | 3 |
 # | `AssertionError: Tried to export a function which references an 'untracked' resource.` | `tf.saved_model.save` | 2, 3 |
 # | `ValueError: The following Variables were created within a Lambda layer (lambda) but are not tracked by said layer` | the first call of a `Lambda` layer | 2 |
 #
 # Saving follows the objects that you hand over. A variable that belongs to none of them is not written, and the restarted
-# script creates it again with its first value. On Keras 3 a checkpoint also leaves out layers in lists.
+# script creates it again with its first value. For layers in a list or a dictionary see [FM65](fm65_layers_in_a_list.ipynb).
 #
-# *Wrong result without an error, on Keras 2 and 3, with or without a strategy, in every save format. Layers are lost on Keras 3
-# only.*
+# *Wrong result without an error, on Keras 2 and 3, with or without a strategy, in every save format.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -22,7 +20,7 @@ MODE = FailureMode(
     slug="untracked_variable",
     title="A `tf.Variable` is reset after restoring a checkpoint that does not name it",
     sees="a resumed model predicts something else, or a counter starts again, and nothing was raised",
-    fix="name the variable in the checkpoint, or use `add_weight`; on Keras 3 keep layers in a tuple or attributes, not a list",
+    fix="name the variable in the checkpoint, or create it in a layer with `add_weight`",
     document="001",
     switches=("strategy", "save_format"),
     symptoms=(Symptom("SilentFailure", r"it prints 'after the restart: \[\[1\.\]\]'"),),
@@ -64,7 +62,6 @@ session = clinic.open("fm05", strategy, devices, save_format, keras)
 # The Keras formats save a model and nothing else. For them create the variable in a layer with `add_weight`, or write a
 # checkpoint beside the file, as the fixed program does.
 #
-# Keep layers in attributes of their own, in a tuple or in a `Sequential`, or save `.weights.h5`, which has them in each case.
 # `tf.train.list_variables(path)` shows what is in a checkpoint.
 #
 # To find out before you save, call the check whose source follows the program. It raises if the checkpoint would leave out one
@@ -89,13 +86,6 @@ print(pasted(checks.assert_tracked))
 #
 # A checkpoint starts at the objects that you name and follows their attributes. Loading follows the same objects, finds a value
 # for each, and reports success. `assert_consumed` passes, too.
-#
-# A checkpoint of a Keras 3 model does not follow its lists and dictionaries: it has no layer of
-# `self.blocks = [Dense(8), Dense(8)]`, and none of the cells of `StackedRNNCells`.
-#
-# Layers in a list are in the file only as trainable weights of an optimizer that is built and saved. A restore of model and
-# built optimizer brings them back. A script for predictions, which restores only the model, gets random weights. Moving
-# statistics of `BatchNormalization` are lost in both.
 #
 # The Keras formats of Keras 3 save only what `add_weight` and layers created. A plain `self.scale = tf.Variable(...)` in a layer
 # is in a checkpoint, and not in `.keras`, `.weights.h5` and `.h5`. Keras 2 saves it in all of them.

@@ -5,8 +5,6 @@
 # |---|---|---|
 # | `NotImplementedError: Cannot convert a symbolic tf.Tensor (sub:0) to a numpy array. This error may indicate that you're trying to pass a Tensor to a NumPy call, which is not supported.` | `np.mean(tensor)` in a loss, a metric, `Dataset.map` or a step | 2, 3 |
 # | `AttributeError: 'SymbolicTensor' object has no attribute 'numpy'` | `tensor.numpy()` | 2, 3 |
-# | `` OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. … `` | `if tensor > 0` in what `fit` calls; `for row in tensor`: `Iterating over a symbolic tf.Tensor` | 3 |
-# | `OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'scale' (of type Scale). …` | the same in `call` of a layer of a functional or `Sequential` model | 3 |
 # | `RuntimeError: Unable to automatically build the model. …` | the same in a subclass of `Model` under a strategy; FM11 has this message, too | 3 |
 # | `TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'` | `float(tensor)` | 2, 3 |
 #
@@ -80,10 +78,7 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 # ([FM24](fm24_xla_refuses.ipynb)). What is computed from no tensor can stay in NumPy outside of the step: pass its result to
 # the step as a tensor. A Python number would be traced again for each new value ([FM43](fm43_retracing_every_step.ipynb)).
 #
-# `if`, `while` and `for` on tensors work in the code of your own `tf.function` and of `Dataset.map`, which AutoGraph converts. On
-# Keras 3 it converts no `call`, and nothing else that `fit`, `evaluate` and `predict` run: losses, metrics, `train_step`. Keras 2
-# converts all of these but `train_step`. Use `tf.where`, `tf.cond` or `keras.ops.cond` there, or put `@tf.function` on the
-# function.
+# `if`, `while` and `for` on tensors are another matter: see [FM67](fm67_condition_in_fit.ipynb).
 #
 # To look at values, use `tf.print`, or compile with `run_eagerly=True` for a while. That is not a repair: a loss in NumPy then
 # raises `No gradients provided for any variable`.

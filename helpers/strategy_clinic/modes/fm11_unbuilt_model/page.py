@@ -86,8 +86,8 @@ print(pasted(checks.assert_gradients_fit))
 #
 # Three other causes give `apply_gradients` of Keras 3 no pairs:
 #
-# - The weights of the model are plain attributes such as `self.w = tf.Variable(1.0)`, which Keras 3 does not collect. Use
-#   `self.add_weight`.
+# - The weights of the model are plain attributes such as `self.w = tf.Variable(1.0)`, which Keras 3 does not collect: see
+#   [FM66](fm66_variable_not_of_keras.ipynb).
 # - All layers are frozen.
 # - The result of `zip` was used before. It can be read once: write `list(zip(...))`.
 #

@@ -4,15 +4,13 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | no message: `mean error: 24.58` | `strategy.reduce("MEAN", ...)` on two devices; 23.0 on one, `nan` on eight | 2, 3 |
-# | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7,1] != input 1: [6,1]` | `fit` and `evaluate` under `MirroredStrategy` | 3 |
 # | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7] != input 1: [6]` | `reduce(..., axis=None)` of parts of several sizes | 2, 3 |
 # | `ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6` | the same `reduce` in a `tf.function` | 2, 3 |
 #
 # Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different
 # numbers of examples, their means must be weighted.
 #
-# *Wrong result without an error, on Keras 2 and 3, if several replicas share a batch unevenly. Under `MirroredStrategy`, `fit`
-# and `evaluate` of Keras 3 raise if this batch is their first.*
+# *Wrong result without an error, on Keras 2 and 3, if several replicas share a batch unevenly.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -22,7 +20,7 @@ MODE = FailureMode(
     slug="partial_last_batch",
     title='`strategy.reduce("MEAN", ...)` of the replicas\' means: wrong, or `nan`, for a partial last batch',
     sees="an evaluation on several devices gives a slightly different mean, or `nan`",
-    fix="update a `tf.keras.metrics.Mean` with one value per example; for `fit`, a batch size that all replicas can share",
+    fix="update a `tf.keras.metrics.Mean` with one value per example",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -79,11 +77,8 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # strategy.reduce("MEAN", strategy.run(step, args=(batch,)), axis=0)
 # ```
 #
-# Under `MirroredStrategy`, `fit` and `evaluate` of Keras 3 raise the message about `AddN` if the replicas cannot share the
-# *first* batch evenly: with `batch_size=32` on three devices, or with 13 examples in one batch on two. The first batch of
-# `validation_data` counts, too. Choose a batch size that the number of replicas divides, and that the data fill at least once:
-# a later uneven batch is accepted, with too small a step if a replica gets no example. `predict` works, and so do Keras 2 and
-# central storage.
+# `fit` and `evaluate` of Keras 3 raise the message about `AddN` for an uneven *first* batch: see
+# [FM71](fm71_first_batch_of_fit.ipynb). A later one is accepted, with too small a step if a replica gets no example.
 #
 # In a training step, divide the sum of the losses by the number of examples that the batch really has:
 #
@@ -102,8 +97,7 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # and one `nan` makes the mean of all means `nan`.
 #
 # Each replica gets the examples of the batch divided by the number of replicas, rounded up, until none is left. The result is
-# right only if this gives all replicas the same number. `fit` and `evaluate` of Keras 3 average the first batch over the
-# replicas, to learn its shape, and parts of different sizes have no average.
+# right only if this gives all replicas the same number.
 #
 # The picture tries three sizes of the last batch. See [the guide on partial
 # batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).

@@ -71,8 +71,8 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # ```
 #
 # Without it, and without `steps_per_epoch`, Keras 3 trains each later epoch on the first two batches only: it reads two batches
-# ahead and keeps them. Under a strategy the first epoch loses some batches too. Keras 2 reports one more epoch, with a loss of
-# 0.0, and stops.
+# ahead and keeps them. Under a strategy the first epoch loses batches, too: see
+# [FM64](fm64_generator_loses_batches.ipynb). Keras 2 reports one more epoch, with a loss of 0.0, and stops.
 #
 # **A dataset**: `repeat()` makes it endless, and `steps_per_epoch` says what an epoch is. Or leave out `steps_per_epoch`: `fit`
 # then reads the whole dataset in each epoch. Keras 3 still warns whenever data of unknown length end, those of `validation_data`

@@ -92,8 +92,7 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 #
 # A `train_step` of your own that returns one loss for each example raises in an uneven batch, with `Shapes of all inputs must
 # match`, or `Inputs to operation AddN_7 of type AddN must have the same size and shape` before TensorFlow 2.21. Return
-# `tf.reduce_mean(losses)` there. `fit` of Keras 3 raises the second message if the first batch is uneven, such as 16 examples on
-# three devices; `upstream/generator_loses_batches.md` is ready to be reported.
+# `tf.reduce_mean(losses)` there. For the second message before the first step see [FM71](fm71_first_batch_of_fit.ipynb).
 #
 # The table shows whether the weights stay finite.
 
