@@ -1,0 +1,66 @@
+"""The view as a table of text, for a terminal, a stored notebook and a screen reader."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+
+from .values import Value
+from .view import Row, Step, View
+
+MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
+NOTHING, DIFFERS = "·", "≠"
+LONGEST_NAME = 48
+
+
+def in_words(view: View, steps: int | None = None) -> str:
+    """Returns the whole view, or its first steps."""
+    return "\n".join(lines_of(view, view.steps[:steps]))
+
+
+def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
+    yield f"{view.program}: {view.headline}"
+    if view.place:
+        yield f"  made by line {view.place.line} of {view.place.path}"
+    yield from (f"  Not seen: {note}." for note in view.notes)
+    for step in steps:
+        yield ""
+        yield from table_of(step, view)
+
+
+def table_of(step: Step, view: View) -> list[str]:
+    head = ["", step.title, *view.columns, "what differs"]
+    rows = [head, *(cells_of(row, view) for row in step.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def cells_of(row: Row, view: View) -> list[str]:
+    cells = [shown(each) for each in row.cells]
+    cells += [NOTHING] * (view.replicas - len(cells))
+    return [DIFFERS if row.mark else " ", cut(row.title), *cells, shown(row.alone), row.mark]
+
+
+def cut(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def shown(value: Value | None) -> str:
+    """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
+    if value is None:
+        return NOTHING
+    if not value.entries:
+        return f"{shape_of(value)} {value.dtype}"
+    if value.is_whole and len(value.entries) <= MOST_NUMBERS:
+        return " ".join(map(number, value.entries))
+    return f"{shape_of(value)}, norm {number(value.norm)}"
+
+
+def number(value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:.4g}" if abs(value) >= 1e-12 else "0"
+
+
+def shape_of(value: Value) -> str:
+    return "×".join(map(str, value.shape)) or "number"
