@@ -13,16 +13,22 @@ NOTHING, DIFFERS = "·", "≠"
 LONGEST_NAME = 48
 
 
-def in_words(view: View, steps: int | None = None) -> str:
-    """Returns the whole view, or its first steps."""
-    return "\n".join(lines_of(view, view.steps[:steps]))
+def in_words(view: View) -> str:
+    """Returns the whole view."""
+    return "\n".join(lines_of(view, view.steps))
+
+
+def in_short(view: View) -> str:
+    """Returns the step in which the runs part, or the first one."""
+    step = view.first[0] if view.first else None
+    return "\n".join(lines_of(view, [step] if step else view.steps[:1]))
 
 
 def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
     yield f"{view.program}: {view.headline}"
     if view.place:
-        yield f"  made by line {view.place.line} of {view.place.path}"
-    yield from (f"  Not seen: {note}." for note in view.notes)
+        yield f"made by line {view.place.line} of {view.place.path}"
+    yield from (f"Not seen: {note}." for note in view.notes)
     for step in steps:
         yield ""
         yield from table_of(step, view)

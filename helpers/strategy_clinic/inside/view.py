@@ -39,8 +39,12 @@ class Row:
         return self.stage.key == "reported"
 
     @property
+    def has_how(self) -> bool:
+        return self.how not in ("", "NONE")
+
+    @property
     def title(self) -> str:
-        how = f" ({self.how})" if self.how not in ("", "NONE") else ""
+        how = f" ({self.how})" if self.has_how else ""
         return f"{self.stage.title}{how}: {self.name}"
 
 
@@ -67,6 +71,8 @@ class View:
     replicas: int
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()  # what is not seen
+    path: str = ""  # of the file whose lines are shown
+    source: tuple[str, ...] = ()  # its lines
 
     @cached_property
     def first(self) -> tuple[Step, Row] | None:

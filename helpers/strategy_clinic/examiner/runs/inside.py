@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base import files
@@ -64,7 +64,18 @@ def look_inside(
         one = sandbox.watch(1, ["--replicas", str(devices)])
         notes = [*notes_on(several), *notes_on(one)]
         replicas = max((each.replica for each in several.seen), default=0) + 1
-        return view_of(program.name, several.seen, one.seen, replicas, tuple(dict.fromkeys(notes)))
+        view = view_of(program.name, several.seen, one.seen, replicas, notes)
+        return with_source(view, sandbox)
+
+
+def with_source(view: View, sandbox: Sandbox) -> View:
+    """Returns a view with the lines of the file in which the runs part, or else of the script."""
+    program = sandbox.program
+    if program.listing:
+        return replace(view, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
+    path = Path(view.place.path if view.place else program.folder / program.arguments[0])
+    lines = files.source_text(path).splitlines() if path.is_file() else []
+    return replace(view, path=str(path), source=tuple(lines))
 
 
 def notes_on(run: Watched) -> Iterator[str]:
