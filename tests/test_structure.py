@@ -18,6 +18,7 @@ FOLDERS = [
     "base",
     "setups",
     "observer",
+    "inside",
     "forkserver",  # an extra, see may_import
     "processes",
     "sweep",
@@ -53,7 +54,7 @@ SEPARATE = [
     ("examiner", "records"),
     ("examiner", "compiler"),
     ("examiner", "workshop"),
-    *[("observer", folder) for folder in FOLDERS[3:14]],
+    *[("observer", folder) for folder in FOLDERS[4:15]],
 ]
 
 

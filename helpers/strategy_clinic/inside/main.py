@@ -43,9 +43,7 @@ class Viewer(Observer):
         self.inside = Watch(self.context, steps, self.end)
 
     def watches(self) -> dict[str, Callable[[], None]]:
-        keras = {
-            name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")
-        }
+        keras = {name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")}
         return {"tensorflow": self.inside.watch_tensorflow, **keras}
 
     def watch_keras(self, package: str) -> None:

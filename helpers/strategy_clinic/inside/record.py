@@ -47,5 +47,6 @@ def read_record(text: str) -> Iterator[Seen]:
             parts: list[Any] = json.loads(line)
         except ValueError:
             continue
-        *place, value, how, lines = parts
-        yield Seen(*place, value_from(value), how, tuple(Frame(*frame) for frame in lines))
+        step, turn, stage, name, replica, value, how, lines = parts
+        stack = tuple(Frame(*frame) for frame in lines)
+        yield Seen(step, turn, stage, name, replica, value_from(value), how, stack)

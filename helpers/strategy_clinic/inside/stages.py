@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .values import Value
@@ -40,6 +40,10 @@ class Stage:
     has_one_scale: bool = False  # a number is small only beside those of all rows of the stage
     is_of_parts: bool = False  # each replica has its part of what is aggregated later
 
+    @property
+    def is_in_picture(self) -> bool:
+        return self.key in PICTURED
+
 
 # Rules
 
@@ -51,7 +55,11 @@ def nothing_is_said(held: Held) -> str:
 def parts_add_up(held: Held) -> str:
     """Compares the sum of the parts with one device; their mean, where means are taken of them."""
     values = held.known
-    if held.alone is None or len(values) < 1 or any(not same_form(each, held.alone) for each in values):
+    if (
+        held.alone is None
+        or len(values) < 1
+        or any(not same_form(each, held.alone) for each in values)
+    ):
         return ""
     times = len(values) if held.how.endswith("MEAN") else 1
     whole = tuple(sum(entries) / times for entries in zip(*(each.entries for each in values)))
@@ -65,11 +73,8 @@ def is_equal(held: Held) -> str:
 
 
 def copies_agree(held: Held) -> str:
-    first, *others = held.known or [None]
-    for other in others:
-        if first is not None and not close(first.entries, other.entries, held):
-            return "the copies differ"
-    return ""
+    same = all(close(held.known[0].entries, each.entries, held) for each in held.known[1:])
+    return "" if same else "the copies differ"
 
 
 def equals_alone(held: Held) -> str:
@@ -104,9 +109,9 @@ def same_examples(held: Held) -> str:
 
 
 def are_distinct(held: Held) -> str:
-    first, *others = held.known or [None]
-    same = first is not None and others and all(each.entries == first.entries for each in others)
-    return "all replicas drew the same numbers" if same and first.size > 1 else ""  # type: ignore[union-attr]
+    values = held.known
+    same = len(values) > 1 and all(each.entries == values[0].entries for each in values)
+    return "all replicas drew the same numbers" if same and values[0].size > 1 else ""
 
 
 # Comparisons
@@ -156,13 +161,16 @@ def shown_shape(value: Value) -> str:
     return " × ".join(map(str, value.shape)) or "a number"
 
 
+PICTURED = {"examples", "loss", "gradient", "aggregated", "update"}  # also if nothing differs
 ADD_UP = "the parts add up to that of one device, or their mean does where means are taken"
 EQUAL = "copies are equal, and as on one device"
 TABLE = {
     stage.key: stage
     for stage in (
         Stage("start", "held before", EQUAL, copies_or_parts),
-        Stage("examples", "examples", "the parts together are the batch of one device", same_examples),
+        Stage(
+            "examples", "examples", "the parts together are the batch of one device", same_examples
+        ),
         Stage("drawn", "random numbers", "replicas draw different ones", are_distinct),
         Stage("loss", "loss", ADD_UP, parts_add_up, True, True),
         Stage("gradient", "gradient", ADD_UP, parts_add_up, True, True),

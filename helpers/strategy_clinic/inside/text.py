@@ -42,9 +42,13 @@ def table_of(step: Step, view: View) -> list[str]:
 
 
 def cells_of(row: Row, view: View) -> list[str]:
+    return [DIFFERS if row.mark else " ", cut(row.title), *values_in(row, view), row.mark]
+
+
+def values_in(row: Row, view: View) -> list[str]:
+    """Returns what is shown in each column; what the replicas hold together is in the first."""
     cells = [shown(each) for each in row.cells]
-    cells += [NOTHING] * (view.replicas - len(cells))
-    return [DIFFERS if row.mark else " ", cut(row.title), *cells, shown(row.alone), row.mark]
+    return [*cells, *[NOTHING] * (view.replicas - len(cells)), shown(row.alone)]
 
 
 def cut(text: str) -> str:

@@ -72,7 +72,7 @@ def entries_of(flat: Any) -> Any:
 def weights(size: int) -> Any:
     import numpy as np
 
-    return 1 + (np.arange(size) % PERIOD) / PERIOD
+    return 1.0 + np.arange(size) % PERIOD
 
 
 def rows_of(array: Any) -> tuple[int, ...]:

@@ -42,7 +42,9 @@ CLUSTERS = {
 ORDERING = "cross_device_utils.py"  # of TensorFlow, whose variables have no values
 MOST_TURNS = 6  # steps that are kept of one call
 MOST_NAMED = 120  # variables that are kept of one step
-LARGEST = 20_000_000  # numbers in all variables: of more than that, only what the step computes is kept
+LARGEST = (
+    20_000_000  # numbers in all variables: of more than that, only what the step computes is kept
+)
 OF_XLA = "what a function computes that XLA compiles is not seen, only what it leaves in variables"
 TOO_LARGE = f"the variables have more than {LARGEST:,} numbers, and are not read after a step"
 TOO_MANY = f"only the first {MOST_NAMED} variables are read after a step"
@@ -64,10 +66,15 @@ class Known(Variables):
         wrap = self.context.patches.wrap
         wrap(tf_internals.resource_variables.BaseResourceVariable, "__init__", after=self.made)
         wrap(tf_internals.values.DistributedVariable, "__init__", after=self.distributed_made)
-        for kind in (tf_internals.ps_values.AggregatingVariable, tf_internals.ps_values.CachingVariable):
+        for kind in (
+            tf_internals.ps_values.AggregatingVariable,
+            tf_internals.ps_values.CachingVariable,
+        ):
             wrap(kind, "__init__", after=self.wrapper_made)
 
-    def emit_made(self, record: Record, variable: Any, copies: int, parts: tuple[int, ...] = ()) -> None:
+    def emit_made(
+        self, record: Record, variable: Any, copies: int, parts: tuple[int, ...] = ()
+    ) -> None:
         self.lines[record.number] = self.context.provenance.stack()
         if is_made_in(ORDERING):
             self.inner.add(record.number)
@@ -116,7 +123,9 @@ class Watch:
         for kind, name in CLUSTERS.items():
             handler = functools.partial(self.cluster_requested, name)
             wrap(getattr(distribute, kind), "__init__", before=handler)
-        wrap(distribute.Strategy, "run", before=self.run_begins, after=self.step_ended, group="step")
+        wrap(
+            distribute.Strategy, "run", before=self.run_begins, after=self.step_ended, group="step"
+        )
         wrap(distribute.Strategy, "reduce", after=self.reported)
         wrap(distribute.Strategy, "gather", after=self.reported)
         wrap(function, "__call__", before=self.step_begins, after=self.step_ended, group="step")
@@ -136,7 +145,9 @@ class Watch:
         ):
             for name in [name for name in vars(module) if is_drawing(name)]:
                 plain = vars(module)[name]
-                self.context.patches.replace(module, name, as_plain(self.drawing(plain, name), plain))
+                self.context.patches.replace(
+                    module, name, as_plain(self.drawing(plain, name), plain)
+                )
 
     def drawing(self, plain: Any, name: str) -> Any:
         def draw(*args: Any, **kwargs: Any) -> Any:
@@ -273,7 +284,9 @@ class Watch:
 
     def reduced(self, result: Any, call: Call) -> None:
         if call.state:
-            results = list(result) if "value_destination_pairs" in call.bound.arguments else [result]
+            results = (
+                list(result) if "value_destination_pairs" in call.bound.arguments else [result]
+            )
             self.see_parts("aggregated", results, how_of(call["reduce_op"]))
 
     def reduced_values(self, call: Call) -> list[Any]:
@@ -337,7 +350,11 @@ class Watch:
         how = member(variable, "aggregation") if is_on_read(variable) else ""
         if when == "start":
             return self.keep_copies("start", record, arrays, how)
-        if kind == "variable" and before and all(a.shape == b.shape for a, b in zip(before, arrays)):
+        if (
+            kind == "variable"
+            and before
+            and all(a.shape == b.shape for a, b in zip(before, arrays))
+        ):
             self.keep_copies("update", record, [b - a for a, b in zip(before, arrays)], how)
         self.keep_copies(kind, record, arrays, how)
 

@@ -1,6 +1,5 @@
 """Runs a program on several devices, and on one with the same examples, and records what its replicas hold."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +57,8 @@ def look_inside(
     program: ProgramSpec, devices: int = USUAL_DEVICES, steps: int = USUAL_STEPS
 ) -> View:
     """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
-    with InsideSandbox(program.checked(), steps) as sandbox:
+    sandbox = InsideSandbox(program.checked(), steps)
+    with sandbox:
         several = sandbox.watch(devices)
         sandbox.files.restore(sandbox.files.initial)
         one = sandbox.watch(1, ["--replicas", str(devices)])
