@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
-from strategy_clinic.inside.stages import TABLE
+from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
 from strategy_clinic.inside.values import BLOCKS, value_of
 from strategy_clinic.inside.view import view_of
 from strategy_clinic.observer.events import Frame
@@ -69,14 +69,9 @@ def test_what_is_marked(stage, how, values, alone, words):
     assert found.startswith(words) if words else found == ""
 
 
-def test_every_stage_has_a_case():
-    assert {stage for stage, *_ in CASES} >= {*TABLE} - {
-        "start",
-        "update",
-        "setting",
-        "random",
-        "reported",
-    }
+def test_every_rule_has_a_case():
+    rules = {TABLE[stage].rule for stage, *_ in CASES}
+    assert rules >= {stage.rule for stage in TABLE.values()} - {equals_alone, nothing_is_said}
 
 
 def test_parts_are_averaged_where_gradients_are():
@@ -91,7 +86,10 @@ def test_a_large_tensor_is_compared_by_sums_of_blocks():
     large = np.random.default_rng(1).normal(size=(1000, 10))
     assert len(value_of(large).entries) == BLOCKS
     assert mark(seen("gradient", large, -large * 2), seen("gradient", -large)) == ""
-    assert mark(seen("variable", large, large[:, ::-1]), seen("variable", large)) == "the copies differ"
+    assert (
+        mark(seen("variable", large, large[:, ::-1]), seen("variable", large))
+        == "the copies differ"
+    )
 
 
 def test_what_adam_makes_of_rounding_is_not_compared():

@@ -182,8 +182,9 @@ TABLE = {
         Stage("slot", "slot of the optimizer", EQUAL, copies_or_parts),
         Stage("setting", "number of the optimizer", EQUAL, copies_or_parts),
         Stage("counter", "counter of updates", EQUAL, copies_or_parts),
-        Stage("random", "state of random numbers", EQUAL, copies_or_parts),
+        Stage("random", "state of random numbers", "no two need be equal", nothing_is_said),
         Stage("metric", "metric", ADD_UP, copies_or_parts),
+        Stage("returned", "returned", "what it is depends on the program", nothing_is_said),
         Stage("reported", "reported", "as on one device", equals_alone),
     )
 }

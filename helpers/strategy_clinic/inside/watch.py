@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any
 
@@ -126,6 +126,7 @@ class Watch:
         wrap(
             distribute.Strategy, "run", before=self.run_begins, after=self.step_ended, group="step"
         )
+        wrap(distribute.Strategy, "run", after=self.returned, group="run")
         wrap(distribute.Strategy, "reduce", after=self.reported)
         wrap(distribute.Strategy, "gather", after=self.reported)
         wrap(function, "__call__", before=self.step_begins, after=self.step_ended, group="step")
@@ -210,7 +211,7 @@ class Watch:
             self.compiled -= 1
         if not outside_replicas():
             return
-        if any(each.stage in OF_A_STEP for each in self.pending) or self.has_trained():
+        if any(each.stage in OF_A_STEP for each in self.pending) or self.has_changed():
             self.look("end")
             self.step, self.is_made = self.step + 1, True
         self.running = False
@@ -237,7 +238,7 @@ class Watch:
             self.begin()
         targets = [each for each in tf.nest.flatten(call["target"]) if each is not None]
         names = ["loss"] if len(targets) == 1 else [f"loss {i + 1}" for i in range(len(targets))]
-        self.see("loss", list(zip(names, targets)), replica_now() or 0)
+        self.see("loss", list(zip(names, targets)), replica_here())
 
     def differentiated(self, result: Any, call: Call) -> None:
         import tensorflow as tf
@@ -249,7 +250,7 @@ class Watch:
             if gradient is not None
         ]
         self.gradients = [(name, tuple(gradient.shape)) for name, gradient in named]
-        self.see("gradient", named, replica_now() or 0)
+        self.see("gradient", named, replica_here())
 
     def name_of_source(self, source: Any, place: int) -> str:
         record = self.variables.record_of(source) or self.variables.record_read_by(source)
@@ -262,20 +263,19 @@ class Watch:
         return self.variables.name_of(record)
 
     def drawn(self, name: str, numbers: Any) -> None:
-        replica = replica_now()
-        if replica is not None and numbers.dtype.is_floating:
-            self.see("drawn", [(name, numbers)], replica)
+        if is_in_replica() and numbers.dtype.is_floating:
+            self.see("drawn", [(name, numbers)], replica_here())
 
     # What replicas add up
 
     def sent(self, call: Call) -> None:
         self.is_reducing = True
-        self.see("sent", self.named(call["value"]), replica_now() or 0, how_of(call["reduce_op"]))
+        self.see("sent", self.named(call["value"]), replica_here(), how_of(call["reduce_op"]))
 
     def received(self, result: Any, call: Call) -> None:
         self.is_reducing = False
         how = how_of(call["reduce_op"])
-        self.see("aggregated", self.named(result), replica_now() or 0, how)
+        self.see("aggregated", self.named(result), replica_here(), how)
 
     def reduce_begins(self, call: Call) -> None:
         call.state = self.running and not self.is_reducing
@@ -309,6 +309,18 @@ class Watch:
             return [(name, each) for (name, _), each in zip(self.gradients, flat)]
         return [(f"value {i + 1}", each) for i, each in enumerate(flat)]
 
+    def returned(self, result: Any, call: Call) -> None:
+        """Keeps what each replica returns to the program, and not to Keras."""
+        import tensorflow as tf
+
+        if self.context.provenance.call_site()[1] is not Owner.USER:
+            return
+        replicas = call.owner.num_replicas_in_sync
+        parts = [parts_of(each, replicas) for each in tf.nest.flatten(result)]
+        for replica in range(replicas):
+            named = [(f"result {i + 1}", each[replica]) for i, each in enumerate(parts) if each]
+            self.see("returned", named, replica)
+
     def reported(self, result: Any, call: Call) -> None:
         """Keeps what the program, and not Keras, gets of all replicas."""
         import tensorflow as tf
@@ -321,15 +333,14 @@ class Watch:
 
     # Variables
 
-    def has_trained(self) -> bool:
-        """Tells whether a trained variable has changed, as in a function that XLA has compiled."""
+    def has_changed(self) -> bool:
+        """Tells whether a variable has changed, as in a function that XLA has compiled."""
         import numpy as np
 
-        records = self.variables.numbered(self.trained)
+        known = [each for each in self.variables.shown() if each.number in self.before]
         return any(
             not all(map(np.array_equal, self.before[each.number], arrays_of(each.variable)))
-            for each in records
-            if each.number in self.before
+            for each in known
         )
 
     def look(self, when: str) -> None:
@@ -348,7 +359,7 @@ class Watch:
         before, self.before[record.number] = self.before.get(record.number), arrays
         kind = self.stage_of(record)
         how = member(variable, "aggregation") if is_on_read(variable) else ""
-        if when == "start":
+        if when == "start" and kind != "random":
             return self.keep_copies("start", record, arrays, how)
         if (
             kind == "variable"
@@ -405,6 +416,9 @@ class Watch:
         with self.lock:
             turn = self.turns[key]
             self.turns[key] += 1
+        if site.replica < 0 and site.replica != TOGETHER:  # a TPU's step is traced once for all
+            turn, replica = divmod(turn, -site.replica)
+            site = replace(site, replica=replica)
         if turn < MOST_TURNS:
             self.keep(site, turn, *arrays)
 
@@ -436,8 +450,26 @@ def numbered(names: list[str], counts: Counter[Any], place: Any) -> list[str]:
     return names if counts[key] == 1 else [f"{name} ({counts[key]})" for name in names]
 
 
-OF_A_STEP = {"examples", "loss", "gradient", "sent", "drawn"}  # stages; other calls are no steps
+OF_A_STEP = {
+    "examples",
+    "loss",
+    "gradient",
+    "sent",
+    "drawn",
+    "returned",
+}  # stages; other calls are no steps
 STAGES_OF_MAKERS = {Owner.OPTIMIZER: "slot", Owner.METRIC: "metric", Owner.RANDOM: "random"}
+
+
+def replica_here() -> int:
+    """Returns the number of this replica, 0 outside of replicas; where one graph is made for all, minus their count."""
+    import tensorflow as tf
+
+    number = replica_now()
+    if number is None and is_in_replica():
+        count = int(tf.distribute.get_strategy().num_replicas_in_sync)
+        return -count if count > 1 else 0
+    return number or 0
 
 
 def is_made_in(file: str) -> bool:

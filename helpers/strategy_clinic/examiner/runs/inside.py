@@ -16,6 +16,7 @@ from .sandbox import Sandbox, in_json
 
 USUAL_DEVICES, USUAL_STEPS = 2, 6
 EMULATED = "the TPU is emulated: its step was traced for a TPU and ran on CPU devices"
+NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there is one column"
 WORKERS = "it makes a strategy of several workers ({}), whose processes are not looked into"
 FAILED = "on {} it ended with {}: what it did before that is shown"
 
@@ -61,9 +62,10 @@ def look_inside(
     with sandbox:
         several = sandbox.watch(devices)
         sandbox.files.restore(sandbox.files.initial)
-        one = sandbox.watch(1, ["--replicas", str(devices)])
-        notes = [*notes_on(several), *notes_on(one)]
-        replicas = max((each.replica for each in several.seen), default=0) + 1
+        replicas = several.recording.replicas
+        one = sandbox.watch(1, ["--replicas", str(replicas)] if replicas > 1 else [])
+        notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
+        notes += [*notes_on(several), *notes_on(one)]
         view = view_of(program.name, several.seen, one.seen, replicas, notes)
         return with_source(view, sandbox)
 
