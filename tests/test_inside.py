@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strategy_clinic.base.errors import UserError
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
 from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
@@ -164,7 +165,7 @@ def example(name=KERNEL):
 def test_the_text_has_numbers_norms_and_words():
     words = text.in_words(example())
     assert "the runs part in step 1, at gradient: dense/kernel" in words
-    assert "made by line 17 of /program/train.py" in words
+    assert "made by train.py, line 17" in words
     assert "300, norm 10.03" in words and "Not seen: most of it." in words
     (marked,) = [line for line in words.splitlines() if line.startswith("≠")]
     assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
@@ -188,3 +189,8 @@ def test_the_page_names_each_row_and_column():
 def test_a_picture_has_the_text_of_its_step():
     picture = figures.inside(example())
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
+
+
+def test_a_view_without_steps_cannot_be_drawn():
+    with pytest.raises(UserError, match="no step was seen"):
+        figures.inside(view([], []))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 
 from ..base.templates import from_template
-from ..observer.events import Frame
 from . import stages, text
 from .values import Value
 from .view import Row, Step, View, counted, scale_of
@@ -48,10 +46,6 @@ def summary(step: Step) -> str:
 
 def is_first(row: Row, view: View) -> bool:
     return bool(view.first) and view.first[1] is row  # type: ignore[index]  # there is one
-
-
-def place(frame: Frame) -> str:
-    return f"{os.path.basename(frame.path)}:{frame.line}"
 
 
 def scale(row: Row) -> float:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator
 
+from ..observer.events import Frame
 from .values import Value
 from .view import Row, Step, View
 
@@ -27,7 +29,7 @@ def in_short(view: View) -> str:
 def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
     yield f"{view.program}: {view.headline}"
     if view.place:
-        yield f"made by line {view.place.line} of {view.place.path}"
+        yield f"made by {place_of(view.place)}"
     yield from (f"Not seen: {note}." for note in view.notes)
     for step in steps:
         yield ""
@@ -49,6 +51,10 @@ def values_in(row: Row, view: View) -> list[str]:
     """Returns what is shown in each column; what the replicas hold together is in the first."""
     cells = [shown(each) for each in row.cells]
     return [*cells, *[NOTHING] * (view.replicas - len(cells)), shown(row.alone)]
+
+
+def place_of(frame: Frame) -> str:
+    return f"{os.path.basename(frame.path)}, line {frame.line}"
 
 
 def cut(text: str) -> str:

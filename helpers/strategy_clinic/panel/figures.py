@@ -6,6 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.errors import UserError
 from ..base.templates import from_template
 from ..inside import text as inside_text
 from ..inside.view import View
@@ -94,11 +95,13 @@ def numbers(
 
 def inside(view: View) -> Picture:
     """Draws what each replica held in the step in which the runs part, or in the first one, and says the same as text."""
+    if not view.steps:
+        raise UserError(f"{view.program} cannot be drawn: {view.headline}.")
     step = view.first[0] if view.first else view.steps[0]
     rows = [row for row in step.rows if row.mark or row.stage.is_in_picture]
     cells = {
         f"{inside_text.cut(row.title)} {inside_text.DIFFERS if row.mark else ' '}": [
-            (not row.mark, word) for word in inside_text.values_in(row, view)
+            (not row.mark, word.replace(", ", "\n")) for word in inside_text.values_in(row, view)
         ]
         for row in rows
     }
