@@ -21,7 +21,7 @@ MODES = [
     ("fm37", "broken", 3, "loss", "tape.gradient"),
     ("fm37", "fixed", 3, None, ""),
     ("fm50", "broken", 3, "sent", "model.fit"),
-    ("fm50", "broken", 2, "sent", "model.fit"),
+    ("fm50", "broken", 2, None, ""),
     ("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
     ("fm56", "broken", 3, "drawn", "tf.random"),
