@@ -130,6 +130,7 @@ class Watch:
         wrap(distribute.Strategy, "reduce", after=self.reported)
         wrap(distribute.Strategy, "gather", after=self.reported)
         wrap(function, "__call__", before=self.step_begins, after=self.step_ended, group="step")
+        wrap(function, "__call__", before=self.compilation_begins, after=self.compilation_ended)
         wrap(tf.GradientTape, "gradient", before=self.loss_given, after=self.differentiated)
         wrap(distribute.ReplicaContext, "all_reduce", before=self.sent, after=self.received)
         extended = distribute.StrategyExtended
@@ -179,10 +180,14 @@ class Watch:
     # Steps
 
     def step_begins(self, call: Call) -> None:
-        if is_compiled(call.owner):
-            self.compiled += 1
         if "step" not in self.context.patches.thread.groups and outside_replicas():
             self.begin()
+
+    def compilation_begins(self, call: Call) -> None:
+        self.compiled += is_compiled(call.owner)
+
+    def compilation_ended(self, result: Any, call: Call) -> None:
+        self.compiled -= is_compiled(call.owner)
 
     def begin(self) -> None:
         if self.step >= self.most:
@@ -207,8 +212,6 @@ class Watch:
             self.see("examples", named, replica)
 
     def step_ended(self, result: Any, call: Call) -> None:
-        if is_compiled(call.owner):
-            self.compiled -= 1
         if not outside_replicas():
             return
         if any(each.stage in OF_A_STEP for each in self.pending) or self.has_changed():
