@@ -93,8 +93,8 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # devices of a CPU, and is not reported yet; `upstream/clipping_before_all_reduce.md` is ready.
 #
 # The first table shows the norm of the first update, in units of that on one device, if all replicas have the same gradient. The
-# next follows one step of the program: the gradients of both replicas add up to that of one device, and what they send to be added
-# does not. The last runs the class in other programs.
+# next follows one step: the gradients of both replicas add up to that of one device, and what they send to be added does not. The
+# last runs the class in other programs.
 
 # %% tags=["figure"]
 # The program above with other limits, and examples that are alike on all replicas, on one, two and four devices.
