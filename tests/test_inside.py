@@ -181,9 +181,11 @@ def test_the_page_escapes_names_and_marks_by_sign_word_and_colour():
 
 def test_the_page_names_each_row_and_column():
     page = html.page(example())
-    for column in ("replica 0", "replica 1", "one device", "what differs"):
+    for column in ("replica 0", "replica 1", "one device", "line"):
         assert f"<th scope='col'>{column}</th>" in page
-    assert f"<th scope='row'>{KERNEL}</th>" in page
+    assert (
+        f"<th scope='row'>{KERNEL}<br><b>their sum is 2 times that of one device</b></th>" in page
+    )
 
 
 def test_a_picture_has_the_text_of_its_step():

@@ -24,7 +24,7 @@ MODES = [
     ("fm50", "broken", 2, None, ""),
     ("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
-    ("fm56", "broken", 3, "drawn", "tf.random"),
+    ("fm56", "broken", 3, "drawn", "dropout("),
 ]
 
 

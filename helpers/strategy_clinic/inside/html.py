@@ -1,4 +1,4 @@
-"""The view as HTML: a page that needs nothing else, and the table of one step for a notebook. All values are escaped."""
+"""The view as a page that needs nothing else; all values are escaped."""
 
 from __future__ import annotations
 
@@ -21,16 +21,8 @@ COLOURS = "178,86,0", "0,98,178"  # of numbers above and below 0
 
 
 def page(view: View) -> str:
-    return from_template("inside/templates/page.html", view=view, **helpers())
-
-
-def table(step: Step, view: View) -> str:
-    """Returns the table of one step, with its colours."""
-    return from_template("inside/templates/step.html", step=step, view=view, **helpers())
-
-
-def helpers() -> dict[str, object]:
-    return {"html": sys.modules[__name__], "text": text}
+    helpers = {"html": sys.modules[__name__], "text": text}
+    return from_template("inside/templates/page.html", view=view, **helpers)
 
 
 # What the templates ask for

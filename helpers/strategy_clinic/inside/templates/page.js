@@ -8,7 +8,7 @@ function choose() {
   for (const each of steps) each.hidden = each.dataset.step !== slider.value;
   const words = steps.length ? steps[slider.value - 1].dataset.words : "no step";
   slider.setAttribute("aria-valuetext", words);
-  document.querySelector("output").textContent = words;
+  document.querySelector("output").textContent = `${slider.value} of ${slider.max}`;
 }
 
 function filter() {
