@@ -171,6 +171,12 @@ def test_the_text_has_numbers_norms_and_words():
     assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
 
 
+def test_of_a_long_name_the_end_is_shown():
+    (row,) = view(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
+    assert text.label(row).startswith("loss: …aa") and text.label(row).endswith("/bias")
+    assert len(text.label(row)) == text.LONGEST
+
+
 def test_the_page_escapes_names_and_marks_by_sign_word_and_colour():
     page = html.page(example("<b>kernel</b>"))
     assert "<b>kernel" not in page and "&lt;b&gt;kernel" in page

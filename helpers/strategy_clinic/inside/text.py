@@ -12,7 +12,7 @@ from .view import Row, Step, View
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
-LONGEST_NAME = 48
+LONGEST = 56
 
 
 def in_words(view: View) -> str:
@@ -44,7 +44,7 @@ def table_of(step: Step, view: View) -> list[str]:
 
 
 def cells_of(row: Row, view: View) -> list[str]:
-    return [DIFFERS if row.mark else " ", cut(row.title), *values_in(row, view), row.mark]
+    return [DIFFERS if row.mark else " ", label(row), *values_in(row, view), row.mark]
 
 
 def values_in(row: Row, view: View) -> list[str]:
@@ -57,8 +57,11 @@ def place_of(frame: Frame) -> str:
     return f"{os.path.basename(frame.path)}, line {frame.line}"
 
 
-def cut(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+def label(row: Row) -> str:
+    """Returns the title of a row; of a long name its end, which says most."""
+    room = LONGEST - (len(row.title) - len(row.name))
+    name = row.name if len(row.name) <= room else f"…{row.name[1 - room :]}"
+    return row.title[: -len(row.name)] + name
 
 
 def shown(value: Value | None) -> str:

@@ -100,7 +100,7 @@ def inside(view: View) -> Picture:
     step = view.first[0] if view.first else view.steps[0]
     rows = [row for row in step.rows if row.mark or row.stage.is_in_picture]
     cells = {
-        f"{inside_text.cut(row.title)} {inside_text.DIFFERS if row.mark else ' '}": [
+        f"{inside_text.label(row)} {inside_text.DIFFERS if row.mark else ' '}": [
             (not row.mark, word.replace(", ", "\n")) for word in inside_text.values_in(row, view)
         ]
         for row in rows
