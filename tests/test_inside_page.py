@@ -1,5 +1,7 @@
 """The page of the view in a browser: light and dark, wide and narrow, and by keyboard."""
 
+from dataclasses import replace
+
 import pytest
 from axe import violations
 from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
@@ -31,7 +33,9 @@ def address(tmp_path_factory):
         one += seen("gradient", A if step == 2 else 2 * A, step=step)
         one += seen("variable", [A] * 99, step=step)
     file = tmp_path_factory.mktemp("view") / "view.html"
-    file.write_text(html.page(view(several, one)))
+    lines = tuple(f"line_{number} = {number}" for number in range(1, 30))
+    shown = replace(view(several, one), path="/program/train.py", source=lines)
+    file.write_text(html.page(shown))
     return file.as_uri()
 
 
