@@ -20,6 +20,7 @@ FOLDERS = [
     "base",
     "setups",
     "observer",
+    "inside",
     "forkserver",  # an extra, see may_import
     "processes",
     "sweep",
@@ -54,7 +55,7 @@ SEPARATE = [
     ("examiner", "records"),
     ("examiner", "compiler"),
     ("examiner", "workshop"),
-    *[("observer", folder) for folder in FOLDERS[3:14]],
+    *[("observer", folder) for folder in FOLDERS[4:15]],
 ]
 
 

@@ -245,6 +245,27 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             argument("--strategy", type=words, default=[], help="strategies of the benchmark"),
         ],
     ),
+    "show": (
+        "show what each replica holds in the first steps of a program, beside one device",
+        commands.show_program,
+        [
+            argument("program", nargs=argparse.REMAINDER, help="a script and its arguments"),
+            argument(
+                "-m",
+                dest="module",
+                nargs=argparse.REMAINDER,
+                help="a module and its arguments, in place of a script",
+            ),
+            argument("--devices", type=positive, default=2, help="number of devices; default: 2"),
+            argument("--steps", type=positive, default=6, help="steps that are shown; default: 6"),
+            argument("--keras", type=int, help="version of Keras: 2 or 3"),
+            argument("--python", default=sys.executable, help="the program's own interpreter"),
+            argument(
+                "--limit", type=positive, default=600, help="time limit of each run, in seconds"
+            ),
+            argument("--html", type=Path, metavar="FILE", help="also write all steps as a page"),
+        ],
+    ),
     "compile": (
         "compile the steps of modes for a TPU",
         commands.compile_steps,

@@ -170,6 +170,12 @@ def examine_program(options: Namespace) -> int:
     return examine_command(options)
 
 
+def show_program(options: Namespace) -> int:
+    from .examiner.frontends.show import show_command
+
+    return show_command(options)
+
+
 def compile_steps(options: Namespace) -> int:
     from .compiler import programs
 

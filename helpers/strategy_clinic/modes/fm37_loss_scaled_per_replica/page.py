@@ -84,8 +84,9 @@ session = clinic.open("fm37", strategy, devices, save_format, keras)
 # With SGD the error acts like a learning rate that is n times as large. Adam divides a gradient by its own size and hides the
 # error, unless gradients are clipped or a penalty on the weights is added.
 #
-# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. See [Custom training
-# with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
+# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. Between them, one step
+# of the program on two devices: the losses are the first that do not add up to that of one device. See [Custom training with
+# tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
 # The program above with other lines for the loss, on one, two and four devices.
@@ -110,6 +111,10 @@ SIZES = {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is one update?")
+
+# %% tags=["figure"]
+# What each replica held in the step of the program above, and on one device.
+session.inside("broken", two)
 
 # %% tags=["figure"]
 # The bias after a last batch of 5, where the other batches have 16 examples. Two devices should print what one prints.

@@ -119,7 +119,9 @@ print(pasted(checks.assert_replicas_agree))
 # `VariableSynchronization.ON_READ` and `VariableAggregation.MEAN`: a reader gets the mean of the copies. That is the right
 # moving mean, but not the right variance, because it leaves out the differences between the replicas.
 #
-# The table shows how much the order of the examples matters. See
+# The table shows how much the order of the examples matters, and the picture what each replica held after the step: the copies of
+# the moving mean and variance. The losses differ from that of one device for the same reason, since they are normalized with the
+# statistics of a part. See
 # [`BatchNormalization`](https://keras.io/api/layers/normalization_layers/batch_normalization/), argument `synchronized`.
 
 # %% tags=["figure"]
@@ -137,6 +139,10 @@ for subject, layer in (("broken", "plain layer"), ("fixed", "synchronized")):
         mean, variance = (float(part.split("]")[0]) for part in text.split("[")[1:])
         STATISTICS[f"{layer}, {order} examples"] = [mean, variance]
 figures.numbers(STATISTICS, ["mean", "variance"], [2.0, 1.0], "Statistics of two devices")
+
+# %% tags=["figure"]
+# What each replica held in the step of the program above, and on one device.
+session.inside("broken", two)
 
 # %% [markdown]
 # ## Try other setups

@@ -90,7 +90,8 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # devices of a CPU, and is not reported yet; `upstream/clipping_before_all_reduce.md` is ready.
 #
 # The first table shows the norm of the first update, in units of that on one device, if all replicas have the same gradient. The
-# second runs the class in other programs.
+# next follows one step: the gradients of both replicas add up to that of one device, and what they send to be added does not. The
+# last runs the class in other programs.
 
 # %% tags=["figure"]
 # The program above with other limits, and examples that are alike on all replicas, on one, two and four devices.
@@ -126,6 +127,10 @@ RIGHT = {way: row[0] for way, row in NORMS.items()}
 SIZES = {way: [round(norm / RIGHT[way], 1) for norm in row] for way, row in NORMS.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is the first update?")
+
+# %% tags=["figure"]
+# What each replica held in the first step of the program above, where it differs from one device.
+session.inside("broken", two)
 
 # %% tags=["figure"]
 # The fixed program with other models, in a loop of its own, and with the optimizer that `load_model` returns.

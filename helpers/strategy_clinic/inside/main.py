@@ -1,0 +1,76 @@
+"""Runs a program as the observer does, on the same devices with the same seeds, and records what its replicas hold.
+
+python FOLDER/strategy_clinic/inside/__main__.py --watched N --events FILE [--devices N] ... -- train.py ARGUMENTS
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import sys
+from collections.abc import Callable
+
+from ..observer import main as observed
+from ..observer.context import Settings
+from ..observer.events import Outcome
+from ..observer.observer import Observer
+from ..observer.outside import Outside
+from ..observer.restarts import Restarts
+from ..observer.stacks import write_stacks
+from .watch import Watch
+
+
+def main() -> None:
+    place = sys.argv.index("--")
+    options, program = sys.argv[1:place], sys.argv[place + 1 :]
+    steps = int(options.pop(options.index("--watched") + 1))
+    options.remove("--watched")
+    settings = observed.read_settings(options)
+    if settings.enter:
+        from ..observer.entrance import enter_view  # Linux has namespaces
+
+        enter_view(settings.enter)
+    write_stacks(settings.events)
+    sys.exit(observed.run_observed(watching(settings, program, steps), program))
+
+
+class Viewer(Observer):
+    """An observer that only records what replicas hold."""
+
+    def __init__(self, settings: Settings, steps: int) -> None:
+        super().__init__(settings)
+        self.inside = Watch(self.context, steps, self.end)
+
+    def watches(self) -> dict[str, Callable[[], None]]:
+        keras = {name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")}
+        return {"tensorflow": self.inside.watch_tensorflow, **keras}
+
+    def watch_keras(self, package: str) -> None:
+        self.inside.watch_keras(sys.modules[package])
+
+    def end(self, outcome: Outcome, status: int) -> None:
+        self.context.guard_always(self.inside.flush)
+        super().end(outcome, status)
+
+
+def watching(settings: Settings, program: list[str], steps: int) -> Viewer:
+    """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
+    if settings.seed:
+        random.seed(observed.SEED)
+    if settings.keras:
+        os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
+    viewer = Viewer(settings, steps)
+    viewer.context.provenance.runs(program)
+    outside, restarts = Outside(viewer.context), Restarts(viewer.context)
+    outside.start()
+    viewer.start(
+        {
+            "numpy": functools.partial(observed.prepare_numpy, viewer, restarts),
+            "tensorflow": functools.partial(observed.prepare_tensorflow, viewer, restarts, outside),
+            "h5py": functools.partial(observed.prepare_h5py, viewer, outside),
+            "sqlite3": outside.watch_sqlite,
+        }
+    )
+    viewer.processes.watch()
+    return viewer

@@ -1,0 +1,85 @@
+"""The view as a table of text, for a terminal, a stored notebook and a screen reader."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+
+from ..observer.events import Frame
+from .values import Value
+from .view import Row, Step, View
+
+MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
+NOTHING, DIFFERS = "·", "≠"
+LONGEST = 56
+
+
+def in_words(view: View) -> str:
+    """Returns the whole view."""
+    return "\n".join(lines_of(view, view.steps))
+
+
+def in_short(view: View) -> str:
+    """Returns the step in which the runs part, or the first one."""
+    step = view.first[0] if view.first else None
+    return "\n".join(lines_of(view, [step] if step else view.steps[:1]))
+
+
+def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
+    yield f"{view.program}: {view.headline}"
+    if view.place:
+        yield f"made by {place_of(view.place)}"
+    yield from (f"Not seen: {note}." for note in view.notes)
+    for step in steps:
+        yield ""
+        yield from table_of(step, view)
+
+
+def table_of(step: Step, view: View) -> list[str]:
+    head = ["", step.title, *view.columns, "what differs"]
+    rows = [head, *(cells_of(row, view) for row in step.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def cells_of(row: Row, view: View) -> list[str]:
+    return [DIFFERS if row.mark else " ", label(row), *values_in(row, view), row.mark]
+
+
+def values_in(row: Row, view: View) -> list[str]:
+    """Returns what is shown in each column; what the replicas hold together is in the first."""
+    cells = [shown(each) for each in row.cells]
+    return [*cells, *[NOTHING] * (view.replicas - len(cells)), shown(row.alone)]
+
+
+def place_of(frame: Frame) -> str:
+    return f"{os.path.basename(frame.path)}, line {frame.line}"
+
+
+def label(row: Row) -> str:
+    """Returns the title of a row; of a long name its end, which says most."""
+    room = LONGEST - (len(row.title) - len(row.name))
+    name = row.name if len(row.name) <= room else f"…{row.name[1 - room :]}"
+    return row.title[: -len(row.name)] + name
+
+
+def shown(value: Value | None) -> str:
+    """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
+    if value is None:
+        return NOTHING
+    if not value.entries:
+        return f"{shape_of(value)} {value.dtype}"
+    if value.is_whole and len(value.entries) <= MOST_NUMBERS:
+        return " ".join(map(number, value.entries))
+    return f"{shape_of(value)}, norm {number(value.norm)}"
+
+
+def number(value: float) -> str:
+    if not math.isfinite(value):
+        return str(value)
+    return f"{value:.4g}" if abs(value) >= 1e-12 else "0"
+
+
+def shape_of(value: Value) -> str:
+    return "×".join(map(str, value.shape)) or "number"

@@ -1,0 +1,202 @@
+"""Makes of two records, of several replicas and of one device, a view: steps with rows, and what differs in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+
+from ..observer.events import Frame, Stack
+from . import stages
+from .record import TOGETHER, UNSEEN, Seen
+from .stages import Held, Stage
+from .values import Value
+
+NO_GRADIENT = 1e-5  # of the largest one: what Adam makes of rounding is not compared
+AFTER_GRADIENT = {"update", "variable", "slot"}
+AT_THE_END = {"update", "variable", "state", "slot", "setting", "counter", "random", "metric"}
+ORDER = {key: place for place, key in enumerate(stages.TABLE)}
+Key = tuple[str, str, Stack]  # a stage, a name, and the innermost line
+Place = tuple[int, int]  # a step and its turn
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor in one stage of a step."""
+
+    stage: Stage
+    name: str
+    lines: Stack
+    how: str
+    cells: tuple[Value | None, ...]  # of the replicas; one if they hold it together
+    alone: Value | None  # of one device with the same examples
+    mark: str = ""  # what differs, in words
+
+    @property
+    def is_together(self) -> bool:
+        return self.stage.key == "reported"
+
+    @property
+    def has_how(self) -> bool:
+        return self.how not in ("", "NONE")
+
+    @property
+    def title(self) -> str:
+        how = f" ({self.how})" if self.has_how else ""
+        return f"{self.stage.title}{how}: {self.name}"
+
+
+@dataclass(frozen=True)
+class Step:
+    number: int
+    turn: int
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        return f"step {self.number}" + (f", part {self.turn + 1}" if self.turn else "")
+
+    @property
+    def marked(self) -> list[Row]:
+        return [row for row in self.rows if row.mark]
+
+
+@dataclass(frozen=True)
+class View:
+    """What each replica held in the first steps of a program."""
+
+    program: str
+    replicas: int
+    steps: tuple[Step, ...]
+    notes: tuple[str, ...] = ()  # what is not seen
+    path: str = ""  # of the file whose lines are shown
+    source: tuple[str, ...] = ()  # its lines
+
+    @cached_property
+    def first(self) -> tuple[Step, Row] | None:
+        """The first row in which something differs."""
+        found = ((step, row) for step in self.steps for row in step.marked)
+        return next(found, None)
+
+    @property
+    def columns(self) -> list[str]:
+        return [*(f"replica {each}" for each in range(self.replicas)), "one device"]
+
+    @property
+    def headline(self) -> str:
+        if not self.steps:
+            return "no step was seen"
+        if self.first is None:
+            return f"nothing differs in {counted(len(self.steps), 'step')}"
+        step, row = self.first
+        return f"the runs part in {step.title}, at {row.title}: {row.mark}"
+
+    @property
+    def place(self) -> Frame | None:
+        """The line of the program that makes the first row that differs."""
+        return self.first[1].lines[0] if self.first and self.first[1].lines else None
+
+
+def counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def view_of(
+    program: str,
+    several: Iterable[Seen],
+    one: Iterable[Seen],
+    replicas: int,
+    notes: Sequence[str] = (),
+) -> View:
+    mine, unseen = split(several)
+    places, alone = by_place(mine), by_place(split(one)[0])
+    steps = [
+        Step(*place, rows_of(rows, alone.get(place, {}), replicas))
+        for place, rows in places.items()
+    ]
+    said = dict.fromkeys([*notes, *(each.name for each in unseen)])
+    return View(program, replicas, tuple(steps), tuple(said))
+
+
+def split(record: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:
+    """Returns what was seen, and what was not."""
+    seen = list(record)
+    unseen = [each for each in seen if each.stage == UNSEEN]
+    return [each for each in seen if each.stage in ORDER], unseen
+
+
+def by_place(record: Iterable[Seen]) -> dict[Place, dict[Key, list[Seen]]]:
+    """Returns what was seen by step and turn, and there by row; variables are in the last turn of their step."""
+    seen = sorted(record, key=lambda each: (each.step, ORDER[each.stage]))
+    last = {step: max(each.turn for each in group) for step, group in groupby(seen, get_step)}
+    places: dict[Place, dict[Key, list[Seen]]] = {}
+    for each in seen:
+        turn = last[each.step] if each.stage in AT_THE_END else each.turn
+        rows = places.setdefault((each.step, turn), {})
+        rows.setdefault((each.stage, each.name, each.lines[:1]), []).append(each)
+    return dict(sorted(places.items()))
+
+
+def get_step(seen: Seen) -> int:
+    return seen.step
+
+
+def rows_of(
+    mine: dict[Key, list[Seen]], alone: dict[Key, list[Seen]], replicas: int
+) -> tuple[Row, ...]:
+    rows = [row_of(key[1], seen, alone.get(key, []), replicas) for key, seen in mine.items()]
+    scales, how = scales_of(rows), how_of_gradients(rows)
+    without = names_without_gradient(rows, scales)
+    return tuple(
+        row
+        if row.stage.key in AFTER_GRADIENT and row.name in without
+        else marked(row, how if row.stage.is_of_parts else row.how, scales)
+        for row in rows
+    )
+
+
+def how_of_gradients(rows: Sequence[Row]) -> str:
+    """Returns how the gradients of a step are aggregated; nothing if they are not, or in several ways."""
+    names = {row.name for row in rows if row.stage.key == "gradient"}
+    hows = {row.how for row in rows if row.stage.key == "aggregated" and row.name in names}
+    return hows.pop() if len(hows) == 1 else ""
+
+
+def row_of(name: str, seen: list[Seen], alone: list[Seen], replicas: int) -> Row:
+    first, known = seen[0], {each.replica: each.value for each in seen[::-1]}
+    places = (TOGETHER,) if TOGETHER in known else range(replicas)
+    cells = tuple(known.get(place) for place in places)
+    one = alone[0].value if alone else None
+    return Row(stages.TABLE[first.stage], name, first.lines, first.how, cells, one)
+
+
+def scales_of(rows: Sequence[Row]) -> dict[str, float]:
+    """Returns the largest number of each stage."""
+    scales: dict[str, float] = {}
+    for row in rows:
+        scales[row.stage.key] = max(scales.get(row.stage.key, 0.0), scale_of(row))
+    return scales
+
+
+def scale_of(row: Row) -> float:
+    values = [value for value in (*row.cells, row.alone) if value is not None]
+    entries = (abs(entry) for value in values for entry in value.entries)
+    return max((entry for entry in entries if math.isfinite(entry)), default=0.0)
+
+
+def names_without_gradient(rows: Sequence[Row], scales: dict[str, float]) -> set[str]:
+    """Returns the names of variables whose gradient is 0 but for rounding, as that of a bias before normalization is."""
+    return {
+        row.name
+        for row in rows
+        if row.stage.key == "gradient"
+        if scale_of(row) < NO_GRADIENT * scales["gradient"]
+    }
+
+
+def marked(row: Row, how: str, scales: dict[str, float]) -> Row:
+    """Returns a row with what differs in it. Its numbers are compared beside the largest one of the row, or of its stage."""
+    scale = scales[row.stage.key] if row.stage.has_one_scale else scale_of(row)
+    return replace(row, mark=row.stage.rule(Held(row.cells, row.alone, how, scale)))

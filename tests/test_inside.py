@@ -1,0 +1,204 @@
+"""What the view says of records that are written here: what is compared with what, what is marked, and how it is shown."""
+
+import numpy as np
+import pytest
+from strategy_clinic.base.errors import UserError
+from strategy_clinic.inside import html, text
+from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
+from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
+from strategy_clinic.inside.values import BLOCKS, value_of
+from strategy_clinic.inside.view import view_of
+from strategy_clinic.observer.events import Frame
+from strategy_clinic.panel import figures
+
+LINE = (Frame("/program/train.py", 17, "step"),)
+KERNEL = "dense/kernel"
+
+
+def seen(stage, *values, name=KERNEL, how="", step=1, turn=0, first=0):
+    """What replicas held of one tensor."""
+    rows = stage == "examples"
+    return [
+        Seen(step, turn, stage, name, first + i, value_of(value, with_rows=rows), how, LINE)
+        for i, value in enumerate(values)
+    ]
+
+
+def view(several, one, replicas=2):
+    return view_of("train.py", several, one, replicas)
+
+
+def mark(several, one):
+    """What the last row of the only step differs in."""
+    return view(several, one).steps[0].rows[-1].mark
+
+
+A, B = np.array([1.0, 2.0]), np.array([3.0, -1.0])
+# A stage, how its values are aggregated, what two replicas hold, what one device holds, and the mark.
+CASES = [
+    ("gradient", "", (A, B), A + B, ""),
+    ("gradient", "", (A, B), (A + B) / 2, "their sum is 2 times that of one device"),
+    ("gradient", "", (A, B), A, "their sum differs from one device"),
+    ("loss", "", (1.0, 1.0), 2.0, ""),
+    ("loss", "", (np.nan, 1.0), 2.0, "their sum is nan, on one device 2"),
+    ("sent", "SUM", (A, B), A + B, ""),
+    ("sent", "MEAN", (A, B), (A + B) / 2, ""),
+    ("sent", "MEAN", (A, B), A + B, "their mean is 0.5 times that of one device"),
+    ("aggregated", "SUM", (A, A), A, ""),
+    ("aggregated", "SUM", (A, B), A, "the copies differ"),
+    ("aggregated", "SUM", (A, A), B, "it differs from one device"),
+    ("variable", "", (A, A * (1 + 1e-6)), A, ""),
+    ("variable", "", (A, A * 1.1), A, "the copies differ"),
+    ("state", "MEAN", (A, B), (A + B) / 2, ""),
+    ("state", "MEAN", (A, B), A, "their mean differs from one device"),
+    ("metric", "SUM", (8.0, 8.0), 16.0, ""),
+    ("counter", "", (2, 2), 1, "it is 2 times that of one device"),
+    ("slot", "", (np.ones(3), np.ones(3)), np.ones(2), "its shape is 3, on one device 2"),
+    ("drawn", "", (A, A), A, "all replicas drew the same numbers"),
+    ("drawn", "", (A, B), A, ""),
+    ("examples", "", ([[1], [2]], [[3]]), [[1], [2], [3]], ""),
+    ("examples", "", ([[1], [3]], [[2], [4]]), [[1], [2], [3], [4]], ""),
+    ("examples", "", ([[1], [2]], [[1], [2]]), [[1], [2]], "each replica holds all examples"),
+    ("examples", "", ([[1]], [[2]]), [[1], [9]], "other examples than on one device"),
+    ("examples", "", ([[1]], [[2]]), [[1]], "2 examples, on one device 1"),
+]
+
+
+@pytest.mark.parametrize("stage, how, values, alone, words", CASES)
+def test_what_is_marked(stage, how, values, alone, words):
+    found = mark(seen(stage, *values, how=how), seen(stage, alone, how=how))
+    assert found.startswith(words) if words else found == ""
+
+
+def test_every_rule_has_a_case():
+    rules = {TABLE[stage].rule for stage, *_ in CASES}
+    assert rules >= {stage.rule for stage in TABLE.values()} - {equals_alone, nothing_is_said}
+
+
+def test_parts_are_averaged_where_gradients_are():
+    means = [*seen("gradient", A, B), *seen("aggregated", (A + B) / 2, (A + B) / 2, how="MEAN")]
+    one = [*seen("gradient", (A + B) / 2), *seen("aggregated", (A + B) / 2, how="MEAN")]
+    assert view(means, one).first is None
+    sums = [each for each in means if each.stage == "gradient"]
+    assert view(sums, one).first
+
+
+def test_a_large_tensor_is_compared_by_sums_of_blocks():
+    large = np.random.default_rng(1).normal(size=(1000, 10))
+    assert len(value_of(large).entries) == BLOCKS
+    assert mark(seen("gradient", large, -large * 2), seen("gradient", -large)) == ""
+    assert (
+        mark(seen("variable", large, large[:, ::-1]), seen("variable", large))
+        == "the copies differ"
+    )
+
+
+def test_what_adam_makes_of_rounding_is_not_compared():
+    def run(rounding, update):
+        return [
+            *seen("gradient", A, A),
+            *seen("gradient", rounding, rounding, name="bias"),
+            *seen("update", update, update, name="bias"),
+        ]
+
+    def alone(rounding, update):
+        return [
+            *seen("gradient", 2 * A),
+            *seen("gradient", rounding, name="bias"),
+            *seen("update", update, name="bias"),
+        ]
+
+    assert view(run(1e-8, 0.001), alone(-1e-8, -0.001)).first is None
+    assert view(run(0.5, 0.001), alone(1.0, -0.001)).first[1].stage.key == "update"
+
+
+def test_the_first_row_is_the_first_in_the_order_of_a_step():
+    several = [*seen("variable", A, A), *seen("loss", 2.0, 2.0), *seen("gradient", B, B)]
+    one = [*seen("variable", B), *seen("loss", 2.0), *seen("gradient", B)]
+    step, row = view(several, one).first
+    assert (step.number, row.stage.key) == (1, "loss")
+    assert view(several, one).place == LINE[0]
+
+
+def test_steps_in_one_call_are_steps_and_its_variables_are_in_the_last():
+    turns = [each for turn in (0, 1) for each in seen("loss", 1.0, 1.0, turn=turn)]
+    steps = view([*turns, *seen("variable", A, A)], []).steps
+    assert [[row.stage.key for row in step.rows] for step in steps] == [
+        ["loss"],
+        ["loss", "variable"],
+    ]
+    assert [step.title for step in steps] == ["step 1", "step 1, part 2"]
+
+
+def test_what_is_reported_is_held_together():
+    several, one = seen("reported", 3.0, first=TOGETHER), seen("reported", 2.0, first=TOGETHER)
+    row = view(several, one).steps[0].rows[0]
+    assert len(row.cells) == 1 and row.mark == "it is 1.5 times that of one device"
+
+
+def test_a_record_is_read_as_it_was_written():
+    record = [*seen("loss", np.inf, 1.0), *seen("examples", [["a"], ["b"]])]
+    written = "\n".join(each.to_json() for each in record)
+    assert list(read_record(f"{written}\n[1, 2")) == record  # the last line was cut off
+
+
+def test_where_nothing_differs_it_says_so():
+    same = view(seen("loss", 1.0, 1.0), seen("loss", 2.0))
+    assert same.headline == "nothing differs in 1 step" and same.place is None
+    assert view([], []).headline == "no step was seen"
+    for empty in (same, view([], [])):
+        assert empty.headline in html.page(empty) and empty.headline in text.in_words(empty)
+
+
+def example(name=KERNEL):
+    several = [*seen("loss", 1.0, 1.0, name="loss"), *seen("gradient", A, A, name=name)]
+    large = np.linspace(-1, 1, 300)
+    several += [*seen("variable", large, large), Seen(1, 0, UNSEEN, "most of it", 0, value_of(0))]
+    one = [
+        *seen("loss", 2.0, name="loss"),
+        *seen("gradient", A, name=name),
+        *seen("variable", large),
+    ]
+    return view(several, one)
+
+
+def test_the_text_has_numbers_norms_and_words():
+    words = text.in_words(example())
+    assert "the runs part in step 1, at gradient: dense/kernel" in words
+    assert "made by train.py, line 17" in words
+    assert "300, norm 10.03" in words and "Not seen: most of it." in words
+    (marked,) = [line for line in words.splitlines() if line.startswith("≠")]
+    assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
+
+
+def test_of_a_long_name_the_end_is_shown():
+    (row,) = view(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
+    assert text.label(row).startswith("loss: …aa") and text.label(row).endswith("/bias")
+    assert len(text.label(row)) == text.LONGEST
+
+
+def test_the_page_escapes_names_and_marks_by_sign_word_and_colour():
+    page = html.page(example("<b>kernel</b>"))
+    assert "<b>kernel" not in page and "&lt;b&gt;kernel" in page
+    assert page.count("class='inside-differs'") == 1 and "≠" in page
+    assert "their sum is 2 times that of one device" in page
+    assert "http" not in page
+
+
+def test_the_page_names_each_row_and_column():
+    page = html.page(example())
+    for column in ("replica 0", "replica 1", "one device", "line"):
+        assert f"<th scope='col'>{column}</th>" in page
+    assert (
+        f"<th scope='row'>{KERNEL}<br><b>their sum is 2 times that of one device</b></th>" in page
+    )
+
+
+def test_a_picture_has_the_text_of_its_step():
+    picture = figures.inside(example())
+    assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
+
+
+def test_a_view_without_steps_cannot_be_drawn():
+    with pytest.raises(UserError, match="no step was seen"):
+        figures.inside(view([], []))

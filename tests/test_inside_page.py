@@ -1,0 +1,65 @@
+"""The page of the view in a browser: light and dark, wide and narrow, and by keyboard."""
+
+from dataclasses import replace
+
+import pytest
+from axe import violations
+from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
+from strategy_clinic.inside import html
+from test_inside import A, seen, view
+
+pytestmark = [*NEEDS, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        window = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield window
+        window.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Three steps, in the second of which a gradient differs, with a long name and a large tensor."""
+    several, one = [], []
+    for step in (1, 2, 3):
+        several += [
+            *seen("gradient", A, A, step=step),
+            *seen("variable", [A] * 99, [A] * 99, step=step),
+        ]
+        one += seen("gradient", A if step == 2 else 2 * A, step=step)
+        one += seen("variable", [A] * 99, step=step)
+    file = tmp_path_factory.mktemp("view") / "view.html"
+    lines = tuple(f"line_{number} = {number}" for number in range(1, 30))
+    shown = replace(view(several, one), path="/program/train.py", source=lines)
+    file.write_text(html.page(shown))
+    return file.as_uri()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS.values())
+def test_the_page_has_no_barrier_and_needs_no_other_file(chromium, address, scheme, width):
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(address)
+    assert violations(page) == [] and requests == [address]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.close()
+
+
+def test_the_slider_begins_where_the_runs_part_and_moves_by_keyboard(chromium, address):
+    page = chromium.new_page()
+    page.goto(address)
+    assert page.locator("caption:visible").all_text_contents() == ["step 2: 1 row marked"]
+    page.focus("#step")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("caption:visible").all_text_contents() == ["step 3: nothing differs"]
+    page.keyboard.press("Home")
+    assert page.locator("caption:visible").count() == 1
+    page.check("#only")
+    assert page.locator("tbody tr:visible").count() == 0
+    page.close()

@@ -1,0 +1,143 @@
+"""What the view shows of programs that run: each is run on two devices and on one with the same examples."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+
+import pytest
+from strategy_clinic.base import files
+from strategy_clinic.examiner.runs.inside import NOT_DISTRIBUTED, InsideSandbox, look_inside
+from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.inside.watch import OF_XLA
+from strategy_clinic.processes import python_process
+from strategy_clinic.programs.switches import for_setup
+from strategy_clinic.setups.parameters import Setup
+
+pytestmark = pytest.mark.slow
+MIRRORED = Setup("mirrored", 2, "keras", 3)
+# A program of a mode, the version of Keras, the first stage that is marked, and the line that makes it; none is marked.
+MODES = [
+    ("fm37", "broken", 3, "loss", "tape.gradient"),
+    ("fm37", "fixed", 3, None, ""),
+    ("fm50", "broken", 3, "sent", "model.fit"),
+    ("fm50", "broken", 2, None, ""),
+    ("fm50", "fixed", 3, None, ""),
+    ("fm53", "broken", 3, "examples", "strategy.run"),
+    ("fm56", "broken", 3, "drawn", "dropout("),
+]
+
+
+def program(folder, source, keras=3):
+    (folder / "train.py").write_text(source)
+    server = python_process.fork_server()
+    return ProgramSpec(("train.py",), folder, keras=keras, fork_server=server, limit=120)
+
+
+def shown(folder, source, keras=3, steps=6):
+    return look_inside(program(folder, source, keras), 2, steps)
+
+
+@pytest.mark.parametrize("mode, part, keras, stage, line", MODES)
+def test_a_mode_is_seen_where_it_begins(mode, part, keras, stage, line, tmp_path):
+    setup = dataclasses.replace(MIRRORED, keras=keras)
+    view = shown(tmp_path, for_setup(files.program_text(mode, part), setup), keras)
+    assert view.steps and view.replicas == 2 and not view.notes
+    assert (view.first[1].stage.key if view.first else None) == stage
+    assert line in (view.source[view.place.line - 1] if view.place else "")
+
+
+BEGIN = """\
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    weight = tf.Variable([1.0, 2.0])
+    mean = tf.Variable(0.0, trainable=False, aggregation=tf.VariableAggregation.NONE)
+    optimizer = tf.keras.optimizers.Adam(0.1)
+    optimizer.build([weight])
+data = tf.data.Dataset.from_tensor_slices(tf.reshape(tf.range(16.0), (8, 2))).batch(4)
+
+
+def step(inputs):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((inputs * weight) ** 2) / 4
+    gradient = tape.gradient(loss, weight)
+    optimizer.apply_gradients([(gradient, weight)])
+    UPDATE
+    return loss
+
+
+"""
+LOOP = """
+train_step = tf.function(lambda batch: strategy.run(step, args=(batch,)))
+for batch in strategy.experimental_distribute_dataset(data):
+    losses = train_step(batch)
+    print("loss", round(float(strategy.reduce("SUM", losses, axis=None)), 3))
+"""
+EAGER = LOOP.replace("tf.function(", "(")
+IN_A_GRAPH = """
+@tf.function
+def train(iterator):
+    for _ in tf.range(2):
+        strategy.run(step, args=(next(iterator),))
+
+
+train(iter(strategy.experimental_distribute_dataset(data)))
+"""
+COPIES = BEGIN.replace("UPDATE", "mean.assign(tf.reduce_mean(inputs))")
+RIGHT = BEGIN.replace("UPDATE", "pass")
+
+
+@pytest.mark.parametrize("loop, steps", [(LOOP, 2), (EAGER, 2), (IN_A_GRAPH, 2)])
+def test_nothing_is_marked_in_a_right_program(loop, steps, tmp_path):
+    view = shown(tmp_path, RIGHT + loop)
+    assert view.headline == f"nothing differs in {steps} steps"
+    stages = {row.stage.key for step in view.steps for row in step.rows}
+    assert stages >= {"examples", "loss", "gradient", "aggregated", "update", "slot", "counter"}
+
+
+def test_a_copy_that_differs_is_the_first_that_is_marked(tmp_path):
+    view = shown(tmp_path, COPIES + LOOP)
+    (row,) = view.steps[0].marked
+    assert (row.stage.key, row.mark) == ("state", "the copies differ")
+    assert [cell.entries for cell in row.cells] == [(1.5,), (5.5,)]
+
+
+def test_the_program_computes_what_it_computes_alone(tmp_path):
+    with InsideSandbox(program(tmp_path, RIGHT + LOOP).checked()) as sandbox:
+        watched = sandbox.watch(2).recording.output
+    command = [sys.executable, "train.py"]
+    alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert re.findall("loss .*", watched) == re.findall("loss .*", alone) != []
+
+
+def test_a_run_ends_after_the_steps_that_are_shown(tmp_path):
+    view = shown(tmp_path, RIGHT + LOOP.replace("(data)", "(data.repeat())"), steps=3)
+    assert len(view.steps) == 3 and not view.first
+
+
+COMPILED = """
+@tf.function(jit_compile=True)
+def gradient_of(inputs):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum((inputs * weight) ** 2) / 4
+    return tape.gradient(loss, weight)
+
+
+def step(inputs):
+    optimizer.apply_gradients([(gradient_of(inputs), weight)])
+    return tf.reduce_sum(inputs)
+"""
+
+
+def test_what_xla_compiles_is_said_not_to_be_seen(tmp_path):
+    view = shown(tmp_path, RIGHT.partition("def step")[0] + COMPILED + LOOP)
+    assert OF_XLA in view.notes and view.first is None
+    assert {"update", "returned"} <= {row.stage.key for row in view.steps[0].rows}
+
+
+def test_one_replica_is_one_column(tmp_path):
+    view = shown(tmp_path, RIGHT.replace("MirroredStrategy()", "get_strategy()") + LOOP)
+    assert view.columns == ["replica 0", "one device"]
+    assert view.notes == (NOT_DISTRIBUTED,) and view.first is None
