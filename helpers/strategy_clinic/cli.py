@@ -169,6 +169,14 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             JOBS,
             AGAIN,
             argument("--check", action="store_true", help="print what differs from the record"),
+            argument(
+                "--generate",
+                type=float,
+                default=0.0,
+                metavar="MINUTES",
+                help="run programs that are drawn at random for so long, and shrink each that differs",
+            ),
+            argument("--seed", type=int, default=1, help="of the programs that are drawn"),
             argument("--json", default="", metavar="FILE", help="also write the report as JSON"),
             argument(
                 "--save",

@@ -136,6 +136,10 @@ def check_runtime(options: Namespace) -> int:
 
 
 def sweep_keras(options: Namespace) -> int:
+    if options.generate:
+        from .sweep.generated.command import generate_programs
+
+        return generate_programs(options.generate, options.seed)
     from .sweep.runs import command
 
     versions = keras_versions(options)

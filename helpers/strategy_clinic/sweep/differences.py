@@ -33,6 +33,10 @@ class Result:
     outcome: Outcome
     values: list[str] = field(default_factory=list)
     says: str = ""
+    size: float | None = (
+        None  # of the largest difference, relative to the values; None where they are not finite
+    )
+    in_turn: bool = False  # one device that takes the parts in turn gives the same
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,11 @@ def compare(found: Any, right: Any, tolerance: float) -> Result:
     if not different:
         return Result(Outcome.SAME)
     says = "; ".join(f"{name} {words[name]}" for name in different)
-    return Result(Outcome.DIFFERS, [labelled(name, words[name]) for name in different], says)
+    size = max(size_of(found[name], right[name]) for name in different)
+    labels = [labelled(name, words[name]) for name in different]
+    return Result(
+        Outcome.DIFFERS, labels, says, float(f"{size:.2g}") if np.isfinite(size) else None
+    )
 
 
 def labelled(name: str, words: str) -> str:
@@ -82,10 +90,22 @@ def difference(found: Any, right: Any, tolerance: float) -> str:
     return words
 
 
+def size_of(found: Any, right: Any) -> float:
+    """Returns the largest difference of two values, relative to the largest number of its array, at least to 1."""
+    pairs = list(zip(arrays(found), arrays(right)))
+    if any(one.shape != other.shape for one, other in pairs):
+        return np.inf
+    sizes = [np.max(np.abs(one - other), initial=0) / scale(other) for one, other in pairs]
+    return float(np.nan_to_num(np.max(sizes, initial=0), nan=np.inf))
+
+
 def close(one: Any, other: Any, tolerance: float) -> bool:
     """Returns whether two arrays are equal within the tolerance, which is relative to their largest number."""
-    scale = max(1.0, float(np.max(np.abs(other[np.isfinite(other)]), initial=0)))
-    return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale, equal_nan=True))
+    return bool(np.allclose(one, other, rtol=0, atol=tolerance * scale(other), equal_nan=True))
+
+
+def scale(values: Any) -> float:
+    return max(1.0, float(np.max(np.abs(values[np.isfinite(values)]), initial=0)))
 
 
 def largest(values: Any) -> str:

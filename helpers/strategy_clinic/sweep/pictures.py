@@ -100,7 +100,7 @@ def explained(record: SweepRecord, address_of_report: Callable[[str], str]) -> l
     """Returns each explanation, with bugs first, and of one kind those first that explain most."""
     found = [
         explanation_of(row, cells, address_of_report)
-        for row, cells in groups(record.differences).items()
+        for row, cells in groups(record.to_settle).items()
     ]
     order = ["not explained", *STATES]
     return sorted(found, key=lambda each: (order.index(each.why), -each.cells))

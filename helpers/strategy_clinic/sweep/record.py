@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ..setups import runtime
 from .differences import DIFFERENT, Outcome, Result
 from .items import Cell, code_of
 
+GROWS = 3  # times the size of a difference, from which on it is another one
 PACKAGES = ("tensorflow", "keras", "tf_keras")
 
 
@@ -25,15 +27,32 @@ class RecordedCell:
     outcome: Outcome
     values: list[str] = field(default_factory=list)
     says: str = ""
+    size: float | None = None
+    in_turn: bool = False
 
     @property
     def differs(self) -> bool:
         return self.outcome in DIFFERENT
 
     @property
-    def seen(self) -> tuple[str, list[str]]:
-        """Returns what two records are compared by: no numbers, since some come from memory that was never written."""
-        return self.outcome, [name.removesuffix(" not finite") for name in self.values]
+    def to_settle(self) -> bool:
+        """Returns whether a row must say why: where replicas differ, and where one device raises, so that nothing is compared."""
+        return self.outcome is not Outcome.SAME
+
+    @property
+    def seen(self) -> tuple[str, list[str], bool]:
+        """Returns what two records are compared by, beside the size of the difference."""
+        return (
+            self.outcome,
+            [name.removesuffix(" not finite") for name in self.values],
+            self.in_turn,
+        )
+
+    def of_another_size(self, other: "RecordedCell") -> bool:
+        """Returns whether the difference has grown or shrunk by more than another processor's last digits would explain."""
+        if not self.size or not other.size:
+            return False
+        return not 1 / GROWS < self.size / other.size < GROWS
 
 
 @dataclass
@@ -51,8 +70,8 @@ class SweepRecord:
         return version_name(self.versions["tensorflow"])
 
     @property
-    def differences(self) -> list[RecordedCell]:
-        return [cell for cell in self.cells.values() if cell.differs]
+    def to_settle(self) -> list[RecordedCell]:
+        return [cell for cell in self.cells.values() if cell.to_settle]
 
     def holds(self, cell: Cell) -> bool:
         stored = self.cells.get(cell.name)
@@ -121,7 +140,11 @@ def nearest(here: SweepRecord) -> SweepRecord | None:
 # Compared
 
 
-def news(before: SweepRecord, now: SweepRecord) -> list[str]:
+def news(
+    before: SweepRecord,
+    now: SweepRecord,
+    has_a_size: Callable[[RecordedCell], bool] = lambda cell: True,
+) -> list[str]:
     """Returns a line for each difference that is new, gone or another one, among the cells of both."""
     lines = [
         f"news: {name} has no row" for name in now.without_row if name not in before.without_row
@@ -131,7 +154,7 @@ def news(before: SweepRecord, now: SweepRecord) -> list[str]:
         if was is None:
             if cell.differs:
                 lines.append(f"news: {name} is not in the record, and {cell.outcome}: {cell.says}")
-        elif was.seen != cell.seen:
+        elif was.seen != cell.seen or (was.of_another_size(cell) and has_a_size(was)):
             lines.append(f"news: {name}: was {in_words(was)}; is {in_words(cell)}")
     return lines
 

@@ -14,7 +14,7 @@ SHOWN = 3  # cells of an explanation that are listed
 def in_words(record: SweepRecord) -> str:
     """Returns the whole report; differences without an explanation come first, each with its cell."""
     blocks = [counts_table(record)]
-    grouped = groups(record.differences)
+    grouped = groups(record.to_settle)
     for row, cells in sorted(
         grouped.items(), key=lambda pair: (pair[0] is not None, -len(pair[1]))
     ):
@@ -54,8 +54,8 @@ def counts(record: SweepRecord) -> dict[tuple[str, str], Counter[str]]:
 
 
 def state_of(cell: RecordedCell) -> str:
-    """Returns why a cell differs, 'not explained', or its outcome where it does not differ."""
-    if not cell.differs:
+    """Returns 'same', or why a cell is not, or 'not explained'."""
+    if not cell.to_settle:
         return str(cell.outcome)
     row = explanation(cell)
     return str(row.why) if row else "not explained"
@@ -94,7 +94,7 @@ def as_data(record: SweepRecord, news: list[str]) -> dict[str, Any]:
         "news": news,
         "differences": [
             asdict(cell) | {"why": state_of(cell), "reference": row.reference if row else ""}
-            for cell in record.differences
+            for cell in record.to_settle
             for row in [explanation(cell)]
         ],
     }

@@ -23,14 +23,18 @@ class Settled:
     """A row of settled.toml: for which cells and values, why they differ, and where that is written."""
 
     why: Why
-    cells: tuple[str, ...]
     says: str
+    cells: tuple[str, ...] = ("*",)
     values: tuple[str, ...] = ()  # only these values differ; none: any
+    in_turn: bool = False  # one device that takes the parts in turn must give the same
+    any_size: bool = False  # the numbers are other ones in each run
     report: str = ""  # the name of a file in upstream/
     place: str = ""  # the page that has the sentence
 
     def explains(self, cell: RecordedCell) -> bool:
         """Returns whether the row is about the cell, and about every value that differs there."""
+        if self.in_turn and not cell.in_turn:
+            return False
         if self.values and not (cell.values and set(cell.values) <= set(self.values)):
             return False
         return any(fnmatchcase(cell.cell, pattern) for pattern in self.cells)
@@ -46,7 +50,7 @@ def settled() -> tuple[Settled, ...]:
     return tuple(
         Settled(
             **row
-            | {name: tuple(row.get(name, ())) for name in ("cells", "values")}
+            | {name: tuple(row[name]) for name in ("cells", "values") if name in row}
             | {"why": Why(row["why"])}
         )
         for row in files.toml(text)["settled"]
@@ -59,4 +63,10 @@ def explanation(cell: RecordedCell) -> Settled | None:
 
 
 def unexplained(cells: list[RecordedCell]) -> list[RecordedCell]:
-    return [cell for cell in cells if cell.differs and not explanation(cell)]
+    return [cell for cell in cells if cell.to_settle and not explanation(cell)]
+
+
+def has_a_size(cell: RecordedCell) -> bool:
+    """Returns whether the size of a difference is the same in each run."""
+    row = explanation(cell)
+    return row is None or not row.any_size

@@ -51,34 +51,35 @@ def LossOfOneNumber(keras: Any) -> Any:  # noqa: N802 - named as the class that 
 # Layers
 
 
-def adapted_normalization(keras: Any) -> Any:
-    layer = keras.layers.Normalization()
+def adapted_normalization(keras: Any, **named: Any) -> Any:
+    layer = keras.layers.Normalization(**named)
+    if "mean" not in named:
+        layer.adapt(np.random.default_rng(6).normal(size=(20, FEATURES)).astype("float32"))
+    return layer
+
+
+def adapted_discretization(keras: Any, **named: Any) -> Any:
+    layer = keras.layers.Discretization(num_bins=4, **named)
     layer.adapt(np.random.default_rng(6).normal(size=(20, FEATURES)).astype("float32"))
     return layer
 
 
-def adapted_discretization(keras: Any) -> Any:
-    layer = keras.layers.Discretization(num_bins=4)
-    layer.adapt(np.random.default_rng(6).normal(size=(20, FEATURES)).astype("float32"))
-    return layer
+def integer_lookup(keras: Any, **named: Any) -> Any:
+    return keras.layers.IntegerLookup(vocabulary=[1, 2, 3, 4], **named)
 
 
-def integer_lookup(keras: Any) -> Any:
-    return keras.layers.IntegerLookup(vocabulary=[1, 2, 3, 4])
-
-
-def self_attention(keras: Any) -> Any:
-    attention = keras.layers.MultiHeadAttention(1, 2)
+def self_attention(keras: Any, **named: Any) -> Any:
+    attention = keras.layers.MultiHeadAttention(1, 2, **named)
     return lambda x: attention(x, x)
 
 
-def group_attention(keras: Any) -> Any:
-    attention = keras.layers.GroupQueryAttention(2, 2, 1)
+def group_attention(keras: Any, **named: Any) -> Any:
+    attention = keras.layers.GroupQueryAttention(2, 2, 1, **named)
     return lambda x: attention(x, x)
 
 
-def masked_lstm(keras: Any) -> Any:
-    masking, lstm = keras.layers.Masking(), keras.layers.LSTM(3)
+def masked_lstm(keras: Any, **named: Any) -> Any:
+    masking, lstm = keras.layers.Masking(**named), keras.layers.LSTM(3)
     return lambda x: lstm(masking(x))
 
 

@@ -22,6 +22,10 @@ def measure(item: Item, how: How, place: Place) -> Measured:
     x, y = place.inputs(item), targets("numbers", place.rows)[:, :2]
     if item.name == "keras.distribution":
         return devices(place, x, y)
+    if kind := item.options.get("inputs"):
+        x = INPUTS[kind](x)
+    if item.options.get("rank") == 1:
+        y = y[:, 0]
     if count := item.options.get("rows"):
         x, y = x[:count], y[:count]
     if how is How.ON_BATCH:
@@ -36,7 +40,7 @@ def measure(item: Item, how: How, place: Place) -> Measured:
         loss = train_loop(place, model, sgd, place.dataset(x, y))
         return Measured({"weights": weights_of(place, model), "loss": loss})
     if how is How.EVALUATE:
-        return Measured({"loss": model.evaluate(x, y, batch_size=BATCH, verbose=0)})
+        return Measured({"loss": evaluated(item, place, model, x, y)})
     if how is How.PREDICT:
         return Measured({"outputs": predicted(item, model, x)})
     return trained(item, place, model, x, y)
@@ -51,19 +55,33 @@ def compiled(item: Item, place: Place) -> Any:
             model = network(item, place)
             named = dict(item.options.get("compiled", {}))
             sgd = keras.optimizers.SGD(0.1, momentum=0.9)
-            loss = "sparse_categorical_crossentropy" if "class_weight" in item.options else "mse"
-            compile_model(model, sgd, loss, **named)
+            compile_model(model, sgd, losses(item), **named)
     finally:
         keras.mixed_precision.set_global_policy("float32")
     return model
+
+
+def losses(item: Item) -> Any:
+    if "class_weight" in item.options:
+        return "sparse_categorical_crossentropy"
+    return OUTPUTS.get(item.options.get("outputs", ""), "mse")
+
+
+OUTPUTS: dict[str, Any] = {"two": ["mse", "mse"], "dictionary": {"a": "mse", "b": "mse"}}
 
 
 def network(item: Item, place: Place) -> Any:
     keras = place.keras
     if "class_weight" in item.options:
         return one_layer(place, activation="softmax")
-    if item.options.get("custom"):
-        return with_train_step(place)
+    if custom := item.options.get("custom"):
+        return CUSTOM[custom](place)
+    if kind := item.options.get("inputs"):
+        return NETWORKS[kind](keras)
+    if item.options.get("rank") == 1:
+        return keras.Sequential(
+            [keras.Input((6,)), keras.layers.Dense(1), keras.layers.Reshape(())]
+        )
     if outputs := item.options.get("outputs"):
         first = keras.Input((6,))
         one, other = keras.layers.Dense(2)(first), keras.layers.Dense(1)(first)
@@ -90,33 +108,155 @@ def with_train_step(place: Place) -> Any:
     return Own([keras.Input((6,)), keras.layers.Dense(2)])
 
 
+def with_loss_of_the_guide(place: Place) -> Any:
+    """Returns a model whose `train_step` reports its loss as Keras's guide to customizing `fit` does."""
+    keras = place.keras
+
+    class Own(keras.Sequential):  # type: ignore[misc, name-defined]
+        def train_step(self, data: Any) -> dict[str, Any]:
+            x, y = data[:2]
+            with tf.GradientTape() as tape:
+                loss = self.compute_loss(y=y, y_pred=self(x, training=True))
+            gradients = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+            for metric in self.metrics:
+                if metric.name == "loss":
+                    metric.update_state(loss)
+            return {metric.name: metric.result() for metric in self.metrics}
+
+    return Own([keras.Input((6,)), keras.layers.Dense(2)])
+
+
+def with_compute_loss(place: Place) -> Any:
+    """Returns a model with a loss of its own for `fit`: the mean over the examples that it gets."""
+    keras = place.keras
+
+    class Own(keras.Sequential):  # type: ignore[misc, name-defined]
+        def compute_loss(self, x: Any, y: Any, y_pred: Any, *_: Any, **__: Any) -> Any:
+            return tf.reduce_mean(tf.square(y_pred - y))
+
+    return Own([keras.Input((6,)), keras.layers.Dense(2)])
+
+
+CUSTOM = {
+    "train_step": with_train_step,
+    "train_step of the guide": with_loss_of_the_guide,
+    "compute_loss": with_compute_loss,
+}
+
+
+# Inputs that are no dense numbers
+
+WORDS = np.array(["red", "green", "blue"])
+
+
+def words(x: Any) -> Any:
+    return tf.constant(WORDS[(x > 0).astype(int) + (x > 1)])
+
+
+def sparse(x: Any) -> Any:
+    return tf.sparse.from_dense(x * (x > 0))
+
+
+def ragged(x: Any) -> Any:
+    return tf.RaggedTensor.from_tensor(x, lengths=1 + np.arange(len(x)) % x.shape[1])
+
+
+INPUTS = {"strings": words, "sparse": sparse, "ragged": ragged}
+
+
+def of_words(keras: Any) -> Any:
+    lookup = keras.layers.StringLookup(vocabulary=list(WORDS))
+    first = keras.Input((6,), dtype="string")
+    flat = keras.layers.Flatten()(keras.layers.Embedding(4, 2)(lookup(first)))
+    return keras.Model(first, keras.layers.Dense(2)(flat))
+
+
+def of_sparse_rows(keras: Any) -> Any:
+    return keras.Sequential([keras.Input((6,), sparse=True), keras.layers.Dense(2)])
+
+
+def of_ragged_rows(keras: Any) -> Any:
+    class Sums(keras.layers.Layer):  # type: ignore[misc]
+        def call(self, x: Any) -> Any:
+            return tf.reshape(tf.reduce_sum(x, axis=1), (-1, 1))
+
+    return keras.Sequential([keras.Input((None,), ragged=True), Sums(), keras.layers.Dense(2)])
+
+
+NETWORKS = {"strings": of_words, "sparse": of_sparse_rows, "ragged": of_ragged_rows}
+
+
 def trained(item: Item, place: Place, model: Any, x: Any, y: Any) -> Measured:
     named: dict[str, Any] = {"epochs": 2, **item.options.get("fitted", {})}
     if item.options.get("sample_weight"):
-        random = np.random.default_rng(5)
-        named["sample_weight"] = random.uniform(0.2, 2, size=len(x)).astype("float32")
+        named["sample_weight"] = random_weights(len(y))
     if "class_weight" in item.options:
         named["class_weight"] = item.options["class_weight"]
+    if item.options.get("validation"):
+        named["validation_data"] = (x[: BATCH - 3], y[: BATCH - 3])
     given = data(item, place, x, y)
     if len(given) == 1:
         named["batch_size"] = None
-    if item.options.get("data") == "generator":
-        named["steps_per_epoch"] = place.steps()
+    kept: list[float] = []
+    if item.options.get("batch_logs"):
+        named["callbacks"] = [keeper(place.keras, kept)]
     logs = fit(model, *given, **named).history
     history = [np.asarray(logs[name]) for name in sorted(logs)]
-    return Measured({"weights": weights_of(place, model), "loss": history})
+    values = {"weights": weights_of(place, model), "loss": history}
+    return Measured(values | ({"logs": kept} if item.options.get("batch_logs") else {}))
+
+
+def random_weights(count: int) -> Any:
+    return np.random.default_rng(5).uniform(0.2, 2, size=count).astype("float32")
+
+
+def keeper(keras: Any, kept: list[float]) -> Any:
+    """Returns a callback that keeps the numbers that it gets after each batch."""
+
+    class Keeps(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            kept.extend(float(logs[name]) for name in sorted(logs))
+
+    return Keeps()
+
+
+def evaluated(item: Item, place: Place, model: Any, x: Any, y: Any) -> Any:
+    named = dict(item.options.get("evaluated", {}))
+    if item.options.get("sample_weight"):
+        named["sample_weight"] = random_weights(len(y))
+    given = data(item, place, x, y)
+    sizes = {"batch_size": BATCH} if len(given) > 1 else {}
+    found = model.evaluate(*given, **sizes, verbose=0, **named)
+    return [found[name] for name in sorted(found)] if isinstance(found, dict) else found
 
 
 def data(item: Item, place: Place, x: Any, y: Any) -> tuple[Any, ...]:
-    batches = [(x[n : n + BATCH], y[n : n + BATCH]) for n in range(0, len(x), BATCH)]
     how = item.options.get("data")
     if how == "dataset":
         return (tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH),)
     if how == "generator":
-        return ((batch for _ in range(9) for batch in batches),)
+        return ((batch for batch in batches(x, y)),)
     if how == "sequence":
-        return (sequence(place, batches),)
+        return (sequence(place, batches(x, y)),)
+    if outputs := item.options.get("outputs"):
+        return x, {"a": y, "b": y[:, :1]} if outputs == "dictionary" else [y, y[:, :1]]
     return x, y
+
+
+def batches(x: Any, y: Any) -> list[Any]:
+    return [
+        (unaligned(x[n : n + BATCH]), unaligned(y[n : n + BATCH])) for n in range(0, len(x), BATCH)
+    ]
+
+
+def unaligned(values: Any) -> Any:
+    """Returns a copy that does not begin at a multiple of 64 bytes: TensorFlow would use its memory, and may write there."""
+    memory = np.empty(values.size + 32, values.dtype)
+    start = (-memory.ctypes.data % 64 + 16) // values.itemsize
+    found = memory[start : start + values.size].reshape(values.shape)
+    found[:] = values
+    return found
 
 
 def sequence(place: Place, batches: list[Any]) -> Any:
@@ -137,7 +277,7 @@ def predicted(item: Item, model: Any, x: Any) -> Any:
     if item.options.get("data") == "dataset":
         found = model.predict(tf.data.Dataset.from_tensor_slices(x).batch(BATCH), verbose=0)
     else:
-        found = model.predict(x, batch_size=BATCH, verbose=0)
+        found = model.predict(x, batch_size=BATCH, verbose=0, **item.options.get("predicted", {}))
     if isinstance(found, dict):
         return [found[name] for name in sorted(found)]
     return found
@@ -154,7 +294,7 @@ def on_batch(item: Item, place: Place, x: Any, y: Any) -> Measured:
         return Measured({"outputs": model.predict_on_batch(x)})
     if item.name == "test_on_batch":
         return Measured({"loss": model.test_on_batch(x, y)})
-    loss = model.train_on_batch(x, y)
+    loss = model.train_on_batch(x, y, **item.options.get("on_batch", {}))
     if layers:
         return Measured({"rows": float(layers[0].rows.numpy())})
     return Measured({"weights": weights_of(place, model), "loss": loss})

@@ -1,13 +1,15 @@
 """All rows of the sweep, and the classes of the installed Keras that have none."""
 
+import functools
 import importlib
 import inspect
+from collections.abc import Callable
 from types import ModuleType
 
 from ..items import KERAS, Call, Cell, Item, Kind, cells_of, matches
-from ..tables import callbacks, layers, losses, metrics, optimizers, savers, training
+from ..tables import arguments, callbacks, layers, losses, metrics, optimizers, savers, training
 
-TABLES = (optimizers, losses, metrics, layers, callbacks, savers, training)
+TABLES = (optimizers, losses, metrics, layers, callbacks, savers, training, arguments)
 ITEMS: list[Item] = [item for table in TABLES for item in table.ITEMS]
 
 # The classes that need a row: a module of Keras, its base class, and the table.
@@ -18,6 +20,7 @@ INSPECTED: dict[str, tuple[str, ModuleType]] = {
     "layers": ("Layer", layers),
     "callbacks": ("Callback", callbacks),
 }
+METHODS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch")
 
 
 def chosen_cells(versions: list[int], pattern: str = "") -> list[Cell]:
@@ -27,13 +30,68 @@ def chosen_cells(versions: list[int], pattern: str = "") -> list[Cell]:
 
 
 def without_row(keras: int) -> list[str]:
-    """Returns the public classes of the installed Keras, such as `layers.Dense`, that no table knows."""
+    """Returns what no table knows: public classes of the installed Keras, such as `layers.Dense`, and arguments of Keras 3."""
+    return classes_without_row(keras) + (arguments_without_row() if keras == 3 else [])
+
+
+def classes_without_row(keras: int) -> list[str]:
     return [
         f"{module}.{name}"
         for module, (base, table) in INSPECTED.items()
         for name in public_classes(keras, module, base)
         if name not in known(module, table)
     ]
+
+
+def arguments_without_row() -> list[str]:
+    """Returns the arguments, such as `layers.Dense(units)`, that no row of their class gives and that are not left out."""
+    return arguments_of_classes() + arguments_of_methods()
+
+
+def arguments_of_classes() -> list[str]:
+    return [
+        f"{module}.{name}({argument})"
+        for module, (base, table) in INSPECTED.items()
+        for name in public_classes(3, module, base)
+        if name not in table.NOT_SWEPT
+        for argument in optional_arguments(module, name)
+        if not {argument, f"{name}.{argument}"} & arguments.NOT_SWEPT.keys()
+        if argument not in given_to(name)
+    ]
+
+
+def arguments_of_methods() -> list[str]:
+    model = importlib.import_module(KERAS[3]).Model
+    given = {name for item in training.ITEMS for name in given_in(item)} | set(training.NOT_SWEPT)
+    return [
+        f"Model.{method}({argument})"
+        for method in METHODS
+        for argument in with_default(getattr(model, method))
+        if argument not in given
+    ]
+
+
+def given_in(item: Item) -> set[str]:
+    """Returns the arguments that a row about a model gives to it: by its name, or in one of its options."""
+    nested = [value for value in item.options.values() if isinstance(value, dict)]
+    return {item.option, *item.options, *[name for each in nested for name in each]}
+
+
+def optional_arguments(module: str, name: str) -> list[str]:
+    return with_default(getattr(importlib.import_module(f"{KERAS[3]}.{module}"), name))
+
+
+def with_default(called: Callable[..., object]) -> list[str]:
+    """Returns the arguments that have a default; no row can do without the others."""
+    parameters = inspect.signature(called).parameters.values()
+    return [each.name for each in parameters if each.default is not each.empty]
+
+
+@functools.cache
+def given_to(name: str) -> set[str]:
+    """Returns the arguments that the rows of a class give by name."""
+    rows = [item.make for item in ITEMS if item.name == name and item.make]
+    return {argument for made in rows for argument, _ in made.named}
 
 
 def public_classes(keras: int, module: str, base: str) -> list[str]:

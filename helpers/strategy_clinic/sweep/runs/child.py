@@ -5,12 +5,13 @@ import importlib
 import os
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from ...processes import request_reply
 from ...setups import runtime
-from ..differences import Raised, Result, compare
-from ..items import Cell, Item, cells_of
+from ..differences import Outcome, Raised, Result, compare
+from ..items import KERAS, Cell, How, Item, cells_of
 from .catalogue import ITEMS, without_row
 
 PACKAGE = __package__.rpartition(".")[0]
@@ -67,8 +68,23 @@ def measured(item: Item, cells: list[Cell]) -> dict[str, Result]:
         values, right = values_at(cell, cell.replicas), references[key]
         if not isinstance(values, Raised) and not isinstance(right, Raised):
             values, right = values.values, right.values | values.right
-        found[cell.name] = compare(values, right, item.tolerance)
+        result = compare(values, right, item.tolerance)
+        if result.outcome is Outcome.DIFFERS and cell.how is How.FIT:
+            result = replace(result, in_turn=agrees_in_turn(cell, values))
+        found[cell.name] = result
     return found
+
+
+def agrees_in_turn(cell: Cell, values: Any) -> bool:
+    """Returns whether one device that takes the parts of the replicas in turn gives the same values."""
+    from .in_turn import parts_in_turn
+
+    keras = importlib.import_module(KERAS[cell.keras])
+    with parts_in_turn(keras.Model, cell.replicas):
+        right = values_at(cell, 0)
+    if isinstance(right, Raised):
+        return False
+    return compare(values, right.values | right.right, cell.item.tolerance).outcome is Outcome.SAME
 
 
 def values_at(cell: Cell, replicas: int) -> Any:

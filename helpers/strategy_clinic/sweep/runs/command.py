@@ -13,7 +13,7 @@ from .. import report
 from ..differences import DIFFERENT, Result
 from ..items import Cell, cells_of
 from ..record import SweepRecord, nearest, new_record, news, read_record, write_record
-from ..settled import unexplained
+from ..settled import has_a_size, unexplained
 from .catalogue import ITEMS, chosen_cells
 from .run import Tell, classes_without_row, sweep
 
@@ -39,7 +39,7 @@ def record_sweep(versions: list[int], pattern: str, jobs: int, again: bool, json
             sweep(record, left, jobs, write_record, tell)
     write_record(record)
     print_report(record, [], json_file)
-    return 1 if unexplained(record.differences) or record.without_row else 0
+    return 1 if unexplained(record.to_settle) or record.without_row else 0
 
 
 def check_sweep(
@@ -58,7 +58,7 @@ def check_sweep(
     path = save and save / f"sweep-tensorflow-{now.name}.json"
     with progress(len(cells)) as tell:
         sweep(now, cells, jobs, lambda record: write_record(record, path) if path else None, tell)
-    found = news(before, now)
+    found = news(before, now, has_a_size)
     print_report(now, found, json_file)
     print("\n".join(found or ["no news: every cell is as recorded"]))
     return 1 if found else 0

@@ -38,7 +38,7 @@ STATEFUL = [
         keras=ONLY_3,
     ),
     trained("LayerNormalization", "plain", call("layers.LayerNormalization"), "vectors"),
-    trained("GroupNormalization", "plain", call("layers.GroupNormalization", 3), "images"),
+    trained("GroupNormalization", "plain", call("layers.GroupNormalization", groups=3), "images"),
     trained("UnitNormalization", "plain", call("layers.UnitNormalization"), "vectors"),
     trained("RMSNormalization", "plain", call("layers.RMSNormalization"), "vectors", keras=ONLY_3),
     trained(

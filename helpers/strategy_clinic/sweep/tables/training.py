@@ -18,6 +18,58 @@ def option(name: str, option: str, *cells: Where, **more: Any) -> Item:
     )
 
 
+FITTED = ((How.FIT, Parts.EVEN, COUNTS), (How.FIT, Parts.UNEVEN, COUNTS))
+EVALUATED = ((How.EVALUATE, Parts.EVEN, COUNTS), (How.EVALUATE, Parts.UNEVEN, COUNTS))
+METRICS = {"metrics": ["mae"]}
+# Rows of Keras 3: arguments of `compile` and `fit`, kinds of data, and what a model can override.
+FIT: dict[str, dict[str, Any]] = {
+    "metrics": {"compiled": METRICS},
+    "weighted_metrics": {"compiled": {"weighted_metrics": ["mae"]}, "sample_weight": True},
+    "metrics after each batch": {"compiled": METRICS, "batch_logs": True},
+    "auto_scale_loss": {"compiled": {"auto_scale_loss": False}},
+    "two outputs": {"outputs": "two"},
+    "loss_weights": {"outputs": "two", "compiled": {"loss_weights": [0.3, 0.7]}},
+    "outputs by name": {"outputs": "dictionary"},
+    "outputs of rank 1": {"rank": 1},
+    "validation_data": {"validation": True},
+    "validation_batch_size": {"validation": True, "fitted": {"validation_batch_size": 5}},
+    "validation_freq": {"validation": True, "fitted": {"validation_freq": 2}},
+    "validation_steps": {
+        "validation": True,
+        "fitted": {"validation_steps": 1, "validation_batch_size": 8},
+    },
+    "initial_epoch": {"fitted": {"initial_epoch": 1}},
+    "batch_size": {"fitted": {"batch_size": 5}},
+    "shuffle": {"fitted": {"shuffle": True}},
+    # With more than one epoch it depends on threads which batches are lost: see upstream/generator_loses_batches.md.
+    "one epoch of a generator": {"data": "generator", "fitted": {"epochs": 1}},
+    "strings": {"inputs": "strings"},
+    "sparse tensors": {"inputs": "sparse"},
+    "ragged tensors": {"inputs": "ragged"},
+    "train_step of the guide": {"custom": "train_step of the guide"},
+    "compute_loss": {"custom": "compute_loss"},
+}
+EVALUATE: dict[str, dict[str, Any]] = {
+    "sample_weight": {"sample_weight": True},
+    "steps": {"evaluated": {"steps": 1}},
+    "return_dict": {"evaluated": {"return_dict": True}, "compiled": METRICS},
+    "outputs of rank 1": {"rank": 1},
+    "two outputs": {"outputs": "two"},
+    "one epoch of a generator": {"data": "generator"},
+    "strings": {"inputs": "strings"},
+    "sparse tensors": {"inputs": "sparse"},
+}
+# Arguments of Model that no row gives.
+NOT_SWEPT = {
+    "verbose": "prints",
+    "x": "is the data",
+    "y": "is the data",
+    "optimizer": "has a table of its own",
+    "loss": "has a table of its own",
+    "callbacks": "have a table of their own",
+    "epochs": "is given in each row",
+}
+
 ITEMS = [
     option("fit", "plain", *ALL, (How.FIT, Parts.UNEVEN, COUNTS)),
     option("fit", "sample_weight", sample_weight=True),
@@ -40,7 +92,7 @@ ITEMS = [
     option(
         "fit", "bfloat16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_bfloat16", tolerance=1e-2
     ),
-    option("fit", "train_step", custom=True),
+    option("fit", "train_step", custom="train_step"),
     option("fit", "uneven first batch", (How.FIT, Parts.EVEN, COUNTS), rows=BATCH - 3),
     option("fit", "one row", (How.FIT, Parts.EVEN, COUNTS), rows=1),
     option("predict", "one row", (How.PREDICT, Parts.EVEN, COUNTS), rows=1),
@@ -83,6 +135,11 @@ ITEMS = [
         "called in a loop",
         (How.LOOP, Parts.UNEVEN, COUNTS),
         (How.LOOP, Parts.EMPTY, COUNTS),
+    ),
+    *[option("fit", name, *FITTED, keras=(3,), **more) for name, more in FIT.items()],
+    *[option("evaluate", name, *EVALUATED, keras=(3,), **more) for name, more in EVALUATE.items()],
+    option(
+        "predict", "steps", (How.PREDICT, Parts.EVEN, COUNTS), keras=(3,), predicted={"steps": 1}
     ),
     option("keras.distribution", "DataParallel", (How.FIT, Parts.EVEN, COUNTS), keras=(3,)),
 ]

@@ -1,0 +1,139 @@
+"""What programs are drawn from. The first of each list is the plainest, to which a program that differs is shrunk."""
+
+from hypothesis import strategies as st
+
+from .program import ARRAYS, DATA, PLAIN, Loss, Program
+
+DENSE = (
+    "keras.layers.Dense(4, activation='relu')",
+    "keras.layers.Dense(4, kernel_regularizer='l2')",
+    "keras.layers.Dense(4, activity_regularizer='l2')",
+    "keras.layers.Dense(4, kernel_constraint='non_neg')",
+    "keras.layers.LayerNormalization()",
+    "keras.layers.UnitNormalization()",
+    "keras.layers.BatchNormalization()",
+    "keras.layers.BatchNormalization(synchronized=True)",
+    "keras.layers.Dropout(0.5)",
+    "keras.layers.GaussianNoise(1.0)",
+    "keras.layers.PReLU()",
+    "AddsLoss()",
+)
+RECURRENT = (
+    "keras.layers.LSTM(3)",
+    "keras.layers.GRU(3, return_sequences=True)",
+    "keras.layers.SimpleRNN(3, dropout=0.5)",
+    "keras.layers.Bidirectional(keras.layers.LSTM(2))",
+    "keras.layers.Conv1D(3, 3)",
+    "keras.layers.TimeDistributed(keras.layers.Dense(2))",
+    "keras.layers.SpatialDropout1D(0.5)",
+)
+CONVOLUTIONS = (
+    "keras.layers.Conv2D(2, 3)",
+    "keras.layers.DepthwiseConv2D(3)",
+    "keras.layers.SeparableConv2D(2, 3)",
+    "keras.layers.BatchNormalization()",
+    "keras.layers.MaxPooling2D()",
+    "keras.layers.RandomFlip()",
+    "keras.layers.SpatialDropout2D(0.5)",
+)
+# For each kind of input the layers that must come first, and those of which some may follow.
+LAYERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "vectors": ((), DENSE),
+    "sequences": ((), RECURRENT),
+    "padded sequences": (("keras.layers.Masking()",), ("keras.layers.LSTM(3)",)),
+    "ids": (("keras.layers.Embedding(9, 3)",), RECURRENT),
+    "images": ((), CONVOLUTIONS),
+}
+LOSSES = (
+    Loss("'mse'", "numbers"),
+    Loss("'mae'", "numbers"),
+    Loss("keras.losses.Huber()", "numbers"),
+    Loss("keras.losses.CosineSimilarity()", "numbers"),
+    Loss("keras.losses.MeanSquaredError(reduction='sum')", "numbers"),
+    Loss("keras.losses.MeanSquaredError(reduction='mean_with_sample_weight')", "numbers"),
+    Loss("lambda y, found: tf.reduce_mean(tf.square(y - found), axis=-1)", "numbers"),
+    Loss("lambda y, found: tf.reduce_mean(tf.square(y - found))", "numbers"),
+    Loss("'mse'", "one number"),
+    Loss("'categorical_crossentropy'", "onehot"),
+    Loss("keras.losses.SparseCategoricalCrossentropy()", "classes"),
+    Loss("keras.losses.SparseCategoricalCrossentropy(ignore_class=1)", "classes"),
+    Loss("keras.losses.BinaryCrossentropy(from_logits=True)", "binary"),
+    Loss("keras.losses.Dice()", "binary"),
+)
+OPTIMIZERS = (
+    "SGD",
+    "Adam",
+    "RMSprop",
+    "Adagrad",
+    "AdamW",
+    "Adadelta",
+    "Adamax",
+    "Lamb",
+    "Muon",
+    "Nadam",
+    "ScheduleFreeAdamW",
+)
+OPTIONS = (
+    "weight_decay=0.1",
+    "clipnorm=0.01",
+    "clipvalue=0.001",
+    "global_clipnorm=0.01",
+    "use_ema=True",
+    "use_ema=True, ema_overwrite_frequency=2",
+    "gradient_accumulation_steps=2",
+    "loss_scale_factor=8.0",
+)
+COMPILED = (
+    "metrics=['mae']",
+    "weighted_metrics=['mae']",
+    "steps_per_execution=2",
+    "run_eagerly=True",
+    "jit_compile=True",
+    "auto_scale_loss=False",
+)
+MODELS = ("keras.Sequential", "OwnStep", "OwnLoss")
+ROWS = (32, 29, 17, 13)
+FITTED = (
+    "validation_data=(x[:13], y[:13])",
+    "sample_weight=random.uniform(0.2, 2, size=len(x)).astype('float32')",
+    "callbacks=[Logs()]",
+    "initial_epoch=1",
+    "callbacks=[keras.callbacks.ReduceLROnPlateau('loss', patience=0, min_delta=1.0)]",
+)
+OF_ARRAYS = "sample_weight", "validation_data"
+METHODS = (PLAIN, "train_on_batch", "test_on_batch")
+
+
+def some(choices: tuple[str, ...], at_most: int) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(choices), unique_by=argument, max_size=at_most).map(tuple)
+
+
+def argument(text: str) -> str:
+    """Returns the name of the argument that a choice gives, so that none is given twice."""
+    return text.partition("=")[0] if "=" in text.partition("(")[0] else text
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    inputs = draw(st.sampled_from(tuple(LAYERS)))
+    first, more = LAYERS[inputs]
+    data = draw(st.sampled_from(tuple(DATA)))
+    fitted = FITTED if data == ARRAYS else tuple(each for each in FITTED if not of_arrays(each))
+    return Program(
+        inputs=inputs,
+        layers=(*first, *draw(some(more, 1 if inputs != "vectors" else 2))),
+        loss=draw(st.sampled_from(LOSSES)),
+        optimizer=draw(st.sampled_from(OPTIMIZERS)),
+        options=draw(some(OPTIONS, 1)),
+        compiled=draw(some(COMPILED, 1)),
+        model=draw(st.sampled_from(MODELS)),
+        data=data,
+        rows=draw(st.sampled_from(ROWS)),
+        replicas=draw(st.sampled_from((2, 4))),
+        fitted=draw(some(fitted, 1)),
+        method=draw(st.sampled_from(METHODS)),
+    )
+
+
+def of_arrays(choice: str) -> bool:
+    return choice.startswith(OF_ARRAYS)

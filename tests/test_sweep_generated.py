@@ -1,0 +1,188 @@
+"""Programs that are drawn: their source, what a search finds and does not look for again, and the process that runs them."""
+
+import ast
+import random
+import time
+
+import pytest
+from conftest import ROOT
+from hypothesis import find, settings
+from hypothesis.errors import NoSuchExample
+from strategy_clinic import cli
+from strategy_clinic.sweep.differences import Outcome, Result
+from strategy_clinic.sweep.generated import command, draws, known
+from strategy_clinic.sweep.generated.program import DATA, Program
+from strategy_clinic.sweep.generated.search import Finding, Search, search
+from strategy_clinic.sweep.generated.worker import worker
+
+ONE_NUMBER = draws.Loss("lambda y, found: tf.reduce_mean(tf.square(y - found))", "numbers")
+CLIPPED = Program(options=("clipnorm=0.01",))
+
+
+def each_choice():
+    """Returns a program for each choice there is, plain in everything else."""
+    lists = {
+        "layers": draws.DENSE,
+        "options": draws.OPTIONS,
+        "compiled": draws.COMPILED,
+        "fitted": draws.FITTED,
+    }
+    single = {
+        "loss": draws.LOSSES,
+        "optimizer": draws.OPTIMIZERS,
+        "model": draws.MODELS,
+        "rows": draws.ROWS,
+        "replicas": (2, 4),
+        "data": tuple(DATA),
+        "method": draws.METHODS,
+    }
+    made = [Program(**{name: (each,)}) for name, values in lists.items() for each in values]
+    made += [Program(**{name: each}) for name, values in single.items() for each in values]
+    for inputs, (first, more) in draws.LAYERS.items():
+        made += [Program(inputs=inputs, layers=(*first, each)) for each in more]
+    return made
+
+
+def test_every_program_is_python_and_says_what_it_chose():
+    for program in each_choice():
+        ast.parse(program.source)
+        assert program.choices or program == Program()
+
+
+def test_the_plainest_program_has_no_choice_and_is_what_a_search_shrinks_to():
+    assert Program().choices == frozenset()
+    plainest = find(draws.programs(), lambda _: True, settings=settings(database=None))
+    assert plainest == Program()
+
+
+def test_no_argument_is_given_twice():
+    wrong = settings(database=None, max_examples=300)
+
+    def given_twice(program):
+        names = [draws.argument(each) for each in (*program.options, *program.fitted)]
+        return len(names) != len(set(names))
+
+    with pytest.raises(NoSuchExample):
+        find(draws.programs(), given_twice, settings=wrong)
+
+
+def test_what_is_known_begins_as_a_choice_and_its_report_is_there():
+    choices = set().union(*(program.choices for program in each_choice()))
+    for beginning, reference in known.KNOWN.items():
+        assert any(choice.startswith(beginning) for choice in choices), beginning
+        if not reference.startswith("https://"):
+            assert (ROOT / command.reference(reference)).exists()
+
+
+# The search
+
+
+def wrong_if(*faults):
+    """Returns a way to run programs in which those with all choices of a fault differ, and what has been run."""
+    run = []
+
+    def result_of(program):
+        run.append(program)
+        for choices, in_turn in faults:
+            if choices <= program.choices:
+                return Result(Outcome.DIFFERS, ["weights"], "weights 1, right 2", 0.5, in_turn)
+        return Result(Outcome.SAME)
+
+    return result_of, run
+
+
+def found_by(result_of, count):
+    """Returns the choices of so many findings."""
+    looked = Search(result_of, time.monotonic() + 60)
+    numbers = random.Random(1)
+    return [looked.next(numbers).program.choices for _ in range(count)]
+
+
+CLIP, NUMBER = frozenset({"clipnorm=0.01"}), frozenset({f"loss: {ONE_NUMBER.source}"})
+
+
+def test_each_fault_is_found_once_as_its_smallest_program():
+    result_of, run = wrong_if((CLIP, False), (NUMBER, False))
+    first, second = found_by(result_of, 2)
+    assert {first, second} == {CLIP, NUMBER}
+    after = run[[program.choices for program in run].index(first) + 1 :]
+    assert len(run) == len(set(run))
+    assert sum(first < program.choices for program in after) < len(after)
+
+
+def test_a_fault_of_two_choices_is_shrunk_to_both():
+    both = frozenset({"clipnorm=0.01", "replicas: 4"})
+    assert found_by(wrong_if((both, False))[0], 1) == [both]
+
+
+def test_what_agrees_in_turn_hides_nothing_else():
+    uneven, odd = frozenset({"rows: 29"}), frozenset({"rows: 29", "clipnorm=0.01"})
+    result_of, _ = wrong_if((odd, False), (uneven, True))
+    assert set(found_by(result_of, 2)) == {uneven, odd}
+
+
+def test_nothing_is_run_when_the_time_is_over():
+    result_of, run = wrong_if((CLIP, False))
+    assert Search(result_of, time.monotonic() - 1).next(random.Random(1)) is None
+    assert run == []
+
+
+def test_each_finding_is_told_when_it_is_known():
+    told = []
+    result_of, _ = wrong_if((CLIP, False))
+    looked = search(result_of, 0.05, 1, told.append)
+    assert told == looked.found and told[0].program == CLIPPED
+
+
+# The command
+
+
+def test_a_finding_is_told_with_its_report_or_with_its_source():
+    result = Result(Outcome.DIFFERS, ["weights"], "weights 1, right 2", 0.5)
+    said = command.in_words(Finding(CLIPPED, result, 1.0, 1))
+    assert said.splitlines() == [
+        "clipnorm=0.01",
+        "  differs: weights 1, right 2",
+        "  upstream/clipping_before_all_reduce.md",
+    ]
+    said = command.in_words(Finding(Program(optimizer="Adam"), result, 1.0, 1))
+    assert "news: no report tells of it" in said and "keras.optimizers.Adam(0.05)" in said
+
+
+def test_the_command_reaches_the_search(monkeypatch):
+    asked = []
+    monkeypatch.setattr(command, "generate_programs", lambda *options: asked.append(options) or 0)
+    assert cli.main(["sweep", "--generate", "2", "--seed", "7"]) == 0
+    assert asked == [(2.0, 7)]
+
+
+# Real programs
+
+
+class Crashing(Program):
+    source = "import os\n\n\ndef run(strategy):\n    os._exit(3)\n"
+
+
+@pytest.mark.slow
+def test_real_programs_differ_where_keras_does_and_a_crash_costs_one():
+    with worker() as asked:
+        assert asked.result(Crashing()).outcome is Outcome.CRASHES
+        results = [
+            asked.result(program)
+            for program in (
+                Program(),
+                Program(loss=ONE_NUMBER),
+                Program(rows=29, replicas=4),
+                Program(optimizer="Adam", layers=draws.DENSE[:1]),
+                Program(data="a generator of slices"),
+                Program(loss=draws.Loss("'no such loss'", "numbers")),
+            )
+        ]
+    assert [(each.outcome, each.in_turn) for each in results] == [
+        (Outcome.SAME, False),
+        (Outcome.DIFFERS, False),
+        (Outcome.DIFFERS, True),
+        (Outcome.SAME, False),
+        (Outcome.DIFFERS, False),
+        (Outcome.UNAVAILABLE, False),
+    ]
