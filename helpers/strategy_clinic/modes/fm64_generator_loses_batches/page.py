@@ -1,10 +1,10 @@
 # %% [markdown]
 # # FM64. `fit` with a Python generator under a strategy: batches are lost
 #
-# ```text
-# trained on all ten batches: True      without a strategy, and on Keras 2
-# trained on all ten batches: False     under a strategy, on Keras 3: six or seven of ten; evaluate, too
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `trained on all ten batches: False` | `fit(batches())` under a strategy: six or seven of ten batches | 3 |
+# | no message: another loss | `evaluate(batches())` under a strategy | 3 |
 #
 # Before `fit` and `evaluate` of Keras 3 begin under a strategy, they read a batch to learn its shape, and tf.data reads further
 # ones ahead. Keras can give back two batches of a generator. The rest is gone.
@@ -30,7 +30,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="trained on all ten batches: True",
     exercise_prints="loss is that of the whole table: True",
     unavailable={

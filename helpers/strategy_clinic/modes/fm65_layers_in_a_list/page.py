@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM65. `tf.train.Checkpoint` of a Keras 3 model: layers in a list are not in it
 #
-# ```text
-# same after restoring: True      Keras 2
-# same after restoring: False     Keras 3: restore, assert_consumed and assert_existing_objects_matched raise nothing
-# save_counter/.ATTRIBUTES/VARIABLE_VALUE     all that tf.train.list_variables(path) shows beside _CHECKPOINTABLE_OBJECT_GRAPH
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `same after restoring: False` | `restore`; `assert_consumed` and `assert_existing_objects_matched` raise nothing | 3 |
+# | no message: no layer's variable in the list | `tf.train.list_variables(path)`, which shows `save_counter` and `_CHECKPOINTABLE_OBJECT_GRAPH` | 3 |
 #
 # Keras 3 finds the layers of `self.blocks = [Dense(4), Dense(1)]`, trains them and counts them. The checkpoints of TensorFlow
 # do not find them, neither when they save nor when they restore.
@@ -24,7 +23,6 @@ MODE = FailureMode(
     document="001",
     switches=("strategy", "keras"),
     symptoms=(Symptom("SilentFailure", r"it prints 'same after restoring: False'", keras=(3,)),),
-    claims=(),
     prints="same after restoring: True",
     exercise_prints="both models agree: True",
     unavailable={"multi_worker": "each of its processes would need a file of its own"},

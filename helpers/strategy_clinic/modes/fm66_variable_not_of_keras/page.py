@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM66. A `tf.Variable` in a layer is not trained, and not in a `.keras` file
 #
-# ```text
-# factor after one step: 1.5     Keras 2, and with add_weight
-# factor after one step: 1.0     Keras 3: tf.Variable; the other layers learn
-# UserWarning: The model does not have any trainable weights.     fit, Keras 3, if no layer has another variable
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `factor after one step: 1.0` | `fit`, in place of 1.5; the other layers learn | 3 |
+# | `UserWarning: The model does not have any trainable weights.` | `fit`, if no layer has another variable | 3 |
 #
 # Keras 3 has variables of its own, which `add_weight` makes. A `tf.Variable` that a layer or a model keeps as an attribute is
 # used in `call`, and is in none of Keras's lists: `trainable_variables`, `weights`, `summary`.
@@ -24,7 +23,6 @@ MODE = FailureMode(
     document="001",
     switches=("strategy", "keras"),
     symptoms=(Symptom("SilentFailure", r"it prints 'factor after one step: 1\.0'", keras=(3,)),),
-    claims=(),
     prints="factor after one step: 1.5",
     exercise_prints="bias after one step: [0.25]",
     unavailable={

@@ -1,15 +1,13 @@
 # %% [markdown]
 # # FM67. ``Using a symbolic `tf.Tensor` as a Python `bool` is not allowed``: `if` on a tensor in `fit`
 #
-# ```text
-# OperatorNotAllowedInGraphError: … Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. …
-#   if, while, assert, and, not     Keras 3: in call, a loss, a metric
-#                                   Keras 2 and 3: in train_step, a regularizer, a schedule
-# OperatorNotAllowedInGraphError: … Iterating over a symbolic `tf.Tensor` is not allowed. …
-#   for row in tensor               Keras 2 and 3; for i in tf.range(n): Keras 3
-# (the first line on Keras 3 is: Could not automatically infer the output shape / dtype of 'limit' (of type Limit). …)
-# RuntimeError: Unable to automatically build the model. …     the same in a subclass of Model under a strategy, on Keras 3
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `` OperatorNotAllowedInGraphError: … Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. … `` | `if`, `while`, `assert`, `and`, `not` in `call`, a loss or a metric | 3 |
+# | `` OperatorNotAllowedInGraphError: … Using a symbolic `tf.Tensor` as a Python `bool` is not allowed. … `` | the same in `train_step`, a regularizer or a schedule | 2, 3 |
+# | `` OperatorNotAllowedInGraphError: … Iterating over a symbolic `tf.Tensor` is not allowed. … `` | `for row in tensor`; on Keras 3 also `for i in tf.range(n)` | 2, 3 |
+# | `OperatorNotAllowedInGraphError: … Could not automatically infer the output shape / dtype of 'limit' (of type Limit). …` | `call` of a layer of a functional or `Sequential` model | 3 |
+# | `RuntimeError: Unable to automatically build the model. …` | `call` of a subclass of `Model` under a strategy; FM11 has this message, too | 3 |
 #
 # `fit` traces Python functions with tensors that have no value yet, and `if` needs one. Keras 2 rewrote most of these functions
 # so that the graph decides. Keras 3 does not.
@@ -40,7 +38,6 @@ MODE = FailureMode(
             keras=(2,),
         ),
     ),
-    claims=(),
     prints="bias after one step: [0.5]",
     exercise_prints="bias has moved after 1 step: False\nbias has moved after 2 steps: True",
     unavailable={

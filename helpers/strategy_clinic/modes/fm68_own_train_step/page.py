@@ -1,12 +1,11 @@
 # %% [markdown]
 # # FM68. A `train_step` of your own: `fit` reports a part of the loss, or 0.0
 #
-# ```text
-# loss of zeros for twos: 4.0     on one device
-# loss of zeros for twos: 2.0     on two devices, on Keras 3; 1.0 on four
-# loss of zeros for twos: 3.6     on two devices, on Keras 2
-# loss: 0.0000                    Keras 3: return {"loss": loss} from train_step, on one device, too
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `loss of zeros for twos: 2.0` | `fit` on two devices, in place of 4.0; 1.0 on four | 3 |
+# | no message: `loss of zeros for twos: 3.6` | `fit` on two devices | 2 |
+# | no message: `loss: 0.0000` | `train_step` that returns `{"loss": loss}`, on one device, too | 3 |
 #
 # Under a strategy a loss of Keras is divided by the number of replicas, so that gradients can be added up. The `train_step` of
 # Keras multiplies again before it reports the loss, and one of your own does not.
@@ -32,7 +31,6 @@ MODE = FailureMode(
             devices=(2, 4, 8),
         ),
     ),
-    claims=(),
     prints="loss of zeros for twos: 4.0",
     exercise_prints="bias after one step: [0.5]",
     unavailable={

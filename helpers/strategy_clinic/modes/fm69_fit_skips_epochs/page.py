@@ -1,11 +1,10 @@
 # %% [markdown]
 # # FM69. `fit` skips epochs, or trains nothing, after `BackupAndRestore` has resumed a run
 #
-# ```text
-# epochs on new labels: 3     Keras 3, in a run that was never stopped
-# epochs on new labels: 0     Keras 3, after a restart: fit returns at once, and its history is empty
-# AttributeError: 'Sequential' object has no attribute '_training_state'     Keras 2: each later fit, restart or not
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `epochs on new labels: 0` | `fit` after a restart, in place of 3: it returns at once, and its history is empty | 3 |
+# | `AttributeError: 'Sequential' object has no attribute '_training_state'` | each later `fit`, restart or not | 2 |
 #
 # When `BackupAndRestore` restores a model, Keras 3 notes the epoch in the model, and never removes the note. Every later `fit`
 # of this model begins with that epoch.
@@ -27,7 +26,6 @@ MODE = FailureMode(
         Symptom("SilentFailure", r"it prints 'epochs on new labels: 0'", keras=(3,)),
         Symptom("AttributeError", r"'\w+' object has no attribute '_training_state'", keras=(2,)),
     ),
-    claims=(),
     prints="epochs on new labels: 3",
     exercise_prints="kernel of the base has moved: True",
     unavailable={

@@ -1,12 +1,10 @@
 # %% [markdown]
 # # FM70. A new model is never trained: `tf.function` keeps the first one
 #
-# ```text
-# kernel in fold 0: 1.5
-# kernel in fold 1: 1.5     right
-# kernel in fold 1: 1.0     the function trains the model of fold 0 again, and the loss goes on falling
-# ValueError: tf.function only supports singleton tf.Variables …     if the model is an argument: see FM12
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | no message: `kernel in fold 1: 1.0` | the function, in place of 1.5: it trains the model of fold 0 again, and the loss goes on falling | 2, 3 |
+# | `ValueError: tf.function only supports singleton tf.Variables …` | the function, if the model is its argument: see FM12 | 2, 3 |
 #
 # A traced function looks up a global name such as `model` once, when it is traced. If the name gets another model later, the
 # function does not notice.
@@ -25,7 +23,6 @@ MODE = FailureMode(
     document="002",
     switches=("strategy", "devices"),
     symptoms=(Symptom("SilentFailure", r"it prints 'kernel in fold 1: 1\.0'"),),
-    claims=(),
     prints="kernel in fold 0: 1.5\nkernel in fold 1: 1.5",
     exercise_prints="new model: 1.0\nbest model: 5.0",
     unavailable={"parameter_server": "its workers take their steps one by one"},

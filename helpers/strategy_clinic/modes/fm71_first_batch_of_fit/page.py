@@ -1,11 +1,11 @@
 # %% [markdown]
 # # FM71. `Inputs to operation AddN … must have the same size and shape` before the first step of `fit`
 #
-# ```text
-# InvalidArgumentError: … Inputs to operation AddN of type AddN must have the same size and shape. …     an uneven first batch
-# InvalidArgumentError: … Value for attr 'T' of string is not in the list of allowed values: …     texts as inputs or labels
-# AttributeError: 'SparseTensor' object has no attribute 'device'     sparse inputs
-# ```
+# | Message | Raised by | Keras |
+# |---|---|---|
+# | `InvalidArgumentError: … Inputs to operation AddN of type AddN must have the same size and shape. …` | `fit` and `evaluate`, with an uneven first batch | 3 |
+# | `InvalidArgumentError: … Value for attr 'T' of string is not in the list of allowed values: …` | `fit` and `evaluate`, with texts as inputs or labels | 3 |
+# | `AttributeError: 'SparseTensor' object has no attribute 'device'` | `fit` and `evaluate`, with sparse inputs | 3 |
 #
 # Before its first step, `fit` of Keras 3 averages one batch over the replicas, to learn shapes. Parts of different sizes have
 # no average, and neither have texts.
@@ -32,7 +32,6 @@ MODE = FailureMode(
             keras=(3,),
         ),
     ),
-    claims=(),
     prints="epochs: 1",
     exercise_prints="epochs: 1",
     unavailable={
