@@ -7,15 +7,12 @@ Disagreement, and the notebook fails.
 import functools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .base import files
 from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
-from .examiner.frontends import program_input
-from .examiner.runs.inside import look_inside
 from .modes.failure_mode import FailureMode
 from .modes.registry import mode_by_id
 from .panel import figures, widgets
@@ -158,15 +155,6 @@ class Session:
         """Draws the devices that hold the variables of the broken program's objects that the mode names."""
         (verdict,) = self.run({"broken": self._text_of("broken")}, [self.setup])
         return figures.placement(verdict.run.observations)
-
-    def inside(self, subject: str, setup: Setup) -> figures.Picture:
-        """Runs a program of this page on virtual devices and on one, and draws what each replica holds."""
-        text = for_setup(self._text_of(subject), setup, "CPU")
-        with program_input.empty_folder() as folder:
-            (folder / "program.py").write_text(text)
-            program = program_input.program_here(folder, setup.keras)
-            view = look_inside(replace(program, arguments=("program.py",)), setup.devices)
-        return figures.inside(view)
 
     def table(self, setups: list[Setup]) -> None:
         """Shows the verdicts on both programs under each setup; each must be what the mode declares."""

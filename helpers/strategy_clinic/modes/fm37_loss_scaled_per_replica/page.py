@@ -114,7 +114,9 @@ figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is one update?")
 
 # %% tags=["figure"]
 # What each replica held in the step of the program above, and on one device.
-session.inside("broken", two)
+from strategy_clinic.examiner.frontends.page_view import inside
+
+inside(session.texts["broken"], two)
 
 # %% tags=["figure"]
 # The bias after a last batch of 5, where the other batches have 16 examples. Two devices should print what one prints.

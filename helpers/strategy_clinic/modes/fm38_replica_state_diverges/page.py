@@ -142,7 +142,9 @@ figures.numbers(STATISTICS, ["mean", "variance"], [2.0, 1.0], "Statistics of two
 
 # %% tags=["figure"]
 # What each replica held in the step of the program above, and on one device.
-session.inside("broken", two)
+from strategy_clinic.examiner.frontends.page_view import inside
+
+inside(session.texts["broken"], two)
 
 # %% [markdown]
 # ## Try other setups

@@ -130,7 +130,9 @@ figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is the first upd
 
 # %% tags=["figure"]
 # What each replica held in the first step of the program above, where it differs from one device.
-session.inside("broken", two)
+from strategy_clinic.examiner.frontends.page_view import inside
+
+inside(session.texts["broken"], two)
 
 # %% tags=["figure"]
 # The fixed program with other models, in a loop of its own, and with the optimizer that `load_model` returns.
