@@ -1,6 +1,10 @@
+import os
+
 import pytest
+from strategy_clinic.base import dataset_iterators
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.setups import formats, parameters, runtime, strategies
+from strategy_clinic.programs import child
+from strategy_clinic.setups import described_tpu, formats, parameters, runtime, strategies
 from strategy_clinic.setups.parameters import Setup
 
 BAD = [
@@ -66,3 +70,17 @@ def test_pieces_of_several_gpus_are_spread():
     names = ["GPU:0", "GPU:1", "GPU:2", "GPU:3"]
     assert runtime._spread(names, 2) == ["GPU:0", "GPU:2", "GPU:1", "GPU:3"]
     assert runtime._spread(names[:2], 1) == ["GPU:0", "GPU:1"]
+
+
+def test_an_emulated_tpu_hides_gpus_before_tensorflow_looks_for_devices(monkeypatch):
+    hidden = []
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(
+        runtime, "start_tensorflow", lambda: hidden.append(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    )
+    monkeypatch.setattr(dataset_iterators, "turn_off_autotuning", lambda change: None)
+    monkeypatch.setattr(described_tpu, "describe_tpu", lambda change, devices: None)
+    child.prepare(described_tpu=False)
+    child.prepare(described_tpu=True)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert hidden == [None, "-1"]

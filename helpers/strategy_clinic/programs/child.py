@@ -32,6 +32,8 @@ def prepare(described_tpu: bool) -> None:
     from ..base.dataset_iterators import turn_off_autotuning
     from ..setups import runtime
 
+    if described_tpu:  # its cores are CPU devices, and TensorFlow counts GPUs that a program hides
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     runtime.start_tensorflow()
     turn_off_autotuning(setattr)
     if described_tpu:
