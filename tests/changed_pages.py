@@ -42,6 +42,8 @@ STARTED = {
     "examiner.runs.sandbox": {"observer.main"},
     "records.runtime_check": {"records.check"},  # `clinic check`
 }
+# What no cell uses of what all notebooks import: how a page's first cell is written.
+RENDERED = "rendering.first_screen"
 FOR_ALL = "panel.figures"  # which all pages of modes import but one
 # What modules read of all modes, or of the records.
 MODES = "helpers/strategy_clinic/modes/fm*"
@@ -84,7 +86,7 @@ def states() -> dict[str, str]:
 
 def graph() -> dict[str, set[str]]:
     edges = imports()
-    return {one: others | STARTED.get(one, set()) for one, others in edges.items()}
+    return {one: (others - {RENDERED}) | STARTED.get(one, set()) for one, others in edges.items()}
 
 
 def closure(edges: dict[str, set[str]], starts: set[str]) -> set[str]:

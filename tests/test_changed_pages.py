@@ -32,7 +32,7 @@ CHANGES = [
     (f"{PACKAGE}/document_session.py", ["000", "001", "002", "003", "004"]),
     (f"{PACKAGE}/pages/atlas.py", ["atlas"]),
     (f"{PACKAGE}/triage/similarity.py", ["examine"]),
-    (f"{PACKAGE}/observer/training.py", ["examine"]),
+    (f"{PACKAGE}/observer/training.py", ["examine", "fm37", "fm38", "fm50"]),
     (f"{PACKAGE}/compiler/lowering.py", ["fm24", "003"]),
     (f"{PACKAGE}/programs/show_source.py", SHOW_A_CHECK),
     (f"{PACKAGE}/programs/checks.py", SHOW_A_CHECK),

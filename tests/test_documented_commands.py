@@ -87,6 +87,7 @@ TESTED = {
 }
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"
 NOT_RUN = {
+    "clinic sweep --generate 30 --seed 1": "test_sweep_generated.py runs programs for seconds",
     "make lab": NETWORK,
     "docker build -t clinic . && docker run --rm -p 127.0.0.1:8888:8888 clinic": NETWORK,
     ".venv/bin/pip install -c requirements.lock -e '.[notebooks]'": NETWORK,

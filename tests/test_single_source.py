@@ -125,7 +125,11 @@ def texts_in(folder: str) -> list[str]:
 CORE = project.project()["dependencies"]
 EXTRAS = project.project()["optional-dependencies"]
 NEEDED = {
-    "helpers": CORE + EXTRAS["notebooks"] + EXTRAS["cluster"] + ["jupytext", "pytest"],
+    "helpers": CORE
+    + EXTRAS["notebooks"]
+    + EXTRAS["cluster"]
+    + EXTRAS["search"]
+    + ["jupytext", "pytest"],
     "tests": CORE + [each for extra in EXTRAS.values() for each in extra],
     "tools": CORE + EXTRAS["notebooks"],
 }

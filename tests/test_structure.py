@@ -39,7 +39,7 @@ FOLDERS = [
 SUBFOLDERS = {
     "examiner": ["runs", "report", "benchmark", "frontends"],
     "observer": ["in_children"],
-    "sweep": ["tables", "measurements", "runs"],
+    "sweep": ["tables", "measurements", "runs", "generated"],
 }
 # It restricts a process and knows nothing of what is observed.
 CALLED = {("processes.no_network", "observer.landlock")}

@@ -4,7 +4,7 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | no message: `mean error: 24.58` | `strategy.reduce("MEAN", ...)` on two devices; 23.0 on one, `nan` on eight | 2, 3 |
-# | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7] != input 1: [6]` | `reduce(..., axis=None)` of parts of several sizes | 2, 3 |
+# | `InvalidArgumentError: Inputs to operation AddN of type AddN must have the same size and shape. Input 0: [7] != input 1: [6]` | `reduce(..., axis=None)` of parts of several sizes; FM71 has this message, too | 2, 3 |
 # | `ValueError: Dimension 0 in both shapes must be equal, but are 7 and 6` | the same `reduce` in a `tf.function` | 2, 3 |
 #
 # Each replica returns the mean of its own examples, and the strategy averages these means. If the replicas have different
