@@ -4,7 +4,9 @@ import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 memory = np.ones(64 + 16, "float32")
-start = -memory.ctypes.data % 64 // 4  # TensorFlow takes the memory of an array that is aligned to 64 bytes
+start = (
+    -memory.ctypes.data % 64 // 4
+)  # TensorFlow takes the memory of an array that is aligned to 64 bytes
 x = memory[start : start + 64].reshape(64, 1)
 
 
