@@ -77,7 +77,7 @@ def test_only_a_failure_has_a_fix(made):
     click(made, devices=1)
     assert "works: no failure" in made.card.value and "<b>Fix</b>" not in made.card.value
     click(made, devices=2)
-    assert "<b>Fix</b>: put the line" in made.card.value
+    assert "<b>Fix</b>: load and compile the model" in made.card.value
 
 
 def test_a_tpu_that_is_described_is_called_emulated(made):

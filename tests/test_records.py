@@ -227,7 +227,7 @@ def test_atlas_page_has_all_cells_and_working_links(project):
 
 
 def test_runtimes_with_the_same_outcomes_are_one_row():
-    rows = [row for row in atlas.atlas_rows() if row.mode.id == "fm37"]
+    rows = [row for row in atlas.atlas_rows() if row.mode.id == "fm02"]
     assert [row.runtimes_in_words for row in rows] == ["cpu, Keras 2 and 3; gpu, Keras 3"]
     apart = [row for row in atlas.atlas_rows() if row.mode.id == "fm32"]
     assert {row.runtimes for row in apart} == {("cpu-keras3", "gpu-keras3"), ("cpu-keras2",)}

@@ -4,9 +4,7 @@ import tensorflow as tf
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
 memory = np.ones(64 + 16, "float32")
-start = (
-    -memory.ctypes.data % 64 // 4
-)  # TensorFlow takes the memory of an array that is aligned to 64 bytes
+start = -memory.ctypes.data % 64 // 4  # aligned to 64 bytes, it is used and not copied
 x = memory[start : start + 64].reshape(64, 1)
 
 
@@ -27,5 +25,5 @@ def step():
 
 for _ in range(4):
     step()
-result = "as before" if (x == 1).all() else "other numbers"
-print(f"in the array after four steps that read it: got {result}, expected as before")
+kept = "kept" if (x == 1).all() else "overwritten"
+print(f"an array that four steps have read: got {kept}, expected kept")
