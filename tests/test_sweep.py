@@ -235,7 +235,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "run_together", run_together)
     monkeypatch.setattr(run, "TOGETHER", 1)
     monkeypatch.setattr(command, "new_record", new_record)
-    monkeypatch.setattr(command, "classes_without_row", lambda versions: [])
+    monkeypatch.setattr(command, "without_row", lambda versions: [])
     monkeypatch.setattr(
         record, "record_file", lambda name: tmp_path / f"sweep-tensorflow-{name}.json"
     )
@@ -516,4 +516,4 @@ def of_record(result: Result) -> RecordedCell:
 
 @pytest.mark.slow
 def test_every_class_of_the_installed_keras_has_a_row():
-    assert run.classes_without_row([2, 3]) == []
+    assert run.without_row([2, 3]) == []

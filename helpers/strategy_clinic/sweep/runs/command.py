@@ -15,7 +15,7 @@ from ..items import Cell, cells_of
 from ..record import SweepRecord, nearest, new_record, news, read_record, write_record
 from ..settled import has_a_size, unexplained
 from .catalogue import ITEMS, chosen_cells
-from .run import Tell, classes_without_row, sweep
+from .run import Tell, sweep, without_row
 
 
 def record_sweep(versions: list[int], pattern: str, jobs: int, again: bool, json_file: str) -> int:
@@ -34,7 +34,7 @@ def record_sweep(versions: list[int], pattern: str, jobs: int, again: bool, json
             f"{len(cells) - len(left)} of {len(cells)} cells are recorded already; --again runs them anew"
         )
     if left:
-        record.without_row = classes_without_row([2, 3])
+        record.without_row = without_row([2, 3])
         with progress(len(left)) as tell:
             sweep(record, left, jobs, write_record, tell)
     write_record(record)
@@ -54,7 +54,7 @@ def check_sweep(
         say(
             f"compared with the record of TensorFlow {before.versions['tensorflow']}, Keras {before.versions['keras']}"
         )
-    now.without_row = classes_without_row(versions)
+    now.without_row = without_row(versions)
     path = save and save / f"sweep-tensorflow-{now.name}.json"
     with progress(len(cells)) as tell:
         sweep(now, cells, jobs, lambda record: write_record(record, path) if path else None, tell)

@@ -85,8 +85,8 @@ def ask(question: dict[str, Any], keras: int, seconds: float) -> Any:
             request_reply.end(process)
 
 
-def classes_without_row(versions: list[int]) -> list[str]:
-    """Returns the classes of the installed Keras that no row names, such as 'Keras 3 layers.New'."""
+def without_row(versions: list[int]) -> list[str]:
+    """Returns the classes and arguments of the installed Keras that no row gives, such as 'Keras 3 layers.New'."""
     return [f"Keras {keras} {name}" for keras in versions for name in ask({}, keras, LIMIT)]
 
 
