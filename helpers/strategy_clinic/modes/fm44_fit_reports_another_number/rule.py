@@ -57,7 +57,7 @@ def reported_differently(runs: Runs) -> Steps:
             return
 
 
-@rule_of_runs("fm44")
+@rule_of_runs("fm44", last=True)
 def printed_differently(runs: Runs) -> Steps:
     """Checks the numbers that the program prints itself. A loss that grows with the devices is fm37, a mean of means fm19."""
     difference = yield from printed_difference(runs)
