@@ -14,9 +14,3 @@ def test_a_line_of_a_traced_function_is_further_in():
     inside = stack("/program/train.py", 31, function="step")
     assert blamed(inside) == [("fm04", 31)]
     assert blamed((*LINE, *inside)) == [("fm04", 7)]
-
-
-def test_the_line_that_makes_the_path_is_blamed(tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text("def main():\n    path = 'my'\n    model.save_weights(path)\n")
-    assert blamed((), stack(path, 3)) == [("fm04", 2)]

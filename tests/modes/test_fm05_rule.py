@@ -448,27 +448,6 @@ def test_a_model_that_is_rightly_not_filled(events):
     assert [mode for mode, _ in modes(run(variable(1), FRESH, *events)) if mode == "fm05"] == []
 
 
-@pytest.mark.parametrize(
-    "lines, line",
-    [
-        (("epoch = tf.Variable(0)", "epoch = epoch + 1"), 2),
-        (("epoch = tf.Variable(0)", "epoch += 1"), 2),
-        (("epoch = tf.Variable(0)", "epoch.assign_add(1)"), 0),
-        (("epoch = tf.Variable(0)", "later = epoch + 1"), 0),
-        (("epoch = tf.Variable(0)", "epoch = tf.Variable(1)"), 0),
-        (("epochs = [tf.Variable(0)]", "epochs += [1]"), 0),
-        (("ck = tf.train.Checkpoint(best=tf.Variable(0.0))", "ck.best = ck.best + 1.0"), 0),
-    ],
-)
-def test_a_counter_whose_name_is_given_to_the_sum(lines, line, tmp_path):
-    path = tmp_path / "train.py"
-    path.write_text("\n".join(lines))
-    counter = variable(1, location=stack(str(path), 1), shape=(), maker=Owner.USER)
-    save = saved((1,))
-    assert modes(run(counter, save)) == ([("fm05", line)] if line else [])
-    assert modes(run(counter, written(number=1, replicas=0), save)) == []
-
-
 # Networks of the program that no checkpoint has
 
 FOLLOWER = variable(1)  # of a layer

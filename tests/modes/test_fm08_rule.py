@@ -712,12 +712,6 @@ def load_fails(folder, asks, *paths, moved=(), says=OF_H5PY):
     return modes(run(START, *saves, *moved, raised, outcome=Outcome.RAISED))
 
 
-@pytest.mark.parametrize("says", [NO_FILE, OF_H5PY, OF_KERAS, OF_KERAS_2])
-def test_a_file_whose_number_was_never_saved(tmp_path, says):
-    paths = ["logs/ep001.weights.h5", "logs/ep003.weights.h5"]
-    assert load_fails(tmp_path, "logs/ep004.weights.h5", *paths, says=says) == [("fm08", 4)]
-
-
 @pytest.mark.parametrize(
     "asks, paths, changes",
     [

@@ -70,31 +70,6 @@ def step(x, y):
 """
 
 
-@pytest.mark.parametrize(
-    "old, new, expected",
-    [
-        ("", "", [("fm13", 3)]),
-        (
-            "for total, g in zip(sums, grads):\n        total.assign_add(g)",
-            "return grads",
-            [("fm13", 3)],
-        ),
-        ("    grads = [g", "    norm = [g", []),
-        ("[g for g in grads if g is not None]", "[g for g in others if g is not None]", []),
-        ("[g for g in grads", "[(g, v) for g, v in zip(grads, weights)", []),
-        ("    for", "    weights = [w for w in weights if w.name in kept]\n    for", []),
-        ("if g is not None", "", []),
-    ],
-    ids=["added up", "returned", "a norm", "other gradients", "pairs", "variables, too", "all"],
-)
-def test_sums_that_belong_to_other_variables(tmp_path, old, new, expected):
-    path = tmp_path / "train.py"
-    path.write_text(ACCUMULATED.replace(old, new, 1))
-    computed = replace(COMPUTED, location=stack(path, 2))
-    assert modes(run(*WEIGHTS, computed)) == expected
-    assert modes(run(*WEIGHTS, replace(computed, missing=0))) == []
-
-
 def test_other_lines_in_between():
     assert modes(run(*WEIGHTS, COMPUTED, variable(3), updated(OTHER, 1, trains=(1, 3)))) == [
         ("fm13", 20)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
-from .rule import name_assigned
 
 
 @repairs("fm05")
@@ -18,7 +17,7 @@ def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         return
     is_checkpoint = any(call in ast.walk(statement) for call in checkpoints)
     for made in variables_above(source, statement) if is_checkpoint else [statement]:
-        name = name_assigned(made) if isinstance(made, ast.Assign) else ""
+        name = name_given(made)
         visible = all(
             source.function(call) is source.function(made) and call.lineno > made.lineno
             for call in checkpoints
@@ -36,3 +35,11 @@ def variables_above(source: Source, statement: ast.stmt) -> list[ast.stmt]:
         if each.lineno < statement.lineno and source.function(each) is source.function(statement)
     ]
     return [*reversed(made)]
+
+
+def name_given(statement: ast.stmt) -> str:
+    """Returns the name that an assignment gives to its value; nothing if that is an attribute or an item."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""

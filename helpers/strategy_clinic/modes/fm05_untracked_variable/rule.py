@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...examiner.after_restart import Key, is_best_value, kept_values, named
-from ...examiner.blame import from_contents, names_in, nodes_in_scope, same_statement, statement_at
+from ...examiner.blame import from_contents, same_statement, statement_at
 from ...examiner.divergence import Divergence, distance, effect_of, tolerance
 from ...examiner.findings import (
     BeginWith,
@@ -179,76 +179,28 @@ def attribute_replaced(recording: Recording) -> Iterator[Finding]:
 
 
 @rule("fm05", explains_divergence=False)
-def counter_rebound(recording: Recording) -> Iterator[Finding]:
-    """Checks whether a saved counter keeps its first value, since the program counts with its name and not in the variable."""
-    for made, save in never_written(recording):
-        line = rebound_at(made.location[0])
-        if line:
-            message = f"{line[1]} is set to a number here, and the variable of this name, which is saved, keeps its first value"
-            finding = observed(
-                "fm05",
-                recording,
-                (line[0],),
-                message,
-                line_of(save.location, "a callback"),
-                " saves the variable",
-            )
-            yield replace(finding, fix=f"write to the variable with `{line[1]}.assign_add(1)`")
-
-
-@rule("fm05", explains_divergence=False)
 def counter_never_written(run: Recording) -> Iterator[Finding]:
     """Checks whether a restart makes all steps once more, since nothing writes the saved number that it reads at its start."""
     whole = run.whole
     if run.role is not Role.RESTARTED or whole is None or not makes_all_steps_again(run, whole):
         return
     read = {event.number for event in whole.of(VariableRead)}
-    for made, _ in never_written(whole):
-        is_read = made.number in read and is_count(made)
-        if is_read and not rebound_at(made.location[0]):
+    for made in never_written(whole):
+        if made.number in read and is_count(made):
             message = f"{made.name} is saved, read at the start and never written: a restart makes all steps once more"
             fix = "assign to it what the program has done before each save"
             yield finding_of_restart(run, made.location, message, fix, "fm05")
             return
 
 
-def never_written(recording: Recording) -> Iterator[tuple[VariableMade, Saved]]:
-    """Returns the program's own numbers that checkpoints hold and nothing writes, each with the first save of a checkpoint."""
+def never_written(recording: Recording) -> Iterator[VariableMade]:
+    """Returns the program's own numbers that checkpoints hold and nothing writes."""
     saves = [save for save in recording.of(Saved) if save.kind is SaveKind.CHECKPOINT]
     held = {number for save in saves for number in save.variables}
     for number in sorted(held - recording.written):
         made = recording.variable(number)
         if made and made.maker is Owner.USER and not made.shape and made.location:
-            yield made, saves[0]
-
-
-def rebound_at(made: Frame) -> tuple[Frame, str] | None:
-    """Returns the line that adds to a variable by giving its name to the sum, and the name."""
-    statement = statement_at(made)
-    name = name_assigned(statement)
-    if (
-        not name
-        or not isinstance(statement, ast.Assign)
-        or not isinstance(statement.value, ast.Call)
-    ):
-        return None
-    for node in nodes_in_scope(made):
-        is_sum = isinstance(node, ast.AugAssign) or (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.BinOp)
-            and name in names_in(node.value)
-        )
-        if isinstance(node, ast.AugAssign | ast.Assign) and is_sum and name_assigned(node) == name:
-            return made._replace(line=node.lineno), name
-    return None
-
-
-def name_assigned(statement: ast.stmt | None) -> str:
-    """Returns the name that a statement assigns to; nothing if that is an attribute or an item."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
-            return name
-    return ""
+            yield made
 
 
 @rule("fm05", explains_divergence=False)

@@ -459,20 +459,6 @@ def missing_beside(run: Recording, raised: ExceptionRaised) -> bool:
     return any(os.path.basename(path) in known for path in missing)
 
 
-@names("fm08")
-def missing_number(run: Recording, raised: ExceptionRaised) -> bool:
-    """Tells whether a program asks for a file of which it has saved others, whose names have another number."""
-    saved = saved_paths(run)
-    missing = missing_files(run, raised) - saved
-    numbered = {path for path in missing if re.search(r"\d", os.path.basename(path))}
-    return bool({*map(without_number, numbered)} & {*map(without_number, saved)})
-
-
-def without_number(path: str) -> str:
-    folder, name = os.path.split(path)
-    return os.path.join(folder, re.sub(r"\d+", "#", name))
-
-
 def missing_files(run: Recording, raised: ExceptionRaised, *others: Recording) -> set[str]:
     """Returns the paths that an exception says are not there, but for what one of these runs has given another name."""
     if not MISSING.search(raised.traceback):

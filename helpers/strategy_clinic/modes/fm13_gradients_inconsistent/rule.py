@@ -8,7 +8,7 @@ from ...examiner import blame
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import blames, line_of, names, observed, rule
-from ...observer.events import ExceptionRaised, Frame, GradientComputed, GradientsApplied, Stack
+from ...observer.events import ExceptionRaised, GradientComputed, GradientsApplied, Stack
 
 # What TensorFlow says of None where it needs a tensor.
 NONE = re.compile(r"None values not supported|Attempt to convert a value \(None\)")
@@ -34,61 +34,6 @@ def shifted(recording: Recording) -> Iterator[Finding]:
                 f", and {update.gradients} were applied to the first {update.gradients} variables",
             )
             return
-
-
-@rule("fm13")
-def shortened(recording: Recording) -> Iterator[Finding]:
-    """Checks for a list that is paired with variables, or with sums for them, without the gradients that are None."""
-    for computed in recording.of(GradientComputed):
-        is_partial = 0 < computed.missing < computed.total
-        line = shortening_line(computed.location[0]) if is_partial and computed.location else 0
-        if line:
-            yield observed(
-                "fm13",
-                recording,
-                (computed.location[0]._replace(line=line), *computed.location),
-                f"the list of gradients is shortened by {computed.missing} here: those after a gap belong to other variables",
-                f"{computed.missing} of {computed.total} gradients were None at ",
-                line_of(computed.location, "a tape"),
-            )
-            return
-
-
-def shortening_line(frame: Frame) -> int:
-    """Returns the line below that leaves out the None in the gradients that this line computes, and not their variables.
-
-    0 if there is none, or if what is left is neither paired with anything nor returned in place of the gradients.
-    """
-    computed, function = blame.statement_at(frame), blame.function_at(frame)
-    if function is None or not isinstance(computed, ast.Assign):
-        return 0
-    nodes = [
-        node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Return | ast.Call)
-    ]
-    filters = [node for node in nodes if isinstance(node, ast.Assign) and leaves_out(node.value)]
-    shorter = filters[0] if len(filters) == 1 else None  # another one may leave out the variables
-    gradients = blame.targets_of(computed)
-    if shorter is None or not keeps_gradients(shorter.value, gradients):
-        return 0
-    paired = [
-        call for call in nodes if isinstance(call, ast.Call) and blame.called_name(call) == "zip"
-    ]
-    returned = [node.value for node in nodes if isinstance(node, ast.Return)]
-    targets = blame.targets_of(shorter)
-    is_paired = any(targets & {*blame.names_in(each)} for each in paired)
-    is_returned = any(targets & {*blame.names_in(each)} for each in returned)
-    return shorter.lineno if is_paired or is_returned and targets <= gradients else 0
-
-
-def keeps_gradients(value: ast.expr, gradients: set[str]) -> bool:
-    """Tells whether a comprehension has the gradients alone, and not each with its variable."""
-    match value:
-        case ast.ListComp(
-            elt=ast.Name(id=kept),
-            generators=[ast.comprehension(target=ast.Name(id=each), iter=ast.Name(id=source))],
-        ):
-            return kept == each and source in gradients
-    return False
 
 
 @names("fm13")

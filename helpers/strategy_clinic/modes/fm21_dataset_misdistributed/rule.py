@@ -1,6 +1,5 @@
 """Checks fm21: a step takes in more examples, or fewer, with every device."""
 
-import ast
 import itertools
 import re
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from ...examiner.findings import Finding, counted
 from ...examiner.recording import Recording
 from ...examiner.rule import (
     Runs,
-    blames,
     compared,
     names,
     rule_of_runs,
@@ -26,12 +24,10 @@ from ...observer.events import (
     Stack,
 )
 
-IN_FUNCTION = "distribute_datasets_from_function"
 OTHER_ARGUMENTS = "() takes"
 NO_FUNCTION = re.compile(
     rf"dataset_fn\(ctx\)[\s\S]*(object is not callable|{re.escape(OTHER_ARGUMENTS)} \d+ positional)"
 )
-NO_DATASET = re.compile(r"object has no attribute '(element_spec|_variant_tensor)'")
 
 
 @rule_of_runs("fm21")
@@ -166,19 +162,3 @@ def shards_of(recording: Recording) -> dict[Stack, set[tuple[int, int]]]:
 @names("fm21")
 def no_function(recording: Recording, raised: ExceptionRaised) -> bool:
     return bool(NO_FUNCTION.search(raised.traceback))
-
-
-@blames("fm21")
-def dataset_function(recording: Recording, stack: Stack) -> Stack:
-    """Returns the line that ends the function, if it makes no dataset, or else the function that takes no context."""
-    raised = recording.last(ExceptionRaised)
-    text = raised.traceback if raised else ""
-    name = blame.function_given(stack[0], (IN_FUNCTION,)) if stack else ""
-    for function in blame.functions_named(blame.nodes_of_file(stack[0].path), name) if name else ():
-        ends = [each.lineno for each in ast.walk(function) if isinstance(each, ast.Return)]
-        if NO_DATASET.search(text):
-            line = ends[-1] if ends else function.body[-1].lineno
-            return (stack[0]._replace(line=line), *stack)
-        if f"{name}{OTHER_ARGUMENTS}" in text:
-            return (stack[0]._replace(line=function.lineno), *stack)
-    return stack
