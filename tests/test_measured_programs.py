@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import score_folder
 from conftest import ROOT
+from strategy_clinic.examiner.runs.plan import WITHDRAWN
 
 PROGRAMS = Path(__file__).with_name("programs")
 SCORES = PROGRAMS / "scores.toml"
@@ -60,6 +61,13 @@ def test_the_page_about_the_examiner_begins_with_the_scores_of_the_programs_asid
 @pytest.mark.parametrize("name", SETS)
 def test_runs_show_every_fault_and_nothing_in_correct_programs(name):
     assert score_folder.verified(scores(name)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_no_finding_that_was_told_early_is_withdrawn(name):
+    words = WITHDRAWN.rpartition("}")[2]
+    assert [each.variant.name for each in scores(name) if words in "".join(each.notes)] == []
 
 
 @pytest.mark.slow

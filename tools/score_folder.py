@@ -121,6 +121,7 @@ class Score:
     on_lines: tuple[bool, ...]
     ended: str
     runs: tuple[Recording, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = ()
 
     @property
     def named(self) -> list[Finding]:
@@ -233,7 +234,8 @@ def score(variant: Variant, place: Path) -> Score:
     findings = tuple(found.findings)
     folder = (place / "program").resolve()
     on_lines = tuple(is_guilty(each, variant, folder) for each in findings)
-    return Score(variant, findings, on_lines, ended(found), tuple(found.recordings))
+    runs, notes = tuple(found.recordings), tuple(found.notes)
+    return Score(variant, findings, on_lines, ended(found), runs, notes)
 
 
 def ended(found: Examination) -> str:

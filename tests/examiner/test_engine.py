@@ -193,6 +193,42 @@ def test_lines_of_a_traced_function_are_further_in():
     assert finding.location.frames == (step, *LINE)
 
 
+# What is told early, and what is said last
+
+
+def test_a_last_rule_is_silent_where_a_finding_may_be_the_reason():
+    """A number that is printed differs through a fault of the training, and not through a file that is lost."""
+
+    def speaks(mode, explains, last=False):
+        check = rule_of_runs(mode, explains_divergence=explains, last=last)
+        return check(lambda runs: iter([observed(mode, runs.recordings[0], LINE, mode)]))
+
+    def said(*rules):
+        return [finding.mode for finding in diagnosed([run()], None, *rules).findings]
+
+    printed, lost = speaks("printed", True, last=True), speaks("lost", False, last=True)
+    assert said(printed, speaks("loss", True)) == ["loss"]
+    assert said(printed, speaks("file", False)) == ["file", "printed"]
+    assert said(lost, speaks("file", False)) == ["file"]
+    assert said(lost, printed) == ["lost", "printed"]
+    assert said(printed, lost) == ["printed"]
+
+
+def test_findings_are_told_when_they_are_known():
+    told = []
+    check = rule("one")(lambda recording: iter([observed("one", recording, LINE, "it")]))
+    rules = ModeRules([check], {}, ())
+    found = engine.diagnose(Runs([run()]), rules=rules, tell=told.append).findings
+    assert told == found != []
+
+
+def test_what_is_told_early_needs_no_restart():
+    rules = mode_rules()
+    early = rules.of_these_runs
+    assert early.rules and all(each.explains_divergence and not each.last for each in early.rules)
+    assert (early.blame, early.namings) == (rules.blame, rules.namings)
+
+
 # The rules of the modes
 
 

@@ -6,7 +6,9 @@ import pytest
 from recorded import LINE, run, strategy
 from strategy_clinic.examiner.engine import NOT_REPEATED, Diagnosis
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import observed
 from strategy_clinic.examiner.runs import cluster, plan
+from strategy_clinic.examiner.runs.progress import FindingKnown
 from strategy_clinic.observer.events import (
     BatchTaken,
     ClusterStrategyRequested,
@@ -103,3 +105,16 @@ def test_what_was_not_seen_is_said():
     )
     assert [each.discarded for each in told.runs] == [False, False, True]
     assert result_of(run()).unseen == []
+
+
+def test_a_finding_that_was_told_and_is_not_confirmed_is_withdrawn_in_words():
+    told = observed("fm53", run(), LINE, "the input is not distributed", "seen")
+    reported = []
+    planned = plan.Plan(SimpleNamespace(locate=lambda location: location), reported.append)
+    planned.tell(told)
+    planned.tell(told)
+    assert reported == [FindingKnown(told)]
+    words = f"fm53 at {told.file}:{told.line} was told before all runs were made"
+    (note,) = result_of(run(), told=planned.told).notes
+    assert note.startswith(words)
+    assert result_of(run(), told=planned.told, diagnosis=Diagnosis([told])).notes == []

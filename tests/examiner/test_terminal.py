@@ -14,7 +14,7 @@ from strategy_clinic.examiner import pytest_plugin
 from strategy_clinic.examiner.edits import Edit, Repair
 from strategy_clinic.examiner.frontends import in_process
 from strategy_clinic.examiner.report import terminal, text
-from strategy_clinic.examiner.runs.progress import RunEnded, RunStarted
+from strategy_clinic.examiner.runs.progress import FindingKnown, RunEnded, RunStarted
 from strategy_clinic.observer.events import Outcome
 from test_report import NOWHERE, examination, finding
 
@@ -72,6 +72,20 @@ def test_a_pipe_gets_plain_lines(capsys):
     written = capsys.readouterr()
     assert written.out == text.in_words(examination(finding())) + "\n"
     assert written.err == "running on 2 devices (watched) ...\n  worker 0 killed after 2.0 s\n"
+
+
+def test_a_finding_is_told_when_it_is_known(monkeypatch, capsys):
+    known = FindingKnown(finding())
+    line = text.progress_in_words(known)
+    assert line.startswith("known so far: ") and "fm05" in line and str(finding().message) in line
+    with terminal.progress() as report:
+        report(known)
+    assert capsys.readouterr().err == f"{line}\n"
+    with terminal_of(monkeypatch) as stream, terminal.progress() as report:
+        report(STARTED)
+        report(known)
+        report(RunEnded("", Outcome.FINISHED, 8.1))
+    assert f"{line}\n" in without_colours(stream.getvalue())
 
 
 def test_a_stored_notebook_says_the_same_each_time():

@@ -15,7 +15,7 @@ from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text
 from .hangs import hangs
 from .recording import Moment, Recording, Role
 from .restarts import WHOLE_FILES, restarts
-from .rule import ModeRules, Runs
+from .rule import ModeRules, Rule, Runs
 from .whose_fault import settle
 
 NOT_REPEATED = "it does not repeat itself on the same devices, so its runs were not compared"
@@ -34,18 +34,29 @@ class Diagnosis:
     stopped: bool = False  # by Ctrl-C in a follow-up run; the findings that need none are there
 
 
-def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = None) -> Diagnosis:
+def diagnose(
+    runs: Runs,
+    run: Runner | None = None,
+    rules: ModeRules | None = None,
+    tell: Callable[[Finding], None] = lambda _: None,
+) -> Diagnosis:
     """Returns what all rules find: exceptions first, one finding for each mode and line, and a divergence that none explains.
 
-    `run` makes the run that a rule asks for; without it, none is made.
+    `run` makes the run that a rule asks for; without it, none is made. `tell` gets each finding of a rule when it is known.
     """
     rules = rules or rule.mode_rules()
     diagnosis = Diagnosis()
     follow_ups = FollowUps(run, diagnosis)
-    found = [*errors(runs, rules)]
+    raised = [*errors(runs, rules)]
+    found = [*raised]
+    spoken: list[Rule] = []
     for each in sorted(rules.rules, key=lambda each: each.last):
-        if not (each.last and found):
-            found += guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis)
+        if each.last and (raised or any(may_explain(one, each) for one in spoken)):
+            continue
+        for finding in guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis):
+            found.append(finding)
+            spoken.append(each)
+            tell(finding)
     others = [*hangs(runs.recordings)]
     steps = findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     others += guarded("restarts", steps, diagnosis)
@@ -62,6 +73,14 @@ def diagnose(runs: Runs, run: Runner | None = None, rules: ModeRules | None = No
     diagnosis.findings = list(kept.values())
     diagnosis.notes += errors_of_releases(runs)
     return diagnosis
+
+
+def may_explain(spoken: Rule, last: Rule) -> bool:
+    """Tells whether what a rule has found may be why one that speaks last has something to say.
+
+    What is lost at a restart changes no number that a run prints before.
+    """
+    return spoken.explains_divergence or not last.explains_divergence
 
 
 def guarded(what: str, findings: Iterator[Finding], diagnosis: Diagnosis) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
@@ -54,7 +54,7 @@ class Rule:
     explains_divergence: bool = True
     # Whether the mode's own program has a finding. It has a note if only Keras does what the mode is about.
     finds_own_program: bool = True
-    # It speaks only if no other rule does: what it looks at differs through many faults.
+    # It speaks only if no finding may be the reason: what it looks at differs through many faults.
     last: bool = False
 
 
@@ -91,6 +91,12 @@ class ModeRules:
     reclassifications: Sequence[Reclassification]
     namings: Sequence[Naming] = ()
     suspects: Sequence[Suspect] = ()  # of divergences
+
+    @property
+    def of_these_runs(self) -> ModeRules:
+        """The rules whose findings no restart and no further run takes back."""
+        chosen = [each for each in self.rules if each.explains_divergence and not each.last]
+        return replace(self, rules=chosen, suspects=())
 
 
 @functools.cache

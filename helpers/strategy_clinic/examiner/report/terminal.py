@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..edits import Repair
 from ..findings import Examination, Finding
-from ..runs.progress import Progress, Reporter, RunStarted
+from ..runs.progress import FindingKnown, Progress, Reporter, RunStarted
 from . import text
 
 # How the details of a finding look, by their first word; without a terminal they are words alone.
@@ -33,13 +33,15 @@ def progress() -> Iterator[Reporter]:
     status, started = shown.status(""), ""
 
     def report(step: Progress) -> None:
-        """Shows a run while it goes on, and with how it ended afterwards."""
+        """Shows a run while it goes on, and with how it ended afterwards; and each finding when it is known."""
         nonlocal started
         status.stop()
         if isinstance(step, RunStarted):
             started = text.start_in_words(step)
             status.update(text.progress_in_words(step))
             status.start()  # now, since a program that is refused has nothing to wait for
+        elif isinstance(step, FindingKnown):
+            shown.print(text.known_in_words(step), style="bold yellow")
         else:
             shown.print(f"{started}: {text.end_in_words(step)}", style="dim")
 

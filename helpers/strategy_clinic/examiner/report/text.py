@@ -7,7 +7,7 @@ from ..blame import code_at
 from ..cells import location_in_file
 from ..edits import Repair
 from ..findings import Examination, Finding, Location, RunCounts, RunMade, counted
-from ..runs.progress import Progress, RunEnded, RunStarted
+from ..runs.progress import FindingKnown, Progress, RunEnded, RunStarted
 from .explanation import explanation_of
 
 
@@ -164,10 +164,19 @@ def runs_of(examination: Examination) -> str:
 
 
 def progress_in_words(step: Progress, seconds: bool = True) -> str:
-    """Returns a line about a run. A stored notebook leaves out the seconds, which differ each time."""
+    """Returns a line about a run or a finding. A stored notebook leaves out the seconds, which differ each time."""
+    if isinstance(step, FindingKnown):
+        return known_in_words(step)
     if isinstance(step, RunStarted):
         return f"{start_in_words(step)} ..."
     return f"  {end_in_words(step, seconds)}"
+
+
+def known_in_words(step: FindingKnown) -> str:
+    finding = step.finding
+    return printable(
+        f"known so far: {place_of(finding.location)}  {finding.mode}  {finding.message}"
+    )
 
 
 def start_in_words(step: RunStarted) -> str:

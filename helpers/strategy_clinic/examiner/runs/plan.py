@@ -41,7 +41,7 @@ from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
 from .cluster import requested_cluster, run_tasks
 from .program_spec import ProgramSpec
-from .progress import Reporter, RunEnded, RunStarted, ignore
+from .progress import FindingKnown, Reporter, RunEnded, RunStarted, ignore
 from .refused import held_children, require_no_refusal
 from .sandbox import Sandbox
 from .side_by_side import RunBeside, most_beside, runs_beside
@@ -58,6 +58,8 @@ ONEDNN = (
 WITHOUT_ONEDNN = (
     f"it fails with oneDNN and finishes without, so it was examined without ({ONEDNN}=0)"
 )
+
+WITHDRAWN = "{} at {}:{} was told before all runs were made, and the later ones do not show it"
 
 NEVER_KILLED = {
     Moment.AFTER: "it saved nothing, so there was nothing to restart from",
@@ -87,7 +89,7 @@ def examine(
         plan = Plan(sandbox, report)
         plan.make_runs(sorted(devices), restart)
         runs = Runs(plan.recordings, plan.divergences, plan.again)
-        return plan.result(diagnose(runs, None if plan.stopped else plan.follow_up))
+        return plan.result(diagnose(runs, None if plan.stopped else plan.follow_up, tell=plan.tell))
 
 
 class Plan:
@@ -107,12 +109,14 @@ class Plan:
         self.beside: set[Recording] = set()  # that went on while another run did
         self.left: dict[Recording, Path] = {}  # the folder in which a program was started again
         self.options: dict[Recording, tuple[str, ...]] = {}  # of a matched run
+        self.told: dict[tuple[str, str, int], Finding] = {}  # while runs were made
         self.stopped = False
 
     def make_runs(self, counts: list[int], restart: bool | None) -> None:
         """Makes the runs on each number of devices, and restarts: asked for, or where the program means to go on."""
         try:
             self.compare_devices(counts)
+            self.tell_what_is_known()
             first = max(self.recordings, key=lambda run: run.devices)
             if restart:
                 self.restart(first, moments_of(first))
@@ -152,6 +156,7 @@ class Plan:
                 first = self.without_onednn(first)
             self.cluster = requested_cluster(first)
             if not self.cluster and first.finished and first.replicas > 1:
+                self.tell_what_is_known()
                 done = self.wait_for(Role.COMPARED, beside)
             else:
                 is_clear = self.cluster or first.finished or not beside
@@ -222,6 +227,17 @@ class Plan:
         self.options[matched] = options
         self.recordings.append(matched)
         return other if is_matchable(first, matched) else matched
+
+    def tell_what_is_known(self) -> None:
+        """Reports what the runs that were made so far show by themselves."""
+        runs = Runs(self.recordings, self.divergences)
+        diagnose(runs, rules=mode_rules().of_these_runs, tell=self.tell)
+
+    def tell(self, finding: Finding) -> None:
+        """Reports a finding, once."""
+        located = finding.relocated(self.sandbox.locate)
+        if self.told.setdefault(place_of(located), located) is located:
+            self.report(FindingKnown(located))
 
     def compare_processes(self, alone: Recording) -> None:
         """Runs the tasks of a cluster instead of the program alone, and compares several workers with one."""
@@ -372,6 +388,9 @@ class Plan:
             failed = None
         stopped = self.stopped or diagnosis.stopped
         notes = ["stopped before all runs were made"] if stopped else []
+        findings = [finding.relocated(locate) for finding in diagnosis.findings]
+        withdrawn = self.told.keys() - {*map(place_of, findings)}
+        notes += [WITHDRAWN.format(*place) for place in sorted(withdrawn)]
         notes += [
             *self.notes,
             *diagnosis.notes,
@@ -384,7 +403,7 @@ class Plan:
         return Examination(
             program.name,
             self.recordings,
-            [finding.relocated(locate) for finding in diagnosis.findings],
+            findings,
             list(dict.fromkeys(notes)),
             list(dict.fromkeys(unseen)),
             ending(failed) if failed else "",
@@ -393,6 +412,10 @@ class Plan:
             counts=counts_of(self.recordings, locate),
             runs=[run_made(*each, each[1] in self.discarded) for each in self.made],
         )
+
+
+def place_of(finding: Finding) -> tuple[str, str, int]:
+    return finding.mode, finding.file, finding.line
 
 
 def description(role: Role, devices: int, cluster: str) -> str:

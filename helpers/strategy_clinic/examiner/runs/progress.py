@@ -1,9 +1,10 @@
-"""What an examination reports while it goes on: that a run has begun, and how it ended."""
+"""What an examination reports while it goes on: that a run has begun, how it ended, and what the runs so far show."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...observer.events import Outcome
+from ..findings import Finding
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,12 @@ class RunEnded:
     seconds: float
 
 
-Progress = RunStarted | RunEnded
+@dataclass(frozen=True)
+class FindingKnown:
+    finding: Finding  # with lines as the reader of the program has them
+
+
+Progress = RunStarted | RunEnded | FindingKnown
 Reporter = Callable[[Progress], None]
 
 

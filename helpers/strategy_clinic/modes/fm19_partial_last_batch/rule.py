@@ -37,7 +37,7 @@ def mean_of_means(recording: Recording) -> Steps:
                 yield observed("fm19", recording, mean.location, message, proof)
 
 
-@rule_of_runs("fm19")
+@rule_of_runs("fm19", last=True)
 def printed_mean_of_means(runs: Runs) -> Steps:
     difference = yield from printed_difference(runs)
     if difference and not difference.is_by_replicas and (yield from is_through_last_batch(runs)):

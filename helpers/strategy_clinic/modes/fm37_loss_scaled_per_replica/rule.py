@@ -97,7 +97,7 @@ def scaled_loss(runs: Runs) -> Steps:
             return
 
 
-@rule_of_runs("fm37")
+@rule_of_runs("fm37", last=True)
 def printed_loss(runs: Runs) -> Steps:
     """Checks a loss that is right for the updates, and is printed as the sum of what each replica divides by its own part."""
     difference = yield from printed_difference(runs)
