@@ -4,6 +4,7 @@ import json
 import os
 import textwrap
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from recorded import LINE, run, variable
@@ -21,6 +22,7 @@ from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.repair import RepairOfMode, repairs
 from strategy_clinic.examiner.runs import mend, plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.examiner.runs.progress import FindingKnown, RunStarted
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import (
     Ended,
@@ -51,6 +53,14 @@ def both(*values, maker=Owner.USER):
         )
         for devices, role, value in zip((2, 1), (Role.WATCHED, Role.COMPARED), values)
     ]
+
+
+def test_runs_of_a_repaired_copy_are_told_and_what_they_show_is_not():
+    said = []
+    report = mend.of_repair(SimpleNamespace(mode="fm13"), said.append)
+    report(RunStarted("on 2 devices"))
+    report(FindingKnown(finding()))
+    assert said == [RunStarted("with fm13 repaired, on 2 devices")]
 
 
 FOUND = finding()

@@ -16,7 +16,7 @@ from ..recording import Recording, Role
 from ..repair import repairers, written_repairs
 from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
-from .progress import Progress, Reporter, RunStarted, ignore
+from .progress import FindingKnown, Progress, Reporter, RunStarted, ignore
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,13 @@ def in_folder(program: ProgramSpec, file: str) -> str:
 
 
 def of_repair(repair: Repair, report: Reporter) -> Reporter:
-    """Returns a reporter that says of each run that the repair is in it."""
+    """Returns a reporter that says of each run that the repair is in it, and nothing of what the repaired copy shows."""
 
     def reported(step: Progress) -> None:
         if isinstance(step, RunStarted):
             step = RunStarted(words_of(repair, step.description))
-        report(step)
+        if not isinstance(step, FindingKnown):
+            report(step)
 
     return reported
 
