@@ -30,6 +30,7 @@ PIECES = [
     ("fm61", "strategy = MirroredStrategy()\nfor batch in data:\n    loss = strategy.run(step, args=(batch,))\n"),
     ("fm61", "model.compile('sgd', 'mse', run_eagerly=True)"),
     ("fm63", "strategy = MirroredStrategy()\ndata = tf.data.Dataset.from_generator(make, tf.float32)"),
+    ("fm77", "data = data.shuffle(1000, seed=1)\ncheckpoint.restore(tf.train.latest_checkpoint('saved'))"),
     ("fm64", "def batches():\n    yield x, y\nstrategy = MirroredStrategy()\nmodel.fit(batches(), epochs=2)"),
     ("fm65", "self.blocks.append(layers.Dense(8))\ntf.train.Checkpoint(model=net).save('c')"),
     ("fm66", "class Scale(layers.Layer):\n    def __init__(self):\n        self.factor = tf.Variable(1.0)"),

@@ -55,6 +55,8 @@ LIMIT = 120  # seconds for one run
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|\bnan\b|\binf\b")
 ALIKE = 2e-3  # the largest relative difference of two numbers that are printed alike
 SMALLEST = 0.05  # below which the difference counts as if the number was this large
+# Modes that were split after the faults had been named: what was the one is this one now, too.
+SPLIT = {"fm54": ["fm77"]}
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Variant:
 
     @property
     def modes(self) -> list[str]:
-        return self.fault.mode if self.fault else []
+        named = self.fault.mode if self.fault else []
+        return [*named, *(new for mode in named for new in SPLIT.get(mode, ()))]
 
     def lay_out(self, place: Path) -> Path:
         """Writes the files of the program; raises ValueError if an edit or a line does not fit them."""

@@ -34,6 +34,7 @@ from strategy_clinic.observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     DivergedCopies,
+    ExamplesTaken,
     ExceptionRaised,
     FitOverran,
     FunctionRetraced,
@@ -158,6 +159,16 @@ def forgets(best, begins=False):
     return CallbackState(OTHER, "ModelCheckpoint", begins, best, 0, "best.keras", 0, "loss")
 
 
+def restarted(begins, *checksums):
+    """A program that was stopped after four of eight updates, and goes on with these examples."""
+    whole, taken = (
+        run(saved(path="ck"), updated(), ExamplesTaken(LINE, False, first, len(each), each))
+        for first, each in ((0, (1, 2, 3, 4, 5, 6, 7, 8)), (begins, checksums))
+    )
+    again = {"role": Role.RESTARTED, "whole": whole, "before": run(saved(path="ck"))}
+    return replace(taken, events=(loaded(path="ck"), *taken.events), **again)
+
+
 def near(mode, words, *recordings):
     return pytest.param(mode, recordings, id=f"{mode} {words}")
 
@@ -235,6 +246,8 @@ RECORDINGS = [
     near("fm43", "on no line of the program", run(FunctionRetraced((), 5, RetraceCause.NUMBER, 0))),
     near("fm44", "a metric that is rounded", run(strategy(1), reported(2.0), devices=1),
          run(strategy(2), reported(2.001))),
+    near("fm77", "the next examples", restarted(4, 5, 6, 7, 8)),
+    near("fm77", "the examples of a start from zero", restarted(0, 1, 2, 3, 4)),
     near("fm64", "data that nobody knows", run(strategy(2), DataRanOut(OTHER, 0), keras=3)),
     near("fm64", "a number of steps", run(strategy(2), DataRanOut((), 4), keras=3)),
     near("fm68", "half a loss, in no step of the program",

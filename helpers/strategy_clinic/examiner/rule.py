@@ -52,7 +52,8 @@ class Rule:
     check: Callable[[Runs], Steps]
     # Whether runs on other numbers of devices differ through the mode. Not through lost files and lost time: all have these.
     explains_divergence: bool = True
-    # Whether the mode's own program has a finding. It has a note if only Keras does what the mode is about.
+    # Whether the mode's own program has a finding. It has a note if only Keras does what the mode is about, and nothing if a rule
+    # is about a process that is started again: the program of a page is one process.
     finds_own_program: bool = True
     # It speaks only if no finding may be the reason: what it looks at differs through many faults.
     last: bool = False

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # FM54. `ModelCheckpoint`, `EarlyStopping`, shuffling after a restart: the best value and the order are forgotten
+# # FM54. `ModelCheckpoint`, `EarlyStopping` after a restart: the best value is forgotten
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
@@ -7,8 +7,7 @@
 # | no message: `val_loss improved from None to 0.27604` | the first epoch after the restart, with `verbose=1` | 2, 3 |
 # | no message: `epochs in all: 8` | `EarlyStopping`, which ends it after 5 without a stop | 2, 3 |
 #
-# A backup contains the model, the optimizer and the number of the epoch. It contains nothing that another callback or a dataset
-# remembers.
+# A backup contains the model, the optimizer and the number of the epoch. It contains nothing that another callback remembers.
 #
 # *Wrong result without an error, on Keras 2 and 3, with a strategy and without one.*
 
@@ -18,9 +17,9 @@ from strategy_clinic import FailureMode, Symptom
 MODE = FailureMode(
     id="fm54",
     slug="callbacks_forget",
-    title="`ModelCheckpoint`, `EarlyStopping`, shuffling after a restart: the best value and the order are forgotten",
-    sees="after a restart a worse model replaces the best file, early stopping waits longer, or the order of the data repeats",
-    fix="pass `initial_value_threshold=`; keep `best` and `wait` in a file; take the seed of `shuffle` from the epoch",
+    title="`ModelCheckpoint`, `EarlyStopping` after a restart: the best value is forgotten",
+    sees="after a restart a worse model replaces the best file, or early stopping waits longer",
+    fix="pass `initial_value_threshold=`; keep `best` and `wait` in a file",
     document="004",
     switches=("strategy", "keras"),
     symptoms=(Symptom("SilentFailure", r"it prints 'validation loss of best\.keras: 0\.276'"),),
@@ -91,22 +90,12 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 # the best. The others set theirs back in `on_train_begin`. After the restart a worse model replaces the file, and patience is
 # counted from zero: a program that is stopped often enough never stops early.
 #
-# The order of the data is no state of the model either. `shuffle` with a seed, or after `set_random_seed`, begins with the orders
-# of the first epochs again. In a loop of your own, write `shuffle(1000, seed=epoch)`, or keep the iterator in the
-# `tf.train.Checkpoint`, which then continues within an epoch. In `fit`, let a callback count the epochs. The function of
-# `flat_map` is called when an epoch begins, so it makes a dataset with the seed of that epoch:
-#
-# ```python
-# epoch = tf.Variable(0, dtype=tf.int64)
-# count = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.assign(number))
-# shuffled = tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(1000, seed=epoch))
-# ```
+# The order of the data begins again, too: that is [FM77](fm77_data_order_repeats.ipynb).
 #
 # On Keras 3, `BackupAndRestore(save_freq=N)` begins an epoch again at its first batch, and trains some batches twice. That is a
 # bug, not reported yet; `upstream/backup_repeats_batches.md` is ready.
 #
-# The tables show what other callbacks do in up to six epochs, and which orders epochs 3 and 4 have if a program is started again
-# after two.
+# The table shows what other callbacks do in up to six epochs.
 
 # %% tags=["figure"]
 # The program above with other callbacks: not stopped, stopped after four epochs, and with the class above.
@@ -148,66 +137,6 @@ for kind, value in VALUES.items():
 WRONG = [row[1] for row in CELLS.values() if row[1] != row[0]]
 figures.words(CELLS, COLUMNS, WRONG, "How does the training end?")
 
-# %% tags=["figure"]
-# A program that trains four epochs, and then two again as after a restart, with other data and both versions of Keras.
-SEEING = """import tensorflow as tf
-
-strategy = tf.distribute.get_strategy()
-seen, epoch = [], tf.Variable(0, dtype=tf.int64)
-count = tf.keras.callbacks.LambdaCallback(on_epoch_begin=lambda number, logs: epoch.assign(number))
-
-
-class Seeing(tf.keras.layers.Layer):
-    def call(self, inputs):
-        tf.py_function(lambda part: seen.extend(part.numpy().ravel().tolist()), [inputs], [])
-        return inputs
-
-
-def start(first, last):
-    tf.keras.utils.set_random_seed(1)
-    model = tf.keras.Sequential([tf.keras.Input((1,)), Seeing(), tf.keras.layers.Dense(1)])
-    model.compile("sgd", "mse", jit_compile=False)
-    x = tf.reshape(tf.range(8.0), (8, 1))
-    examples = tf.data.Dataset.from_tensor_slices((x, x))
-    seen.clear()
-    model.fit(DATA, initial_epoch=first, epochs=last, verbose=0, callbacks=[count])
-    return [seen[place : place + 8] for place in range(0, len(seen), 8)]
-
-
-whole, again = start(0, 4), start(2, 4)
-print(", ".join(str(whole.index(order) + 1) for order in again))
-"""
-SAVED = """import tensorflow as tf
-
-strategy = tf.distribute.get_strategy()
-
-
-def orders(iterator, epochs):
-    return [[int(next(iterator)) for _ in range(8)] for _ in range(epochs)]
-
-
-examples = tf.data.Dataset.range(8).shuffle(8, seed=1).repeat()
-iterator = iter(examples)
-whole = orders(iterator, 2)
-path = tf.train.Checkpoint(iterator=iterator).save("saved/iterator")
-whole += orders(iterator, 2)
-restored = iter(examples)
-tf.train.Checkpoint(iterator=restored).restore(path)
-print(", ".join(str(whole.index(order) + 1) for order in orders(restored, 2)))
-"""
-EPOCH = "tf.data.Dataset.range(1).flat_map(lambda _: examples.shuffle(8, seed=epoch)).batch(4)"
-DATA = {
-    "set_random_seed(1), shuffle(8)": "examples.shuffle(8).batch(4)",
-    "shuffle(8, seed=1)": "examples.shuffle(8, seed=1).batch(4)",
-    "seed=epoch": EPOCH,
-}
-orders = {name: SEEING.replace("DATA", data) for name, data in DATA.items()}
-both = [here.but(keras=3), here.but(keras=2)]
-printed = session.prints({**orders, "iterator in a checkpoint": SAVED}, both)
-figures.words(
-    printed, ["Keras 3", "Keras 2"], "1, 2", "Which orders do epochs 3 and 4 have after a restart?"
-)
-
 # %% [markdown]
 # ## Try other setups
 #
@@ -243,4 +172,5 @@ session.table([here, two, here.but(keras=session.setup.other_keras)])
 # - [FM29](fm29_optimizer_state_lost.ipynb): the state of the optimizer is lost, and the loss jumps after a restart.
 # - [FM46](fm46_restore_overwrites_hyperparameters.ipynb): a restore brings back a learning rate that you have changed.
 # - [FM05](fm05_untracked_variable.ipynb): a variable of your own that no checkpoint contains.
+# - [FM77](fm77_data_order_repeats.ipynb): the order of the examples begins again.
 # - [FM26](fm26_replica_count_changed.ipynb): training continues on another number of devices.

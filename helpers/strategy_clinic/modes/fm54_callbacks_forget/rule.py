@@ -8,38 +8,23 @@ from collections.abc import Iterator
 
 from ...examiner.after_restart import (
     is_best_value,
-    is_generator,
-    lost_values,
-    made_at,
-    other_examples,
 )
-from ...examiner.blame import called_at, loop_around
-from ...examiner.divergence import repeats_again
+from ...examiner.blame import called_at
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording, Role
 from ...examiner.restarts import (
     begins_from_zero,
     finding,
-    is_only_order,
     lost_at_restart,
-    other_end,
-    resumed,
-    steps_at_end,
 )
-from ...examiner.rule import Runs, Steps, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, observed, rule, rule_of_runs
 from ...observer.events import (
     CallbackState,
-    ExamplesSkipped,
     Loaded,
-    OrderDrawn,
     Saved,
-    Stack,
 )
 
 MODE = "fm54"
-ORDER_FIX = (
-    "make the order of each epoch from the number of the epoch, and begin with the saved number"
-)
 Key = tuple[str, str, str]  # a callback: its class, what it monitors, and the path that it saves to
 States = list[CallbackState]
 
@@ -70,57 +55,10 @@ def forgotten_in_next_fit(run: Recording) -> Iterator[Finding]:
                 yield observed(MODE, run, after[0].location, message, proof)
 
 
-@rule(MODE, explains_divergence=False)
-def order_repeats(run: Recording) -> Steps:
-    """Checks whether a program skips what it took before a restart, while the order of the examples begins again."""
-    whole, skips = run.whole, run.of(ExamplesSkipped)
-    if run.role is not Role.RESTARTED or not run.finished or not whole or not skips:
-        return
-    is_new = skips[-1].location not in [each.location for each in whole.of(ExamplesSkipped)]
-    is_comparable = steps_at_end(run) == steps_at_end(whole) and is_only_order(run, whole)
-    if not is_new or not is_comparable or not other_end(run, whole):
-        return
-    if (yield from repeats_again(whole)):
-        message = (
-            f"after a restart the first {skips[-1].count} elements are skipped, but the order begins again: they are not those "
-            "that were taken before"
-        )
-        fix = "give each epoch an order of its own that a restart makes again, by the seed of `shuffle`"
-        yield finding(run, run.of(OrderDrawn)[-1].location, message, fix, mode=MODE)
-
-
-@rule_of_runs(MODE, explains_divergence=False)
-def order_begins_again(runs: Runs) -> Iterator[Finding]:
-    """Checks whether training goes on after a restart with other examples than the whole run has then."""
-    others = [each for each in runs.recordings if each.role is Role.COMPARED]
-    for run, whole in resumed(runs.recordings):
-        lost = [each.held for each in lost_values(run, whole, False) if each.is_reset]
-        generators = [held for held in lost if is_generator(held)]
-        if len(generators) < len(lost):
-            continue  # a counter that begins again, such as that of epochs, takes the examples with it
-        if other := other_examples(run, whole, others):
-            which = "other examples than in the run that was never stopped"
-            if other.taken is not None:
-                which = (
-                    f"the examples that were taken after {other.taken}: their order begins again"
-                )
-            message = f"training goes on after {other.updates} updates with {which}"
-            drawn = made_at(generators[0]) if generators else order_chosen(run, other.location)
-            yield finding(run, drawn, message, ORDER_FIX, mode=MODE)
-            return
-
-
 @rule_of_runs(MODE, explains_divergence=False, last=True)
 def best_value_lost(runs: Runs) -> Iterator[Finding]:
     """Checks whether a program begins with another best value after a restart than it had."""
     yield from lost_at_restart(runs.recordings, MODE, is_best_value)
-
-
-def order_chosen(run: Recording, step: Stack) -> Stack:
-    """Returns the line that trains an epoch in a loop, or else the one that shuffles, or the step."""
-    epochs = [i for i, frame in enumerate(step) if i and loop_around(frame)]
-    drawn = run.of(OrderDrawn)
-    return step[epochs[0] :] if epochs else drawn[-1].location if drawn else step
 
 
 def fits_of(run: Recording) -> dict[Key, list[States]]:
