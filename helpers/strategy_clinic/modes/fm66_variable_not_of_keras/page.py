@@ -63,6 +63,9 @@ session = clinic.open("fm66", strategy, devices, save_format, keras)
 # variable: `model.trainable_variables + [layer.factor]`, for the gradients and for the optimizer. Then it is trained, and still
 # in no `.keras` file.
 #
+# `load_model` of a `.keras` file also needs the class: register it, and let its `__init__` accept `**options` and pass them on.
+# See [FM30](fm30_custom_object_unknown.ipynb).
+#
 # A file that was written before has no value for the variable. It is lost if no checkpoint of `tf.train.Checkpoint` was
 # written, which finds attributes of this kind: see [FM05](fm05_untracked_variable.ipynb) for what each format holds.
 #
