@@ -93,7 +93,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 #
 # For a *layer*, Keras records numbers, strings and lists that the constructor was given. With a layer or an array as argument,
 # saving raises `NotImplementedError: Object … was created by passing non-serializable argument values`. Write `get_config`, and
-# put an array into it as a list, by `array.tolist()`. A layer also needs `from_config`:
+# put an array into it as a list, by `array.tolist()`. A layer as argument needs `from_config`, too:
 #
 # ```python
 # def get_config(self):

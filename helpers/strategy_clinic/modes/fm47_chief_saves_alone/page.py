@@ -67,8 +67,9 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # ## The fix
 #
 # Call `result` on every worker, and print what it returns on one: `value = float(accuracy.result())`, then
-# `if strategy.extended.should_checkpoint: print(value)`. This is true on one worker of any cluster, and if there is one worker.
-# `task_id` is 0 for a `chief` and for worker 0, and `None` without `TF_CONFIG`.
+# `if strategy.extended.should_checkpoint: print(value)`. `should_checkpoint` is true on one worker of a cluster, and on the only
+# worker of a program that is started once. `task_id` does not tell: it is 0 for a `chief` and for worker 0, and `None` without
+# `TF_CONFIG`.
 
 # %% tags=["fixed"]
 # fixed.py
