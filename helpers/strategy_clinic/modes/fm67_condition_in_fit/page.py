@@ -81,9 +81,9 @@ session = clinic.open("fm67", strategy, devices, save_format, keras)
 #   `tf.where(x > 0.0, 1.0 / tf.where(x > 0.0, x, 1.0), 0.0)`.
 # - `if training:` may stay: `training` is a Python `bool`. So may `if tensor is None`, and `if x.shape[-1] == 3` in place of
 #   `tf.shape(x)[-1]`.
-# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. So does it on `train_step`, but on
-#   Keras 2 this raises under `MirroredStrategy`: see [FM40](fm40_merge_call_in_nested_graph.ipynb). Move the `if` to a
-#   function of its own there, with `@tf.function`.
+# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. On `train_step` it works, too, but
+#   Keras 2 raises there under `MirroredStrategy`: see [FM40](fm40_merge_call_in_nested_graph.ipynb). Then put the `if` into a
+#   function of its own that `train_step` calls, with `@tf.function`.
 # - `for row in tensor` becomes an operation on the whole tensor, or `tf.map_fn`.
 #
 # `compile(run_eagerly=True)` makes losses and `train_step` work, slowly. It does not help a layer of a `Sequential` or
