@@ -73,6 +73,8 @@ session = clinic.open("fm01", strategy, devices, save_format, keras)
 # value from inside the step, return a tensor, such as `tf.identity(model.weights[0])` or the loss. `strategy.run` returns one
 # for each replica, and `strategy.experimental_local_results` lists them. To see a value while debugging, call `tf.print` in the
 # step.
+#
+# In `fit`, read the weights in a callback, such as in its `on_train_batch_end`, and not in a `train_step` of your own.
 
 # %% tags=["fixed"]
 # fixed.py

@@ -74,6 +74,9 @@ session = clinic.open("fm07", strategy, devices, save_format, keras)
 #     return tf.ensure_shape(value, ())
 # ```
 #
+# `in_numpy` must return the type that you name: `np.float32(...)` around its result. A Python number or a `float64` raises
+# `0-th value returned by pyfunc_0 is double, but expects float`.
+#
 # `tf.numpy_function` has no gradient, so it cannot be a loss, and XLA cannot compile it
 # ([FM24](fm24_xla_refuses.ipynb)). What is computed from no tensor can stay in NumPy outside of the step: pass its result to
 # the step as a tensor. A Python number would be traced again for each new value ([FM43](fm43_retracing_every_step.ipynb)).

@@ -68,7 +68,8 @@ session = clinic.open("fm09", strategy, devices, save_format, keras)
 #
 # ```python
 # checkpoint.restore(path)
-# model.compile(tf.keras.optimizers.SGD(0.125, momentum=0.5), loss="mse")
+# with strategy.scope():  # outside of it `fit` of Keras 3 raises
+#     model.compile(tf.keras.optimizers.SGD(0.125, momentum=0.5), loss="mse")
 # ```
 
 # %% [markdown]

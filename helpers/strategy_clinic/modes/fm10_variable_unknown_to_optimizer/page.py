@@ -72,7 +72,8 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 #
 # ```python
 # base.trainable = True
-# optimizer.build(model.trainable_variables)
+# with strategy.scope():
+#     optimizer.build(model.trainable_variables)
 # base.trainable = False
 # model.compile(optimizer, loss="mse")
 # ```

@@ -65,9 +65,11 @@ session = clinic.open("fm13", strategy, devices, save_format, keras)
 # `unconnected_gradients=tf.UnconnectedGradients.ZERO` does the same for `tf.Variable`s and for variables of Keras 2. For
 # variables of Keras 3 it raises an AttributeError; there it needs `[weight.value for weight in weights]`.
 #
-# Gradients of an embedding are `IndexedSlices`: call `tf.convert_to_tensor(gradient)` before you add or scale them.
+# Gradients of an embedding are `IndexedSlices`: call `tf.convert_to_tensor(gradient)` before you add or scale them. For weights
+# that are not `float32` write `tf.zeros(w.shape, w.dtype)`.
 #
-# The check below the program raises for a `None`, a missing gradient or a wrong shape. Call it before you add the gradients.
+# The check below the program raises for a `None`, a missing gradient or a wrong shape. Call it after the `None`s are replaced
+# and before you add: `assert_gradients_fit(gradients, weights)`.
 
 # %% tags=["fixed"]
 # fixed.py

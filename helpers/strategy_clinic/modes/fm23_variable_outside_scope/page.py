@@ -135,7 +135,7 @@ session.table([PLACES[0], two, two.but(keras=session.setup.other_keras), *severa
 # ## Exercise
 #
 # The running mean moves halfway towards the mean of each batch. It has an `aggregation`, and on two devices it prints `8.28125`.
-# Change the program so that it prints `5.625` on any number of devices.
+# Change the program so that it prints `5.625` on one, two, four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

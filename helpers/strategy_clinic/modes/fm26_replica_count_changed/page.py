@@ -7,7 +7,7 @@
 #
 # The number of replicas is not in the file, it is in the script: a batch size for each replica, times the number of replicas.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy with more replicas than before, in every format.*
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with another number of replicas than before, in every format.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom

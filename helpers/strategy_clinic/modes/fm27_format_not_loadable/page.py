@@ -90,7 +90,8 @@ session = clinic.open("fm27", strategy, devices, save_format, keras)
 # reads it: `pip install tf_keras`, and then `tf_keras.models.load_model` returns a model that you can train. Keras 3 can only
 # predict with such a folder, in a `TFSMLayer`. [FM45](fm45_keras2_file_in_keras3.ipynb) is about more files of Keras 2.
 #
-# `tf.keras.models.model_from_config(model_config)` raises, and `tf.keras.Sequential.from_config(model_config)` works.
+# A model is also made from `config = model.get_config()`, without its weights: `tf.keras.Sequential.from_config(config)`, or
+# `tf.keras.Model.from_config(config)` if it is functional. `tf.keras.models.model_from_config(config)` raises.
 #
 # The table has the call for each kind of file, as tested on Keras 3.
 

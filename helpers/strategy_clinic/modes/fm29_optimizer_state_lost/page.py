@@ -76,8 +76,9 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 # stays in the folder, from a crash or from `delete_checkpoint=False`, makes the next training skip its epochs.
 #
 # In a custom training loop use `tf.train.Checkpoint(model=model, optimizer=optimizer)`; with `model=model` alone the state is
-# not in the file. The file must stay where it is until the optimizer is built, because its slot variables are restored only
-# then.
+# not in the file. Call `optimizer.build(model.trainable_variables)` in the scope before `restore`. An optimizer that is built
+# later gets its slot variables then, from the file, which must still be there; on Keras 3 before 3.16 the first step under
+# `MirroredStrategy` can raise ([FM32](fm32_optimizer_built_in_replica.ipynb)).
 #
 # ## Why
 #

@@ -91,8 +91,18 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # loaded = tf.keras.models.load_model("model.keras")
 # ```
 #
-# For a *layer*, Keras records numbers, strings and lists that the constructor was given. With a layer or an array as argument
-# write `get_config`. Saving says so: `NotImplementedError: Object … was created by passing non-serializable argument values`.
+# For a *layer*, Keras records numbers, strings and lists that the constructor was given. With a layer or an array as argument,
+# saving raises `NotImplementedError: Object … was created by passing non-serializable argument values`. Write `get_config`, and
+# put an array into it as a list, by `array.tolist()`. A layer as argument needs `from_config`, too:
+#
+# ```python
+# def get_config(self):
+#     return {**super().get_config(), "inner": tf.keras.layers.serialize(self.inner)}
+#
+# @classmethod
+# def from_config(cls, config):
+#     return cls(tf.keras.layers.deserialize(config.pop("inner")), **config)
+# ```
 #
 # For your own `tf.keras.Model`, Keras 3 records the *default* arguments. Saving or loading raises, or loading returns another
 # model without an error. Let the constructor accept `**kwargs`, pass them to `super().__init__`, and write:

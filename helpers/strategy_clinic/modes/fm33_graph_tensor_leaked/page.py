@@ -64,7 +64,7 @@ session = clinic.open("fm33", strategy, devices, save_format, keras)
 # In a layer, create a variable with `add_weight` and assign to it: it keeps the value, and it is saved with the model. A
 # `tf.Variable` in an attribute keeps the value too, but Keras 3 does not save it: [FM05](fm05_untracked_variable.ipynb).
 # `aggregation` says how the values of several replicas become one. Keras 3, which has `tf.keras.Variable`, takes a string, and
-# Keras 2 a constant.
+# Keras 2 a constant. `evaluate` and `predict` call the layer, too, and so replace the value.
 #
 # In a function of your own, return the tensor and pass it on as an argument. In a `tf.range` loop, use a `tf.TensorArray` in
 # place of a Python list.

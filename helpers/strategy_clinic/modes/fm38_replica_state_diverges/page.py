@@ -82,7 +82,7 @@ session = clinic.open("fm38", strategy, devices, save_format, keras)
 # ## The fix
 #
 # With `synchronized=True` the replicas compute the mean and variance of the whole batch together. It costs an all-reduce for
-# each layer and step.
+# each layer and step. Under central storage of Keras 3 this layer raises, too: use `MirroredStrategy` there.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -94,7 +94,7 @@ session = clinic.open("fm38", strategy, devices, save_format, keras)
 # classes.
 #
 # For a variable of your own, say how the values of the replicas are combined when you create it: `tf.Variable(value,
-# aggregation=tf.VariableAggregation.MEAN)`.
+# aggregation=tf.VariableAggregation.MEAN)`. The mean counts each replica the same, so the parts must have the same size.
 #
 # Call this check before you save. It raises if the copies of a variable differ.
 
@@ -166,7 +166,7 @@ session.table([one, two, two.but(devices=4), two.but(keras=session.setup.other_k
 # ## Exercise
 #
 # This program stores the mean of its inputs in a variable of its own, and prints the mean of one replica. Change how the
-# variable is created, so that it prints `7.5` on any number of devices.
+# variable is created, so that it prints `7.5` on one, two, four or eight devices.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -66,8 +66,10 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Call `result` on every worker, and print what it returns on one: `value = float(accuracy.result())`, then `if task_id == 0:
-# print(value)`.
+# Call `result` on every worker, and print what it returns on one: `value = float(accuracy.result())`, then
+# `if strategy.extended.should_checkpoint: print(value)`. `should_checkpoint` is true on one worker of a cluster, and on the only
+# worker of a program that is started once. `task_id` does not tell: it is 0 for a `chief` and for worker 0, and `None` without
+# `TF_CONFIG`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -76,10 +78,11 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # Save on every worker, too, with a folder of its own for each, since two workers that write to the same path disturb each other:
 #
 # ```python
-# task = strategy.cluster_resolver.task_id
-# path = checkpoint.save("saved/model" if task == 0 else f"scratch/worker{task}/model")
-# if task != 0:
-#     tf.io.gfile.rmtree(f"scratch/worker{task}")
+# keeps = strategy.extended.should_checkpoint
+# folder = "saved" if keeps else f"scratch/worker{strategy.cluster_resolver.task_id}"
+# checkpoint.save(f"{folder}/model")
+# if not keeps:
+#     tf.io.gfile.rmtree(folder)
 # ```
 #
 # ## Why

@@ -80,6 +80,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #
 # ```python
 # def dice(labels, outputs):
+#     labels = tf.cast(labels, outputs.dtype)
 #     overlap, total = tf.reduce_sum(labels * outputs), tf.reduce_sum(labels + outputs)
 #     replica = tf.distribute.get_replica_context()
 #     if replica is not None:
@@ -141,6 +142,7 @@ HEAD = own[: own.index("with strategy.scope()")]
 DICE = """
 
 def dice(labels, outputs):
+    labels = tf.cast(labels, outputs.dtype)
     overlap, total = tf.reduce_sum(labels * outputs), tf.reduce_sum(labels + outputs)
     replica = tf.distribute.get_replica_context()
     if replica is not None:

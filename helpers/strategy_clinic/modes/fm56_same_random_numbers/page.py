@@ -97,7 +97,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 #
 # `tf.nn.dropout` and `tf.random.normal` in a layer also draw other numbers on each replica of one process. On several workers
 # `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there
-# `tf.random.set_seed(1 + task_id)`.
+# `tf.random.set_seed(1 + task_id)`, and another number for a `chief`, whose `task_id` is 0, as that of worker 0.
 #
 # ## Why
 #

@@ -53,7 +53,8 @@ session = clinic.open("fm66", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Let the layer create the variable. If its shape depends on the input, do this in `build(self, input_shape)`.
+# Let the layer create the variable. If its shape depends on the input, do this in `build(self, input_shape)`. Give two variables of
+# a layer names, by `name=`, if Keras 2 is to save them: in an `.h5` file both would have one name, and that raises.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -62,6 +63,9 @@ session = clinic.open("fm66", strategy, devices, save_format, keras)
 # For Keras 3 alone, `keras.Variable(1.0)` in the place of `tf.Variable(1.0)` is enough. In a custom loop you can also name the
 # variable: `model.trainable_variables + [layer.factor]`, for the gradients and for the optimizer. Then it is trained, and still
 # in no `.keras` file.
+#
+# `load_model` of a `.keras` file also needs the class: register it, and let its `__init__` accept `**options` and pass them on.
+# See [FM30](fm30_custom_object_unknown.ipynb).
 #
 # A file that was written before has no value for the variable. It is lost if no checkpoint of `tf.train.Checkpoint` was
 # written, which finds attributes of this kind: see [FM05](fm05_untracked_variable.ipynb) for what each format holds.

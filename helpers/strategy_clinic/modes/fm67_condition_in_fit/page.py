@@ -76,12 +76,14 @@ session = clinic.open("fm67", strategy, devices, save_format, keras)
 # %% [markdown]
 # Often there is a simpler way:
 #
-# - To choose between numbers, use `tf.where(condition, one, other)`. It computes both. If the one that is not chosen is
-#   infinite, the gradient is `nan`: then use `tf.cond`.
+# - `tf.cond` needs one condition. To choose for each number, use `tf.where(condition, one, other)`, which computes both. If
+#   the one that is not chosen is infinite, the gradient is `nan`. Replace its input as well:
+#   `tf.where(x > 0.0, 1.0 / tf.where(x > 0.0, x, 1.0), 0.0)`.
 # - `if training:` may stay: `training` is a Python `bool`. So may `if tensor is None`, and `if x.shape[-1] == 3` in place of
 #   `tf.shape(x)[-1]`.
-# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. For `train_step` it works without
-#   several devices; on Keras 2 an optimizer in it raises under `MirroredStrategy`.
+# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. On `train_step` it works, too, but
+#   Keras 2 raises there under `MirroredStrategy`: see [FM40](fm40_merge_call_in_nested_graph.ipynb). Then put the `if` into a
+#   function of its own that `train_step` calls, with `@tf.function`.
 # - `for row in tensor` becomes an operation on the whole tensor, or `tf.map_fn`.
 #
 # `compile(run_eagerly=True)` makes losses and `train_step` work, slowly. It does not help a layer of a `Sequential` or

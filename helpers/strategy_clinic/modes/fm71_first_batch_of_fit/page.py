@@ -98,7 +98,7 @@ session = clinic.open("fm71", strategy, devices, save_format, keras)
 # The table tells which data `fit` accepts.
 
 # %% tags=["figure"]
-# `fit`, `evaluate` and `predict` with other data, on one, two and three devices and on Keras 2.
+# `fit`, `evaluate` and `predict` with other data, on one, two and four devices and on Keras 2.
 from strategy_clinic import figures
 
 HEAD, FIT = session.texts["broken"].partition("x, y = ")[0], "model.fit(dataset, verbose=0)\n"
