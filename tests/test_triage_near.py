@@ -19,12 +19,27 @@ TYPED = {
     "The optimizer cannot recognise variable": "fm10",
     "optimizer cannot recognize": "fm10",
 }
+BEGUN_LATE = {
+    "ot convert a symbolic Tensor (loss/mul:0) to a numpy array.": "fm07",
+    "ate optimizer slot variable under the scope for tf.distribute.Strategy (<x>)": "fm03",
+    "ires shapes of both tensors to match. lhs": "fm06",
+    "port a function which references untracked object Tensor": "fm05",
+}
 LONG = 30  # letters of a message whose wrong letters and halves are tried
 
 
 @pytest.mark.parametrize("text", TYPED)
 def test_what_is_typed_by_hand(text):
     assert classify.triage(text).mode == TYPED[text]
+
+
+@pytest.mark.parametrize("text", BEGUN_LATE)
+def test_a_message_without_its_beginning(text):
+    assert classify.triage(text).mode == BEGUN_LATE[text]
+
+
+def test_a_few_letters_begin_no_message():
+    assert near.left_at_start("the saved weights have", "ave nothing to do") == 0
 
 
 def test_a_part_that_several_messages_have_names_them_all():
