@@ -132,6 +132,15 @@ def test_a_message_that_needs_its_context_is_asked_about():
     assert found.candidates[0].score > found.confidence
 
 
+def test_what_a_message_does_not_say_is_not_cut_off():
+    said = "ValueError: Only input tensors may be passed as positional arguments. The following argument value should be passed"
+    assert classify.triage(f"{said} as a keyword argument: PerReplica:{{ 0: 1.0 }}").mode == "fm39"
+    assert (
+        classify.triage(f"{said} as a keyword argument: <Variable w> (of type Variable)").mode
+        is None
+    )
+
+
 def test_a_long_text_is_no_part_of_a_message():
     assert near.short(flat("was never built " * 30)) == ""
     assert near.short(flat("ValueError")) == ""

@@ -174,7 +174,9 @@ function makeTriage(data) {
     for (const piece of pieces) {
       const found = end.indexOf(piece, place);
       if (found < 0) {
-        length += leftAtEnd(piece, end, place);
+        const left = leftAtEnd(piece, end, place);
+        if (!left && place < end.length) return "";
+        length += left;
         break;
       }
       length += piece.length;
