@@ -325,7 +325,8 @@ function makeTriage(data) {
     return length;
   }
   function leftAtStart(piece, words) {
-    for (let n = Math.min(piece.length, words.length); n > number.clue; n--) if (words.startsWith(piece.slice(-n))) return n;
+    const least = Math.max(number.clue, Math.trunc(number.mine * piece.length));
+    for (let n = Math.min(piece.length, words.length); n > least; n--) if (words.startsWith(piece.slice(-n))) return n;
     return 0;
   }
 

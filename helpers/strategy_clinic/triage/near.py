@@ -23,8 +23,8 @@ LEAST = 20  # letters that a wording must have for a wrong one
 SHORT, PART = 300, 12  # characters at most, and at least, of a text that can be a part of a message
 HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
-MINE = 0.6  # of a short text must be of the message
-CLUE = 8  # letters of the beginning of a part that the index has, and more of a piece that the beginning of a text cuts off
+MINE = 0.6  # of a short text must be of the message, and of a piece whose beginning is cut off
+CLUE = 8  # letters of the beginning of a part that the index has
 
 SIGNS = re.compile(r"[^a-z0-9]+")
 # What is left of an expression without its signs, and what says that it is no plain sentence.
@@ -214,6 +214,7 @@ def run(pieces: tuple[str, ...], words: str) -> int:
 
 
 def left_at_start(piece: str, words: str) -> int:
-    """Returns how many letters of the end of a piece begin these words, if no other part of a message could be as short."""
+    """Returns how many letters of the end of a piece begin these words, if they are most of it."""
     longest = min(len(piece), len(words))
-    return next((n for n in range(longest, CLUE, -1) if words.startswith(piece[-n:])), 0)
+    least = max(CLUE, int(MINE * len(piece)))
+    return next((n for n in range(longest, least, -1) if words.startswith(piece[-n:])), 0)
