@@ -48,6 +48,7 @@ ERRORS = [
      "`test_step` and `train_step` in `tf.function`."),
     ("fm37", "ValueError: Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` for loss "
      "reduction when losses are used with `tf.distribute.Strategy` outside of the built-in training loops."),
+    ("fm45", "ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': [2, 5], 'time_major': False}"),
     ("fm56", "ValueError: Exception encountered when calling Dropout.call(). "
              "You must specify an aggregation method to update a AggregatingVariable in Replica Context."),
     ("fm56", "  File \"keras/src/random/seed_generator.py\", line 75, in __init__\n"

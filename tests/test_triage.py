@@ -4,7 +4,9 @@ import functools
 import html
 import json
 import random
+import re
 import signal
+import textwrap
 
 import pytest
 from conftest import forget
@@ -57,6 +59,39 @@ def wrapped(text):
     return text.replace(" ", "\n   ")
 
 
+def before_each_line(prefix, width=60):
+    """Returns what writes a prefix before each line of a text that is wrapped."""
+
+    def wrapper(text):
+        lines = (textwrap.wrap(line, width) or [""] for line in text.split("\n"))
+        return "\n".join(prefix + part for parts in lines for part in parts)
+
+    wrapper.__name__ = prefix.strip()
+    return wrapper
+
+
+def in_a_box(text):
+    return "\n".join(f"│ {line:62} │" for line in before_each_line("")(text).split("\n"))
+
+
+def in_a_cell_of_a_table(text):
+    return before_each_line("")(text).replace("\n", "<br />")
+
+
+def escaped_for_markdown(text):
+    return re.sub(r"([_*\[\]<>()`])", r"\\\1", text)
+
+
+def with_signs_of_no_width(text):
+    return text.replace(" ", " \u200b")
+
+
+def in_a_window(text, width=40):
+    """Returns a text as a window cuts it, which breaks words: three lines, so that the width is to be seen."""
+    text = f"Traceback (most recent call last): x {'x' * width} {text}"
+    return "\n".join(text[place : place + width] for place in range(0, len(text), width))
+
+
 def among_warnings(text):
     before = "2020-01-01 00:00:00.1: W tensorflow/core Could not load dynamic library 'libcudart.so.11.0'\n"
     warned = "WARNING:tensorflow:No training configuration found in the save file, so the model was *not* compiled.\n"
@@ -69,6 +104,21 @@ def after_training(text):
 
 WRAPPERS = [coloured, in_windows, in_user_code, in_pytest, quoted, from_a_page, wrapped]
 WRAPPERS += [from_a_notebook_file]
+WRAPPERS += [in_a_box, in_a_cell_of_a_table, escaped_for_markdown, with_signs_of_no_width]
+OF_RUNNERS = [
+    "worker_1  | ",
+    "[1,0]<stderr>:",
+    "(Trainer pid=12, ip=10.0.0.2) ",
+    "[rank0]: ",
+    "3: ",
+    "2024-05-02T17:21:33.678068Z ",
+    "[2024-05-02 17:21:33,678] ERROR ",
+    "May 02 17:21:33 node7 python[42]: ",
+    "job-7-x5n | 2024-05-02 17:21:33 ",
+    "# ",
+    "- ",
+]
+WRAPPERS += map(before_each_line, OF_RUNNERS)
 WRAPPERS += [among_warnings, after_training]
 RAISED = [(mode, text) for mode, text in ERRORS if "WARNING" not in text]
 
@@ -83,6 +133,23 @@ def test_however_it_is_pasted(wrapper):
 def test_an_error_of_no_mode_stays_one_however_it_is_pasted(wrapper):
     texts = [text for text in OF_NO_MODE[:-2] if "not enough" not in text]
     assert [(text, mode_of(wrapper(text))) for text in texts if mode_of(wrapper(text))] == []
+
+
+@pytest.mark.parametrize("width", [44, 60, 80])
+def test_words_that_a_window_has_cut_are_read_whole(width):
+    wrong = [(mode, mode_of(in_a_window(text, width))) for mode, text in RAISED if "\n" not in text]
+    assert [each for each in wrong if each[0] != each[1]] == []
+
+
+def test_lines_of_no_one_width_are_read_as_they_are():
+    text = "Need to be inside with strategy\nscope, and so on with the program\nof which it is"
+    assert report_text.ReportText(text).lines == text
+    assert report_text.with_whole_words("a" * 50) == "a" * 50
+
+
+def test_what_a_line_says_is_no_prefix_of_it():
+    for text in ["[[{{node IteratorGetNext}}]]", "[Op:AddN]", "---> 17   x = 1", "12 raise x"]:
+        assert report_text.ReportText(text).lines == text
 
 
 def test_frames_of_every_fit_prove_nothing():

@@ -44,6 +44,7 @@ OF_NO_MODE = [
     ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "Keras of another version"),
     ("RuntimeError: Virtual devices cannot be modified after being initialized", "before anything else of TensorFlow"),
     ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
+    ("ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': (2, 5)}", "keras.Input(batch_shape"),
     ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
 ]  # fmt: skip
 

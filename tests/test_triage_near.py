@@ -19,12 +19,27 @@ TYPED = {
     "The optimizer cannot recognise variable": "fm10",
     "optimizer cannot recognize": "fm10",
 }
+BEGUN_LATE = {
+    "ot convert a symbolic Tensor (loss/mul:0) to a numpy array.": "fm07",
+    "ate optimizer slot variable under the scope for tf.distribute.Strategy (<x>)": "fm03",
+    "ires shapes of both tensors to match. lhs": "fm06",
+    "port a function which references untracked object Tensor": "fm05",
+}
 LONG = 30  # letters of a message whose wrong letters and halves are tried
 
 
 @pytest.mark.parametrize("text", TYPED)
 def test_what_is_typed_by_hand(text):
     assert classify.triage(text).mode == TYPED[text]
+
+
+@pytest.mark.parametrize("text", BEGUN_LATE)
+def test_a_message_without_its_beginning(text):
+    assert classify.triage(text).mode == BEGUN_LATE[text]
+
+
+def test_a_few_letters_begin_no_message():
+    assert near.left_at_start("the saved weights have", "ave nothing to do") == 0
 
 
 def test_a_part_that_several_messages_have_names_them_all():
@@ -115,6 +130,15 @@ def test_a_message_that_needs_its_context_is_asked_about():
     found = classify.triage("You must feed a value for placeholder tensor")
     assert found.mode is None and found.candidates[0].mode == "fm32"
     assert found.candidates[0].score > found.confidence
+
+
+def test_what_a_message_does_not_say_is_not_cut_off():
+    said = "ValueError: Only input tensors may be passed as positional arguments. The following argument value should be passed"
+    assert classify.triage(f"{said} as a keyword argument: PerReplica:{{ 0: 1.0 }}").mode == "fm39"
+    assert (
+        classify.triage(f"{said} as a keyword argument: <Variable w> (of type Variable)").mode
+        is None
+    )
 
 
 def test_a_long_text_is_no_part_of_a_message():

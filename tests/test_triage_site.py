@@ -10,8 +10,8 @@ import pytest
 from conftest import ROOT
 from error_samples import CUT, DESCRIBED, ERRORS, FIT, OF_NO_MODE
 from strategy_clinic.triage import answer_text, classify, search_data
-from test_triage import WRAPPERS
-from test_triage_near import TYPED
+from test_triage import WRAPPERS, in_a_window
+from test_triage_near import BEGUN_LATE, TYPED
 from test_triage_similarity import MEMORY, ORDINARY
 
 SCRIPT = ROOT / "book" / "static" / "triage.js"
@@ -42,7 +42,8 @@ OF_RELEASES = [
 ]
 TEXTS = [text for _, text in [*ERRORS, *DESCRIBED, *CUT]]
 TEXTS += [*OF_NO_MODE, *TYPED, *MEMORY, *ORDINARY, *ASKED, *OF_RELEASES, FIT]
-TEXTS += [wrapper(text) for wrapper in WRAPPERS for _, text in ERRORS[::9]]
+TEXTS += [wrapper(text) for wrapper in [*WRAPPERS, in_a_window] for _, text in ERRORS[::9]]
+TEXTS += BEGUN_LATE
 FEW = [*TYPED, *MEMORY, *OF_RELEASES]  # enough to show what the site has otherwise
 
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")

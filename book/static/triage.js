@@ -38,19 +38,32 @@ function makeTriage(data) {
   });
 
   function flat(text) {
-    const kept = text.replace(all(compiled.dropped), "").replaceAll("\\n", " ").replaceAll("\\", "/");
+    const kept = text.replace(all(compiled.escaped), "").replace(all(compiled.dropped), "").replaceAll("\\n", " ").replaceAll("\\", "/");
     const cased = kept.split(/\s+/).filter(Boolean).join(" ");
     const lower = cased.toLowerCase();
     return {lower, cased: cased.length === lower.length ? cased : lower};
   }
+  function withWholeWords(text) {
+    const lines = text.split("\n");
+    const cut = lines.map((line, place) => isCut(lines[place - 1] ?? "", line, lines[place + 1] ?? ""));
+    if (!cut.includes(true) || text.length > number.pasted) return text;
+    return `${text}\n${lines.map((line, place) => line + (cut[place] ? "" : "\n")).join("")}`;
+  }
+  function isCut(before, line, after) {
+    const width = line.length;
+    const isFull = [before.length, after.length, ...number.widths].includes(width) && number.width[0] <= width && width <= number.width[1];
+    return isFull && after.length <= width && isInWord(line.at(-1)) && isInWord(after[0]);
+  }
+  const isInWord = letter => isWord(letter) || letter === "_";
   const framesIn = text => text.includes(".py") || text.includes("File ") ? [...text.matchAll(all(compiled.frame))] : [];
 
   function reportText(pasted) {
     const half = number.longest / 2;
     let text = pasted.length > number.longest ? `${pasted.slice(0, half)}\n${pasted.slice(-half)}` : pasted;
-    text = text.replaceAll("\r", "\n").replace(all(compiled.ansi), "");
+    text = text.replaceAll("\r", "\n").replace(all(compiled.ansi), "").replace(all(compiled.break), "\n");
     if (text.includes("&")) text = unescaped(text);
-    const lines = text.replace(all(compiled.margin), "").replace(all(compiled.not_raised), "");
+    text = withWholeWords(text).replace(all(compiled.margin), "").replace(all(compiled.box), "");
+    const lines = text.replace(all(compiled.not_raised), "");
     const errors = [...lines.matchAll(all(compiled.raised))]
       .filter(found => !starts(compiled.mentioned, lines.slice(found.index + found[0].length)));
     const raised = errors.length ? lines.slice(errors.at(-1).index) : "";
@@ -161,7 +174,9 @@ function makeTriage(data) {
     for (const piece of pieces) {
       const found = end.indexOf(piece, place);
       if (found < 0) {
-        length += leftAtEnd(piece, end, place);
+        const left = leftAtEnd(piece, end, place);
+        if (!left && place < end.length) return "";
+        length += left;
         break;
       }
       length += piece.length;
@@ -300,14 +315,19 @@ function makeTriage(data) {
     return covered >= Math.max(number.part, number.mine * words.length) ? covered / lengthOf(pieces) : 0;
   }
   function run(pieces, words) {
-    let place = 0, length = 0;
-    for (const piece of pieces) {
+    let length = words.includes(pieces[0]) ? 0 : leftAtStart(pieces[0], words), place = length;
+    for (const piece of length ? pieces.slice(1) : pieces) {
       const found = words.indexOf(piece, place);
       if (found < 0) return length + leftAtEnd(piece, words, place);
       place = found + piece.length;
       length += piece.length;
     }
     return length;
+  }
+  function leftAtStart(piece, words) {
+    const least = Math.max(number.clue, Math.trunc(number.mine * piece.length));
+    for (let n = Math.min(piece.length, words.length); n > least; n--) if (words.startsWith(piece.slice(-n))) return n;
+    return 0;
   }
 
   // classify.py

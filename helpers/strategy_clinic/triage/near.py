@@ -23,7 +23,7 @@ LEAST = 20  # letters that a wording must have for a wrong one
 SHORT, PART = 300, 12  # characters at most, and at least, of a text that can be a part of a message
 HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
-MINE = 0.6  # of a short text must be of the message
+MINE = 0.6  # of a short text must be of the message, and of a piece whose beginning is cut off
 CLUE = 8  # letters of the beginning of a part that the index has
 
 SIGNS = re.compile(r"[^a-z0-9]+")
@@ -203,11 +203,18 @@ def share(pieces: tuple[str, ...], words: str, may_go_on: bool) -> float:
 
 
 def run(pieces: tuple[str, ...], words: str) -> int:
-    """Returns how many letters of the pieces stand in these words, one piece after the other, the last of them cut off."""
-    place = length = 0
-    for piece in pieces:
+    """Returns how many letters of the pieces stand in these words, one after the other, the first and the last cut off."""
+    place = length = left_at_start(pieces[0], words) if pieces[0] not in words else 0
+    for piece in pieces[1:] if length else pieces:
         found = words.find(piece, place)
         if found < 0:
             return length + phrases.left_at_end(piece, words, place)
         place, length = found + len(piece), length + len(piece)
     return length
+
+
+def left_at_start(piece: str, words: str) -> int:
+    """Returns how many letters of the end of a piece begin these words, if they are most of it."""
+    longest = min(len(piece), len(words))
+    least = max(CLUE, int(MINE * len(piece)))
+    return next((n for n in range(longest, least, -1) if words.startswith(piece[-n:])), 0)

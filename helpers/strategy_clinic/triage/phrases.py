@@ -120,7 +120,10 @@ def cut_off(pieces: Pieces, end: str) -> str:
     for piece in pieces:
         found = end.find(piece, place)
         if found < 0:
-            length += left_at_end(piece, end, place)
+            left = left_at_end(piece, end, place)
+            if not left and place < len(end):
+                return ""
+            length += left
             break
         length, place = length + len(piece), found + len(piece)
     least = LEAST_LEFT[len(pieces) > 1] * sum(map(len, pieces))

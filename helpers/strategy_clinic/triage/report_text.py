@@ -14,15 +14,28 @@ SHOWN = 100  # characters of a text that an answer quotes
 CODE_READ = 5000  # characters at the beginning of a text in which code is searched
 PROSE_READ = 1500  # characters that similarity reads of the beginning of a text, and of its end
 LEAST_PROSE = 40  # words: below that, code counts as prose too
-# Quotes and emphasis, which pasting changes or loses.
-DROPPED = dict.fromkeys(map(ord, "'\"`´‘’“”*"))
+# Quotes and emphasis, which pasting changes or loses, and signs that have no width.
+DROPPED = dict.fromkeys(map(ord, "'\"`´‘’“”*\u200b\u200c\u200d\u2060\ufeff\u00ad"))
+# What Markdown and JSON write before a sign.
+ESCAPED = re.compile(r"\\{1,8}(?=[_*\[\]<>()`~{}|#!\"'])")
 # Colours, also as the text of a notebook file spells them, and what is left where only the escape got lost.
 ESCAPE = r"(?:\x1b|\\u001b|\\x1b|\\033)"
 ANSI = re.compile(
     ESCAPE + r"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)?)|\[[0-9;]{1,8}m"
 )
-# Marks of quotations, boxes and pytest at the beginning of lines.
-MARGIN = re.compile(r"^[ \t>│┃|]*(?:E {2,})?", re.MULTILINE)
+# What a runner of programs writes before each line: its name, a process, a rank or a time.
+RUNNER = (
+    r"[\w.-]{1,60}[ \t]{0,60}\|[ \t]|\([^()\n]{0,60}\bpid=\d{1,9}[^()\n]{0,60}\)[ \t]"
+    r"|\[\d{1,6}(?:,\d{1,6})?\]<std(?:err|out)>:?[ \t]?|\[[a-z]{1,20}[-_/]?\d{1,6}\]:?[ \t]|\d{1,4}:[ \t]"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,+:Z-]{0,16}\]?[ \t]+(?:(?:DEBUG|INFO|WARNING|ERROR)[ \t]+)?"
+    r"|[A-Z][a-z]{2}[ \t]{1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,60} \S{1,60}\[\d{1,9}\]:[ \t]"
+)
+# That, and marks of quotations, boxes, comments, lists and pytest, at the beginning of lines; and boxes at their end.
+MARGIN = re.compile(rf"^(?:[ \t>│┃|]|(?:#|//|[*-])[ \t]|{RUNNER})*(?:E {{2,}})?", re.MULTILINE)
+BOX = re.compile(r"(?<![ \t])[ \t]{1,200}[│┃|][ \t]{0,9}$", re.MULTILINE)
+BREAK = re.compile(r"</?(?:br|p|div|li|pre)\b[^<>]{0,100}>", re.IGNORECASE)
+# How wide a window is that may have cut a line within a word, and usual widths; a longer text than that is not pasted from one.
+WIDTH, WIDTHS, PASTED = (40, 300), (80, 100, 120), 50_000
 # A `raise` in a branch above the line at which IPython points: it was not executed.
 NOT_RAISED = re.compile(
     r"^\d{1,6} +raise\b.*\n(?:\d{1,6} +[\"'f].*\n){0,4}(?=(?:\d{1,6}(?: .*)?\n){0,8}-{2,}> ?\d)",
@@ -57,11 +70,32 @@ class Flat(str):
 
 def flat(text: str) -> Flat:
     """Returns a text without case, quotes and line breaks, and with `/` in Windows paths."""
-    text = text.translate(DROPPED).replace("\\n", " ").replace("\\", "/")
+    text = ESCAPED.sub("", text).translate(DROPPED).replace("\\n", " ").replace("\\", "/")
     cased = " ".join(text.split())
     found = Flat(cased.lower())
     found.cased = cased if len(cased) == len(found) else str(found)
     return found
+
+
+def with_whole_words(text: str) -> str:
+    """Returns a text, and once more with the words whole that the width of a window has cut, if there are any."""
+    lines = text.split("\n")
+    cut = [is_cut(*three) for three in zip(["", *lines], lines, [*lines[1:], ""], strict=False)]
+    if not any(cut) or len(text) > PASTED:
+        return text
+    ends = ("" if is_one else "\n" for is_one in cut)
+    return f"{text}\n{''.join(map(str.__add__, lines, ends))}"
+
+
+def is_cut(before: str, line: str, after: str) -> bool:
+    """Returns whether a line may end within a word: it is as long as its neighbour, or as a window is wide."""
+    width = len(line)
+    is_full = width in (len(before), len(after), *WIDTHS) and WIDTH[0] <= width <= WIDTH[1]
+    return is_full and len(after) <= width and is_in_word(line[-1:]) and is_in_word(after[:1])
+
+
+def is_in_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def frames_in(text: str) -> Iterator[re.Match[str]]:
@@ -83,10 +117,11 @@ class ReportText:
         text, half = self.pasted, LONGEST // 2
         if len(text) > LONGEST:
             text = f"{text[:half]}\n{text[-half:]}"
-        text = ANSI.sub("", text.replace("\r", "\n"))
+        text = BREAK.sub("\n", ANSI.sub("", text.replace("\r", "\n")))
         if "&" in text:
             text = html.unescape(text)
-        return NOT_RAISED.sub("", MARGIN.sub("", text))
+        text = BOX.sub("", MARGIN.sub("", with_whole_words(text)))
+        return NOT_RAISED.sub("", text)
 
     @functools.cached_property
     def raised(self) -> str:
