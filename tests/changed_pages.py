@@ -109,7 +109,8 @@ def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> se
 def pages_used(source: Path) -> list[Path]:
     """Returns the pages of modes whose programs and code a document's notebook uses."""
     modes = re.findall(r'document\.page\("(fm\d\d)"\)', source.read_text())
-    return [files.mode_pages()[mode] for mode in modes]
+    pages = files.mode_pages() if modes else {}
+    return [pages[mode] for mode in modes]
 
 
 def files_of_page(source: Path) -> list[Path]:

@@ -30,17 +30,19 @@ TABLE = re.compile(r"^session\.table\(.*\)$", re.MULTILINE)
 # In the text of a notebook, a change after which the broken program fails as no mode declares.
 FAILS_OTHERWISE = '"%%program broken\\n', '"%%program broken\\n1 / 0\\n'
 LONGEST = ("test_browser", "test_records", "test_measured_programs")
+# It sets an audit hook, which cannot be removed: Python then calls it at each opening of a file, to the end of its worker.
+LAST = "test_options_and_files"
 
 
 def pytest_collection_modifyitems(config, items):
-    """What takes longest begins first, so that no worker is left with it at the end."""
+    """What takes longest begins first, so that no worker is left with it at the end; what slows down others is the last."""
     if replayed.MODE == "cover":
         config.hook.pytest_deselected(
             items=[each for each in items if not replayed.is_chosen(each)]
         )
         items[:] = sorted(filter(replayed.is_chosen, items), key=replayed.seconds_of, reverse=True)
         return
-    rank = {stem: place for place, stem in enumerate(LONGEST)}
+    rank = {stem: place for place, stem in enumerate(LONGEST)} | {LAST: len(LONGEST) + 1}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
@@ -114,8 +116,12 @@ def project(project_copy, monkeypatch):
 
 
 def pytest_collection_finish():
-    """What was imported and collected stays to the end: to look for garbage in it takes a twentieth of the quick tests."""
+    """What was imported and collected stays to the end: to look for garbage in it takes a twentieth of the quick tests.
+
+    What tests read and keep is as long-lived, so all that is left of it is looked at less often than Python would.
+    """
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def forget():

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections.abc import Set
 from pathlib import Path
 
 from strategy_clinic.base import files
@@ -22,8 +23,8 @@ def module_of(path: Path) -> str:
 
 def imports() -> dict[str, set[str]]:
     """Returns what each module imports of the others, at its top or inside a function."""
-    modules = {module_of(path): path for path in python_files()}
-    return {module: imported(path, set(modules)) for module, path in modules.items()}
+    modules = {module_of(path): path.read_text() for path in python_files()}
+    return {module: imported(module, text, modules.keys()) for module, text in modules.items()}
 
 
 @functools.cache
@@ -32,9 +33,9 @@ def relative_imports(text: str) -> list[ast.ImportFrom]:
     return [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level]
 
 
-def imported(path: Path, modules: set[str]) -> set[str]:
-    own, result = module_of(path).split("."), set()
-    for node in relative_imports(path.read_text()):
+def imported(module: str, text: str, modules: Set[str]) -> set[str]:
+    own, result = module.split("."), set()
+    for node in relative_imports(text):
         start = own[: len(own) - node.level] + (node.module or "").split(".")
         base = ".".join(part for part in start if part)
         inner = {f"{base}.{alias.name}".lstrip(".") for alias in node.names} & modules

@@ -17,7 +17,8 @@ from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.observer.events import Frame, Outcome, Started
 
-pytestmark = pytest.mark.usefixtures("quiet")
+# No program runs, so none needs a view of the file system, which takes a process.
+pytestmark = pytest.mark.usefixtures("quiet", "copied")
 
 TESTS = Path(__file__).parent
 TESTED = sorted(replayed.FOLDER.glob("test_*/*.xz"))

@@ -6,13 +6,14 @@ import time
 
 import pytest
 from conftest import ROOT
-from hypothesis import find, settings
+from hypothesis import Phase, find, settings
 from hypothesis.errors import NoSuchExample
 from strategy_clinic import cli
 from strategy_clinic.sweep.differences import Outcome, Result
 from strategy_clinic.sweep.generated import command, draws, known
+from strategy_clinic.sweep.generated import search as searching
 from strategy_clinic.sweep.generated.program import DATA, Program
-from strategy_clinic.sweep.generated.search import Finding, Search, search
+from strategy_clinic.sweep.generated.search import Finding, Search
 from strategy_clinic.sweep.generated.worker import worker
 
 ONE_NUMBER = draws.Loss("lambda y, found: tf.reduce_mean(tf.square(y - found))", "numbers")
@@ -51,7 +52,8 @@ def test_every_program_is_python_and_says_what_it_chose():
 
 def test_the_plainest_program_has_no_choice_and_is_what_a_search_shrinks_to():
     assert Program().choices == frozenset()
-    plainest = find(draws.programs(), lambda _: True, settings=settings(database=None))
+    shrunk = settings(database=None, phases=[Phase.generate, Phase.shrink])
+    plainest = find(draws.programs(), lambda _: True, settings=shrunk)
     assert plainest == Program()
 
 
@@ -121,17 +123,23 @@ def test_what_agrees_in_turn_hides_nothing_else():
     assert set(found_by(result_of, 2)) == {uneven, odd}
 
 
-def test_nothing_is_run_when_the_time_is_over():
+def test_nothing_is_run_when_the_time_is_over(monkeypatch):
+    monkeypatch.setattr(searching, "EXAMPLES", 50)  # all of them are drawn
     result_of, run = wrong_if((CLIP, False))
     assert Search(result_of, time.monotonic() - 1).next(random.Random(1)) is None
     assert run == []
 
 
-def test_each_finding_is_told_when_it_is_known():
+def test_each_finding_is_told_when_it_is_known_and_the_search_ends_with_the_time(monkeypatch):
+    """By a clock that shows as many seconds as programs were run."""
     told = []
-    result_of, _ = wrong_if((CLIP, False))
-    looked = search(result_of, 0.05, 1, told.append)
-    assert told == looked.found and told[0].program == CLIPPED
+    result_of, run = wrong_if((CLIP, False))
+    monkeypatch.setattr(searching, "EXAMPLES", 100)
+    monkeypatch.setattr(searching.time, "monotonic", lambda: len(run))
+    looked = searching.search(result_of, 1, 1, lambda finding: told.append((finding, len(run))))
+    assert [finding for finding, _ in told] == looked.found and looked.found[0].program == CLIPPED
+    assert [number for _, number in told] == [finding.programs for finding in looked.found]
+    assert len(run) == 61  # one more than there are seconds
 
 
 # The command

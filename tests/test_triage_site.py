@@ -55,10 +55,11 @@ def data():
     return json.loads(json.dumps(search_data.data(lambda mode: mode.notebook)))
 
 
-def answers_of_site(data, texts):
+def answers_of_site(questions):
+    """Returns the answers to each pair of data and texts; one process is asked for all, which compiles the script once."""
     done = subprocess.run(
         ["node", ROOT / "tests" / "site_triage.js", SCRIPT],
-        input=json.dumps({"data": data, "texts": texts}),
+        input=json.dumps([{"data": data, "texts": texts} for data, texts in questions]),
         capture_output=True,
         text=True,
         check=True,
@@ -66,9 +67,13 @@ def answers_of_site(data, texts):
     return json.loads(done.stdout)
 
 
-def differences(data, texts):
-    theirs = answers_of_site(data, texts)
-    return [text for text, answer in zip(texts, theirs) if not same(of_command(text), answer)]
+def differences(*questions):
+    """Returns for each pair of data and texts those that the site answers otherwise."""
+    answered = zip(questions, answers_of_site(questions), strict=True)
+    return [
+        [text for text, answer in zip(texts, theirs) if not same(of_command(text), answer)]
+        for (_, texts), theirs in answered
+    ]
 
 
 of_command = functools.cache(classify.triage)
@@ -92,32 +97,49 @@ def same(mine, theirs) -> bool:
     )
 
 
+def with_number(**changed):
+    return lambda data: data | {"number": data["number"] | changed}
+
+
+def without_releases(data):
+    return data | {"wordings": [each | {"releases": None} for each in data["wordings"]]}
+
+
+def without_errors(data):
+    return data | {"patterns": data["patterns"] | {"raised": ["nothing is raised", ""]}}
+
+
+# What the page of the site may have otherwise, and texts that show it.
+CHANGES = {
+    "hint": (with_number(hint=0), FEW),
+    "per_edit": (with_number(per_edit=1000), FEW),
+    "half": (with_number(half=2), FEW),
+    "unknown": (with_number(unknown=3), FEW),
+    "gap": (with_number(gap=0), FEW),
+    "release": (with_number(release=1), OF_RELEASES),
+    "releases": (without_releases, OF_RELEASES),
+    "versions with Keras 3": (lambda data: data | {"with_keras_3": [2, 12]}, OF_RELEASES),
+    "errors": (without_errors, FEW),
+}
+
+
+@pytest.fixture(scope="module")
+def differing(data):
+    """The texts that the site answers otherwise than the command, without and with each change of what its page holds."""
+    changed = [(change(data), texts) for change, texts in CHANGES.values()]
+    return dict(zip(["", *CHANGES], differences((data, TEXTS), *changed), strict=True))
+
+
 @needs_node
-def test_the_site_answers_as_the_command_does(data):
+def test_the_site_answers_as_the_command_does(differing):
     assert len(TEXTS) > MANY
-    assert differences(data, TEXTS) == []
+    assert differing[""] == []
 
 
 @needs_node
-@pytest.mark.parametrize(
-    "name, value", [("hint", 0), ("per_edit", 1000), ("half", 2), ("unknown", 3), ("gap", 0)]
-)
-def test_a_weight_that_the_site_has_otherwise_is_seen(data, name, value):
-    assert differences(data | {"number": data["number"] | {name: value}}, FEW)
-
-
-@needs_node
-def test_a_release_that_the_site_reads_otherwise_is_seen(data):
-    assert differences(data | {"with_keras_3": [2, 12]}, OF_RELEASES)
-    assert differences(data | {"number": data["number"] | {"release": 1}}, OF_RELEASES)
-    wordings = [each | {"releases": None} for each in data["wordings"]]
-    assert differences(data | {"wordings": wordings}, OF_RELEASES)
-
-
-@needs_node
-def test_an_expression_that_the_site_has_otherwise_is_seen(data):
-    patterns = data["patterns"] | {"raised": ["nothing is raised", ""]}
-    assert differences(data | {"patterns": patterns}, FEW)
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_the_site_has_otherwise_is_seen(differing, name):
+    assert differing[name]
 
 
 def test_expressions_are_written_for_a_browser():

@@ -1,5 +1,6 @@
 """Version records are stored whole, compared with the nearest version, and shown as the atlas over versions."""
 
+import copy
 import shutil
 from dataclasses import replace
 
@@ -48,14 +49,19 @@ test_law, test_mutation, test_each_has_one = all_tests_of(globals())
 VERSIONS = {"tensorflow": "2.19.1", "keras": "3.10.0", "tf_keras": "2.19.0"}
 
 
+@pytest.fixture(scope="module")
+def plain_machine() -> VersionRecord:
+    return version_records.of_plain_machine()
+
+
 @pytest.fixture
-def recorded(tmp_path, monkeypatch) -> VersionRecord:
+def recorded(tmp_path, monkeypatch, plain_machine) -> VersionRecord:
     """The records of a plain machine as a version record, in a folder without any other."""
     for path in store.records_folder().glob("cpu-*"):
         shutil.copy(path, tmp_path)
     for module in (version_records, store):
         monkeypatch.setattr(module, "records_folder", lambda: tmp_path)
-    return version_records.of_plain_machine()
+    return copy.deepcopy(plain_machine)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The cells of a document's notebook that follow from its statements, its claims, and the pages of the modes."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -122,7 +123,13 @@ def without_borrowed(code: str) -> str:
 
 def borrowed(mode: str, names: str) -> str:
     """Returns the statements of a page that bind these names, and all that those need; raises UserError if one is missing."""
-    text, wanted = page_code(files.mode_pages()[mode].read_text()), set(names.split(", "))
+    return statements_of(mode, files.mode_pages()[mode].read_text(), names)
+
+
+@functools.cache
+def statements_of(mode: str, page: str, names: str) -> str:
+    """Returns what is borrowed from the text of a page; the same text is parsed once."""
+    text, wanted = page_code(page), set(names.split(", "))
     body = needed(ast.parse(text).body, wanted)
     if missing := sorted(wanted - union(binds, body)):
         raise UserError(

@@ -189,17 +189,22 @@ def with_added_cells(
     cells: list[NotebookNode], source: Path, mode: FailureMode | None
 ) -> list[NotebookNode]:
     """Returns a page's cells with set-up after the first; launch links stand before it, and without an address at the end."""
-    from nbformat.v4 import new_code_cell, new_markdown_cell
-
     head, *rest = cells
-    set_up = [new_code_cell(bootstrap(), metadata=EXTRA_METADATA["bootstrap"])]
-    launch = [new_markdown_cell(badges(source), metadata={"tags": ["badges"]})]
-    onward = [new_markdown_cell(first_screen.ONWARD, metadata={"tags": ["onward"]})] if mode else []
+    set_up = [added_cell("bootstrap", bootstrap(), "code", outputs=[], execution_count=None)]
+    launch = [added_cell("badges", badges(source))]
+    onward = [added_cell("onward", first_screen.ONWARD)] if mode else []
     if mode:
         head.source = first_screen.with_answer(head.source, mode)
     if project.address():
         return [head, *launch, *set_up, *rest, *onward]
     return [head, *set_up, *rest, *onward, *launch]
+
+
+def added_cell(tag: str, text: str, kind: str = "markdown", **fields: Any) -> NotebookNode:
+    """Returns a cell without a look at the schema, which would take as long as all else that is done with a page."""
+    values = {"cell_type": kind, "metadata": {"tags": [tag]}, "source": text, **fields}
+    cell: NotebookNode = nbformat.from_dict(values)
+    return cell
 
 
 def badges(source: Path) -> str:
