@@ -32,15 +32,16 @@ class Expected:
         return f"{name_of(self.row)}: {self.row.says}" if self.row else ""
 
     def is_met_by(self, now: RecordedCell) -> bool:
+        """Returns whether a cell is as it is recorded, for the same reason: what was NaN and is a number has another one."""
         if self.was is None:
             return not now.differs
-        return not is_another(self.was, now, has_a_size(self.was))
+        return not is_another(self.was, now, has_a_size(self.was)) and row_of(now) == self.row
 
     def news(self, now: RecordedCell) -> str:
         """Returns what is expected and what is found instead, in words."""
         lines = [f"{now.cell}: is {described(now)}", f"expected: {self.in_words}"]
-        row = explanation(now) if now.to_settle else None
-        if row not in (None, self.row):
+        row = row_of(now)
+        if row and row != self.row:
             lines.append(f"what is found could be: {name_of(row)}: {row.says}")
         return "\n".join(lines)
 
@@ -53,7 +54,11 @@ class Expected:
 
 def expected(cell: str, record: Mapping[str, RecordedCell]) -> Expected:
     was = record.get(cell)
-    return Expected(was, explanation(was) if was and was.to_settle else None)
+    return Expected(was, row_of(was) if was else None)
+
+
+def row_of(cell: RecordedCell) -> Settled | None:
+    return explanation(cell) if cell.to_settle else None
 
 
 def described(cell: RecordedCell) -> str:

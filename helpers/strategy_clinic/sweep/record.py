@@ -160,7 +160,7 @@ def news(
 
 
 def is_another(was: RecordedCell, now: RecordedCell, has_a_size: bool) -> bool:
-    """Returns whether a cell gives something else than was recorded; the sizes of differences count if they are the same in each run."""
+    """Returns whether a cell gives something else than is recorded; sizes count if they are the same in each run."""
     return was.seen != now.seen or (has_a_size and was.of_another_size(now))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..items import BATCH, ROWS, Call, Cell, How, Item, Kind, source_of
-from ..sizes import CLASSES, FEATURES
+from ..sizes import CLASSES, FEATURES, TIME
 
 PACKAGE = __package__.rpartition(".")[0]
 LIMIT = 240  # seconds for a look inside
@@ -107,7 +107,9 @@ def program(cell: Cell) -> str:
 
 
 def on_replicas(cell: Cell) -> str:
-    return REPLICAS.format(replicas=cell.replicas) if is_plain(cell) else row_on(cell, cell.replicas)
+    return (
+        REPLICAS.format(replicas=cell.replicas) if is_plain(cell) else row_on(cell, cell.replicas)
+    )
 
 
 def row_on(cell: Cell, replicas: int) -> str:
@@ -144,12 +146,21 @@ def body_of(cell: Cell) -> str:
 
 
 def inputs_of(item: Item, rows: int) -> str:
-    from ..measurements.place import SHAPES
-
-    size = (rows, *SHAPES[item.inputs])
+    size = (rows, *shapes()[item.inputs])
     if item.inputs == "ids":
         return f'random.integers(1, 9, size={size}).astype("int32")'
     return f'random.normal(size={size}).astype("float32")'
+
+
+@functools.cache
+def shapes() -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of inputs in `measurements/place.py`, which is read and not imported: it imports TensorFlow."""
+    body = ast.parse(source_of("place")).body
+    table = next(
+        each for each in body if isinstance(each, ast.Assign) and "SHAPES" in ast.unparse(each)
+    )
+    sizes = {"BATCH": BATCH, "FEATURES": FEATURES, "TIME": TIME}
+    return dict(eval(ast.unparse(table.value), sizes))
 
 
 def written(value: Any) -> str:

@@ -1,5 +1,7 @@
 """The cells as items of pytest: an error that is known is a strict xfail, and what is explained must be as it is explained."""
 
+from typing import Any
+
 import pytest
 
 from ..expected import Expected, expected
@@ -19,17 +21,22 @@ class KnownError(AssertionError):
     """A cell that differs as is known."""
 
 
-def parameters() -> list[object]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     recorded = records()[-1].cells
-    return [parameter(cell, expected(cell.name, recorded)) for cell in chosen_cells([KERAS_VERSION])]
+    cells = [(cell, expected(cell.name, recorded)) for cell in chosen_cells([KERAS_VERSION])]
+    metafunc.parametrize("cell, known", [parameter(*each) for each in cells])
 
 
-def parameter(cell: Cell, known: Expected) -> object:
-    marks = [pytest.mark.quick] if cell.name in QUICK else []
-    if known.is_known_error:
-        strict, reason = known.is_always_seen, known.reason
-        marks.append(pytest.mark.xfail(raises=KnownError, strict=strict, reason=reason))
-    return pytest.param(cell, known, id=cell.name, marks=marks)
+def parameter(cell: Cell, known: Expected) -> Any:
+    quick = [pytest.mark.quick] if cell.name in QUICK else []
+    return pytest.param(cell, known, id=cell.name, marks=[*quick, *xfail(known)])
+
+
+def xfail(known: Expected) -> list[pytest.MarkDecorator]:
+    if not known.is_known_error:
+        return []
+    strict, reason = known.is_always_seen, known.reason
+    return [pytest.mark.xfail(raises=KnownError, strict=strict, reason=reason)]
 
 
 @pytest.fixture(scope="session")
@@ -38,18 +45,14 @@ def replicas() -> None:
     start(KERAS_VERSION)
 
 
-@pytest.mark.parametrize("cell, known", parameters())
-def test_cell(
-    cell: Cell, known: Expected, replicas: None, pytestconfig: pytest.Config
-) -> None:
+def test_cell(cell: Cell, known: Expected, replicas: None, pytestconfig: pytest.Config) -> None:
     now = RecordedCell(cell.name, "", **vars(result_of(cell, REFERENCES)))
-    if known.is_met_by(now) and not known.is_known_error:
-        return
-    if known.is_known_error and not now.to_settle:
-        return  # which a strict xfail reports
+    is_met, is_gone = known.is_met_by(now), not now.to_settle
+    if is_gone if known.is_known_error else is_met:
+        return  # of a known error that is gone, the strict xfail tells
     lines = [known.news(now), "", program(cell)]
     if pytestconfig.getoption(OPTION, False) and now.differs:
         lines += ["", first_difference(cell)]
-    if known.is_met_by(now):
+    if is_met:
         raise KnownError("\n".join(lines))
     pytest.fail("\n".join(lines), pytrace=False)

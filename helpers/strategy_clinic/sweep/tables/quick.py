@@ -11,7 +11,7 @@ QUICK = frozenset(
     optimizer/ScheduleFreeAdamW/plain/fit/even/x2/keras3
     loss/MeanSquaredError/plain/fit/even/x2/keras3
     loss/MeanSquaredError/plain/fit/uneven/x2/keras3
-    loss/Dice/plain/fit/even/x2/keras3
+    loss/function/returns one number/fit/even/x2/keras3
     loss/Circle/plain/fit/even/x2/keras3
     loss/MeanSquaredError/mask/fit/uneven/x2/keras3
     loss/MeanSquaredError/reduction sum/fit/uneven/x2/keras3
