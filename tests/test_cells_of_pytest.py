@@ -9,6 +9,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import prove_cells
 import pytest
 from conftest import ROOT
 from law import all_tests_of, edit
@@ -413,3 +414,32 @@ def test_the_distribution_runs_cells_without_the_clinic(tmp_path):
     assert "1 passed, 1 xfailed" in done.stdout, done.stdout + done.stderr
     assert "clinic: False" in done.stdout
     assert 'tests="2"' in (tmp_path / "cells.xml").read_text()
+
+
+# The proof by repairs, tools/prove_cells.py
+
+
+def test_a_repair_is_seen_by_the_cells_of_its_report():
+    assert prove_cells.cells_of("dropout_same_mask") == [
+        "layer/Dropout/randomness/loop/even/x2/keras3"
+    ]
+    assert prove_cells.cells_of("loss_in_scope") == []
+
+
+def test_what_becomes_of_a_cell_with_a_repair_is_told(tmp_path):
+    results = tmp_path / "cells.xml"
+    results.write_text(
+        "<testsuites><testsuite>"
+        '<testcase name="test_cell[a/b]"><failure message="[XPASS(strict)] x: y"/></testcase>'
+        '<testcase name="test_cell[c]"><failure message="Failed: c: is same&#10;more"/></testcase>'
+        '<testcase name="test_cell[d]"><skipped message="x: y"/></testcase>'
+        '<testcase name="test_cell[e]"/>'
+        "</testsuite></testsuites>"
+    )
+    found = prove_cells.read(results)
+    assert {name: prove_cells.in_words(says) for name, says in found.items()} == {
+        "a/b": "turns red: the error is gone",
+        "c": "turns red: Failed: c: is same",
+        "d": "stays as it is",
+        "e": "stays as it is",
+    }
