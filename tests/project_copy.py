@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("notebooks", "helpers", "tests", "upstream", ".github", "book")
+FOLDERS = ("notebooks", "helpers", "tests", "upstream", ".github", "book", "replica-cells")
 FILES = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",

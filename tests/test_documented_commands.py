@@ -49,6 +49,8 @@ SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing
 BENCHMARK = (
     "examiner/test_benchmark.py::test_a_broken_program_is_named_on_its_line_and_a_fixed_one_is_not"
 )
+ALONE = "test_cells_of_pytest.py::test_the_distribution_runs_cells_without_the_clinic"
+FIRST_DIFFERENCE = "test_cells_of_pytest.py::test_where_it_differs_first_is_told_if_it_is_asked_for"
 SWEEP_CHECK = "test_sweep.py::test_a_check_prints_news_and_stores_what_it_found"
 FIRST_MINUTES = "test_first_minutes.py::test_a_reader_who_is_quicker_than_the_kernel_is_told_to_wait_and_loses_nothing"
 GRID = "test_grid.py::test_a_grid_runs_and_is_kept"
@@ -83,6 +85,11 @@ TESTED = {
     "clinic sweep --jobs 2": "test_sweep.py::test_a_sweep_that_is_stopped_continues_where_it_was",
     "clinic sweep --check --jobs 2": SWEEP_CHECK,
     'clinic sweep --check --only "optimizer/*" --keras 3': SWEEP_CHECK,
+    "git clone REPOSITORY strategy-clinic && pip install --no-deps ./strategy-clinic/replica-cells": ALONE,
+    "pytest --pyargs replica_cells -m quick": ALONE,
+    'pytest --pyargs replica_cells -k "Adam and clipnorm" -rx': ALONE,
+    "pytest --pyargs replica_cells -k Dice --runxfail": FIRST_DIFFERENCE,
+    "pytest --pyargs replica_cells -k Dice --runxfail --first-difference": FIRST_DIFFERENCE,
     "clinic compile fm24 fm37 --tpu v5e-8,v6e-8": "test_compiler.py::test_training_step_compiles_for_every_tpu",
 }
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"

@@ -16,7 +16,7 @@ from strategy_clinic.sweep import items, pictures, record, report, settled
 from strategy_clinic.sweep.differences import Outcome, Raised, Result, compare
 from strategy_clinic.sweep.items import Item, cells_of, code_of, matches
 from strategy_clinic.sweep.record import RecordedCell, SweepRecord
-from strategy_clinic.sweep.runs import catalogue, child, command, run
+from strategy_clinic.sweep.runs import catalogue, cells, command, run
 
 SGD = next(item for item in catalogue.ITEMS if item.path == "optimizer/SGD/clipnorm")
 ADAM = next(item for item in catalogue.ITEMS if item.path == "optimizer/Adam/clipnorm")
@@ -173,12 +173,12 @@ def test_a_value_that_is_finite_on_one_device_only_has_a_label():
 
 def test_a_message_is_one_line_without_what_differs_by_process():
     text = "Graph execution error:\n\nDetected at node x\nFile a.py\n(1) INTERNAL:  no rows in dense_3\n\t [[{{node x}}]]"
-    assert child.one_line(ValueError(text)) == "ValueError: (1) INTERNAL:  no rows in dense"
+    assert cells.one_line(ValueError(text)) == "ValueError: (1) INTERNAL:  no rows in dense"
     resource = "Trying to access resource dense/kernel/replica/919 (defined @ /home/me/x.py:3) located in device"
     said = "ValueError: Trying to access resource dense/kernel/replica located in device"
-    assert child.one_line(ValueError(resource)) == said
+    assert cells.one_line(ValueError(resource)) == said
     below = "in user code:\n\n    File 'a.py'\n    KeyError: 'w'"
-    assert child.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
+    assert cells.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
 
 
 # Storing and resuming
@@ -447,11 +447,11 @@ PLANTED = """
 import sys
 from strategy_clinic.setups import runtime
 from strategy_clinic.sweep.items import Item, Kind, How, Parts, call, cells_of
-from strategy_clinic.sweep.runs import child
+from strategy_clinic.sweep.runs import cells
 
 runtime.choose_keras(3)
 runtime.start_tensorflow()
-child.split_cpu()
+cells.split_cpu()
 import keras
 from strategy_clinic.sweep.measurements import own
 
@@ -465,7 +465,7 @@ own.planted = lambda keras: Forgets(0.1)
 for name in ("own.planted", "optimizers.SGD"):
     make = call(name) if "own" in name else call(name, 0.1)
     item = Item(Kind.OPTIMIZER, name, "plain", make, ((How.FIT, Parts.EVEN, (1, 2, 4)),))
-    for result in child.measured(item, cells_of(item, 3)).values():
+    for result in cells.measured(cells_of(item, 3)).values():
         print(name, result.outcome, *result.values, flush=True)
 """
 

@@ -132,7 +132,17 @@ def test_news_are_kept_and_fail_the_weekly_run(tmp_path, status):
     asked = "news: check --keras 2,3 --jobs 2 --junit report.xml --save found\n"
     assert (tmp_path / "news.txt").read_text() == asked
     kept = steps_in(WORKFLOW.parent / "nightly.yml")[-1]["with"]["path"].split()
-    assert kept == ["news.txt", "report.xml", "found"]
+    assert kept == ["news.txt", "report.xml", "cells.xml", "found"]
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_quick_cells_are_run_on_the_nightly_and_their_news_are_kept(tmp_path, status):
+    stand_in(tmp_path / ".venv" / "bin" / "python", f'echo "$*"; exit {status}')
+    (tmp_path / "news.txt").write_text("news: a\n")
+    assert run_step("nightly", "Quick cells", tmp_path).returncode == status
+    first, asked = (tmp_path / "news.txt").read_text().splitlines()
+    assert first == "news: a" and "--pyargs strategy_clinic.sweep.runs.test_cells" in asked
+    assert "-m quick -rf --junitxml cells.xml" in asked
 
 
 @pytest.mark.parametrize("workflow", ["nightly", "clinic-check"])

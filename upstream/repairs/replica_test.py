@@ -289,6 +289,14 @@ class ReplicaTest(testing.TestCase):
         # z: 1 - 0.1 - 0.1; x: 0.9, then the mean of 0.9 and 0.8; y: 0.1 * z + 0.9 * x
         self.assertAllClose(variable, 0.1 * 0.8 + 0.9 * 0.85, atol=1e-5)
 
+    def test_schedule_free_adamw_forgets_weights(self):
+        """A small step of `fit` leaves the weights nearly what they are, on one device and on two."""
+        for strategy in (self.one, self.two):
+            optimizer = functools.partial(optimizers.ScheduleFreeAdamW, 1e-3)
+            model = self.compiled(strategy, dense, optimizer=optimizer)
+            model.fit(ROWS, ROWS, epochs=1, verbose=0)
+            self.assertAllClose(model.get_weights()[0], [[1.0]], atol=0.01)
+
     def test_steps_per_execution_overruns(self):
         batches = tf.data.Dataset.from_tensors((ONES, ONES)).repeat()
         model = self.compiled(self.one, steps_per_execution=4)

@@ -154,9 +154,14 @@ def news(
         if was is None:
             if cell.differs:
                 lines.append(f"news: {name} is not in the record, and {cell.outcome}: {cell.says}")
-        elif was.seen != cell.seen or (was.of_another_size(cell) and has_a_size(was)):
+        elif is_another(was, cell, has_a_size(was)):
             lines.append(f"news: {name}: was {in_words(was)}; is {in_words(cell)}")
     return lines
+
+
+def is_another(was: RecordedCell, now: RecordedCell, has_a_size: bool) -> bool:
+    """Returns whether a cell gives something else than is recorded; sizes count if they are the same in each run."""
+    return was.seen != now.seen or (has_a_size and was.of_another_size(now))
 
 
 def in_words(cell: RecordedCell) -> str:

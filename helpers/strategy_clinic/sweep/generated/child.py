@@ -12,7 +12,7 @@ from unittest import mock
 
 from ...setups import runtime
 from ..differences import Outcome, Raised, Result, compare
-from ..runs.child import one_line, split_cpu
+from ..runs.cells import one_line, split_cpu
 from .program import Program
 
 TOLERANCE = 1e-5  # below it nothing is asked

@@ -9,7 +9,7 @@ KNOWN: dict[str, str] = {
     "global_clipnorm=": "clipping_before_all_reduce",
     "gradient_accumulation_steps=": "https://github.com/keras-team/keras/issues/20582",
     "use_ema=True, ema_overwrite_frequency=": "ema_overwrite_frequency",
-    "optimizer: ScheduleFreeAdamW": "schedule_free_adamw_alias",
+    "optimizer: ScheduleFreeAdamW": "schedule_free_adamw_forgets_weights",
     "keras.layers.Dropout(": "dropout_same_mask",
     "keras.layers.SpatialDropout": "dropout_same_mask",
     "keras.layers.GaussianNoise(": "dropout_same_mask",
