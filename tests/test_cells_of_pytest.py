@@ -24,13 +24,19 @@ from strategy_clinic.sweep.tables.quick import QUICK
 pytest_plugins = ["pytester"]
 
 MODULE = "strategy_clinic.sweep.runs.test_cells"
-PLUGIN = ["-p", "strategy_clinic.sweep.pytest_plugin"]
+PLUGIN = ["-p", "no:hypothesispytest", "-p", "strategy_clinic.sweep.pytest_plugin"]
 MOST = 40  # cells of the quick tier, which takes a minute
 SAME = "optimizer/Adam/plain/fit/even/x2/keras3"
 KNOWN = "optimizer/SGD/clipnorm/fit/even/x2/keras3"
 IN_TURN = "loss/MeanSquaredError/plain/fit/uneven/x2/keras3"
 INTENDED = "loss/Circle/plain/fit/even/x2/keras3"
 NAN = "layer/BatchNormalization/plain/fit/empty/x2/keras3"
+
+
+@pytest.fixture(autouse=True)
+def rows_of_this_project():
+    """A mutation of a law may have left others."""
+    settled.settled.cache_clear()
 
 
 def recorded(name: str) -> Result:
