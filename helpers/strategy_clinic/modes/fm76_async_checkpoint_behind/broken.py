@@ -1,0 +1,15 @@
+import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+with strategy.scope():
+    step = tf.Variable(0)
+    table = tf.Variable(tf.zeros((5_000_000,)))
+checkpoint = tf.train.Checkpoint(step=step, table=table)
+manager = tf.train.CheckpointManager(checkpoint, "saved", max_to_keep=2)
+options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+for number in (1, 2, 3):
+    step.assign(number)
+    manager.save(options=options)
+step.assign(-1)
+checkpoint.restore(manager.latest_checkpoint)  # wrong: the last one is still being written
+print("step after restoring:", int(step.numpy()))
