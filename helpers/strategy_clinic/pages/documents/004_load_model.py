@@ -94,11 +94,6 @@ FILE = 'zipfile.ZipFile("model.keras").read("config.json")'
 SAVED = "with strategy.scope():\n    model"
 SAVED_FROM_ONE = SAVED.replace("strategy", "tf.distribute.get_strategy()")
 SAME = "print(abs(model.predict(tf.eye(3), verbose=0) - loaded.predict(tf.eye(3), verbose=0)).max() < 1e-6)"
-SCOPED = f"    {COMPILE}  # fixed\n{FIT}"
-CALLS = """loaded.evaluate(tf.ones((16, 3)), tf.ones((16, 1)), verbose=0)
-loaded.predict(tf.ones((16, 3)), verbose=0)
-loaded.save("again.keras")
-"""
 BYTES = """print(sum(
     part.numpy().nbytes
     for weight in loaded.weights
@@ -114,12 +109,6 @@ TESTS = {
     ),
     **session.variants("broken", f"{COMPILE}\n{FIT}", {"outside": SAME}),
     **session.variants("fixed", SAVED, {"from one": SAVED_FROM_ONE}),
-    **session.variants("fixed", LAST, {"calls": CALLS + LAST}),
-    **session.variants(
-        "fixed",
-        SCOPED,
-        {"sgd": f'loaded.compile("sgd", "mse")\n{FIT}', "adam": f"{COMPILE}\n{FIT}"},
-    ),
 }
 says = {name: words[0] for name, words in session.prints(TESTS, [two]).items()}
 
