@@ -1,4 +1,4 @@
-"""What the view says of records that are written here: what is compared with what, what is marked, and how it is shown."""
+"""What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from strategy_clinic.inside import html, text
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
 from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
 from strategy_clinic.inside.values import BLOCKS, value_of
-from strategy_clinic.inside.view import view_of
+from strategy_clinic.inside.tables import tables_of
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import figures
 
@@ -24,13 +24,13 @@ def seen(stage, *values, name=KERNEL, how="", step=1, turn=0, first=0):
     ]
 
 
-def view(several, one, replicas=2):
-    return view_of("train.py", several, one, replicas)
+def tables(several, one, replicas=2):
+    return tables_of("train.py", several, one, replicas)
 
 
 def mark(several, one):
     """What the last row of the only step differs in."""
-    return view(several, one).steps[0].rows[-1].mark
+    return tables(several, one).steps[0].rows[-1].mark
 
 
 A, B = np.array([1.0, 2.0]), np.array([3.0, -1.0])
@@ -78,9 +78,9 @@ def test_every_rule_has_a_case():
 def test_parts_are_averaged_where_gradients_are():
     means = [*seen("gradient", A, B), *seen("aggregated", (A + B) / 2, (A + B) / 2, how="MEAN")]
     one = [*seen("gradient", (A + B) / 2), *seen("aggregated", (A + B) / 2, how="MEAN")]
-    assert view(means, one).first is None
+    assert tables(means, one).first is None
     sums = [each for each in means if each.stage == "gradient"]
-    assert view(sums, one).first
+    assert tables(sums, one).first
 
 
 def test_a_large_tensor_is_compared_by_sums_of_blocks():
@@ -108,21 +108,21 @@ def test_what_adam_makes_of_rounding_is_not_compared():
             *seen("update", update, name="bias"),
         ]
 
-    assert view(run(1e-8, 0.001), alone(-1e-8, -0.001)).first is None
-    assert view(run(0.5, 0.001), alone(1.0, -0.001)).first[1].stage.key == "update"
+    assert tables(run(1e-8, 0.001), alone(-1e-8, -0.001)).first is None
+    assert tables(run(0.5, 0.001), alone(1.0, -0.001)).first[1].stage.key == "update"
 
 
 def test_the_first_row_is_the_first_in_the_order_of_a_step():
     several = [*seen("variable", A, A), *seen("loss", 2.0, 2.0), *seen("gradient", B, B)]
     one = [*seen("variable", B), *seen("loss", 2.0), *seen("gradient", B)]
-    step, row = view(several, one).first
+    step, row = tables(several, one).first
     assert (step.number, row.stage.key) == (1, "loss")
-    assert view(several, one).place == LINE[0]
+    assert tables(several, one).place == LINE[0]
 
 
 def test_steps_in_one_call_are_steps_and_its_variables_are_in_the_last():
     turns = [each for turn in (0, 1) for each in seen("loss", 1.0, 1.0, turn=turn)]
-    steps = view([*turns, *seen("variable", A, A)], []).steps
+    steps = tables([*turns, *seen("variable", A, A)], []).steps
     assert [[row.stage.key for row in step.rows] for step in steps] == [
         ["loss"],
         ["loss", "variable"],
@@ -132,7 +132,7 @@ def test_steps_in_one_call_are_steps_and_its_variables_are_in_the_last():
 
 def test_what_is_reported_is_held_together():
     several, one = seen("reported", 3.0, first=TOGETHER), seen("reported", 2.0, first=TOGETHER)
-    row = view(several, one).steps[0].rows[0]
+    row = tables(several, one).steps[0].rows[0]
     assert len(row.cells) == 1 and row.mark == "it is 1.5 times that of one device"
 
 
@@ -143,10 +143,10 @@ def test_a_record_is_read_as_it_was_written():
 
 
 def test_where_nothing_differs_it_says_so():
-    same = view(seen("loss", 1.0, 1.0), seen("loss", 2.0))
+    same = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0))
     assert same.headline == "nothing differs in 1 step" and same.place is None
-    assert view([], []).headline == "no step was seen"
-    for empty in (same, view([], [])):
+    assert tables([], []).headline == "no step was seen"
+    for empty in (same, tables([], [])):
         assert empty.headline in html.page(empty) and empty.headline in text.in_words(empty)
 
 
@@ -159,7 +159,7 @@ def example(name=KERNEL):
         *seen("gradient", A, name=name),
         *seen("variable", large),
     ]
-    return view(several, one)
+    return tables(several, one)
 
 
 def test_the_text_has_numbers_norms_and_words():
@@ -172,7 +172,7 @@ def test_the_text_has_numbers_norms_and_words():
 
 
 def test_of_a_long_name_the_end_is_shown():
-    (row,) = view(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
+    (row,) = tables(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
     assert text.label(row).startswith("loss: …aa") and text.label(row).endswith("/bias")
     assert len(text.label(row)) == text.LONGEST
 
@@ -201,4 +201,4 @@ def test_a_picture_has_the_text_of_its_step():
 
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
-        figures.inside(view([], []))
+        figures.inside(tables([], []))

@@ -1,4 +1,4 @@
-"""The view as a table of text, for a terminal, a stored notebook and a screen reader."""
+"""The tables as text, for a terminal, a stored notebook and a screen reader."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from collections.abc import Iterable, Iterator
 
 from ..observer.events import Frame
 from .values import Value
-from .view import Row, Step, View
+from .tables import Row, Step, Tables
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
 LONGEST = 56
 
 
-def in_words(view: View) -> str:
-    """Returns the whole view."""
-    return "\n".join(lines_of(view, view.steps))
+def in_words(tables: Tables) -> str:
+    """Returns all tables."""
+    return "\n".join(lines_of(tables, tables.steps))
 
 
-def in_short(view: View) -> str:
+def in_short(tables: Tables) -> str:
     """Returns the step in which the runs part, or the first one."""
-    step = view.first[0] if view.first else None
-    return "\n".join(lines_of(view, [step] if step else view.steps[:1]))
+    step = tables.first[0] if tables.first else None
+    return "\n".join(lines_of(tables, [step] if step else tables.steps[:1]))
 
 
-def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
-    yield f"{view.program}: {view.headline}"
-    if view.place:
-        yield f"made by {place_of(view.place)}"
-    yield from (f"Not seen: {note}." for note in view.notes)
+def lines_of(tables: Tables, steps: Iterable[Step]) -> Iterator[str]:
+    yield f"{tables.program}: {tables.headline}"
+    if tables.place:
+        yield f"made by {place_of(tables.place)}"
+    yield from (f"Not seen: {note}." for note in tables.notes)
     for step in steps:
         yield ""
-        yield from table_of(step, view)
+        yield from table_of(step, tables)
 
 
-def table_of(step: Step, view: View) -> list[str]:
-    head = ["", step.title, *view.columns, "what differs"]
-    rows = [head, *(cells_of(row, view) for row in step.rows)]
+def table_of(step: Step, tables: Tables) -> list[str]:
+    head = ["", step.title, *tables.columns, "what differs"]
+    rows = [head, *(cells_of(row, tables) for row in step.rows)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def cells_of(row: Row, view: View) -> list[str]:
-    return [DIFFERS if row.mark else " ", label(row), *values_in(row, view), row.mark]
+def cells_of(row: Row, tables: Tables) -> list[str]:
+    return [DIFFERS if row.mark else " ", label(row), *values_in(row, tables), row.mark]
 
 
-def values_in(row: Row, view: View) -> list[str]:
+def values_in(row: Row, tables: Tables) -> list[str]:
     """Returns what is shown in each column; what the replicas hold together is in the first."""
     cells = [shown(each) for each in row.cells]
-    return [*cells, *[NOTHING] * (view.replicas - len(cells)), shown(row.alone)]
+    return [*cells, *[NOTHING] * (tables.replicas - len(cells)), shown(row.alone)]
 
 
 def place_of(frame: Frame) -> str:

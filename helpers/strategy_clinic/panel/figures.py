@@ -9,7 +9,7 @@ from typing import Any
 from ..base.errors import UserError
 from ..base.templates import from_template
 from ..inside import text as inside_text
-from ..inside.view import View
+from ..inside.tables import Tables
 from ..programs.run import Observations
 from ..programs.variable_copies import copies as copies
 from ..programs.variable_copies import values_of as values_of
@@ -93,20 +93,20 @@ def numbers(
     return heat_map(marked, columns, title, [column.replace("\n", " ") + " " for column in columns])
 
 
-def inside(view: View) -> Picture:
+def inside(tables: Tables) -> Picture:
     """Draws what each replica held in the step in which the runs part, or in the first one, and says the same as text."""
-    if not view.steps:
-        raise UserError(f"{view.program} cannot be drawn: {view.headline}.")
-    step = view.first[0] if view.first else view.steps[0]
+    if not tables.steps:
+        raise UserError(f"{tables.program} cannot be drawn: {tables.headline}.")
+    step = tables.first[0] if tables.first else tables.steps[0]
     rows = [row for row in step.rows if row.mark or row.stage.is_in_picture]
     cells = {
         f"{inside_text.label(row)} {inside_text.DIFFERS if row.mark else ' '}": [
-            (not row.mark, word.replace(", ", "\n")) for word in inside_text.values_in(row, view)
+            (not row.mark, word.replace(", ", "\n")) for word in inside_text.values_in(row, tables)
         ]
         for row in rows
     }
-    drawn = heat_map(cells, view.columns, step.title, view.columns)
-    return Picture(drawn.png, inside_text.in_short(view))
+    drawn = heat_map(cells, tables.columns, step.title, tables.columns)
+    return Picture(drawn.png, inside_text.in_short(tables))
 
 
 def heat_map(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...base import files
 from ...inside.record import Seen, read_record, record_file
-from ...inside.view import View, view_of
+from ...inside.tables import Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..findings import counted
 from ..recording import Recording, Role, observer_failures
@@ -30,7 +30,7 @@ class Watched:
 
 
 class InsideSandbox(Sandbox):
-    """A sandbox in which programs run under the watch of this view in place of the examiner's observer."""
+    """A sandbox in which programs run under this watch in place of the examiner's observer."""
 
     def __init__(self, program: ProgramSpec, steps: int = USUAL_STEPS):
         super().__init__(program)
@@ -56,7 +56,7 @@ class InsideSandbox(Sandbox):
 
 def look_inside(
     program: ProgramSpec, devices: int = USUAL_DEVICES, steps: int = USUAL_STEPS
-) -> View:
+) -> Tables:
     """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
     sandbox = InsideSandbox(program.checked(), steps)
     with sandbox:
@@ -66,18 +66,18 @@ def look_inside(
         one = sandbox.watch(1, ["--replicas", str(replicas)] if replicas > 1 else [])
         notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
         notes += [*notes_on(several), *notes_on(one)]
-        view = view_of(program.name, several.seen, one.seen, replicas, notes)
-        return with_source(view, sandbox)
+        tables = tables_of(program.name, several.seen, one.seen, replicas, notes)
+        return with_source(tables, sandbox)
 
 
-def with_source(view: View, sandbox: Sandbox) -> View:
-    """Returns a view with the lines of the file in which the runs part, or else of the script."""
+def with_source(tables: Tables, sandbox: Sandbox) -> Tables:
+    """Returns tables with the lines of the file in which the runs part, or else of the script."""
     program = sandbox.program
     if program.listing:
-        return replace(view, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
-    path = Path(view.place.path if view.place else program.folder / program.arguments[0])
+        return replace(tables, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
+    path = Path(tables.place.path if tables.place else program.folder / program.arguments[0])
     lines = files.source_text(path).splitlines() if path.is_file() else []
-    return replace(view, path=str(path), source=tuple(lines))
+    return replace(tables, path=str(path), source=tuple(lines))
 
 
 def notes_on(run: Watched) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Makes of two records, of several replicas and of one device, a view: steps with rows, and what differs in them."""
+"""Makes of two records, of several replicas and of one device, tables: steps with rows, and what differs in them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class View:
+class Tables:
     """What each replica held in the first steps of a program."""
 
     program: str
@@ -103,13 +103,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def view_of(
+def tables_of(
     program: str,
     several: Iterable[Seen],
     one: Iterable[Seen],
     replicas: int,
     notes: Sequence[str] = (),
-) -> View:
+) -> Tables:
     mine, unseen = split(several)
     places, alone = by_place(mine), by_place(split(one)[0])
     steps = [
@@ -117,7 +117,7 @@ def view_of(
         for place, rows in places.items()
     ]
     said = dict.fromkeys([*notes, *(each.name for each in unseen)])
-    return View(program, replicas, tuple(steps), tuple(said))
+    return Tables(program, replicas, tuple(steps), tuple(said))
 
 
 def split(record: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:

@@ -14,5 +14,5 @@ def inside(text: str, setup: Setup) -> figures.Picture:
     with program_input.empty_folder() as folder:
         (folder / "program.py").write_text(for_setup(text, setup, "CPU"))
         program = program_input.program_here(folder, setup.keras)
-        view = look_inside(replace(program, arguments=("program.py",)), setup.devices)
-    return figures.inside(view)
+        tables = look_inside(replace(program, arguments=("program.py",)), setup.devices)
+    return figures.inside(tables)
