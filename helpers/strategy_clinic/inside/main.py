@@ -67,7 +67,9 @@ def watching(settings: Settings, program: list[str], steps: int) -> InsideObserv
     observer.start(
         {
             "numpy": functools.partial(observed.prepare_numpy, observer, restarts),
-            "tensorflow": functools.partial(observed.prepare_tensorflow, observer, restarts, outside),
+            "tensorflow": functools.partial(
+                observed.prepare_tensorflow, observer, restarts, outside
+            ),
             "h5py": functools.partial(observed.prepare_h5py, observer, outside),
             "sqlite3": outside.watch_sqlite,
         }

@@ -16,6 +16,7 @@ from .values import Value
 
 NO_GRADIENT = 1e-5  # of the largest one: what Adam makes of rounding is not compared
 AFTER_GRADIENT = {"update", "variable", "slot"}
+TOTAL, COUNT = "total", "count"  # the end of the names of two variables whose quotient is a mean
 AT_THE_END = {"update", "variable", "state", "slot", "setting", "counter", "random", "metric"}
 ORDER = {key: place for place, key in enumerate(stages.TABLE)}
 Key = tuple[str, str, Stack]  # a stage, a name, and the innermost line
@@ -148,13 +149,44 @@ def rows_of(
 ) -> tuple[Row, ...]:
     rows = [row_of(key[1], seen, alone.get(key, []), replicas) for key, seen in mine.items()]
     scales, how = scales_of(rows), how_of_gradients(rows)
-    without = names_without_gradient(rows, scales)
+    without, means = names_without_gradient(rows, scales), means_of(rows)
     return tuple(
         row
         if row.stage.key in AFTER_GRADIENT and row.name in without
+        else replace(row, mark=means[place])
+        if place in means
         else marked(row, how if row.stage.is_of_parts else row.how, scales)
-        for row in rows
+        for place, row in enumerate(rows)
     )
+
+
+def means_of(rows: Sequence[Row]) -> dict[int, str]:
+    """Returns what differs, by the rows' places, where a total and a count are a mean: only their quotient is compared."""
+    marks: dict[int, str] = {}
+    places = {(row.stage, row.name): place for place, row in enumerate(rows)}
+    for (stage, name), place in places.items():
+        of_count = places.get((stage, name.removesuffix(TOTAL) + COUNT))
+        if not name.endswith(TOTAL) or of_count is None:
+            continue
+        mine, theirs = quotients(rows[place], rows[of_count])
+        if mine is not None and theirs is not None:
+            same = abs(mine - theirs) <= stages.SAME * abs(theirs)
+            words = f"{TOTAL} / {COUNT} is {mine:.4g}, on one device {theirs:.4g}"
+            marks |= dict.fromkeys((place, of_count), "" if same else words)
+    return marks
+
+
+def quotients(total: Row, count: Row) -> tuple[float | None, float | None]:
+    """Returns a mean of all replicas and that of one device; None for what is not known."""
+    return quotient(total.cells, count.cells), quotient((total.alone,), (count.alone,))
+
+
+def quotient(totals: Sequence[Value | None], counts: Sequence[Value | None]) -> float | None:
+    above, below = (
+        [each.entries[0] for each in values if each is not None and each.size == 1]
+        for values in (totals, counts)
+    )
+    return sum(above) / sum(below) if above and len(above) == len(below) and sum(below) else None
 
 
 def how_of_gradients(rows: Sequence[Row]) -> str:

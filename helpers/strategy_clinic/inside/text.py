@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator
 
 from ..observer.events import Frame
 from .values import Value
+from .excerpt import Excerpt
 from .tables import Row, Step, Tables
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
 LONGEST = 56
+DRAWN = (
+    "drawn",
+    "random",
+)  # stages whose numbers mean nothing: it is said which of them are the same
 
 
 def in_words(tables: Tables) -> str:
@@ -38,7 +43,10 @@ def lines_of(tables: Tables, steps: Iterable[Step]) -> Iterator[str]:
 
 def table_of(step: Step, tables: Tables) -> list[str]:
     head = ["", step.title, *tables.columns, "what differs"]
-    rows = [head, *(cells_of(row, tables) for row in step.rows)]
+    return aligned([head, *(cells_of(row, tables) for row in step.rows)])
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
@@ -47,10 +55,31 @@ def cells_of(row: Row, tables: Tables) -> list[str]:
     return [DIFFERS if row.mark else " ", label(row), *values_in(row, tables), row.mark]
 
 
+def excerpt_in_words(excerpt: Excerpt) -> str:
+    """Returns the rows of an excerpt under the lines of the program that make them."""
+    tables, groups = excerpt.tables, list(excerpt.groups)
+    head = ["", "", *tables.columns, ""]
+    rows = aligned([head, *(cells_of(row, tables) for _, inside in groups for row in inside)])
+    lines = [excerpt.headline, rows.pop(0)]
+    for code, inside in groups:
+        lines += [f"line {code}" if code else "", *rows[: len(inside)]]
+        rows = rows[len(inside) :]
+    return "\n".join([*lines, *filter(None, [excerpt.more])])
+
+
 def values_in(row: Row, tables: Tables) -> list[str]:
     """Returns what is shown in each column; what the replicas hold together is in the first."""
+    if row.stage.key in DRAWN:
+        return lettered([*row.cells, row.alone])
     cells = [shown(each) for each in row.cells]
     return [*cells, *[NOTHING] * (tables.replicas - len(cells)), shown(row.alone)]
+
+
+def lettered(values: list[Value | None]) -> list[str]:
+    """Returns a letter for each tensor, the same one for the same numbers."""
+    known = list(dict.fromkeys(each.entries for each in values if each))
+    letters = {entries: chr(ord("A") + place % 26) for place, entries in enumerate(known)}
+    return [f"numbers {letters[each.entries]}" if each else NOTHING for each in values]
 
 
 def place_of(frame: Frame) -> str:
