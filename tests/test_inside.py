@@ -9,7 +9,7 @@ from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
 from strategy_clinic.inside.values import BLOCKS, value_of
 from strategy_clinic.inside.tables import tables_of
 from strategy_clinic.observer.events import Frame
-from strategy_clinic.panel import figures
+from strategy_clinic.panel import step_figure
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -166,7 +166,7 @@ def test_the_text_has_numbers_norms_and_words():
     words = text.in_words(example())
     assert "the runs part in step 1, at gradient: dense/kernel" in words
     assert "made by train.py, line 17" in words
-    assert "300, norm 10.03" in words and "Not seen: most of it." in words
+    assert "300 numbers, norm 10.03" in words and "Not seen: most of it." in words
     (marked,) = [line for line in words.splitlines() if line.startswith("≠")]
     assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
 
@@ -195,10 +195,10 @@ def test_the_page_names_each_row_and_column():
 
 
 def test_a_picture_has_the_text_of_its_step():
-    picture = figures.inside(example())
+    picture = step_figure.draw({"broken": example()})
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
 
 
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
-        figures.inside(tables([], []))
+        step_figure.draw({"broken": tables([], [])})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -36,9 +36,7 @@ class Excerpt:
 
     @property
     def groups(self) -> Iterator[tuple[str, list[Row]]]:
-        """Yields lines of the program with the rows that each makes."""
-        for code, rows in groupby(self.rows, lambda row: code_of(row, self.tables)):
-            yield code, list(rows)
+        return grouped(self.rows, self.tables)
 
 
 def excerpt_of(name: str, tables: Tables, like: Excerpt | None = None) -> Excerpt:
@@ -78,6 +76,12 @@ def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
 
 def tail(row: Row) -> str:
     return row.name.rpartition("/")[2]
+
+
+def grouped(rows: Iterable[Row], tables: Tables) -> Iterator[tuple[str, list[Row]]]:
+    """Yields lines of the program with the rows that each makes."""
+    for code, made in groupby(rows, lambda row: code_of(row, tables)):
+        yield code, list(made)
 
 
 def code_of(row: Row, tables: Tables) -> str:

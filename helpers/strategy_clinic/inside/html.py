@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ..base.templates import from_template
 from . import stages, text
-from .values import Value
 from .tables import Row, Step, Tables, counted, scale_of
+from .values import Value
 
 STAGES = stages.TABLE.values()
 ABOUT = (

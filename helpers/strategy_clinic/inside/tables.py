@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -14,6 +14,12 @@ from .record import TOGETHER, UNSEEN, Seen
 from .stages import Held, Stage
 from .values import Value
 
+MANY_NUMBERS = 1_000_000  # in variables, of which a reader is told that norms are shown
+NORMS = "the single numbers of the {:,} that are trained; their norms are shown, and sums of blocks compared"
+TURNS = (
+    "variables between the steps that one call makes, as with steps_per_execution; they are shown after "
+    "the last step, and of a call's steps the first 6"
+)
 NO_GRADIENT = 1e-5  # of the largest one: what Adam makes of rounding is not compared
 AFTER_GRADIENT = {"update", "variable", "slot"}
 TOTAL, COUNT = "total", "count"  # the end of the names of two variables whose quotient is a mean
@@ -117,8 +123,23 @@ def tables_of(
         Step(*place, rows_of(rows, alone.get(place, {}), replicas))
         for place, rows in places.items()
     ]
-    said = dict.fromkeys([*notes, *(each.name for each in unseen)])
+    said = dict.fromkeys([*notes, *(each.name for each in unseen), *limits_of(steps)])
     return Tables(program, replicas, tuple(steps), tuple(said))
+
+
+def limits_of(steps: Sequence[Step]) -> Iterator[str]:
+    """Yields sentences about what these steps do not show."""
+    weights = max((numbers_in(step) for step in steps), default=0)
+    if weights >= MANY_NUMBERS:
+        yield NORMS.format(weights)
+    if any(step.turn for step in steps):
+        yield TURNS
+
+
+def numbers_in(step: Step) -> int:
+    """Returns how many numbers the trained variables of one replica have."""
+    values = [row.cells[0] for row in step.rows if row.stage.key == "variable"]
+    return sum(value.size for value in values if value is not None)
 
 
 def split(record: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ..observer.events import Frame
-from .values import Value
 from .excerpt import Excerpt
 from .tables import Row, Step, Tables
+from .values import Value
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
@@ -97,11 +97,14 @@ def shown(value: Value | None) -> str:
     """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
     if value is None:
         return NOTHING
+    if not value.size:
+        return f"none ({shape_of(value)})"
     if not value.entries:
         return f"{shape_of(value)} {value.dtype}"
     if value.is_whole and len(value.entries) <= MOST_NUMBERS:
         return " ".join(map(number, value.entries))
-    return f"{shape_of(value)}, norm {number(value.norm)}"
+    size = f"{value.size} numbers" if len(value.shape) == 1 else shape_of(value)
+    return f"{size}, norm {number(value.norm)}"
 
 
 def number(value: float) -> str:

@@ -1,6 +1,8 @@
 """Runs a program on several devices, and on one with the same examples, and records what its replicas hold."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +46,11 @@ class InsideSandbox(Sandbox):
         own = module if self.program.fork_server else path
         return [python, *own, "--watched", str(self.steps), *words[place:]]
 
+    def twin(self, name: str) -> "InsideSandbox":
+        twin = super().twin(name)
+        assert isinstance(twin, InsideSandbox)
+        return twin
+
     def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:
         recording = self.run(Role.WATCHED, devices, options)
         assert self.running is not None
@@ -55,19 +62,44 @@ class InsideSandbox(Sandbox):
 
 
 def look_inside(
-    program: ProgramSpec, devices: int = USUAL_DEVICES, steps: int = USUAL_STEPS
+    program: ProgramSpec,
+    devices: int = USUAL_DEVICES,
+    steps: int = USUAL_STEPS,
+    expected: int = 0,
 ) -> Tables:
-    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
+    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run.
+
+    The run on one device needs the number of replicas: if one is expected, both runs go on at once.
+    """
     sandbox = InsideSandbox(program.checked(), steps)
     with sandbox:
-        several = sandbox.watch(devices)
-        sandbox.files.restore(sandbox.files.initial)
-        replicas = several.recording.replicas
-        one = sandbox.watch(1, ["--replicas", str(replicas)] if replicas > 1 else [])
+        with run_on_one(sandbox, expected) as beside:
+            several = sandbox.watch(devices)
+            replicas, one = several.recording.replicas, beside.result() if beside else None
+        if one is None or replicas != expected:
+            sandbox.files.restore(sandbox.files.initial)
+            one = sandbox.watch(1, options_for(replicas))
         notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
         notes += [*notes_on(several), *notes_on(one)]
         tables = tables_of(program.name, several.seen, one.seen, replicas, notes)
         return with_source(tables, sandbox)
+
+
+@contextmanager
+def run_on_one(sandbox: InsideSandbox, replicas: int) -> Iterator[Future[Watched] | None]:
+    """Starts the run on one device, in a copy of the folder of its own, if the number of replicas is known."""
+    if not replicas:
+        yield None
+        return
+    twin = sandbox.twin("one")
+    twin.files.restore(twin.files.initial)
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(twin.watch, 1, options_for(replicas))
+    twin.files.end()
+
+
+def options_for(replicas: int) -> list[str]:
+    return ["--replicas", str(replicas)] if replicas > 1 else []
 
 
 def with_source(tables: Tables, sandbox: Sandbox) -> Tables:
