@@ -98,8 +98,8 @@ print(pasted(checks.assert_scope_of_writers))
 # A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. Under
 # `TPUStrategy`, Keras 3 counts one replica only, and Keras 2 raises.
 #
-# A model without an input shape creates its weights when it is first called: outside the scope, if called there. The picture
-# shows the variable after the first step.
+# A model without an input shape creates its weights when it is first called: outside the scope, if called there.
+# `strategy.run` and `strategy.reduce` enter the scope themselves.
 
 # %% tags=["figure"]
 # What each replica held in a step of both programs, and one device with the same examples.
@@ -139,7 +139,7 @@ session.table([*places, *several])
 # %% tags=["tests"]
 # Tests what each `aggregation` under "The fix" does.
 import tensorflow as tf
-from strategy_clinic import build_strategy
+from strategy_clinic import build_strategy, figures
 
 
 def assigned(place, how):
