@@ -1,13 +1,16 @@
 """What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.inside import html, text
+from strategy_clinic.inside.excerpt import excerpt_of
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
 from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
+from strategy_clinic.inside.tables import NORMS, TURNS, tables_of
 from strategy_clinic.inside.values import BLOCKS, value_of
-from strategy_clinic.inside.tables import tables_of
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import step_figure
 
@@ -61,6 +64,7 @@ CASES = [
     ("examples", "", ([[1], [2]], [[1], [2]]), [[1], [2]], "each replica holds all examples"),
     ("examples", "", ([[1]], [[2]]), [[1], [9]], "other examples than on one device"),
     ("examples", "", ([[1]], [[2]]), [[1]], "2 examples, on one device 1"),
+    ("examples", "", ([[1]],), [[1]], "only replica 0 has examples"),
 ]
 
 
@@ -202,3 +206,61 @@ def test_a_picture_has_the_text_of_its_step():
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
         step_figure.draw({"broken": tables([], [])})
+
+
+def mean_of(total, count):
+    """The two variables of a metric on two replicas, and on one device."""
+    several = [*seen("metric", *total[:2], name="loss/total", how="SUM")]
+    several += seen("metric", *count[:2], name="loss/count", how="SUM")
+    one = [
+        *seen("metric", total[2], name="loss/total"),
+        *seen("metric", count[2], name="loss/count"),
+    ]
+    return [row.mark for row in tables(several, one).steps[0].rows]
+
+
+def test_of_a_total_and_a_count_only_the_quotient_is_compared():
+    assert mean_of((2.0, 2.0, 2.0), (1.0, 1.0, 1.0)) == ["", ""]
+    assert mean_of((2.0, 2.0, 4.0), (1.0, 1.0, 1.0)) == ["total / count is 2, on one device 4"] * 2
+    assert mean_of((2.0, 2.0, 4.0), (0.0, 0.0, 1.0)) != ["", ""], "compared one by one"
+
+
+def test_an_excerpt_has_the_first_row_that_differs_and_some_before_and_after_it():
+    names = [f"kernel_{letter}" for letter in "abcdefghijklm"]
+    several, one = (
+        [*seen("examples", [[1]], [[2]], name="argument 1")],
+        seen("examples", [[1], [2]], name="argument 1"),
+    )
+    for name in names:
+        several += seen("gradient", A, B, name=name)
+        one += seen("gradient", A + B if name < "kernel_j" else A, name=name)
+    cut = excerpt_of("broken", tables(several, one))
+    assert [row.name for row in cut.rows] == names[2:]
+    assert [bool(row.mark) for row in cut.rows] == [False] * 7 + [True] * 4
+    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1: their sum")
+    right = [each for name in names for each in seen("gradient", A + B, name=name)]
+    alike = excerpt_of("fixed", tables(several, right), cut)
+    assert [row.name for row in alike.rows] == names[2:] and not alike.more
+
+
+def test_rows_stand_under_the_line_that_makes_them_without_its_comment():
+    lines = ("",) * 16 + ("gradient = tape.gradient(loss, weight)  # wrong: twice",)
+    known = replace(tables(seen("gradient", A, A), seen("gradient", A)), source=lines)
+    shown = replace(known, path=LINE[0].path)
+    ((code, rows),) = excerpt_of("broken", shown).groups
+    assert code == "17  gradient = tape.gradient(loss, weight)" and len(rows) == 1
+    assert f"line {code}" in text.excerpt_in_words(excerpt_of("broken", shown))
+    ((code, _),) = excerpt_of("broken", known).groups
+    assert code == "train.py, line 17", "the file of another line"
+
+
+def test_of_random_numbers_it_is_said_which_are_the_same():
+    (row,) = tables(seen("drawn", A, B), seen("drawn", A)).steps[0].rows
+    assert text.values_in(row, tables([], [])) == ["numbers A", "numbers B", "numbers A"]
+
+
+def test_many_numbers_and_steps_in_one_call_are_said_to_be_shown_in_part():
+    weight = np.zeros((1000, 1000))
+    assert tables(seen("variable", weight, weight), []).notes == (NORMS.format(1_000_000),)
+    assert tables(seen("variable", weight[1:], weight[1:]), []).notes == ()
+    assert tables(seen("loss", 1.0, 1.0, turn=1), []).notes == (TURNS,)

@@ -9,6 +9,7 @@ import pytest
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs.inside import NOT_DISTRIBUTED, InsideSandbox, look_inside
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.inside.tables import NORMS, TURNS
 from strategy_clinic.inside.watch import OF_XLA
 from strategy_clinic.processes import python_process
 from strategy_clinic.programs.switches import for_setup
@@ -18,13 +19,18 @@ pytestmark = pytest.mark.slow
 MIRRORED = Setup("mirrored", 2, "keras", 3)
 # A program of a mode, the version of Keras, the first stage that is marked, and the line that makes it; none is marked.
 MODES = [
-    ("fm37", "broken", 3, "loss", "tape.gradient"),
+    ("fm25", "broken", 3, "examples", "loaded.fit"),
+    ("fm37", "broken", 3, "loss", "loss = tf.reduce_mean(errors)"),
     ("fm37", "fixed", 3, None, ""),
     ("fm50", "broken", 3, "sent", "model.fit"),
     ("fm50", "broken", 2, None, ""),
     ("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
+    ("fm49", "broken", 3, "loss", "return tf.reduce_mean"),
     ("fm56", "broken", 3, "drawn", "dropout("),
+    ("fm56", "fixed", 3, None, ""),
+    ("fm68", "broken", 3, "metric", "model.compile"),
+    ("fm68", "fixed", 3, None, ""),
 ]
 
 
@@ -135,6 +141,35 @@ def test_what_xla_compiles_is_said_not_to_be_seen(tmp_path):
     tables = shown(tmp_path, RIGHT.partition("def step")[0] + COMPILED + LOOP)
     assert OF_XLA in tables.notes and tables.first is None
     assert {"update", "returned"} <= {row.stage.key for row in tables.steps[0].rows}
+
+
+def test_two_runs_at_once_show_what_they_show_one_by_one(tmp_path):
+    one_by_one = shown(tmp_path, COPIES + LOOP)
+    for expected in (2, 4):  # another number than it has: the run on one device is repeated
+        spec = program(tmp_path, COPIES + LOOP)
+        assert look_inside(spec, 2, 6, expected) == one_by_one
+
+
+SEVERAL_STEPS = """
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((1000,)), tf.keras.layers.Dense(1000)])
+    model.compile("sgd", "mse", steps_per_execution=2)
+model.fit(tf.ones((16, 1000)), tf.ones((16, 1000)), batch_size=4, verbose=0)
+"""
+
+
+def test_what_is_left_out_of_steps_in_one_call_and_of_many_weights_is_said(tmp_path):
+    tables = shown(tmp_path, BEGIN.partition("with strategy")[0] + SEVERAL_STEPS)
+    assert tables.notes == (NORMS.format(1_001_000), TURNS) and tables.first is None
+    (places,) = [[(step.number, step.turn) for step in tables.steps]]
+    assert places[:2] == [(1, 0), (1, 1)]
+
+
+WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP
+
+
+def test_several_workers_are_said_not_to_be_looked_into(tmp_path):
+    assert any("several workers" in note for note in shown(tmp_path, WORKERS).notes)
 
 
 def test_one_replica_is_one_column(tmp_path):

@@ -23,6 +23,7 @@ class Picture:
 
     png: bytes
     alt: str
+    keeps_size: bool = False  # also where a window is narrower, which then scrolls
 
     @property
     def base64(self) -> str:
@@ -30,7 +31,8 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
         data = {"image/png": self.base64, "text/plain": self.alt}
-        return data, {"image/png": {"alt": self.alt}}
+        looks = {"unconfined": True} if self.keeps_size else {}
+        return data, {"image/png": {"alt": self.alt, **looks}}
 
     def as_html(self) -> str:
         return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)

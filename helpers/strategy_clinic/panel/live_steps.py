@@ -61,12 +61,12 @@ class LiveSteps:
 
     def run(self, subject: str, setup: Setup, began: float) -> Tables:
         """Returns the tables of a program, and shows progress until it has ended."""
-        self.progress.layout.visibility = "visible"
+        self.progress.layout.display = ""
         try:
             with ThreadPoolExecutor(1) as pool:
                 return self.waited(pool.submit(self.look, subject, setup), began)
         finally:
-            self.progress.layout.visibility = "hidden"
+            self.progress.layout.display = "none"
 
     def waited(self, result: Future[Tables], began: float) -> Tables:
         while not result.done():
@@ -110,7 +110,7 @@ def make_controls(subjects: list[str]) -> list[Any]:
     for name, control in controls.items():
         control.layout.max_width = "100%"
         control.add_class(f"clinic-{name}")
-    controls["inside-progress"].layout.visibility = "hidden"
+    controls["inside-progress"].layout.display = "none"
     return list(controls.values())
 
 
