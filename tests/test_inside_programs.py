@@ -9,7 +9,6 @@ import pytest
 from strategy_clinic.base import files
 from strategy_clinic.examiner.runs.inside import NOT_DISTRIBUTED, InsideSandbox, look_inside
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
-from strategy_clinic.inside.tables import NORMS, TURNS
 from strategy_clinic.inside.watch import OF_XLA
 from strategy_clinic.processes import python_process
 from strategy_clinic.programs.switches import for_setup
@@ -148,21 +147,6 @@ def test_two_runs_at_once_show_what_they_show_one_by_one(tmp_path):
     for expected in (2, 4):  # another number than it has: the run on one device is repeated
         spec = program(tmp_path, COPIES + LOOP)
         assert look_inside(spec, 2, 6, expected) == one_by_one
-
-
-SEVERAL_STEPS = """
-with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.Input((1000,)), tf.keras.layers.Dense(1000)])
-    model.compile("sgd", "mse", steps_per_execution=2)
-model.fit(tf.ones((16, 1000)), tf.ones((16, 1000)), batch_size=4, verbose=0)
-"""
-
-
-def test_what_is_left_out_of_steps_in_one_call_and_of_many_weights_is_said(tmp_path):
-    tables = shown(tmp_path, BEGIN.partition("with strategy")[0] + SEVERAL_STEPS)
-    assert tables.notes == (NORMS.format(1_001_000), TURNS) and tables.first is None
-    (places,) = [[(step.number, step.turn) for step in tables.steps]]
-    assert places[:2] == [(1, 0), (1, 1)]
 
 
 WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP

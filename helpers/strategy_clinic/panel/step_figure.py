@@ -71,7 +71,8 @@ class Sheet:
 
     def add_row(self, row: Row, tables: Tables) -> None:
         words = text.values_in(row, tables)
-        words = [NONE if word == text.NOTHING else word for word in words]
+        nothing = "" if row.is_together else NONE  # the first box is for all replicas
+        words = [nothing if word == text.NOTHING else word for word in words]
         self.add(ROW, partial(self.write_row, text.label(row), words, not row.mark))
         if row.mark and row.mark != self.mark:
             mark = f"{text.DIFFERS} {row.mark}"
@@ -108,7 +109,8 @@ class Sheet:
         self.write(INDENT, label, y, color=INK)
         for place, word in enumerate(words):
             size = self.box / 2 - 0.06, ROW / 2 - 0.08
-            draw_box(self.axes, (self.middle(place), y), size, word, good)
+            if word:
+                draw_box(self.axes, (self.middle(place), y), size, word, good)
 
     def middle(self, place: int) -> float:
         return self.label + self.box * (place + 0.5)
