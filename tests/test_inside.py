@@ -1,15 +1,18 @@
-"""What the view says of records that are written here: what is compared with what, what is marked, and how it is shown."""
+"""What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.inside import html, text
+from strategy_clinic.inside.excerpt import excerpt_of
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
 from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
+from strategy_clinic.inside.tables import NORMS, TURNS, tables_of
 from strategy_clinic.inside.values import BLOCKS, value_of
-from strategy_clinic.inside.view import view_of
 from strategy_clinic.observer.events import Frame
-from strategy_clinic.panel import figures
+from strategy_clinic.panel import step_figure
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -24,13 +27,13 @@ def seen(stage, *values, name=KERNEL, how="", step=1, turn=0, first=0):
     ]
 
 
-def view(several, one, replicas=2):
-    return view_of("train.py", several, one, replicas)
+def tables(several, one, replicas=2):
+    return tables_of("train.py", several, one, replicas)
 
 
 def mark(several, one):
     """What the last row of the only step differs in."""
-    return view(several, one).steps[0].rows[-1].mark
+    return tables(several, one).steps[0].rows[-1].mark
 
 
 A, B = np.array([1.0, 2.0]), np.array([3.0, -1.0])
@@ -61,6 +64,7 @@ CASES = [
     ("examples", "", ([[1], [2]], [[1], [2]]), [[1], [2]], "each replica holds all examples"),
     ("examples", "", ([[1]], [[2]]), [[1], [9]], "other examples than on one device"),
     ("examples", "", ([[1]], [[2]]), [[1]], "2 examples, on one device 1"),
+    ("examples", "", ([[1]],), [[1]], "only replica 0 has examples"),
 ]
 
 
@@ -78,9 +82,9 @@ def test_every_rule_has_a_case():
 def test_parts_are_averaged_where_gradients_are():
     means = [*seen("gradient", A, B), *seen("aggregated", (A + B) / 2, (A + B) / 2, how="MEAN")]
     one = [*seen("gradient", (A + B) / 2), *seen("aggregated", (A + B) / 2, how="MEAN")]
-    assert view(means, one).first is None
+    assert tables(means, one).first is None
     sums = [each for each in means if each.stage == "gradient"]
-    assert view(sums, one).first
+    assert tables(sums, one).first
 
 
 def test_a_large_tensor_is_compared_by_sums_of_blocks():
@@ -108,21 +112,21 @@ def test_what_adam_makes_of_rounding_is_not_compared():
             *seen("update", update, name="bias"),
         ]
 
-    assert view(run(1e-8, 0.001), alone(-1e-8, -0.001)).first is None
-    assert view(run(0.5, 0.001), alone(1.0, -0.001)).first[1].stage.key == "update"
+    assert tables(run(1e-8, 0.001), alone(-1e-8, -0.001)).first is None
+    assert tables(run(0.5, 0.001), alone(1.0, -0.001)).first[1].stage.key == "update"
 
 
 def test_the_first_row_is_the_first_in_the_order_of_a_step():
     several = [*seen("variable", A, A), *seen("loss", 2.0, 2.0), *seen("gradient", B, B)]
     one = [*seen("variable", B), *seen("loss", 2.0), *seen("gradient", B)]
-    step, row = view(several, one).first
+    step, row = tables(several, one).first
     assert (step.number, row.stage.key) == (1, "loss")
-    assert view(several, one).place == LINE[0]
+    assert tables(several, one).place == LINE[0]
 
 
 def test_steps_in_one_call_are_steps_and_its_variables_are_in_the_last():
     turns = [each for turn in (0, 1) for each in seen("loss", 1.0, 1.0, turn=turn)]
-    steps = view([*turns, *seen("variable", A, A)], []).steps
+    steps = tables([*turns, *seen("variable", A, A)], []).steps
     assert [[row.stage.key for row in step.rows] for step in steps] == [
         ["loss"],
         ["loss", "variable"],
@@ -132,7 +136,7 @@ def test_steps_in_one_call_are_steps_and_its_variables_are_in_the_last():
 
 def test_what_is_reported_is_held_together():
     several, one = seen("reported", 3.0, first=TOGETHER), seen("reported", 2.0, first=TOGETHER)
-    row = view(several, one).steps[0].rows[0]
+    row = tables(several, one).steps[0].rows[0]
     assert len(row.cells) == 1 and row.mark == "it is 1.5 times that of one device"
 
 
@@ -143,10 +147,10 @@ def test_a_record_is_read_as_it_was_written():
 
 
 def test_where_nothing_differs_it_says_so():
-    same = view(seen("loss", 1.0, 1.0), seen("loss", 2.0))
+    same = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0))
     assert same.headline == "nothing differs in 1 step" and same.place is None
-    assert view([], []).headline == "no step was seen"
-    for empty in (same, view([], [])):
+    assert tables([], []).headline == "no step was seen"
+    for empty in (same, tables([], [])):
         assert empty.headline in html.page(empty) and empty.headline in text.in_words(empty)
 
 
@@ -159,20 +163,20 @@ def example(name=KERNEL):
         *seen("gradient", A, name=name),
         *seen("variable", large),
     ]
-    return view(several, one)
+    return tables(several, one)
 
 
 def test_the_text_has_numbers_norms_and_words():
     words = text.in_words(example())
     assert "the runs part in step 1, at gradient: dense/kernel" in words
     assert "made by train.py, line 17" in words
-    assert "300, norm 10.03" in words and "Not seen: most of it." in words
+    assert "300 numbers, norm 10.03" in words and "Not seen: most of it." in words
     (marked,) = [line for line in words.splitlines() if line.startswith("≠")]
     assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
 
 
 def test_of_a_long_name_the_end_is_shown():
-    (row,) = view(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
+    (row,) = tables(seen("loss", 1.0, name=f"{'a' * 90}/bias"), []).steps[0].rows
     assert text.label(row).startswith("loss: …aa") and text.label(row).endswith("/bias")
     assert len(text.label(row)) == text.LONGEST
 
@@ -195,10 +199,68 @@ def test_the_page_names_each_row_and_column():
 
 
 def test_a_picture_has_the_text_of_its_step():
-    picture = figures.inside(example())
+    picture = step_figure.draw({"broken": example()})
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
 
 
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
-        figures.inside(view([], []))
+        step_figure.draw({"broken": tables([], [])})
+
+
+def mean_of(total, count):
+    """The two variables of a metric on two replicas, and on one device."""
+    several = [*seen("metric", *total[:2], name="loss/total", how="SUM")]
+    several += seen("metric", *count[:2], name="loss/count", how="SUM")
+    one = [
+        *seen("metric", total[2], name="loss/total"),
+        *seen("metric", count[2], name="loss/count"),
+    ]
+    return [row.mark for row in tables(several, one).steps[0].rows]
+
+
+def test_of_a_total_and_a_count_only_the_quotient_is_compared():
+    assert mean_of((2.0, 2.0, 2.0), (1.0, 1.0, 1.0)) == ["", ""]
+    assert mean_of((2.0, 2.0, 4.0), (1.0, 1.0, 1.0)) == ["total / count is 2, on one device 4"] * 2
+    assert mean_of((2.0, 2.0, 4.0), (0.0, 0.0, 1.0)) != ["", ""], "compared one by one"
+
+
+def test_an_excerpt_has_the_first_row_that_differs_and_some_before_and_after_it():
+    names = [f"kernel_{letter}" for letter in "abcdefghijklm"]
+    several, one = (
+        [*seen("examples", [[1]], [[2]], name="argument 1")],
+        seen("examples", [[1], [2]], name="argument 1"),
+    )
+    for name in names:
+        several += seen("gradient", A, B, name=name)
+        one += seen("gradient", A + B if name < "kernel_j" else A, name=name)
+    cut = excerpt_of("broken", tables(several, one))
+    assert [row.name for row in cut.rows] == names[2:]
+    assert [bool(row.mark) for row in cut.rows] == [False] * 7 + [True] * 4
+    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1: their sum")
+    right = [each for name in names for each in seen("gradient", A + B, name=name)]
+    alike = excerpt_of("fixed", tables(several, right), cut)
+    assert [row.name for row in alike.rows] == names[2:] and not alike.more
+
+
+def test_rows_stand_under_the_line_that_makes_them_without_its_comment():
+    lines = ("",) * 16 + ("gradient = tape.gradient(loss, weight)  # wrong: twice",)
+    known = replace(tables(seen("gradient", A, A), seen("gradient", A)), source=lines)
+    shown = replace(known, path=LINE[0].path)
+    ((code, rows),) = excerpt_of("broken", shown).groups
+    assert code == "17  gradient = tape.gradient(loss, weight)" and len(rows) == 1
+    assert f"line {code}" in text.excerpt_in_words(excerpt_of("broken", shown))
+    ((code, _),) = excerpt_of("broken", known).groups
+    assert code == "train.py, line 17", "the file of another line"
+
+
+def test_of_random_numbers_it_is_said_which_are_the_same():
+    (row,) = tables(seen("drawn", A, B), seen("drawn", A)).steps[0].rows
+    assert text.values_in(row, tables([], [])) == ["numbers A", "numbers B", "numbers A"]
+
+
+def test_many_numbers_and_steps_in_one_call_are_said_to_be_shown_in_part():
+    weight = np.zeros((1000, 1000))
+    assert tables(seen("variable", weight, weight), []).notes == (NORMS.format(1_000_000),)
+    assert tables(seen("variable", weight[1:], weight[1:]), []).notes == ()
+    assert tables(seen("loss", 1.0, 1.0, turn=1), []).notes == (TURNS,)

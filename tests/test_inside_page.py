@@ -1,4 +1,4 @@
-"""The page of the view in a browser: light and dark, wide and narrow, and by keyboard."""
+"""The page of the tables in a browser: light and dark, wide and narrow, and by keyboard."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 from axe import violations
 from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
 from strategy_clinic.inside import html
-from test_inside import A, seen, view
+from test_inside import A, seen, tables
 
 pytestmark = [*NEEDS, pytest.mark.slow]
 
@@ -32,9 +32,9 @@ def address(tmp_path_factory):
         ]
         one += seen("gradient", A if step == 2 else 2 * A, step=step)
         one += seen("variable", [A] * 99, step=step)
-    file = tmp_path_factory.mktemp("view") / "view.html"
+    file = tmp_path_factory.mktemp("page") / "view.html"
     lines = tuple(f"line_{number} = {number}" for number in range(1, 30))
-    shown = replace(view(several, one), path="/program/train.py", source=lines)
+    shown = replace(tables(several, one), path="/program/train.py", source=lines)
     file.write_text(html.page(shown))
     return file.as_uri()
 

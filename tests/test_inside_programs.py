@@ -1,4 +1,4 @@
-"""What the view shows of programs that run: each is run on two devices and on one with the same examples."""
+"""What the tables show of programs that run: each is run on two devices and on one with the same examples."""
 
 import dataclasses
 import re
@@ -18,13 +18,18 @@ pytestmark = pytest.mark.slow
 MIRRORED = Setup("mirrored", 2, "keras", 3)
 # A program of a mode, the version of Keras, the first stage that is marked, and the line that makes it; none is marked.
 MODES = [
-    ("fm37", "broken", 3, "loss", "tape.gradient"),
+    ("fm25", "broken", 3, "examples", "loaded.fit"),
+    ("fm37", "broken", 3, "loss", "loss = tf.reduce_mean(errors)"),
     ("fm37", "fixed", 3, None, ""),
     ("fm50", "broken", 3, "sent", "model.fit"),
     ("fm50", "broken", 2, None, ""),
     ("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
+    ("fm49", "broken", 3, "loss", "return tf.reduce_mean"),
     ("fm56", "broken", 3, "drawn", "dropout("),
+    ("fm56", "fixed", 3, None, ""),
+    ("fm68", "broken", 3, "metric", "model.compile"),
+    ("fm68", "fixed", 3, None, ""),
 ]
 
 
@@ -41,10 +46,10 @@ def shown(folder, source, keras=3, steps=6):
 @pytest.mark.parametrize("mode, part, keras, stage, line", MODES)
 def test_a_mode_is_seen_where_it_begins(mode, part, keras, stage, line, tmp_path):
     setup = dataclasses.replace(MIRRORED, keras=keras)
-    view = shown(tmp_path, for_setup(files.program_text(mode, part), setup), keras)
-    assert view.steps and view.replicas == 2 and not view.notes
-    assert (view.first[1].stage.key if view.first else None) == stage
-    assert line in (view.source[view.place.line - 1] if view.place else "")
+    tables = shown(tmp_path, for_setup(files.program_text(mode, part), setup), keras)
+    assert tables.steps and tables.replicas == 2 and not tables.notes
+    assert (tables.first[1].stage.key if tables.first else None) == stage
+    assert line in (tables.source[tables.place.line - 1] if tables.place else "")
 
 
 BEGIN = """\
@@ -91,15 +96,15 @@ RIGHT = BEGIN.replace("UPDATE", "pass")
 
 @pytest.mark.parametrize("loop, steps", [(LOOP, 2), (EAGER, 2), (IN_A_GRAPH, 2)])
 def test_nothing_is_marked_in_a_right_program(loop, steps, tmp_path):
-    view = shown(tmp_path, RIGHT + loop)
-    assert view.headline == f"nothing differs in {steps} steps"
-    stages = {row.stage.key for step in view.steps for row in step.rows}
+    tables = shown(tmp_path, RIGHT + loop)
+    assert tables.headline == f"nothing differs in {steps} steps"
+    stages = {row.stage.key for step in tables.steps for row in step.rows}
     assert stages >= {"examples", "loss", "gradient", "aggregated", "update", "slot", "counter"}
 
 
 def test_a_copy_that_differs_is_the_first_that_is_marked(tmp_path):
-    view = shown(tmp_path, COPIES + LOOP)
-    (row,) = view.steps[0].marked
+    tables = shown(tmp_path, COPIES + LOOP)
+    (row,) = tables.steps[0].marked
     assert (row.stage.key, row.mark) == ("state", "the copies differ")
     assert [cell.entries for cell in row.cells] == [(1.5,), (5.5,)]
 
@@ -113,8 +118,8 @@ def test_the_program_computes_what_it_computes_alone(tmp_path):
 
 
 def test_a_run_ends_after_the_steps_that_are_shown(tmp_path):
-    view = shown(tmp_path, RIGHT + LOOP.replace("(data)", "(data.repeat())"), steps=3)
-    assert len(view.steps) == 3 and not view.first
+    tables = shown(tmp_path, RIGHT + LOOP.replace("(data)", "(data.repeat())"), steps=3)
+    assert len(tables.steps) == 3 and not tables.first
 
 
 COMPILED = """
@@ -132,12 +137,26 @@ def step(inputs):
 
 
 def test_what_xla_compiles_is_said_not_to_be_seen(tmp_path):
-    view = shown(tmp_path, RIGHT.partition("def step")[0] + COMPILED + LOOP)
-    assert OF_XLA in view.notes and view.first is None
-    assert {"update", "returned"} <= {row.stage.key for row in view.steps[0].rows}
+    tables = shown(tmp_path, RIGHT.partition("def step")[0] + COMPILED + LOOP)
+    assert OF_XLA in tables.notes and tables.first is None
+    assert {"update", "returned"} <= {row.stage.key for row in tables.steps[0].rows}
+
+
+def test_two_runs_at_once_show_what_they_show_one_by_one(tmp_path):
+    one_by_one = shown(tmp_path, COPIES + LOOP)
+    for expected in (2, 4):  # another number than it has: the run on one device is repeated
+        spec = program(tmp_path, COPIES + LOOP)
+        assert look_inside(spec, 2, 6, expected) == one_by_one
+
+
+WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP
+
+
+def test_several_workers_are_said_not_to_be_looked_into(tmp_path):
+    assert any("several workers" in note for note in shown(tmp_path, WORKERS).notes)
 
 
 def test_one_replica_is_one_column(tmp_path):
-    view = shown(tmp_path, RIGHT.replace("MirroredStrategy()", "get_strategy()") + LOOP)
-    assert view.columns == ["replica 0", "one device"]
-    assert view.notes == (NOT_DISTRIBUTED,) and view.first is None
+    tables = shown(tmp_path, RIGHT.replace("MirroredStrategy()", "get_strategy()") + LOOP)
+    assert tables.columns == ["replica 0", "one device"]
+    assert tables.notes == (NOT_DISTRIBUTED,) and tables.first is None

@@ -10,6 +10,7 @@ from strategy_clinic.panel import cards, figures, mode_finder, widgets
 from strategy_clinic.programs.verdicts import Verdict
 from strategy_clinic.session import Session
 from strategy_clinic.setups import strategies
+from test_inside import tables
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tensorflow")]
 
@@ -26,6 +27,37 @@ def panel_of(mode: str, setup: Setup) -> widgets.Panel:
 @pytest.fixture
 def made():
     return panel_of("fm25", Setup())
+
+
+def test_the_tables_of_steps_follow_the_controls_once_for_each_choice():
+    asked = []
+    setup, both = Setup(), {"broken": "", "fixed": ""}
+    texts = {each: files.program_text("fm37", each) for each in both}
+
+    def look(subject, setup):
+        asked.append((subject, str(setup)))
+        return tables([], [])
+
+    panel = widgets.Panel(mode_by_id("fm37"), setup, texts, lambda _: [], look)
+    panel.controls["devices"].value = 4
+    assert asked == []
+    panel.steps.switch.value = True
+    panel.controls["strategy"].value = "default"
+    panel.controls["strategy"].value = "central_storage"
+    setups = ["mirrored x4", "default x1", "central_storage x4"]
+    assert asked == [("broken", f"{each}, saved as keras, Keras 3") for each in setups]
+
+
+def test_only_a_page_that_shows_steps_has_them_in_its_panel(monkeypatch):
+    given = []
+    monkeypatch.setattr(widgets, "show_panel", lambda *parts: given.append(parts[-1]))
+    session = Session(mode_by_id("fm25"), Setup())
+    session.texts |= {each: files.program_text("fm25", each) for each in ("broken", "fixed")}
+    monkeypatch.setattr(session, "run", lambda *_: [])
+    session.panel()
+    session.shows_inside = True
+    session.panel()
+    assert given[0] is None and given[1] == session._look
 
 
 def click(made, **choices):

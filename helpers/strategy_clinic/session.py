@@ -13,9 +13,10 @@ from typing import Any
 from .base import files
 from .base.display import report, running_shell, text_table
 from .base.errors import UserError, choose
+from .inside.tables import Tables
 from .modes.failure_mode import FailureMode
 from .modes.registry import mode_by_id
-from .panel import figures, widgets
+from .panel import figures, step_figure, widgets
 from .programs import run as programs
 from .programs.switches import for_setup
 from .programs.text import SUBJECTS, without_notes
@@ -63,6 +64,7 @@ class Session:
         self.mode, self.setup = mode, setup
         self.texts: dict[str, str] = {}  # of the programs in the cells that have been run
         self.runs: dict[tuple[str, str, Setup], programs.Run] = {}
+        self.shows_inside = False  # whether the page has shown what replicas hold
 
     def begin(self) -> None:
         """Shows the setup of the page."""
@@ -156,6 +158,18 @@ class Session:
         (verdict,) = self.run({"broken": self._text_of("broken")}, [self.setup])
         return figures.placement(verdict.run.observations)
 
+    def inside(self, setup: Setup) -> figures.Picture:
+        """Draws what each replica holds in a step of both programs under a setup, beside one device."""
+        from .examiner.frontends.page_tables import tables_of_all
+
+        self.shows_inside = True
+        return step_figure.draw(tables_of_all(self.both(), setup))
+
+    def _look(self, subject: str, setup: Setup) -> Tables:
+        from .examiner.frontends.page_tables import tables_of
+
+        return tables_of(self._text_of(subject), setup)
+
     def table(self, setups: list[Setup]) -> None:
         """Shows the verdicts on both programs under each setup; each must be what the mode declares."""
         verdicts = self.run(self.both(), setups)
@@ -169,7 +183,8 @@ class Session:
         both = self.both()
         verdicts = self.run(both, [self.setup])
         run = functools.partial(self._run_again, both)
-        widgets.show_panel(self.mode, both, verdicts, run)
+        look = self._look if self.shows_inside else None
+        widgets.show_panel(self.mode, both, verdicts, run, look)
 
     def _run_again(self, texts: Mapping[str, str], setup: Setup) -> list[Verdict]:
         return self.run(texts, [setup], again=True)

@@ -1,4 +1,4 @@
-"""Starts the view: `python FOLDER/strategy_clinic/inside/__main__.py` or `python -m strategy_clinic.inside`."""
+"""Starts a watched run: `python FOLDER/strategy_clinic/inside/__main__.py` or `python -m strategy_clinic.inside`."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The view as a page that needs nothing else; all values are escaped."""
+"""The tables as a page that needs nothing else; all values are escaped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ..base.templates import from_template
 from . import stages, text
+from .tables import Row, Step, Tables, counted, scale_of
 from .values import Value
-from .view import Row, Step, View, counted, scale_of
 
 STAGES = stages.TABLE.values()
 ABOUT = (
@@ -20,9 +20,9 @@ MANY = text.MOST_NUMBERS  # of more numbers a strip of colour is drawn
 COLOURS = "178,86,0", "0,98,178"  # of numbers above and below 0
 
 
-def page(view: View) -> str:
+def page(tables: Tables) -> str:
     helpers = {"html": sys.modules[__name__], "text": text}
-    return from_template("inside/templates/page.html", view=view, **helpers)
+    return from_template("inside/templates/page.html", tables=tables, **helpers)
 
 
 # What the templates ask for
@@ -36,8 +36,8 @@ def summary(step: Step) -> str:
     return f"{counted(len(step.marked), 'row')} marked" if step.marked else "nothing differs"
 
 
-def is_first(row: Row, view: View) -> bool:
-    return bool(view.first) and view.first[1] is row  # type: ignore[index]  # there is one
+def is_first(row: Row, tables: Tables) -> bool:
+    return bool(tables.first) and tables.first[1] is row  # type: ignore[index]  # there is one
 
 
 def scale(row: Row) -> float:

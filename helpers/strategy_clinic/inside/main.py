@@ -35,7 +35,7 @@ def main() -> None:
     sys.exit(observed.run_observed(watching(settings, program, steps), program))
 
 
-class Viewer(Observer):
+class InsideObserver(Observer):
     """An observer that only records what replicas hold."""
 
     def __init__(self, settings: Settings, steps: int) -> None:
@@ -54,23 +54,25 @@ class Viewer(Observer):
         super().end(outcome, status)
 
 
-def watching(settings: Settings, program: list[str], steps: int) -> Viewer:
+def watching(settings: Settings, program: list[str], steps: int) -> InsideObserver:
     """Returns an observer that has begun to watch this process, in which no line of the program has run yet."""
     if settings.seed:
         random.seed(observed.SEED)
     if settings.keras:
         os.environ["TF_USE_LEGACY_KERAS"] = str(int(settings.keras == 2))
-    viewer = Viewer(settings, steps)
-    viewer.context.provenance.runs(program)
-    outside, restarts = Outside(viewer.context), Restarts(viewer.context)
+    observer = InsideObserver(settings, steps)
+    observer.context.provenance.runs(program)
+    outside, restarts = Outside(observer.context), Restarts(observer.context)
     outside.start()
-    viewer.start(
+    observer.start(
         {
-            "numpy": functools.partial(observed.prepare_numpy, viewer, restarts),
-            "tensorflow": functools.partial(observed.prepare_tensorflow, viewer, restarts, outside),
-            "h5py": functools.partial(observed.prepare_h5py, viewer, outside),
+            "numpy": functools.partial(observed.prepare_numpy, observer, restarts),
+            "tensorflow": functools.partial(
+                observed.prepare_tensorflow, observer, restarts, outside
+            ),
+            "h5py": functools.partial(observed.prepare_h5py, observer, outside),
             "sqlite3": outside.watch_sqlite,
         }
     )
-    viewer.processes.watch()
-    return viewer
+    observer.processes.watch()
+    return observer

@@ -93,6 +93,8 @@ def copies_or_parts(held: Held) -> str:
 
 def same_examples(held: Held) -> str:
     values, alone = held.known, held.alone
+    if len(values) == 1 < len(held.cells):
+        return f"only replica {held.cells.index(values[0])} has examples"
     if alone is None or not alone.rows:
         return ""
     if not all(each.shape for each in values):

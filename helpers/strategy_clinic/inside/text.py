@@ -1,4 +1,4 @@
-"""The view as a table of text, for a terminal, a stored notebook and a screen reader."""
+"""The tables as text, for a terminal, a stored notebook and a screen reader."""
 
 from __future__ import annotations
 
@@ -7,50 +7,79 @@ import os
 from collections.abc import Iterable, Iterator
 
 from ..observer.events import Frame
+from .excerpt import Excerpt
+from .tables import Row, Step, Tables
 from .values import Value
-from .view import Row, Step, View
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
 LONGEST = 56
+DRAWN = (
+    "drawn",
+    "random",
+)  # stages whose numbers mean nothing: it is said which of them are the same
 
 
-def in_words(view: View) -> str:
-    """Returns the whole view."""
-    return "\n".join(lines_of(view, view.steps))
+def in_words(tables: Tables) -> str:
+    """Returns all tables."""
+    return "\n".join(lines_of(tables, tables.steps))
 
 
-def in_short(view: View) -> str:
+def in_short(tables: Tables) -> str:
     """Returns the step in which the runs part, or the first one."""
-    step = view.first[0] if view.first else None
-    return "\n".join(lines_of(view, [step] if step else view.steps[:1]))
+    step = tables.first[0] if tables.first else None
+    return "\n".join(lines_of(tables, [step] if step else tables.steps[:1]))
 
 
-def lines_of(view: View, steps: Iterable[Step]) -> Iterator[str]:
-    yield f"{view.program}: {view.headline}"
-    if view.place:
-        yield f"made by {place_of(view.place)}"
-    yield from (f"Not seen: {note}." for note in view.notes)
+def lines_of(tables: Tables, steps: Iterable[Step]) -> Iterator[str]:
+    yield f"{tables.program}: {tables.headline}"
+    if tables.place:
+        yield f"made by {place_of(tables.place)}"
+    yield from (f"Not seen: {note}." for note in tables.notes)
     for step in steps:
         yield ""
-        yield from table_of(step, view)
+        yield from table_of(step, tables)
 
 
-def table_of(step: Step, view: View) -> list[str]:
-    head = ["", step.title, *view.columns, "what differs"]
-    rows = [head, *(cells_of(row, view) for row in step.rows)]
+def table_of(step: Step, tables: Tables) -> list[str]:
+    head = ["", step.title, *tables.columns, "what differs"]
+    return aligned([head, *(cells_of(row, tables) for row in step.rows)])
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def cells_of(row: Row, view: View) -> list[str]:
-    return [DIFFERS if row.mark else " ", label(row), *values_in(row, view), row.mark]
+def cells_of(row: Row, tables: Tables) -> list[str]:
+    return [DIFFERS if row.mark else " ", label(row), *values_in(row, tables), row.mark]
 
 
-def values_in(row: Row, view: View) -> list[str]:
+def excerpt_in_words(excerpt: Excerpt) -> str:
+    """Returns the rows of an excerpt under the lines of the program that make them."""
+    tables, groups = excerpt.tables, list(excerpt.groups)
+    head = ["", "", *tables.columns, ""]
+    rows = aligned([head, *(cells_of(row, tables) for _, inside in groups for row in inside)])
+    lines = [excerpt.headline, rows.pop(0)]
+    for code, inside in groups:
+        lines += [f"line {code}" if code else "", *rows[: len(inside)]]
+        rows = rows[len(inside) :]
+    return "\n".join([*lines, *filter(None, [excerpt.more])])
+
+
+def values_in(row: Row, tables: Tables) -> list[str]:
     """Returns what is shown in each column; what the replicas hold together is in the first."""
+    if row.stage.key in DRAWN:
+        return lettered([*row.cells, row.alone])
     cells = [shown(each) for each in row.cells]
-    return [*cells, *[NOTHING] * (view.replicas - len(cells)), shown(row.alone)]
+    return [*cells, *[NOTHING] * (tables.replicas - len(cells)), shown(row.alone)]
+
+
+def lettered(values: list[Value | None]) -> list[str]:
+    """Returns a letter for each tensor, the same one for the same numbers."""
+    known = list(dict.fromkeys(each.entries for each in values if each))
+    letters = {entries: chr(ord("A") + place % 26) for place, entries in enumerate(known)}
+    return [f"numbers {letters[each.entries]}" if each else NOTHING for each in values]
 
 
 def place_of(frame: Frame) -> str:
@@ -68,11 +97,14 @@ def shown(value: Value | None) -> str:
     """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
     if value is None:
         return NOTHING
+    if not value.size:
+        return f"none ({shape_of(value)})"
     if not value.entries:
         return f"{shape_of(value)} {value.dtype}"
     if value.is_whole and len(value.entries) <= MOST_NUMBERS:
         return " ".join(map(number, value.entries))
-    return f"{shape_of(value)}, norm {number(value.norm)}"
+    size = f"{value.size} numbers" if len(value.shape) == 1 else shape_of(value)
+    return f"{size}, norm {number(value.norm)}"
 
 
 def number(value: float) -> str:

@@ -7,6 +7,7 @@ compiles no such operation: of what it compiles, only the variables are seen.
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -40,6 +41,8 @@ CLUSTERS = {
     "ParameterServerStrategy": "parameter_server",
 }
 ORDERING = "cross_device_utils.py"  # of TensorFlow, whose variables have no values
+GENERATOR = "stateful_random_ops.py"  # of TensorFlow, whose variables are states of generators
+MOST_BEHIND = 40  # operations behind a loss that are looked at for a line of the program
 MOST_TURNS = 6  # steps that are kept of one call
 MOST_NAMED = 120  # variables that are kept of one step
 LARGEST = (
@@ -61,6 +64,7 @@ class Known(Variables):
         self.names: dict[int, str] = {}
         self.alike: Counter[str] = Counter()
         self.inner: set[int] = set()
+        self.generators: set[int] = set()
 
     def watch(self) -> None:
         wrap = self.context.patches.wrap
@@ -78,6 +82,8 @@ class Known(Variables):
         self.lines[record.number] = self.context.provenance.stack()
         if is_made_in(ORDERING):
             self.inner.add(record.number)
+        if is_made_in(GENERATOR):
+            self.generators.add(record.number)
 
     def shown(self) -> list[Record]:
         """Returns the records of all variables but those by which TensorFlow orders what replicas add up."""
@@ -241,7 +247,18 @@ class Watch:
             self.begin()
         targets = [each for each in tf.nest.flatten(call["target"]) if each is not None]
         names = ["loss"] if len(targets) == 1 else [f"loss {i + 1}" for i in range(len(targets))]
-        self.see("loss", list(zip(names, targets)), replica_here())
+        self.see("loss", list(zip(names, targets)), replica_here(), lines=self.lines_of(targets))
+
+    def lines_of(self, losses: list[Any]) -> Stack:
+        """Returns the program's lines that compute a loss, as far as a graph tells them; else those that are running."""
+        here, waiting = self.context.provenance.stack(), list(losses)
+        for tensor in itertools.islice(waiting, MOST_BEHIND):  # which grows
+            found = self.context.provenance.stack_of(tensor.op) if is_symbolic(tensor) else ()
+            if found and found[:1] != here[:1]:
+                return found
+            if found and tensor.shape.rank == 0:
+                waiting += tensor.op.inputs
+        return here
 
     def differentiated(self, result: Any, call: Call) -> None:
         import tensorflow as tf
@@ -373,6 +390,8 @@ class Watch:
         self.keep_copies(kind, record, arrays, how)
 
     def stage_of(self, record: Record) -> str:
+        if record.number in self.variables.generators:
+            return "random"
         if record.number in self.trained:
             return "variable"
         if record.maker is Owner.OPTIMIZER and not record.variable.shape.rank:
@@ -386,7 +405,7 @@ class Watch:
 
     # Values
 
-    def see(self, stage: str, named: Named, replica: int, how: str = "") -> None:
+    def see(self, stage: str, named: Named, replica: int, how: str = "", lines: Stack = ()) -> None:
         """Keeps tensors now, or whenever the graph computes them that is being made."""
         import tensorflow as tf
 
@@ -395,7 +414,7 @@ class Watch:
             return
         if self.compiled and not tf.executing_eagerly():
             return self.leave_out(OF_XLA)
-        eager, lines = tf.executing_eagerly(), self.context.provenance.stack()
+        eager, lines = tf.executing_eagerly(), lines or self.context.provenance.stack()
         counts = self.turns if eager else self.sites.setdefault(shown[0][1].graph, Counter)
         names = numbered([name for name, _ in shown], counts, (stage, replica, lines[:1]))
         site = Site(stage, tuple(names), replica, how, lines)
@@ -487,6 +506,12 @@ def outside_replicas() -> bool:
     import tensorflow as tf
 
     return bool(not is_in_replica() and tf.executing_eagerly())
+
+
+def is_symbolic(tensor: Any) -> bool:
+    import tensorflow as tf
+
+    return tf.is_tensor(tensor) and not isinstance(tensor, tf.__internal__.EagerTensor)
 
 
 def is_compiled(owner: Any) -> bool:

@@ -6,10 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any
 
-from ..base.errors import UserError
 from ..base.templates import from_template
-from ..inside import text as inside_text
-from ..inside.view import View
 from ..programs.run import Observations
 from ..programs.variable_copies import copies as copies
 from ..programs.variable_copies import values_of as values_of
@@ -26,6 +23,7 @@ class Picture:
 
     png: bytes
     alt: str
+    keeps_size: bool = False  # also where a window is narrower, which then scrolls
 
     @property
     def base64(self) -> str:
@@ -33,7 +31,8 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
         data = {"image/png": self.base64, "text/plain": self.alt}
-        return data, {"image/png": {"alt": self.alt}}
+        looks = {"unconfined": True} if self.keeps_size else {}
+        return data, {"image/png": {"alt": self.alt, **looks}}
 
     def as_html(self) -> str:
         return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)
@@ -52,10 +51,20 @@ def canvas(width: float, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def as_picture(figure: Any, alt: str) -> Picture:
+def as_picture(figure: Any, alt: str, colours: int = 0) -> Picture:
+    """Returns a figure as a picture, in as many colours if that is said."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110, facecolor=PAPER, metadata={"Software": None})
-    return Picture(buffer.getvalue(), alt)
+    return Picture(with_few_colours(buffer, colours) if colours else buffer.getvalue(), alt)
+
+
+def with_few_colours(png: io.BytesIO, colours: int) -> bytes:
+    from PIL import Image  # of Matplotlib
+
+    small = io.BytesIO()
+    with Image.open(png) as image:
+        image.convert("RGB").quantize(colours).save(small, "png", optimize=True)
+    return small.getvalue()
 
 
 def grid(
@@ -93,22 +102,6 @@ def numbers(
     return heat_map(marked, columns, title, [column.replace("\n", " ") + " " for column in columns])
 
 
-def inside(view: View) -> Picture:
-    """Draws what each replica held in the step in which the runs part, or in the first one, and says the same as text."""
-    if not view.steps:
-        raise UserError(f"{view.program} cannot be drawn: {view.headline}.")
-    step = view.first[0] if view.first else view.steps[0]
-    rows = [row for row in step.rows if row.mark or row.stage.is_in_picture]
-    cells = {
-        f"{inside_text.label(row)} {inside_text.DIFFERS if row.mark else ' '}": [
-            (not row.mark, word.replace(", ", "\n")) for word in inside_text.values_in(row, view)
-        ]
-        for row in rows
-    }
-    drawn = heat_map(cells, view.columns, step.title, view.columns)
-    return Picture(drawn.png, inside_text.in_short(view))
-
-
 def heat_map(
     cells: dict[str, list[tuple[bool, str]]], columns: list[str], title: str, labels: list[str]
 ) -> Picture:
@@ -140,11 +133,18 @@ def name_axes(axes: Any, rows: list[str], columns: list[str], title: str) -> Non
 
 
 def draw_cell(axes: Any, x: int, y: int, word: str, good: bool) -> None:
+    draw_box(axes, (x, y), (0.42, 0.36), word, good)
+
+
+def draw_box(
+    axes: Any, middle: tuple[float, float], half: tuple[float, float], word: str, good: bool
+) -> None:
     """Draws a full box, or an empty one with a frame: the difference shows without colours."""
     from matplotlib.patches import FancyBboxPatch
 
     ink, fill, edge = ("white", HAVE, HAVE) if good else (LACK, PAPER, LACK)
-    box = FancyBboxPatch((x - 0.42, y - 0.36), 0.84, 0.72, "round,pad=0.04")
+    (x, y), (width, height) = middle, half
+    box = FancyBboxPatch((x - width, y - height), 2 * width, 2 * height, "round,pad=0.04")
     box.set(edgecolor=edge, facecolor=fill, linewidth=1.5)
     axes.add_patch(box)
     axes.text(x, y, word, ha="center", va="center", color=ink, fontsize=9)

@@ -16,6 +16,7 @@ from ..setups import parameters, strategies
 from ..setups.parameters import PARAMETERS, Setup
 from . import choices, figures
 from .cards import card_html, card_text, history_html, observations_of, show_widget
+from .live_steps import LiveSteps, Look
 
 NOTE = "Each run starts both programs as new Python processes, with the lines of the chosen setup."
 LABELS = dict(zip(PARAMETERS, ("Strategy", "Devices", "Save format", "Keras")))
@@ -30,16 +31,22 @@ class Panel:
         setup: Setup,
         texts: Mapping[str, str],
         run: Callable[[Setup], list[Verdict]],
+        look: Look | None = None,
     ) -> None:
-        """`texts` are the broken and the fixed program; `run` returns the verdicts on both under a setup."""
+        """`texts` are the broken and the fixed program; `run` returns the verdicts on both under a setup.
+
+        `look` returns what the replicas of one of them hold, on a page that shows it.
+        """
         self.mode, self.texts, self.run = mode, texts, run
         self.runs: list[list[Verdict]] = []
         self.setup, self.offered = setup, choices.offered(texts)
         self.count = choices.wanted_count(setup)
+        self.is_between = False  # two setups, while a strategy changes the device counts
         self.controls = make_controls(setup, self.offered)
         self.button, self.status, self.card, self.figure, self.programs, self.history = (
             make_displays()
         )
+        self.steps = LiveSteps(texts, self.chosen, look) if look else None
         self.observe()
         self.show_programs()
         self.button.on_click(self.click)
@@ -53,6 +60,7 @@ class Panel:
             self.controls["devices"].observe(self.keep_count, "value")
         for control in self.controls.values():
             control.observe(self.show_programs, "value")
+            control.observe(self.show_steps, "value")
 
     def keep_count(self, change: Any) -> None:
         self.count = change["new"]
@@ -60,9 +68,11 @@ class Panel:
     def offer_devices(self, change: Any) -> None:
         """Offers the device counts of the chosen strategy, and chooses the one that the reader has chosen last if it has it."""
         wanted, control = self.count, self.controls["devices"]
+        self.is_between = True
         control.options = strategies.TABLE[change["new"]].counts
         control.value = choices.count_for(change["new"], wanted)
         self.count = wanted  # nobody chose what the options have changed
+        self.is_between = False
 
     def chosen(self) -> Setup:
         """Returns the setup of the controls; raises a UserError while they are between two."""
@@ -80,6 +90,10 @@ class Panel:
                 )
                 for subject, text in self.texts.items()
             )
+
+    def show_steps(self, _: Any) -> None:
+        if self.steps and not self.is_between:
+            self.steps.follow()
 
     def say(self, words: str, state: str) -> None:
         self.status.value = from_template(
@@ -158,7 +172,8 @@ def arrange(panel: Panel) -> Any:
     right = ipywidgets.VBox([panel.card, panel.figure])
     top = ipywidgets.GridBox([ipywidgets.VBox(controls), right], layout=columns)
     top.add_class("clinic-columns")
-    root = ipywidgets.VBox([top, panel.history, panel.programs])
+    steps = [panel.steps.root] if panel.steps else []
+    root = ipywidgets.VBox([top, *steps, panel.history, panel.programs])
     root.add_class("clinic-panel")
     return root
 
@@ -168,9 +183,10 @@ def show_panel(
     texts: Mapping[str, str],
     verdicts: list[Verdict],
     run: Callable[[Setup], list[Verdict]],
+    look: Look | None = None,
 ) -> Panel:
     """Shows the panel with the verdicts of this notebook's setup; viewers without widgets show these as a card and a picture."""
-    panel = Panel(mode, verdicts[0].setup, texts, run)
+    panel = Panel(mode, verdicts[0].setup, texts, run, look)
     panel.draw(verdicts)
     words = panel.in_words(verdicts[0].setup)
     observations = observations_of(verdicts)

@@ -31,9 +31,9 @@ def show_command(options: argparse.Namespace) -> int:
         limit=options.limit,
     )
     with ended_like_ctrl_c():
-        view = look_inside(with_notebook(program), options.devices, options.steps)
-    print(text.in_short(view))
+        tables = look_inside(with_notebook(program), options.devices, options.steps)
+    print(text.in_short(tables))
     if options.html:
-        write_whole(options.html, html.page(view))
-        print(f"\nwrote {options.html}, with all {len(view.steps)} steps")
-    return DIFFERS if view.first else 0
+        write_whole(options.html, html.page(tables))
+        print(f"\nwrote {options.html}, with all {len(tables.steps)} steps")
+    return DIFFERS if tables.first else 0

@@ -1,12 +1,14 @@
 """Runs a program on several devices, and on one with the same examples, and records what its replicas hold."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base import files
 from ...inside.record import Seen, read_record, record_file
-from ...inside.view import View, view_of
+from ...inside.tables import Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..findings import counted
 from ..recording import Recording, Role, observer_failures
@@ -30,7 +32,7 @@ class Watched:
 
 
 class InsideSandbox(Sandbox):
-    """A sandbox in which programs run under the watch of this view in place of the examiner's observer."""
+    """A sandbox in which programs run under this watch in place of the examiner's observer."""
 
     def __init__(self, program: ProgramSpec, steps: int = USUAL_STEPS):
         super().__init__(program)
@@ -44,6 +46,11 @@ class InsideSandbox(Sandbox):
         own = module if self.program.fork_server else path
         return [python, *own, "--watched", str(self.steps), *words[place:]]
 
+    def twin(self, name: str) -> "InsideSandbox":
+        twin = super().twin(name)
+        assert isinstance(twin, InsideSandbox)
+        return twin
+
     def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:
         recording = self.run(Role.WATCHED, devices, options)
         assert self.running is not None
@@ -55,29 +62,54 @@ class InsideSandbox(Sandbox):
 
 
 def look_inside(
-    program: ProgramSpec, devices: int = USUAL_DEVICES, steps: int = USUAL_STEPS
-) -> View:
-    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
+    program: ProgramSpec,
+    devices: int = USUAL_DEVICES,
+    steps: int = USUAL_STEPS,
+    expected: int = 0,
+) -> Tables:
+    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run.
+
+    The run on one device needs the number of replicas: if one is expected, both runs go on at once.
+    """
     sandbox = InsideSandbox(program.checked(), steps)
     with sandbox:
-        several = sandbox.watch(devices)
-        sandbox.files.restore(sandbox.files.initial)
-        replicas = several.recording.replicas
-        one = sandbox.watch(1, ["--replicas", str(replicas)] if replicas > 1 else [])
+        with run_on_one(sandbox, expected) as beside:
+            several = sandbox.watch(devices)
+            replicas, one = several.recording.replicas, beside.result() if beside else None
+        if one is None or replicas != expected:
+            sandbox.files.restore(sandbox.files.initial)
+            one = sandbox.watch(1, options_for(replicas))
         notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
         notes += [*notes_on(several), *notes_on(one)]
-        view = view_of(program.name, several.seen, one.seen, replicas, notes)
-        return with_source(view, sandbox)
+        tables = tables_of(program.name, several.seen, one.seen, replicas, notes)
+        return with_source(tables, sandbox)
 
 
-def with_source(view: View, sandbox: Sandbox) -> View:
-    """Returns a view with the lines of the file in which the runs part, or else of the script."""
+@contextmanager
+def run_on_one(sandbox: InsideSandbox, replicas: int) -> Iterator[Future[Watched] | None]:
+    """Starts the run on one device, in a copy of the folder of its own, if the number of replicas is known."""
+    if not replicas:
+        yield None
+        return
+    twin = sandbox.twin("one")
+    twin.files.restore(twin.files.initial)
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(twin.watch, 1, options_for(replicas))
+    twin.files.end()
+
+
+def options_for(replicas: int) -> list[str]:
+    return ["--replicas", str(replicas)] if replicas > 1 else []
+
+
+def with_source(tables: Tables, sandbox: Sandbox) -> Tables:
+    """Returns tables with the lines of the file in which the runs part, or else of the script."""
     program = sandbox.program
     if program.listing:
-        return replace(view, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
-    path = Path(view.place.path if view.place else program.folder / program.arguments[0])
+        return replace(tables, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
+    path = Path(tables.place.path if tables.place else program.folder / program.arguments[0])
     lines = files.source_text(path).splitlines() if path.is_file() else []
-    return replace(view, path=str(path), source=tuple(lines))
+    return replace(tables, path=str(path), source=tuple(lines))
 
 
 def notes_on(run: Watched) -> Iterator[str]:

@@ -99,7 +99,8 @@ session = clinic.open("fm19", strategy, devices, save_format, keras)
 # Each replica gets the examples of the batch divided by the number of replicas, rounded up, until none is left. The result is
 # right only if this gives all replicas the same number.
 #
-# The picture tries three sizes of the last batch. See [the guide on partial
+# The first picture tries three sizes of the last batch. The second shows what the replicas held: the mean of two means differs
+# from that of one device. See [the guide on partial
 # batches](https://www.tensorflow.org/tutorials/distribute/input#partial_batches).
 
 # %% tags=["figure"]
@@ -123,6 +124,10 @@ def word(text, right):
 FOUND = {size: [word(each, texts[0]) for each in texts[1:]] for size, texts in printed.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES[1:]]
 figures.words(FOUND, COLUMNS, ("wrong", "nan"), "Is the mean of the replicas' means right?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

@@ -97,7 +97,8 @@ print(pasted(checks.assert_global_batch))
 # One option has an effect on other datasets: after `experimental_replication_mode=PER_REPLICA` for one, `MirroredStrategy` uses
 # it for all later ones.
 #
-# The picture counts the examples of a step. See [the guide on distributed
+# The first picture counts the examples of a step, and the second shows which examples each replica held. See [the guide on
+# distributed
 # input](https://www.tensorflow.org/tutorials/distribute/input#tfdistributestrategydistribute_datasets_from_function).
 
 # %% tags=["figure"]
@@ -117,6 +118,10 @@ printed = session.prints(WAYS, PLACES)
 COUNTS = {way: [words.split()[-2] for words in row] for way, row in printed.items()}
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(COUNTS, COLUMNS, ("16", "32"), "How many examples does a step have?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

@@ -87,32 +87,24 @@ print(pasted(checks.assert_scope_of_writers))
 # creates every new variable. `MirroredStrategy` gives it one copy on each device. When replicas write to such a variable, the
 # strategy combines their values by its `aggregation` and writes the result to every copy.
 #
-# The `aggregation` of a variable outside the scope is ignored. All n replicas write to that one copy, one after another.
-# Nothing is raised, because each write is valid. On one device the result is right, so the mistake shows only on the second.
+# The `aggregation` of a variable outside the scope is ignored. All n replicas write to that copy in turn. Nothing is raised,
+# because each write is valid.
 #
 # With several processes (`multi_worker`) each process has a variable of its own. A counter is then right, and a moving average
 # covers only the examples of its own process. On a TPU, TensorFlow's compiler passes read the variable once, give its value to
-# all replicas, and write back the value of the *first* replica. The emulation here does the same, and no TPU has run it. Again
-# the counter is right, and a moving average knows only the examples of one replica.
+# all replicas, and write back the value of the *first* replica. The emulation here does the same, and no TPU has run it. The
+# counter is right, and a moving average knows one replica's examples.
 #
 # A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. Under
 # `TPUStrategy`, Keras 3 counts one replica only, and Keras 2 raises.
 #
-# A model without an input shape creates its weights when it is first called: outside the scope, if it is called outside.
+# A model without an input shape creates its weights when it is first called: outside the scope, if called there.
 # `strategy.run` and `strategy.reduce` enter the scope themselves.
 
 # %% tags=["figure"]
-# The two programs above, on one, two and four devices.
-from strategy_clinic import figures
-
+# What each replica held in a step of both programs, and one device with the same examples.
 two = session.setup.but(strategy="mirrored", devices=2)
-PLACES = [two.but(devices=count) for count in (1, 2, 4)]
-WAYS = {"outside the scope": "broken", "in the scope": "fixed"}
-printed = session.prints({way: session.texts[name] for way, name in WAYS.items()}, PLACES)
-COUNTS = {way: [words.split()[-1] for words in row] for way, row in printed.items()}
-COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
-wrong = {word for row in COUNTS.values() for word in row} - {"3"}
-figures.words(COUNTS, COLUMNS, wrong, "How many steps are counted in three steps?")
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups
@@ -125,11 +117,12 @@ session.panel()
 # %% [markdown]
 # ## Results
 #
-# Both programs on one device and on two, with the other version of Keras, with two processes, and on an emulated TPU:
+# Both programs on one, two and four devices, with the other version of Keras, with two processes, and on an emulated TPU:
 
 # %% tags=["table"]
 several = [two.but(strategy="multi_worker"), two.but(strategy="tpu_traced", devices=8)]
-session.table([PLACES[0], two, two.but(keras=session.setup.other_keras), *several])
+places = [two.but(devices=1), two, two.but(devices=4), two.but(keras=session.setup.other_keras)]
+session.table([*places, *several])
 
 # %% [markdown]
 # ## Exercise
@@ -146,7 +139,7 @@ session.table([PLACES[0], two, two.but(keras=session.setup.other_keras), *severa
 # %% tags=["tests"]
 # Tests what each `aggregation` under "The fix" does.
 import tensorflow as tf
-from strategy_clinic import build_strategy
+from strategy_clinic import build_strategy, figures
 
 
 def assigned(place, how):

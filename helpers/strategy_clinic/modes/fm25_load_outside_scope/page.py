@@ -87,9 +87,10 @@ session = clinic.open("fm25", strategy, devices, save_format, keras)
 # On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the model trains. With Adam,
 # or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
 #
-# `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy. The
-# picture moves each of the three lines into the scope. With Adam on Keras 3 the model trains on all devices only if both
-# `load_model` and `compile` are in it. On Keras 2 `load_model` is enough. See [FM03](fm03_scope_mismatch.ipynb) for the errors.
+# `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy.
+# The first picture moves each of the three lines into the scope, and the second shows who holds the examples. With Adam on
+# Keras 3 the model trains on all devices only if both `load_model` and `compile` are in it. On Keras 2 `load_model` is enough.
+# See [FM03](fm03_scope_mismatch.ipynb) for the errors.
 
 # %% tags=["figure"]
 # The last lines of the program, each in the scope or outside it, on two devices.
@@ -120,6 +121,10 @@ printed = session.prints(session.variants("broken", LINES, texts), [two])
 found = {row: [WORDS.get(*printed[row, column] * 2) for column in COLUMNS] for row in ROWS}
 bad = {word for words in found.values() for word in words} - {"all devices"}
 figures.words(found, list(COLUMNS), bad, "What else is in the scope?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

@@ -84,8 +84,8 @@ session = clinic.open("fm37", strategy, devices, save_format, keras)
 # With SGD the error acts like a learning rate that is n times as large. Adam divides a gradient by its own size and hides the
 # error, unless gradients are clipped or a penalty on the weights is added.
 #
-# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. Between them, one step
-# of the program on two devices: the losses are the first that do not add up to that of one device. See [Custom training with
+# The tables show the size of one update for several ways to write the loss, and that of a last batch of 5. Between them, one
+# step of both programs on two devices: the losses of the first do not add up to that of one device. See [Custom training with
 # tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
@@ -113,10 +113,8 @@ COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is one update?")
 
 # %% tags=["figure"]
-# What each replica held in the step of the program above, and on one device.
-from strategy_clinic.examiner.frontends.page_view import inside
-
-inside(session.texts["broken"], two)
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% tags=["figure"]
 # The bias after a last batch of 5, where the other batches have 16 examples. Two devices should print what one prints.

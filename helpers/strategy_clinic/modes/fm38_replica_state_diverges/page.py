@@ -110,18 +110,16 @@ print(pasted(checks.assert_replicas_agree))
 # A saved file gets the first copy on Keras 3, and an average of the copies on Keras 2. Under the strategy, each replica
 # predicts with its own copy.
 #
-# A variable of the scope has one copy on each device. The copies stay equal only if all are updated with the same value. An
-# optimizer updates weights with gradients that were added up over all replicas. The layer updates its moving statistics, with
-# those of its own examples.
+# A variable of the scope has one copy on each device. The copies stay equal only if all are updated with the same value. The
+# layer updates its moving statistics with those of its own examples.
 #
 # Keras 3 creates them with `VariableAggregation.NONE`: each copy keeps its value, and a reader or a file gets the first.
 # Central storage has one copy for all replicas, and refuses an update without an aggregation. Keras 2 creates them with
 # `VariableSynchronization.ON_READ` and `VariableAggregation.MEAN`: a reader gets the mean of the copies. That is the right
 # moving mean, but not the right variance, because it leaves out the differences between the replicas.
 #
-# The table shows how much the order of the examples matters, and the picture what each replica held after the step: the copies of
-# the moving mean and variance. The losses differ from that of one device for the same reason, since they are normalized with the
-# statistics of a part. See
+# The table shows how much the order of the examples matters, and the picture what the replicas held. The losses differ from
+# that of one device for the same reason: they are normalized with the statistics of a part. See
 # [`BatchNormalization`](https://keras.io/api/layers/normalization_layers/batch_normalization/), argument `synchronized`.
 
 # %% tags=["figure"]
@@ -141,10 +139,8 @@ for subject, layer in (("broken", "plain layer"), ("fixed", "synchronized")):
 figures.numbers(STATISTICS, ["mean", "variance"], [2.0, 1.0], "Statistics of two devices")
 
 # %% tags=["figure"]
-# What each replica held in the step of the program above, and on one device.
-from strategy_clinic.examiner.frontends.page_view import inside
-
-inside(session.texts["broken"], two)
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

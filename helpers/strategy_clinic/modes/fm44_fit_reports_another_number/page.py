@@ -84,8 +84,8 @@ session = clinic.open("fm44", strategy, devices, save_format, keras)
 # A metric class has variables, one copy for each replica, and reading a variable adds up its copies. That is right for sums and
 # counts. From a sum of means an accuracy can exceed 1. A division by a count that is zero in one part gives `nan`.
 #
-# The table shows the values for several metrics. See [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers),
-# which Keras puts around a function.
+# The table shows the values for several metrics, and the picture what replicas hold of one: a total and a count. See
+# [`MeanMetricWrapper`](https://keras.io/api/metrics/metrics_wrappers), which Keras puts around a function.
 
 # %% tags=["figure"]
 # The program with four metrics, on one device and on two.
@@ -120,6 +120,10 @@ BAD = {right_and_wrong[1] for right_and_wrong in VALUES.values()} - {
     right for right, _ in VALUES.values()
 }
 figures.words(VALUES, ["mirrored x1", "mirrored x2"], BAD, "What is reported?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # [tensorflow#39268](https://github.com/tensorflow/tensorflow/issues/39268) is about a function that ends in `reduce_mean`. Other

@@ -75,18 +75,18 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 #
 # Under a strategy each replica computes the loss of its part, and `apply_gradients` adds the gradients of all replicas. `fit`
 # therefore divides the loss of each replica by their number. In Keras 3 the function `reduce_values` in
-# `keras/src/losses/loss.py` does this, after it has computed the mean over the examples. If the loss function returns one number,
-# there is nothing to compute, and `reduce_values` returns before it divides. The sum over the replicas is then n times too large.
+# `keras/src/losses/loss.py` does this, after it has computed the mean over the examples. For one number there is nothing to
+# compute, and it returns before it divides. The sum over the replicas is then n times too large.
 #
-# With SGD this acts like a learning rate that is n times as large. Adam hides it in the update. The reported loss is n times as
-# large. Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak.
+# With SGD this acts like a learning rate that is n times as large, and Adam hides it. The reported loss is n times as large.
+# Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak.
 #
 # Is this a bug? By the guide the function is wrong. But Keras does not check it, `compile` asks for "a float tensor", Keras 2
 # divides one number, Keras 3 divides it if there is a `sample_weight`, and its own `Dice` returns one. It is so from Keras 3.8 to
 # 3.15 and in its development branch, on virtual devices of a CPU. It is not reported yet; `upstream/scalar_loss_in_fit.md` is
 # ready. Keras 3.7 divides no loss in `fit` at all: every loss is n times as large there, and the fixed program fails, too.
 #
-# The table shows the size of one update, in updates on one device, for several ways to write the loss.
+# The table shows the size of one update for several losses, in updates on one device, and the picture one step.
 
 # %% tags=["figure"]
 # The program above with other losses, on one, two and four devices.
@@ -112,6 +112,10 @@ SIZES = {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is one update?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # The sum divided by the size of the whole batch is too small on Keras 2, which divides it again, and in a last, smaller batch.

@@ -89,9 +89,9 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # than this value". This is a bug of Keras, in all versions from 3.3 to 3.15 and in its development branch. It was seen on virtual
 # devices of a CPU, and is not reported yet; `upstream/clipping_before_all_reduce.md` is ready.
 #
-# The first table shows the norm of the first update, in units of that on one device, if all replicas have the same gradient. The
-# next follows one step: the gradients of both replicas add up to that of one device, and what they send to be added does not. The
-# last runs the class in other programs.
+# The first table shows the norm of the first update, in units of one device, for equal gradients. The picture follows one
+# step: the gradients add up to that of one device, and what is sent to be added does not. The last table runs the class in
+# other programs.
 
 # %% tags=["figure"]
 # The program above with other limits, and examples that are alike on all replicas, on one, two and four devices.
@@ -129,10 +129,8 @@ COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.numbers(SIZES, COLUMNS, [1.0] * len(PLACES), "How large is the first update?")
 
 # %% tags=["figure"]
-# What each replica held in the first step of the program above, where it differs from one device.
-from strategy_clinic.examiner.frontends.page_view import inside
-
-inside(session.texts["broken"], two)
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% tags=["figure"]
 # The fixed program with other models, in a loop of its own, and with the optimizer that `load_model` returns.

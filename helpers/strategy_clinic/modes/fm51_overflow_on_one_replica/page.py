@@ -102,8 +102,8 @@ session = clinic.open("fm51", strategy, devices, save_format, keras)
 # This is a bug of Keras, in all versions from 3.3 to 3.15 and in its development branch. It was seen on virtual devices of a CPU,
 # and is not reported yet; `upstream/loss_scale_of_first_replica.md` is ready. Keras 2 asks all replicas.
 #
-# The table shows the weight, which is 1 at first, after this step, by the place of the large example. See [Mixed
-# precision](https://www.tensorflow.org/guide/mixed_precision#loss_scaling).
+# The table shows the weight, which is 1 at first, after this step, by the place of the large example. The picture follows the
+# step. See [Mixed precision](https://www.tensorflow.org/guide/mixed_precision#loss_scaling).
 
 # %% tags=["figure"]
 # The program with the large example in another place, and with a check over all replicas, on one and two devices.
@@ -135,6 +135,10 @@ programs = {way: text.replace(PRINTS, SHOWN) for way, text in programs.items()}
 printed = session.prints(programs, PLACES)
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(printed, COLUMNS, "-inf", "What is the weight after an overflow?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% tags=["figure"]
 # The check over all replicas in other models: without an overflow, and with one on the last replica.

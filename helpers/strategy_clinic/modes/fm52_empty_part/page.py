@@ -82,19 +82,19 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # they make `gamma` `nan`, and in the next one all weights.
 #
 # Keras 2 checks for an empty part, and Keras 3 does not: its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
-# `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on, if not earlier, and in its development branch. It was seen
-# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
+# `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on and in its development branch. It was seen on virtual
+# devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
 # ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
 #
-# On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort the
-# process, and `tf.nn.conv2d` returns the shape of its input, for which the next operation raises. Both are bugs of TensorFlow.
-# Leave out the smaller batch, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported, as these pages do.
+# On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort
+# the process, and `tf.nn.conv2d` returns the shape of its input, for which the next operation raises. Both are bugs of
+# TensorFlow. Leave out the smaller batch, or set `TF_ENABLE_ONEDNN_OPTS=0` before TensorFlow is imported.
 #
 # A `train_step` of your own that returns one loss for each example raises in an uneven batch, with `Shapes of all inputs must
 # match`, or `Inputs to operation AddN_7 of type AddN must have the same size and shape` before TensorFlow 2.21. Return
 # `tf.reduce_mean(losses)` there. For the second message before the first step see [FM71](fm71_first_batch_of_fit.ipynb).
 #
-# The table shows whether the weights stay finite.
+# The table shows whether the weights stay finite, and the picture the step with the empty part.
 
 # %% tags=["figure"]
 # The program with other numbers of examples, and with synchronized statistics, on one, two and four devices.
@@ -114,6 +114,10 @@ printed = {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(printed, COLUMNS, "nan", "What are the weights after one epoch?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

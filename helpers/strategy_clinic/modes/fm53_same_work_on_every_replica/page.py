@@ -95,8 +95,8 @@ session = clinic.open("fm53", strategy, devices, save_format, keras)
 # To find out, count the examples that a replica gets, with `print(inputs.shape)` in the step. It prints once for each replica
 # while TensorFlow traces the step.
 #
-# The table shows how many of 8 examples each of two replicas gets. See
-# [Distributed input](https://www.tensorflow.org/tutorials/distribute/input).
+# The table shows how many of 8 examples each of two replicas gets, and the picture a step of both programs. See [Distributed
+# input](https://www.tensorflow.org/tutorials/distribute/input).
 
 # %% tags=["figure"]
 # A model that counts the examples of each replica, called in other ways, with both versions of Keras.
@@ -143,6 +143,10 @@ printed = session.prints(
 figures.words(
     printed, ["Keras 3", "Keras 2"], {"8 of 8, 8 of 8"}, "How many examples does each replica get?"
 )
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

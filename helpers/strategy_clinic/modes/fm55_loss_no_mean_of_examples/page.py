@@ -101,8 +101,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #
 # With in-batch negatives, each example is compared with fewer others, so the loss is smaller.
 #
-# The first table shows four losses of the same batch; the second runs `dice`. See
-# [Custom training with tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
+# The tables show four losses of the same batch, and `dice`; the picture follows one step. See [Custom training with
+# tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
 
 # %% tags=["figure"]
 # The program above with other losses, all for the part of a replica, on one, two and four devices.
@@ -135,6 +135,10 @@ WRONG = {f"{value}" for row in VALUES.values() for value in row} - {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(VALUES, COLUMNS, WRONG, "What is the bias of the second word after one step?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% tags=["figure"]
 # The function above in `fit`, and what Keras has, on one, two and four devices.

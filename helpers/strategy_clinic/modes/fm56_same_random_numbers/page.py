@@ -104,9 +104,8 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # A `SeedGenerator` of Keras 3 holds a seed and a counter in one variable, which has the same value on all replicas. Random
 # numbers are a function of these two, and the number of the replica is not part of it. In Keras 2 each replica has its own.
 #
-# Is this harmful? No mask is wrong by itself, and the mean over many steps is right. But each mask is used n times in a batch.
-# How much the noise grows depends on how alike the rows are: its variance in the mean of a batch is n times as large for equal
-# rows, 1.3 times on two replicas for the ReLU of random numbers, and no larger if the mean of a unit is zero.
+# No mask is wrong by itself, and the mean over many steps is right. But each mask is used n times in a batch. How much the
+# noise grows depends on how alike the rows are: its variance in the mean of a batch is up to n times as large.
 #
 # A program can make this mistake without Keras: with `tf.random.normal(shape, seed=5)`, or with `tf.random.stateless_normal` and
 # one seed for all replicas. `clinic examine` reports such a line, and says in a note if a layer of Keras does so.
@@ -115,12 +114,13 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # [promises](https://www.tensorflow.org/api_docs/python/tf/random/Generator) "a different stream of random numbers" for each. It
 # was seen on virtual devices of a CPU, and is not reported yet; `upstream/dropout_same_mask.md` is ready.
 #
-# The tables show which layers repeat numbers, and the variance of a mean.
+# The tables show which layers repeat numbers, and the variance of a mean; the picture shows what two replicas drew.
 
 # %% tags=["figure"]
 # The program above with other layers on four devices, with both versions of Keras.
 from strategy_clinic import figures
 
+two = session.setup.but(strategy="mirrored", devices=2)
 own, fixed = session.texts["broken"], session.texts["fixed"]
 LAYER = "tf.keras.layers.Dropout(0.5)  # wrong: its seed_generator is one for all replicas"
 OF_TENSORFLOW = """import tensorflow as tf
@@ -163,6 +163,10 @@ printed |= {
 }
 REPEATED = {name: [words.split(": ")[-1] for words in row] for name, row in printed.items()}
 figures.words(REPEATED, ["Keras 3", "Keras 2"], "3", "How many of 4 replicas repeat numbers?")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% tags=["figure"]
 # The two ways of TensorFlow on two workers with a seed: do they repeat numbers?
@@ -218,7 +222,6 @@ session.panel()
 # Both programs on one, two and four devices, with two processes, and with the other version of Keras:
 
 # %% tags=["table"]
-two = session.setup.but(strategy="mirrored", devices=2)
 others = [two.but(strategy="multi_worker"), two.but(keras=session.setup.other_keras)]
 session.table([*PLACES, *others])
 

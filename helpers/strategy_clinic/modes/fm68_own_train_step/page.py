@@ -82,10 +82,9 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 #
 # A strategy adds up the gradients of all replicas. So that the sum is that of the whole batch, each `Loss` of Keras divides by
 # the number of replicas when it is called, on Keras 3 in `keras/src/losses/loss.py`. Keras's own `train_step` undoes this for
-# the report by a function that is not public. The guide does not mention it. Whatever follows the reported loss is wrong, too:
-# early stopping with a `baseline`, plots, the comparison of runs with different numbers of devices.
-# `upstream/loss_of_own_train_step.md` is ready to be reported. On Keras 2 `compute_loss` has updated the same metric before,
-# and the smaller number is mixed in.
+# the report by a function that is not public. Whatever follows the reported loss is wrong, too: early stopping with a
+# `baseline`, plots, comparisons. `upstream/loss_of_own_train_step.md` is ready to be reported. On Keras 2 `compute_loss` has
+# updated the same metric before, and the smaller number is mixed in.
 #
 # The reverse is a mean of your own. Nothing has divided `tf.reduce_mean(...)`, neither in `train_step` nor in a `compute_loss`
 # of your own. Then the update is as many times too large as there are replicas, which is worse: see
@@ -93,7 +92,7 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 # report. Keras multiplies what an own `compute_loss` returns, so divide there and change nothing else;
 # `upstream/compute_loss_overridden.md` is ready to be reported.
 #
-# The table shows loss and update of one step. It was made on virtual devices of a CPU.
+# The table, made on virtual devices of a CPU, shows loss and update of one step, and the picture the metric.
 
 # %% tags=["figure"]
 # The program above with other losses, with a penalty, and without a tracker: the loss, and how far the bias has moved.
@@ -141,6 +140,10 @@ BAD = {cell for row in SHOWN.values() for cell in row if cell != row[0]} | {
 }
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(SHOWN, COLUMNS, BAD, "Reported loss / bias after one step")
+
+# %% tags=["figure"]
+# What each replica held in a step of both programs, and one device with the same examples.
+session.inside(two)
 
 # %% [markdown]
 # ## Try other setups

@@ -1,9 +1,9 @@
-"""Makes of two records, of several replicas and of one device, a view: steps with rows, and what differs in them."""
+"""Makes of two records, of several replicas and of one device, tables: steps with rows, and what differs in them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -14,8 +14,15 @@ from .record import TOGETHER, UNSEEN, Seen
 from .stages import Held, Stage
 from .values import Value
 
+MANY_NUMBERS = 1_000_000  # in variables, of which a reader is told that norms are shown
+NORMS = "the single numbers of the {:,} that are trained; their norms are shown, and sums of blocks compared"
+TURNS = (
+    "variables between the steps that one call makes, as with steps_per_execution; they are shown after "
+    "the last step, and of a call's steps the first 6"
+)
 NO_GRADIENT = 1e-5  # of the largest one: what Adam makes of rounding is not compared
 AFTER_GRADIENT = {"update", "variable", "slot"}
+TOTAL, COUNT = "total", "count"  # the end of the names of two variables whose quotient is a mean
 AT_THE_END = {"update", "variable", "state", "slot", "setting", "counter", "random", "metric"}
 ORDER = {key: place for place, key in enumerate(stages.TABLE)}
 Key = tuple[str, str, Stack]  # a stage, a name, and the innermost line
@@ -64,7 +71,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class View:
+class Tables:
     """What each replica held in the first steps of a program."""
 
     program: str
@@ -103,21 +110,36 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def view_of(
+def tables_of(
     program: str,
     several: Iterable[Seen],
     one: Iterable[Seen],
     replicas: int,
     notes: Sequence[str] = (),
-) -> View:
+) -> Tables:
     mine, unseen = split(several)
     places, alone = by_place(mine), by_place(split(one)[0])
     steps = [
         Step(*place, rows_of(rows, alone.get(place, {}), replicas))
         for place, rows in places.items()
     ]
-    said = dict.fromkeys([*notes, *(each.name for each in unseen)])
-    return View(program, replicas, tuple(steps), tuple(said))
+    said = dict.fromkeys([*notes, *(each.name for each in unseen), *limits_of(steps)])
+    return Tables(program, replicas, tuple(steps), tuple(said))
+
+
+def limits_of(steps: Sequence[Step]) -> Iterator[str]:
+    """Yields sentences about what these steps do not show."""
+    weights = max((numbers_in(step) for step in steps), default=0)
+    if weights >= MANY_NUMBERS:
+        yield NORMS.format(weights)
+    if any(step.turn for step in steps):
+        yield TURNS
+
+
+def numbers_in(step: Step) -> int:
+    """Returns how many numbers the trained variables of one replica have."""
+    values = [row.cells[0] for row in step.rows if row.stage.key == "variable"]
+    return sum(value.size for value in values if value is not None)
 
 
 def split(record: Iterable[Seen]) -> tuple[list[Seen], list[Seen]]:
@@ -148,13 +170,44 @@ def rows_of(
 ) -> tuple[Row, ...]:
     rows = [row_of(key[1], seen, alone.get(key, []), replicas) for key, seen in mine.items()]
     scales, how = scales_of(rows), how_of_gradients(rows)
-    without = names_without_gradient(rows, scales)
+    without, means = names_without_gradient(rows, scales), means_of(rows)
     return tuple(
         row
         if row.stage.key in AFTER_GRADIENT and row.name in without
+        else replace(row, mark=means[place])
+        if place in means
         else marked(row, how if row.stage.is_of_parts else row.how, scales)
-        for row in rows
+        for place, row in enumerate(rows)
     )
+
+
+def means_of(rows: Sequence[Row]) -> dict[int, str]:
+    """Returns what differs, by the rows' places, where a total and a count are a mean: only their quotient is compared."""
+    marks: dict[int, str] = {}
+    places = {(row.stage, row.name): place for place, row in enumerate(rows)}
+    for (stage, name), place in places.items():
+        of_count = places.get((stage, name.removesuffix(TOTAL) + COUNT))
+        if not name.endswith(TOTAL) or of_count is None:
+            continue
+        mine, theirs = quotients(rows[place], rows[of_count])
+        if mine is not None and theirs is not None:
+            same = abs(mine - theirs) <= stages.SAME * abs(theirs)
+            words = f"{TOTAL} / {COUNT} is {mine:.4g}, on one device {theirs:.4g}"
+            marks |= dict.fromkeys((place, of_count), "" if same else words)
+    return marks
+
+
+def quotients(total: Row, count: Row) -> tuple[float | None, float | None]:
+    """Returns a mean of all replicas and that of one device; None for what is not known."""
+    return quotient(total.cells, count.cells), quotient((total.alone,), (count.alone,))
+
+
+def quotient(totals: Sequence[Value | None], counts: Sequence[Value | None]) -> float | None:
+    above, below = (
+        [each.entries[0] for each in values if each is not None and each.size == 1]
+        for values in (totals, counts)
+    )
+    return sum(above) / sum(below) if above and len(above) == len(below) and sum(below) else None
 
 
 def how_of_gradients(rows: Sequence[Row]) -> str:
