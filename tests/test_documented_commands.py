@@ -42,7 +42,6 @@ QUICK = list(RUN)[:5]
 USUAL = (
     "clinic handout OUT fm39 fm37 fm25",
     "clinic examine train.py",
-    "clinic examine train.ipynb",
 )
 CLUSTER = "test_grid.py::test_a_cluster_loses_nothing_when_a_worker_is_killed"
 SAME_AS_STORED = "test_records.py::test_check_of_an_unchanged_mode_finds_nothing"
@@ -73,7 +72,7 @@ TESTED = {
     ".venv/bin/jupyter notebook notebooks/00_start_here.ipynb": "test_browser.py::test_panel",
     ".venv/bin/voila notebooks --Voila.ip=127.0.0.1": "test_browser.py::test_panel",
     "python -m strategy_clinic.forkserver.kernelspec": "test_kernels.py::test_set_up_has_installed_the_kernelspec",
-    "clinic record fm25 --keras 2,3": "test_records.py::test_record_is_written_after_every_mode",
+    "clinic record fm25 --keras 2,3": SAME_AS_STORED,
     "clinic record --lane": "test_version_records.py::test_versions_are_recorded_once",
     "dask scheduler --host 127.0.0.1": CLUSTER,
     "dask worker tcp://ADDRESS:8786 --nthreads 1 --nworkers 2": CLUSTER,

@@ -13,6 +13,7 @@ from strategy_clinic.inside.watch import OF_XLA
 from strategy_clinic.processes import python_process
 from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.setups.parameters import Setup
+from thorough import thorough
 
 pytestmark = pytest.mark.slow
 MIRRORED = Setup("mirrored", 2, "keras", 3)
@@ -20,10 +21,10 @@ MIRRORED = Setup("mirrored", 2, "keras", 3)
 MODES = [
     ("fm25", "broken", 3, "examples", "loaded.fit"),
     ("fm37", "broken", 3, "loss", "loss = tf.reduce_mean(errors)"),
-    ("fm37", "fixed", 3, None, ""),
+    thorough("fm37", "fixed", 3, None, ""),
     ("fm50", "broken", 3, "sent", "model.fit"),
     ("fm50", "broken", 2, None, ""),
-    ("fm50", "fixed", 3, None, ""),
+    thorough("fm50", "fixed", 3, None, ""),
     ("fm53", "broken", 3, "examples", "strategy.run"),
     ("fm49", "broken", 3, "loss", "return tf.reduce_mean"),
     ("fm56", "broken", 3, "drawn", "dropout("),

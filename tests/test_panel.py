@@ -68,11 +68,11 @@ def click(made, **choices):
 
 
 def test_devices_go_back_and_forth(made):
-    outcomes = [click(made, devices=count)[0].outcome for count in (2, 4, 1, 8, 2)]
-    assert outcomes == ["silent", "silent", "works", "silent", "silent"]
+    outcomes = [click(made, devices=count)[0].outcome for count in (2, 1, 8, 2)]
+    assert outcomes == ["silent", "works", "silent", "silent"]
     assert all(found[1].outcome == "works" for found in made.runs)
-    assert made.history.value.count("<tr>") == 6
-    assert "data-clinic-runs='5'" in made.status.value
+    assert made.history.value.count("<tr>") == 5
+    assert "data-clinic-runs='4'" in made.status.value
 
 
 def test_every_dropdown_matters(made):

@@ -74,6 +74,14 @@ def test_what_ends_without_an_answer_says_why(module):
 
 
 @pytest.mark.slow
+def test_parts_of_a_cpu_compute_alone_and_do_not_add_up_by_nccl():
+    alone, by_nccl = reductions.try_ways((ALONE, NCCL), "CPU", 2)
+    assert (alone.way, alone.wrong, by_nccl.way) == (ALONE, "", NCCL)
+    assert by_nccl.wrong.startswith("fails: ")
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
 def test_parts_of_a_cpu_add_up_in_every_way_but_by_nccl():
     """NCCL is for GPUs: TensorFlow has no kernel of it for a CPU, so that this is a way that fails."""
     tried = {each.way: each.wrong for each in reductions.try_ways(WAYS, "CPU", 2)}

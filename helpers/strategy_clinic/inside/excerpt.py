@@ -68,7 +68,7 @@ def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     """Returns rows of the same stages with names that end as theirs do; metrics, too, where these are few."""
     names, stages = {tail(row) for row in others}, {row.stage.key for row in others}
     found = [row for row in step.rows if row.stage.key in stages and tail(row) in names]
-    found = found or [row for row in step.rows if row.stage.is_in_picture]
+    found = found or [row for row in step.rows if row.stage.is_in_picture] or [*step.rows]
     if len(found) < FEW:
         found += [row for row in step.rows if row.stage.key == "metric" and row not in found]
     return tuple(found[: MOST_BEFORE + 1 + MOST_AFTER])
