@@ -44,6 +44,8 @@ STARTED = {
 }
 # What no cell uses of what all notebooks import: how a page's first cell is written.
 RENDERED = "rendering.first_screen"
+# What the session imports only for pages that call this.
+TABLES, SHOWS = "examiner.frontends.page_tables", "session.inside("
 FOR_ALL = "panel.figures"  # which all pages of modes import but one
 # What modules read of all modes, or of the records.
 MODES = "helpers/strategy_clinic/modes/fm*"
@@ -86,7 +88,8 @@ def states() -> dict[str, str]:
 
 def graph() -> dict[str, set[str]]:
     edges = imports()
-    return {one: (others - {RENDERED}) | STARTED.get(one, set()) for one, others in edges.items()}
+    left_out = {RENDERED, TABLES}
+    return {one: (others - left_out) | STARTED.get(one, set()) for one, others in edges.items()}
 
 
 def closure(edges: dict[str, set[str]], starts: set[str]) -> set[str]:
@@ -98,6 +101,7 @@ def inputs(source: Path, edges: dict[str, set[str]], everywhere: set[str]) -> se
     used = pages_used(source)
     named = set().union(*(imported_by_page(page, set(edges)) for page in [source, *used]))
     named |= {"document_session", "modes.statements"} if files.is_of_document(source) else set()
+    named |= {TABLES} if SHOWS in source.read_text() else set()
     modules = (closure(edges, named) - everywhere) | named - {FOR_ALL}
     paths = {files.package() / f"{module.replace('.', '/')}.py" for module in modules}
     for pattern in {each for module in modules for each in DATA.get(module, ())}:

@@ -16,6 +16,7 @@ PACKAGE = "helpers/strategy_clinic"
 FM05 = f"{PACKAGE}/modes/fm05_untracked_variable"
 DOCUMENTS = ["001", "002", "003"]  # those that use such a page
 SHOW_A_CHECK = ["fm05", "fm11", "fm13", "fm14", "fm21", "fm23", "fm38", "fm46", *DOCUMENTS]
+SHOW_TABLES = [f"fm{number}" for number in (19, 21, 25, 37, 38, 44, 49, 50, 51, 52, 53, 55, 56, 68)]
 FEATURE = re.compile(r"\bsession\.\w+(?=\()|\bfigures\.\w+|\bother_keras\b")
 
 # A file, and the notebooks that its change selects beside the eight.
@@ -30,7 +31,7 @@ CHANGES = [
     (f"{PACKAGE}/document_session.py", ["000", "001", "002", "003", "004"]),
     (f"{PACKAGE}/pages/atlas.py", ["atlas"]),
     (f"{PACKAGE}/triage/similarity.py", ["examine"]),
-    (f"{PACKAGE}/observer/training.py", ["examine", "fm37", "fm38", "fm50"]),
+    (f"{PACKAGE}/observer/training.py", ["examine", *SHOW_TABLES]),
     (f"{PACKAGE}/compiler/lowering.py", ["fm24", "003"]),
     (f"{PACKAGE}/programs/show_source.py", SHOW_A_CHECK),
     (f"{PACKAGE}/programs/checks.py", SHOW_A_CHECK),

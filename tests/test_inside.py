@@ -243,6 +243,12 @@ def test_an_excerpt_has_the_first_row_that_differs_and_some_before_and_after_it(
     assert [row.name for row in alike.rows] == names[2:] and not alike.more
 
 
+def test_a_step_of_which_only_random_numbers_are_seen_is_drawn_with_all_rows():
+    alone = tables(seen("returned", A, B, name="result 1"), seen("returned", A, name="result 1"))
+    cut = excerpt_of("broken", alone)
+    assert [row.name for row in cut.rows] == ["result 1"]
+
+
 def test_rows_stand_under_the_line_that_makes_them_without_its_comment():
     lines = ("",) * 16 + ("gradient = tape.gradient(loss, weight)  # wrong: twice",)
     known = replace(tables(seen("gradient", A, A), seen("gradient", A)), source=lines)

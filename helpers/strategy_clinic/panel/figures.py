@@ -32,7 +32,8 @@ class Picture:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
         data = {"image/png": self.base64, "text/plain": self.alt}
         looks = {"unconfined": True} if self.keeps_size else {}
-        return data, {"image/png": {"alt": self.alt, **looks}}
+        alt = self.alt.replace('"', "'")  # nbconvert does not escape it
+        return data, {"image/png": {"alt": alt, **looks}}
 
     def as_html(self) -> str:
         return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)
@@ -59,7 +60,7 @@ def as_picture(figure: Any, alt: str, colours: int = 0) -> Picture:
 
 
 def with_few_colours(png: io.BytesIO, colours: int) -> bytes:
-    from PIL import Image  # of Matplotlib
+    from PIL import Image
 
     small = io.BytesIO()
     with Image.open(png) as image:
