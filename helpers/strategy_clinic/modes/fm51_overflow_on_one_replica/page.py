@@ -148,7 +148,8 @@ START, CHECKED = (
 )
 text = session.texts["broken"]
 head = text[: text.index(START)] + CHECKED
-PART = """with strategy.scope():
+PART = """tf.keras.utils.set_random_seed(1)
+with strategy.scope():
     inputs = tf.keras.Input((2,))
     hidden = HIDDEN
     outputs = tf.keras.layers.Dense(1)(tf.keras.layers.Flatten()(hidden))
