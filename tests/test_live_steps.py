@@ -55,7 +55,7 @@ def test_it_shows_the_step_in_which_the_runs_part_and_then_the_chosen_one(asked,
     assert "step 2</caption>" in live.shown.value and "their sum differs" in live.shown.value
     live.step.value = 3
     assert "step 3</caption>" in live.shown.value and "class='differs'" not in live.shown.value
-    assert len(asked.jobs) == 1, "the slider runs nothing"
+    assert len(asked.jobs) == 1, "another step runs nothing"
 
 
 def test_it_follows_the_setup_and_the_program_and_runs_each_once(asked, live):

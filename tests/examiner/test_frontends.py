@@ -57,8 +57,9 @@ def test_ctrl_c_in_a_notebook_reports_what_is_known(tmp_path):
         signal.signal, signal.SIGINT, signal.SIG_DFL
     )  # ignored in a background job
     with subprocess.Popen(command, **options) as process:
-        lines = [process.stderr.readline() for _ in range(3)]
-        assert lines[1].startswith("  finished") and lines[2].startswith("running on 1 device")
+        lines = [process.stderr.readline() for _ in range(4)]
+        assert lines[1].startswith("  finished") and lines[2].startswith("known so far: ")
+        assert lines[3].startswith("running on 1 device")
         with listener:
             listener.accept()[0].close()
         process.send_signal(signal.SIGINT)

@@ -23,7 +23,6 @@ class Picture:
 
     png: bytes
     alt: str
-    keeps_size: bool = False  # also where a window is narrower, which then scrolls
 
     @property
     def base64(self) -> str:
@@ -31,9 +30,8 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[Any, Any]:
         data = {"image/png": self.base64, "text/plain": self.alt}
-        looks = {"unconfined": True} if self.keeps_size else {}
         alt = self.alt.replace('"', "'")  # nbconvert does not escape it
-        return data, {"image/png": {"alt": alt, **looks}}
+        return data, {"image/png": {"alt": alt}}
 
     def as_html(self) -> str:
         return from_template("panel/templates/picture.html", alt=self.alt, png=self.base64)

@@ -23,7 +23,7 @@ SWITCH = "Show what each replica holds"
 
 
 class LiveSteps:
-    """A switch, which program is shown, and a slider over its first steps. Nothing runs while the switch is off."""
+    """A switch, which program is shown, and which of its first steps. Nothing runs while the switch is off."""
 
     def __init__(self, subjects: Iterable[str], chosen: Callable[[], Setup], look: Look) -> None:
         """`chosen` returns the setup of the panel; `look` runs a program and returns its tables."""
@@ -98,13 +98,14 @@ def steps_html(tables: Tables, step: Step | None) -> str:
 
 
 def make_controls(subjects: list[str]) -> list[Any]:
-    """Returns the switch, the choice of a program, the slider, and a bar that shows progress."""
+    """Returns the switch, the choice of a program, the number of the step, and a bar that shows progress."""
     import ipywidgets
 
     controls = {
         "inside": ipywidgets.Checkbox(description=SWITCH, indent=False),
         "inside-program": ipywidgets.Dropdown(options=subjects, description="Program"),
-        "inside-step": ipywidgets.IntSlider(min=1, max=1, description="Step"),
+        # Not a slider: its handle has no name for a screen reader.
+        "inside-step": ipywidgets.BoundedIntText(1, min=1, max=1, description="Step"),
         "inside-progress": ipywidgets.FloatProgress(min=0, max=1),
     }
     for name, control in controls.items():

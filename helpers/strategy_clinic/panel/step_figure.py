@@ -1,7 +1,6 @@
 """The picture of what replicas hold in a step of one program or more, each below the other, with the lines of the programs."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ def draw(programs: Mapping[str, Tables]) -> Picture:
     """Draws an excerpt of each program by its name; those in which nothing differs show the rows of the first one."""
     excerpts = excerpts_of(programs)
     alt = "\n\n".join(map(text.excerpt_in_words, excerpts))
-    return replace(as_picture(Sheet(excerpts).figure, alt, MOST_COLOURS), keeps_size=True)
+    return as_picture(Sheet(excerpts).figure, alt, MOST_COLOURS)
 
 
 def excerpts_of(programs: Mapping[str, Tables]) -> list[Excerpt]:
