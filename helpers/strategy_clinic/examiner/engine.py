@@ -47,16 +47,10 @@ def diagnose(
     rules = rules or rule.mode_rules()
     diagnosis = Diagnosis()
     follow_ups = FollowUps(run, diagnosis)
-    raised = [*errors(runs, rules)]
-    found = [*raised]
-    spoken: list[Rule] = []
-    for each in sorted(rules.rules, key=lambda each: each.last):
-        if each.last and (raised or any(may_explain(one, each) for one in spoken)):
-            continue
-        for finding in guarded(each.mode, findings_of(each.check(runs), follow_ups), diagnosis):
-            found.append(finding)
-            spoken.append(each)
-            tell(finding)
+    found = [*errors(runs, rules)]
+    for finding in findings_of_rules(runs, rules, follow_ups, is_raised=bool(found)):
+        found.append(finding)
+        tell(finding)
     others = [*hangs(runs.recordings)]
     steps = findings_of(restarts(runs.recordings, bool(found)), follow_ups)
     others += guarded("restarts", steps, diagnosis)
@@ -73,6 +67,25 @@ def diagnose(
     diagnosis.findings = list(kept.values())
     diagnosis.notes += errors_of_releases(runs)
     return diagnosis
+
+
+def known_so_far(runs: Runs) -> Iterator[Finding]:
+    """Yields what the rules find without a further run, and no restart takes back."""
+    return findings_of_rules(runs, rule.mode_rules().of_these_runs, FollowUps(None, Diagnosis()))
+
+
+def findings_of_rules(
+    runs: Runs, rules: ModeRules, follow_ups: FollowUps, is_raised: bool = False
+) -> Iterator[Finding]:
+    """Yields what each rule finds; the last ones speak only if nothing found before may be the reason, and nothing was raised."""
+    spoken: list[Rule] = []
+    for each in sorted(rules.rules, key=lambda each: each.last):
+        if each.last and (is_raised or any(may_explain(one, each) for one in spoken)):
+            continue
+        steps = findings_of(each.check(runs), follow_ups)
+        for finding in guarded(each.mode, steps, follow_ups.diagnosis):
+            spoken.append(each)
+            yield finding
 
 
 def may_explain(spoken: Rule, last: Rule) -> bool:

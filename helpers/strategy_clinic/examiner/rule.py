@@ -97,7 +97,7 @@ class ModeRules:
     def of_these_runs(self) -> ModeRules:
         """The rules whose findings no restart and no further run takes back."""
         chosen = [each for each in self.rules if each.explains_divergence and not each.last]
-        return replace(self, rules=chosen, suspects=())
+        return replace(self, rules=chosen)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
-from ..engine import NOT_REPEATED, Diagnosis, diagnose, mode_of, stack_of
+from ..engine import NOT_REPEATED, Diagnosis, diagnose, known_so_far, mode_of, stack_of
 from ..findings import (
     BeginWith,
     Change,
@@ -230,8 +230,8 @@ class Plan:
 
     def tell_what_is_known(self) -> None:
         """Reports what the runs that were made so far show by themselves."""
-        runs = Runs(self.recordings, self.divergences)
-        diagnose(runs, rules=mode_rules().of_these_runs, tell=self.tell)
+        for finding in known_so_far(Runs(self.recordings, self.divergences)):
+            self.tell(finding)
 
     def tell(self, finding: Finding) -> None:
         """Reports a finding, once."""
