@@ -107,12 +107,17 @@ class Variant:
                 raise ValueError(f"{self.name}: no line of {name} begins with {begins!r}")
         return place
 
-    def examine(self, place: Path) -> Examination:
+    def spec(self, place: Path) -> ProgramSpec:
+        """Writes the files of the program, and returns how it is run."""
         folder = self.lay_out(place / "program").resolve()
         server = python_process.fork_server()
-        spec = ProgramSpec(self.command, folder, keras=3, limit=LIMIT, fork_server=server)
+        return with_notebook(
+            ProgramSpec(self.command, folder, keras=3, limit=LIMIT, fork_server=server)
+        )
+
+    def examine(self, place: Path) -> Examination:
         restart = True if self.resumes and not self.fault else None
-        return plan.examine(with_notebook(spec), COUNTS, restart)
+        return plan.examine(self.spec(place), COUNTS, restart)
 
 
 @dataclass(frozen=True, eq=False)

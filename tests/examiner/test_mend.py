@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 from recorded import LINE, run, variable
 from strategy_clinic import cli
+from strategy_clinic.examiner.cells import Cell, listing_of
+from strategy_clinic.examiner.edits import Edit, Repair, inside
 from strategy_clinic.examiner.findings import (
     Evidence,
     Examination,
@@ -19,7 +21,9 @@ from strategy_clinic.examiner.findings import (
 )
 from strategy_clinic.examiner.frontends import command
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.examiner.repair import RepairOfMode, repairs
+from strategy_clinic.examiner.repair import RepairOfMode, places_told, repairs
+from strategy_clinic.examiner.report import machine_readable
+from strategy_clinic.examiner.report import text as text_report
 from strategy_clinic.examiner.runs import mend, plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.progress import FindingKnown, RunStarted
@@ -127,10 +131,10 @@ def test_a_file_in_another_encoding_keeps_it(tmp_path, raw):
     path = tmp_path / "train.py"
     path.write_bytes(raw)
     program = ProgramSpec(("train.py",), tmp_path)
-    repair = next(mend.candidates(program, finding(path=path)))
-    with Sandbox(replace(program, edited=(("train.py", repair.after),))) as sandbox:
-        edited = sandbox.files.in_initial("train.py").read_bytes()
-    assert edited == raw.replace(b")\n", b", unconnected_gradients=tf.UnconnectedGradients.ZERO)\n")
+    _, edited = next(mend.candidates(program, finding(path=path)))
+    with Sandbox(edited) as sandbox:
+        found = sandbox.files.in_initial("train.py").read_bytes()
+    assert found == raw.replace(b")\n", b", unconnected_gradients=tf.UnconnectedGradients.ZERO)\n")
 
 
 # Attempts
@@ -183,9 +187,7 @@ def test_a_repair_that_does_not_remove_the_finding_is_not_offered(program, exami
         yield [source.insert_before(source.statement(line), "pass")]
 
     assert isinstance(useless, RepairOfMode)
-    monkeypatch.setattr(
-        "strategy_clinic.examiner.repair.repairers", lambda: {"fm13": useless.write}
-    )
+    monkeypatch.setattr("strategy_clinic.examiner.repair.repairers", lambda: {"fm13": useless})
     examination = examination_of(program)
     (attempt,) = mend.mend(program, examination, (1, 2))
     assert "pass" in examined[0]
@@ -201,7 +203,7 @@ def test_the_next_repair_is_tried_if_one_is_not_proven(program, examined, monkey
         yield [source.insert_before(source.statement(line), "pass")]
         yield [source.insert_before(source.statement(line), "ZERO = 0")]
 
-    monkeypatch.setattr("strategy_clinic.examiner.repair.repairers", lambda: {"fm13": two.write})
+    monkeypatch.setattr("strategy_clinic.examiner.repair.repairers", lambda: {"fm13": two})
     examination = examination_of(program)
     (attempt,) = mend.mend(program, examination, (1, 2))
     assert len(examined) == 2
@@ -223,17 +225,68 @@ def test_nothing_is_run_where_no_repair_can_be_written(program, examined, mode, 
     assert note in examination.notes[0]
 
 
-def test_files_outside_of_the_folder_and_cells_are_left_alone(program, examined, tmp_path_factory):
+def test_files_outside_of_the_folder_and_of_other_notebooks_are_left_alone(
+    program, examined, tmp_path_factory
+):
     other = tmp_path_factory.mktemp("other") / "train.py"
     other.write_text(TEXT)
     assert list(mend.candidates(program, finding(path=other))) == []
     cell = replace(finding(), location=Location(LINE, cell=3))
     assert list(mend.candidates(program, cell)) == []
-    assert str(mend.Attempt(cell, ())) == (
-        "fm13 at cell 3, line 7: no repair is written into cells of notebooks; save them as a script"
-    )
     (program.folder / "train.py").write_bytes(b"# \xff\n" + TEXT.encode())
     assert list(mend.candidates(program, finding(path=program.folder / "train.py"))) == []
+
+
+CELLS = [
+    Cell(1, "%load_ext x\nimport tensorflow as tf"),
+    Cell(3, "before = 1\ng = tape.gradient(loss, weights)"),
+]
+
+
+def test_a_repair_of_a_cell_is_a_diff_of_the_cell(tmp_path):
+    """The lines of its edits are those of the cell; the program that is run has all cells."""
+    listing = listing_of("train.ipynb", CELLS, str(tmp_path / "train.ipynb"))
+    program = ProgramSpec((), tmp_path).with_listing(listing)
+    frames = (Frame(listing.file, 2, "<module>"),)
+    here = replace(finding(), location=Location(frames, cell=3))
+    repair, edited = next(mend.candidates(program, here))
+    assert (repair.cell, repair.line, repair.before) == (3, 2, CELLS[1].text + "\n")
+    assert edited.listing.text == listing.text.replace(
+        "weights)", "weights, unconnected_gradients=tf.UnconnectedGradients.ZERO)"
+    )
+    assert text_report.repair_in_words(repair).splitlines()[1:3] == [
+        f"--- a/{text_report.shown_path(listing.file)} cell 3",
+        f"+++ b/{text_report.shown_path(listing.file)} cell 3",
+    ]
+    assert "train.ipynb, cell 3, line 2, proven" in text_report.repair_heading(repair)
+    examination = Examination("train.ipynb", findings=[here], repairs=[repair])
+    assert machine_readable.repairs_of(examination, here) == [repair]
+    assert machine_readable.sarif_fixes([repair], tmp_path) == {}
+
+
+def test_a_repair_of_several_cells_is_not_offered():
+    before = "import tensorflow as tf\na = 1\nb = 2\n"
+    edits = tuple(Edit((line, 1), (line, 1), "x") for line in (2, 3))
+    whole = Repair("fm05", "n.ipynb", 2, before, edits)
+    assert inside(whole, 2, range(2, 3)) is None
+    assert inside(whole, 2, range(2, 4)).after == "xa = 1\nxb = 2\n"
+
+
+def test_a_repair_may_not_change_what_one_device_trains():
+    """Runs agree with it, since both compute something else: a repair of fm37 has one device train as before."""
+    here = finding("fm37")
+    before = Examination("train.py", both(6.0, 3.0), [here])
+    assert mend.objection(before, here, after(recordings=both(3.0, 3.0))) == ""
+    changed = after(recordings=both(6.0, 6.0))
+    assert mend.objection(before, here, changed) == "v1 is another with it on one device"
+    assert mend.objection(replace(before, findings=[FOUND]), FOUND, changed) == ""
+
+
+def test_the_places_that_a_finding_tells_are_those_of_its_file():
+    made = Location((Frame("/program/net.py", 3, "f"), Frame("/program/train.py", 9, "main")))
+    other = Location((Frame("/program/net.py", 4, "f"),))
+    told = replace(finding(), message=Text("made at ", made, " and ", other))
+    assert [each.line for each in places_told(told)] == [9]
 
 
 # Real runs

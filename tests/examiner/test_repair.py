@@ -243,6 +243,144 @@ OTHERS = {
         'def f(m, e):\n    n = tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(m))\n'
         "    return e / n\n",
     ),
+    "a loss that a function from elsewhere computes": (
+        "fm37",
+        "value = library.loss_of(e)  # here\n",
+        "value = (library.loss_of(e)) / tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "a sum that is divided by the size of the part": (
+        "fm37",
+        "def f(e):\n    return tf.reduce_sum(e) / tf.cast(tf.size(e), e.dtype)  # here\n",
+        "def f(e):\n    return (tf.reduce_sum(e) / tf.cast(tf.size(e), e.dtype)) / "
+        "tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "a loss of which gradients are asked for": (
+        "fm37",
+        "def f(x):\n    with tf.GradientTape() as tape:\n        loss = criterion(x)\n"
+        "    return tape.gradient(loss, w)  # here\n",
+        "def f(x):\n    with tf.GradientTape() as tape:\n        loss = (criterion(x)) / "
+        "tf.distribute.get_strategy().num_replicas_in_sync\n    return tape.gradient(loss, w)\n",
+    ),
+    "a mean under another name": (
+        "fm37",
+        "self.reduce = tf.reduce_mean  # here\n",
+        "self.reduce = lambda *x, **axes: tf.reduce_mean(*x, **axes) / "
+        "tf.distribute.get_strategy().num_replicas_in_sync\n",
+    ),
+    "statistics that an option leaves apart": (
+        "fm38",
+        "x = tf.keras.layers.BatchNormalization(synchronized=options.sync)  # here\n",
+        "x = tf.keras.layers.BatchNormalization(synchronized=True)\n",
+    ),
+    "a normalization whose arguments are kept": (
+        "fm38",
+        "norm = partial(layers.BatchNormalization, momentum=0.7)\nx = norm()(x)  # here\n",
+        "norm = partial(layers.BatchNormalization, momentum=0.7, synchronized=True)\nx = norm()(x)\n",
+    ),
+    "a size that is divided by the processes": (
+        "fm21",
+        "def make(ctx):\n    size = whole // ctx.num_input_pipelines  # here\n    return d.batch(size)\n",
+        "def make(ctx):\n    size = ctx.get_per_replica_batch_size(whole)\n    return d.batch(size)\n",
+    ),
+    "a dictionary of what is saved": (
+        "fm05",
+        "class Run:\n    def __init__(self):\n        self.seen = tf.Variable(0)\n"
+        '        self.net = make()\n    def parts(self):\n        return {"net": self.net}  # here\n',
+        "class Run:\n    def __init__(self):\n        self.seen = tf.Variable(0)\n"
+        '        self.net = make()\n    def parts(self):\n        return {"net": self.net, "seen": self.seen}\n',
+    ),
+    "an optimizer that is not saved": (
+        "fm29",
+        "adam = tf.keras.optimizers.Adam()\nsaved = tf.train.Checkpoint(model=net)  # here\n",
+        "adam = tf.keras.optimizers.Adam()\nsaved = tf.train.Checkpoint(model=net, adam=adam)\n",
+    ),
+    "weights that are loaded before the optimizer is built": (
+        "fm29",
+        "net.load_weights(path)  # here\n",
+        "net.optimizer.build(net.trainable_variables)\nnet.load_weights(path)\n",
+    ),
+    "a loop in a function that is given the strategy": (
+        "fm53",
+        "def train(strategy, data):\n    for i, batch in enumerate(data):  # here\n        strategy.run(step, (batch,))\n",
+        "def train(strategy, data):\n"
+        "    for i, batch in enumerate(strategy.experimental_distribute_dataset(data)):\n"
+        "        strategy.run(step, (batch,))\n",
+    ),
+    "a dataset that a method returns": (
+        "fm53",
+        "class Job:\n    def data(self):\n        return source.batch(8)  # here\n"
+        "    def run(self, x):\n        self.strategy.run(step, (x,))\n",
+        "class Job:\n    def data(self):\n"
+        "        return self.strategy.experimental_distribute_dataset(source.batch(8))\n"
+        "    def run(self, x):\n        self.strategy.run(step, (x,))\n",
+    ),
+    "gradients that a step clips": (
+        "fm50",
+        "def step():\n    gradients, _ = tf.clip_by_global_norm(g, LIMIT)  # here\n    return gradients\n",
+        "def step():\n    gradients, _ = tf.clip_by_global_norm("
+        'tf.distribute.get_replica_context().all_reduce("SUM", g), LIMIT)\n'
+        "    gradients = [each / tf.distribute.get_replica_context().num_replicas_in_sync for each in gradients]\n"
+        "    return gradients\n",
+    ),
+    "a callback after what saves": (
+        "fm54",
+        "m.fit(x, callbacks=[save, slow, report])  # here\n",
+        "m.fit(x, callbacks=[slow, report, save])\n",
+    ),
+    "a mean that a metric gets": (
+        "fm19",
+        "self.m.update_state(tf.reduce_mean(f(x)))  # here\n",
+        "self.m.update_state(f(x))\n",
+    ),
+    "a mean of the replicas' means": (
+        "fm19",
+        "def part(x):\n    return tf.reduce_mean(f(x))\ndef whole(x):\n"
+        '    each = s.run(part, (x,))\n    return s.reduce("MEAN", each, axis=None)  # here\n',
+        "def part(x):\n    return f(x)\ndef whole(x):\n"
+        '    each = s.run(part, (x,))\n    return s.reduce("MEAN", each, axis=0)\n',
+    ),
+    "a count from the start of the process": (
+        "fm77",
+        "for epoch in range(first, last):\n    train(epoch - first)  # here\n",
+        "for epoch in range(first, last):\n    train(epoch)\n",
+    ),
+    "a range from the start of the process": (
+        "fm77",
+        "data = tf.data.Dataset.range(epochs - first).map(f)  # here\n",
+        "data = tf.data.Dataset.range(first, epochs).map(f)\n",
+    ),
+    "an enumeration from the start of the process": (
+        "fm77",
+        "for i, epoch in enumerate(range(first, last)):\n    train(i)  # here\n",
+        "for i, epoch in enumerate(range(first, last), first):\n    train(i)\n",
+    ),
+    "data that fit gets from the start": (
+        "fm77",
+        "model.fit(stream(0, last), initial_epoch=first)  # here\n",
+        "model.fit(stream(first, last), initial_epoch=first)\n",
+    ),
+    "a divisor that has a name": (
+        "fm55",
+        "loss = total / count / context.num_replicas_in_sync  # here\n",
+        'loss = total / tf.distribute.get_replica_context().all_reduce("SUM", count)\n',
+    ),
+    "a variable in the scope that says nothing": (
+        "fm23",
+        "with s.scope():\n    v = tf.Variable(0.0, trainable=False)  # here\n",
+        "with s.scope():\n    v = tf.Variable(0.0, trainable=False, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)\n",
+    ),
+    "a variable beside a strategy that is given": (
+        "fm23",
+        "def make(s):\n    v = tf.Variable(0.0)  # here\n    with s.scope():\n        w = f()\n",
+        "def make(s):\n    with s.scope():\n"
+        "        v = tf.Variable(0.0, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)\n"
+        "    with s.scope():\n        w = f()\n",
+    ),
+    "a mean of one value for each": (
+        "fm49",
+        "def loss(y, p):\n    return K.mean(K.square(y - p))  # here\n",
+        "def loss(y, p):\n    return K.mean(K.square(y - p), axis=-1)\n",
+    ),
     "letters of several bytes": (
         "fm13",
         'größe, g = "ä", tape.gradient(verlust, gewichte)  # here\n',
@@ -259,9 +397,7 @@ def test_other_programs_are_repaired(name):
 
 
 ALONE = {
-    "a mean over an axis": ("fm37", "x = tf.reduce_mean(e, axis=1)  # here"),
     "a mean in an f-string": ("fm37", 'print(f"{tf.reduce_mean(e)}")  # here'),
-    "a function from elsewhere": ("fm37", "value = library.loss_of(e)  # here"),
     "a penalty that is scaled": (
         "fm37",
         "x = tf.nn.scale_regularization_loss(tf.add_n(m.losses))  # here",
@@ -283,10 +419,6 @@ ALONE = {
     "a sum along an axis": ("fm55", "n = tf.reduce_sum(m, axis=1)  # here"),
     "two statements in a line": ("fm13", "a = 1; g = tape.gradient(l, w)  # here"),
     "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
-    "statistics that are synchronized": (
-        "fm38",
-        "x = tf.keras.layers.BatchNormalization(synchronized=False)  # here",
-    ),
     "no strategy": ("fm03", "model = make()  # here"),
     "a strategy that is made later": (
         "fm03",
@@ -325,10 +457,6 @@ ALONE = {
         "v = tf.Variable(0.0)\nc = tf.train.Checkpoint(v=v)  # here",
     ),
     "a path from elsewhere": ("fm08", 'c.save("a/b")\nc.restore(path_of(run))  # here'),
-    "a function that nobody distributes": (
-        "fm21",
-        "def make(ctx):\n    return d.batch(8)  # here",
-    ),
     "a share already": (
         "fm21",
         "def f(c):\n    return d.batch(c.get_per_replica_batch_size(8))  # here\n"

@@ -113,6 +113,15 @@ class Listing:
     def line(self, number: int) -> Line:
         return self.lines[number - 1] if 0 < number <= len(self.lines) else Line(0, 0, "")
 
+    def numbers_of(self, place: Location) -> list[int]:
+        """Returns the lines of the text that a cell's line has become, mostly one."""
+        wanted = place.cell, place.line
+        return [i for i, each in enumerate(self.lines, 1) if (each.cell, each.number) == wanted]
+
+    def lines_of_cell(self, cell: int) -> range:
+        own = [i for i, each in enumerate(self.lines, 1) if each.cell == cell and each.number]
+        return range(own[0], own[-1] + 1)
+
     def locate(self, location: Location) -> Location:
         """Returns the reader's cell and line for a line of the text."""
         line, (frame, *others) = self.line(location.line), location.frames

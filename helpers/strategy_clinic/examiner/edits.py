@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Position = tuple[int, int]  # a line, and a column in characters, both counted from 1
 
@@ -25,8 +25,9 @@ class Repair:
     mode: str
     file: str
     line: int  # of the finding
-    before: str  # the text of the file
+    before: str  # the text of the file, or of the cell
     edits: tuple[Edit, ...]
+    cell: int = 0  # of a notebook, in which lines are counted
 
     @functools.cached_property
     def after(self) -> str:
@@ -44,6 +45,25 @@ class Repair:
 def whole_lines(text: str) -> list[str]:
     """Returns lines as Python counts them, each with its end; one that the last line lacks is added."""
     return [f"{line}\n" for line in text.removesuffix("\n").split("\n")]
+
+
+def inside(repair: Repair, cell: int, lines: range) -> Repair | None:
+    """Returns the repair of a program as one of the cell that has these lines of it; None if it changes others, too.
+
+    The line of its finding is counted in the cell already.
+    """
+    text = "\n".join(repair.before.split("\n")[lines.start - 1 : lines.stop - 1]) + "\n"
+    if not all(
+        each.start[0] in lines and each.end[0] in {*lines, lines.stop} for each in repair.edits
+    ):
+        return None
+    up = lines.start - 1
+    edits = [Edit(moved(each.start, -up), moved(each.end, -up), each.text) for each in repair.edits]
+    return replace(repair, before=text, edits=tuple(edits), cell=cell)
+
+
+def moved(position: Position, lines: int) -> Position:
+    return position[0] + lines, position[1]
 
 
 def offset(text: str, position: Position) -> int:

@@ -12,9 +12,19 @@ from typing import TypeVar, cast
 from ..base.files import PACKAGE
 from .blame import name_of
 from .edits import Edit, Position, Repair, offset
-from .findings import Finding
+from .findings import Finding, Location
 
 Node = TypeVar("Node", bound=ast.AST)
+Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+# What only a strategy has, by which an expression is known to be one.
+OF_STRATEGY = {
+    "scope",
+    "run",
+    "reduce",
+    "num_replicas_in_sync",
+    "experimental_distribute_dataset",
+    "distribute_datasets_from_function",
+}
 # One repairer for each mode that has a file repair.py
 
 # Returns edits, those that are likelier right first; nothing where the source has not the form that it knows.
@@ -25,36 +35,55 @@ Repairer = Callable[["Source", int], Iterator[Sequence[Edit]]]
 class RepairOfMode:
     mode: str
     write: Repairer
+    # What one device trains is right before it, and the same after it: one that changes it is another program.
+    keeps_training: bool = False
 
 
-def repairs(mode: str) -> Callable[[Repairer], RepairOfMode]:
+def repairs(mode: str, *, keeps_training: bool = False) -> Callable[[Repairer], RepairOfMode]:
     """Makes a RepairOfMode of a function from a source and the finding's line in it to edits."""
-    return lambda write: RepairOfMode(mode, write)
+    return lambda write: RepairOfMode(mode, write, keeps_training)
 
 
 @functools.cache
-def repairers() -> Mapping[str, Repairer]:
+def repairers() -> Mapping[str, RepairOfMode]:
     """Returns what the modules repair.py in the folders of the modes define, by mode."""
     folders = sorted(path.parent.name for path in (PACKAGE / "modes").glob("*/repair.py"))
     modules = [import_module(f"...modes.{folder}.repair", __name__) for folder in folders]
     found = [thing for module in modules for thing in vars(module).values()]
-    return {each.mode: each.write for each in found if isinstance(each, RepairOfMode)}
+    return {each.mode: each for each in found if isinstance(each, RepairOfMode)}
 
 
-def written_repairs(finding: Finding, line: int, text: str) -> list[Repair]:
-    """Returns the repairs that can be written for a finding in a file with this text; each is Python still."""
-    write = repairers().get(finding.mode)
-    if write is None or not is_python(text):
+def written_repairs(
+    finding: Finding, line: int, text: str, told: Sequence[int] = ()
+) -> list[Repair]:
+    """Returns the repairs that can be written for a finding in a file with this text; each is Python still.
+
+    `told` are the lines that its sentences tell beside its own, such as where something was made.
+    """
+    known = repairers().get(finding.mode)
+    if known is None or not is_python(text):
         return []
-    source = Source(text)
-    if not source.imports_tf:
-        return []
+    source = Source(text, told)
     written = [
         Repair(finding.mode, finding.file, finding.line, text, tuple(edits))
-        for edits in write(source, line)
+        for edits in known.write(source, line)
+        if source.imports_tf or not any("tf." in edit.text for edit in edits)
     ]
     different = {each.after: each for each in reversed(written) if each.after != text}
     return [each for after, each in reversed(different.items()) if is_python(after)]
+
+
+def places_told(finding: Finding) -> list[Location]:
+    """Returns the places in its file that the sentences of a finding tell."""
+    told = [part for part in (*finding.message, *finding.proof) if isinstance(part, Location)]
+    return [found for each in told if (found := within_file(each, finding.file))]
+
+
+def within_file(place: Location, file: str) -> Location:
+    """Returns the innermost place of a stack that is in this file."""
+    frames = [each for each in place.frames if each.path == file]
+    is_innermost = frames[:1] == [*place.frames[:1]]
+    return Location(tuple(frames), place.cell if is_innermost else 0)
 
 
 def is_python(text: str) -> bool:
@@ -70,8 +99,9 @@ def is_python(text: str) -> bool:
 class Source:
     """The text of a file: its statements and calls, and edits to them."""
 
-    def __init__(self, text: str):
+    def __init__(self, text: str, told: Sequence[int] = ()):
         self.text, self.lines = text, text.split("\n")
+        self.told = told  # lines that the finding tells beside its own
         self.tree = ast.parse(text)
         # Before Python 3.12, the nodes in an f-string have no positions of their own.
         strings = [node for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr)]
@@ -203,7 +233,7 @@ class Source:
     # Scopes
 
     def scope_before(self, statement: ast.stmt) -> str:
-        """Returns the scope, as code, of the only strategy that is made before a statement; nothing if none is sure."""
+        """Returns the scope, as code, of the only strategy that is made before a statement, or that is used near it."""
         functions = self.function(statement), self.tree
         made = [
             each
@@ -215,7 +245,62 @@ class Source:
             for each in made
             if self.parents[each] in functions and (each.end_lineno or 0) < statement.lineno
         ]
-        return f"{self.code(sure[0].targets[0])}.scope()" if len(sure) == len(made) == 1 else ""
+        if len(sure) == len(made) == 1:
+            return f"{self.code(sure[0].targets[0])}.scope()"
+        used = [] if made else self.strategies(statement)
+        return f"{used[0]}.scope()" if len(used) == 1 else ""
+
+    def strategies(self, statement: ast.stmt) -> list[str]:
+        """Returns what is used as a strategy where this statement can see it, as code, the likeliest first."""
+        used = [
+            each.value
+            for each in self.of(ast.Attribute)
+            if each.attr in OF_STRATEGY and isinstance(each.value, ast.Name | ast.Attribute)
+        ]
+        used.sort(key=lambda each: self.function(each) is not self.function(statement))
+        visible = [self.code(each) for each in used if self.can_see(statement, each)]
+        return list(dict.fromkeys(visible))
+
+    def can_see(self, statement: ast.stmt, value: ast.expr) -> bool:
+        """Tells whether a name, or an attribute of one, is known where a statement stands."""
+        name = self.code(value).partition(".")[0]
+        if name == "self":
+            return self.class_of(statement) is self.class_of(value) is not None
+        return name in self.names_before(statement)
+
+    def names_before(self, statement: ast.stmt) -> set[str]:
+        """Returns the names that have a value where a statement begins: parameters, and what is bound above it or outside."""
+        found: set[str] = set()
+        around = self.around(statement)
+        for each in around:
+            found |= parameters(each)
+        for name in self.of(ast.Name):
+            is_above = name.lineno < statement.lineno or self.function(name) is not around[0]
+            if not isinstance(name.ctx, ast.Load) and self.function(name) in around and is_above:
+                found.add(name.id)
+        found |= {each.name for each in self.of(ast.FunctionDef)}
+        imports: list[ast.Import | ast.ImportFrom] = [
+            *self.of(ast.Import),
+            *self.of(ast.ImportFrom),
+        ]
+        imported = [alias for each in imports for alias in each.names]
+        return found | {(each.asname or each.name).partition(".")[0] for each in imported}
+
+    def around(self, node: ast.AST) -> list[ast.AST]:
+        """Returns the functions that a node is in, the innermost first, and the module."""
+        return [*(each for each in self.parents_of(node) if isinstance(each, Function)), self.tree]
+
+    def class_of(self, node: ast.AST) -> ast.AST | None:
+        return next(
+            (each for each in self.parents_of(node) if isinstance(each, ast.ClassDef)), None
+        )
+
+    def parents_of(self, node: ast.AST) -> list[ast.AST]:
+        """Returns what a node is in, the innermost first."""
+        found: list[ast.AST] = []
+        while (parent := self.parents.get(found[-1] if found else node)) is not None:
+            found.append(parent)
+        return found
 
     def is_in_scope(self, statement: ast.stmt) -> bool:
         parent = self.parents.get(statement)
@@ -247,6 +332,14 @@ class Source:
         strings = [each for statement in statements for each in self.of(ast.Constant, statement)]
         joined = [each for statement in statements for each in self.of(ast.JoinedStr, statement)]
         return any(each.lineno != each.end_lineno for each in (*strings, *joined))
+
+
+def parameters(function: ast.AST) -> set[str]:
+    if not isinstance(function, Function):
+        return set()
+    given = function.args
+    every = *given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg
+    return {each.arg for each in every if each}
 
 
 def decorators(statement: ast.stmt) -> list[ast.expr]:

@@ -73,8 +73,9 @@ def finding_as_json(finding: Finding) -> Json:
 
 
 def repairs_of(examination: Examination, finding: Finding) -> list[Repair]:
-    key = finding.mode, finding.file, finding.line
-    return [each for each in examination.repairs if (each.mode, each.file, each.line) == key]
+    key = finding.mode, finding.file, finding.location.cell, finding.line
+    repairs = examination.repairs
+    return [each for each in repairs if (each.mode, each.file, each.cell, each.line) == key]
 
 
 def repair_as_json(examination: Examination, finding: Finding) -> Json:
@@ -193,7 +194,7 @@ def artifact(path: Path, folder: Path) -> Json:
 
 
 def sarif_fixes(repairs: list[Repair], folder: Path) -> Json:
-    """Returns the property `fixes` of a result, which a result without a repair has not."""
+    """Returns the property `fixes` of a result, which a result without a repair in a file of Python has not."""
     fixes = [
         {
             "description": {
@@ -213,5 +214,6 @@ def sarif_fixes(repairs: list[Repair], folder: Path) -> Json:
             ],
         }
         for repair in repairs
+        if not repair.cell
     ]
     return {"fixes": fixes} if fixes else {}

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 
 from ..blame import code_at
-from ..cells import location_in_file
+from ..cells import location_in, location_in_file
 from ..edits import Repair
 from ..findings import Examination, Finding, Location, RunCounts, RunMade, counted
 from ..runs.progress import FindingKnown, Progress, RunEnded, RunStarted
@@ -69,12 +69,14 @@ def repair_in_words(repair: Repair) -> str:
 
 
 def repair_heading(repair: Repair) -> str:
-    place = f"{shown_path(repair.file)}:{repair.line}"
+    place = shown_path(repair.file)
+    place += f", {location_in(repair.cell, repair.line)}" if repair.cell else f":{repair.line}"
     return f"repair of {repair.mode} at {place}, proven by the same runs of a copy:"
 
 
 def diff_of(repair: Repair) -> list[str]:
-    return repair.diff(shown_path(repair.file)).splitlines()
+    cell = f" cell {repair.cell}" if repair.cell else ""
+    return repair.diff(f"{shown_path(repair.file)}{cell}").splitlines()
 
 
 def place_of(location: Location) -> str:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base.files import source_text
-from ...observer.events import Ended, Owner, VariableValue
+from ...observer.events import Ended, Owner, Sample, VariableValue
 from ..divergence import by_key, distance, first_divergence, tolerance
-from ..edits import Repair
+from ..edits import Repair, inside
 from ..findings import Examination, Finding
 from ..recording import Recording, Role
-from ..repair import repairers, written_repairs
+from ..repair import places_told, repairers, written_repairs
 from .plan import NOT_DISTRIBUTED, examine
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Progress, Reporter, RunStarted, ignore
+
+MOST_TRIED = 5  # repairs of one finding, each of which takes as long as an examination
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,6 @@ class Attempt:
             return f"{place}: a repair is proven"
         if self.finding.mode not in repairers():
             return f"{place}: no repair can be written for this mode"
-        if self.finding.location.cell:
-            return f"{place}: no repair is written into cells of notebooks; save them as a script"
         if not self.reasons:
             return f"{place}: no repair can be written for this form of the program"
         return f"{place}: a repair was tried, and is not offered: {self.reasons[-1]}"
@@ -66,12 +67,11 @@ def attempt_of(
     examination: Examination,
     finding: Finding,
     counts: Sequence[object],
-    restart: bool | None,
-    report: Reporter,
+    restart: bool | None = None,
+    report: Reporter = ignore,
 ) -> Attempt:
     reasons: list[str] = []
-    for repair in candidates(program, finding):
-        edited = replace(program, edited=((in_folder(program, repair.file), repair.after),))
+    for repair, edited in candidates(program, finding):
         after = examine(edited, counts, restart, of_repair(repair, report))
         examination.runs += [
             replace(each, words=words_of(repair, each.words)) for each in after.runs
@@ -87,16 +87,34 @@ def attempt_of(
     return Attempt(finding, tuple(reasons))
 
 
-def candidates(program: ProgramSpec, finding: Finding) -> Iterator[Repair]:
-    """Yields the repairs that can be written; none for cells, whose lines are in no file, and for files outside of the folder."""
+def candidates(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
+    """Yields the repairs that can be written, each with the program that has it; none for files outside of the folder."""
+    written = in_cells if program.listing and finding.file == program.listing.file else in_file
+    yield from itertools.islice(written(program, finding), MOST_TRIED)
+
+
+def in_file(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
     path = Path(finding.file)
-    if finding.location.cell or program.listing or not path.is_relative_to(program.folder):
+    if finding.location.cell or not path.is_relative_to(program.folder):
         return
-    yield from written_repairs(finding, finding.line, source_text(path))
+    told = [place.line for place in places_told(finding) if not place.cell]
+    for repair in written_repairs(finding, finding.line, source_text(path), told):
+        name = str(path.relative_to(program.folder))
+        yield repair, replace(program, edited=((name, repair.after),))
 
 
-def in_folder(program: ProgramSpec, file: str) -> str:
-    return str(Path(file).relative_to(program.folder))
+def in_cells(program: ProgramSpec, finding: Finding) -> Iterator[tuple[Repair, ProgramSpec]]:
+    """Yields the repairs that change one cell of a notebook, which is a script in the copy of the folder."""
+    listing = program.listing
+    if listing is None:
+        return
+    told = [number for place in places_told(finding) for number in listing.numbers_of(place)]
+    for line in listing.numbers_of(finding.location)[:1]:
+        for whole in written_repairs(finding, line, listing.text, told):
+            cell = finding.location.cell
+            repair = inside(whole, cell, listing.lines_of_cell(cell))
+            if repair:
+                yield repair, replace(program, listing=replace(listing, text=whole.after))
 
 
 def of_repair(repair: Repair, report: Reporter) -> Reporter:
@@ -134,6 +152,8 @@ def objection(before: Examination, finding: Finding, after: Examination) -> str:
     known = {*before.notes, *before.unseen, NOT_DISTRIBUTED}
     if others := [each for each in (*after.unseen, *after.notes) if each not in known]:
         return f"it is not sure ({others[0]})"
+    if repairers()[finding.mode].keeps_training and (changed := changed_alone(before, after)):
+        return f"{min(changed)} is another with it on one device"
     apart = disagreeing(after.recordings)
     if after.findings:  # another fault, which is there still, may be why
         apart -= disagreeing(before.recordings)
@@ -154,6 +174,37 @@ def disagreeing(recordings: Sequence[Recording]) -> set[str]:
             found |= {divergence.name} if divergence else set()
             found |= differing_at_end(other, one)
     return found
+
+
+def changed_alone(before: Examination, after: Examination) -> list[str]:
+    """Returns the variables that a run on the fewest devices ends with other values of than before the repair."""
+    one, other = (fewest(each.recordings) for each in (before, after))
+    if one is None or other is None or one.devices != other.devices:
+        return []
+    values, others = values_in_order(one), values_in_order(other)
+    return [
+        name
+        for key, (name, sample) in values.items()
+        if key in others and distance(sample, others[key][1]) > tolerance(one)
+    ]
+
+
+def values_in_order(recording: Recording) -> dict[object, tuple[str, Sample]]:
+    """Returns the names and last values of the variables by how they are made; a repair moves the lines that make them."""
+    seen: Counter[object] = Counter()
+    found: dict[object, tuple[str, Sample]] = {}
+    for value in sorted(ended_values(recording), key=lambda each: each.number):
+        made = recording.variable(value.number)
+        if made and made.maker in (Owner.USER, Owner.LAYER):
+            key = made.maker, made.shape, made.dtype
+            seen[key] += 1
+            found[key, seen[key]] = made.name, value.sample
+    return found
+
+
+def fewest(recordings: Sequence[Recording]) -> Recording | None:
+    whole = [each for each in recordings if each.role in (Role.WATCHED, Role.COMPARED)]
+    return min(whole, key=lambda each: each.devices, default=None)
 
 
 def differing_at_end(one: Recording, other: Recording) -> set[str]:

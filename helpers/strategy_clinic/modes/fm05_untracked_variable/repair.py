@@ -1,4 +1,4 @@
-"""Repairs fm05: every checkpoint of the file gets the variable that it lacks."""
+"""Repairs fm05: a checkpoint gets the variable that it lacks, or the object that has this variable."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -6,11 +6,26 @@ from collections.abc import Iterator, Sequence
 from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
+from ...examiner.repair_saved import hold, made_at
 
 
-@repairs("fm05")
+@repairs("fm05", keeps_training=True)
+def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from add_to_checkpoints(source, line)
+    yield from hold(source, line, [*made_at(source, source.told, line), *parts(source, line)])
+
+
+def parts(source: Source, line: int) -> Iterator[str]:
+    """Yields what the class makes by calls, the last first: one of these may have what is missed."""
+    statement = source.statement(line)
+    own = source.class_of(statement) if statement else None
+    made = [each for each in source.of(ast.Assign, own) if isinstance(each.value, ast.Call)]
+    attributes = [each for each in made if isinstance(each.targets[0], ast.Attribute)]
+    yield from made_at(source, [each.lineno for each in reversed(attributes)] if own else [], line)
+
+
 def add_to_checkpoints(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields one repair for each variable that may be meant, where the line is that of a checkpoint."""
+    """Yields a repair of all checkpoints of the file for each variable that may be meant, where the line has a checkpoint."""
     statement = source.simple_statement(line)
     checkpoints = source.calls("Checkpoint")
     if statement is None or not checkpoints:

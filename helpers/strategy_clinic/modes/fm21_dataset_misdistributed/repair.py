@@ -6,20 +6,34 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
+SHARE = "get_per_replica_batch_size"
 
-@repairs("fm21")
+
+@repairs("fm21", keeps_training=True)
 def share_of_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the share in place of a size that is given to `batch`, or that is kept in a name for it."""
     statement = source.simple_statement(line)
-    function = source.function(statement) if statement else None
-    calls = source.calls("batch", statement) if statement else []
-    if not isinstance(function, ast.FunctionDef) or len(function.args.args) != 1 or len(calls) != 1:
+    if statement is None:
         return
-    context, sizes = function.args.args[0].arg, calls[0].args[:1]
-    given = {source.code(each) for call in distributing(source) for each in call.args}
-    if sizes and function.name in given and context not in source.code(sizes[0]):
-        share = f"{context}.get_per_replica_batch_size({source.code(sizes[0])})"
-        yield [source.replace(sizes[0], share)]
+    for size in sizes(source, statement):
+        for context in contexts(source, statement):
+            if SHARE not in source.code(size):
+                yield [source.replace(size, f"{context}.{SHARE}({of_whole(source, size)})")]
 
 
-def distributing(source: Source) -> list[ast.Call]:
-    return source.calls("distribute_datasets_from_function")
+def sizes(source: Source, statement: ast.stmt) -> list[ast.expr]:
+    given = [each for call in source.calls("batch", statement) for each in call.args[:1]]
+    is_kept = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+    return given or ([statement.value] if isinstance(statement, ast.Assign) and is_kept else [])
+
+
+def of_whole(source: Source, size: ast.expr) -> str:
+    """Returns the size of the global batch, which the program may divide by the number of processes."""
+    is_divided = isinstance(size, ast.BinOp) and isinstance(size.op, ast.FloorDiv)
+    return source.code(size.left if isinstance(size, ast.BinOp) and is_divided else size)
+
+
+def contexts(source: Source, statement: ast.stmt) -> list[str]:
+    """Returns the last parameter of each function around, the innermost first: one of them may get the context."""
+    functions = [each for each in source.around(statement) if isinstance(each, ast.FunctionDef)]
+    return [each.args.args[-1].arg for each in functions if each.args.args]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_caller, from_contents, from_decision, from_one_of
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, Location, Text
 from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import observed, rule
@@ -50,7 +50,11 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             )
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
-                message = f"the weights were loaded without their optimizer, which was at step {old[-1].steps}"
+                message = Text(
+                    "the weights were loaded without their optimizer",
+                    *((" of ", Location(made_at)) if made_at else ()),
+                    f", which was at step {old[-1].steps}",
+                )
                 begun = f"step {new.steps}, by the program's own count," if new.steps else "step 0"
                 proof = f"the next update is {begun} of a new {old[-1].kind}"
                 yield observed("fm29", recording, blamed, message, proof)

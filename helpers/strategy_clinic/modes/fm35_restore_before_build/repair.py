@@ -19,16 +19,7 @@ def call_before_restore(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         for call in source.of(ast.Call)
         if call.lineno > statement.lineno and source.function(call) is function
         if isinstance(call.func, ast.Name) and call.func.id in restored and call.args
-        if names(call) <= known_before(source, statement)
+        if names(call) <= source.names_before(statement)
     ]
     if later:
         yield [source.insert_before(statement, source.code(later[0]))]
-
-
-def known_before(source: Source, statement: ast.stmt) -> set[str]:
-    """Returns the names that have a value when a statement begins: those assigned before it, and modules."""
-    found = {"tf", "np"}
-    for each in source.of(ast.Assign):
-        if each.lineno < statement.lineno:
-            found |= {name for target in each.targets for name in names(target)}
-    return found

@@ -8,15 +8,17 @@ from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
+MEANS = "reduce_mean", "mean"
+SHARES = "compute_average_loss", "scale_regularization_loss"
 PENALTIES = "l2_loss", "add_n"
 
 
-@repairs("fm37")
+@repairs("fm37", keeps_training=True)
 def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
-    for call in source.calls("reduce_mean", statement):
+    for call in means(source, statement):
         argument = source.code(call.args[0]) if len(call.args) == 1 and not call.keywords else ""
         size = global_batch_size(source)
         if argument and size:
@@ -31,6 +33,36 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     value = statement.value if isinstance(statement, ast.Assign) else None
     if isinstance(value, ast.Call) and source.code(value.func) in functions_of(source):
         yield [source.replace(value, share(source, value))]
+    for loss in whole_losses(source, statement):
+        yield [source.replace(loss, f"({source.code(loss)}) / {REPLICAS}")]
+    if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
+        mean = source.code(value)
+        yield [source.replace(value, f"lambda *x, **axes: {mean}(*x, **axes) / {REPLICAS}")]
+
+
+def means(source: Source, statement: ast.stmt) -> list[ast.Call]:
+    return [call for name in MEANS for call in source.calls(name, statement)]
+
+
+def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:
+    """Returns what a statement computes as the loss; of one that asks for gradients, what its loss was computed as."""
+    losses = [call.args[0] for call in source.calls("gradient", statement) if call.args]
+    if losses:
+        made = [
+            each
+            for each in source.of(ast.Assign, source.function(statement))
+            if source.code(each.targets[0]) in map(source.code, losses)
+        ]
+        return [each.value for each in made if each.lineno < statement.lineno][-1:]
+    value = statement.value if isinstance(statement, ast.Assign | ast.Return) else None
+    if isinstance(value, ast.Call) and is_share(source, value):
+        return []
+    return [value] if isinstance(value, ast.BinOp | ast.Call) else []
+
+
+def is_share(source: Source, call: ast.Call) -> bool:
+    """Tells whether a call returns a replica's share already, or no number but an object of `keras.losses`."""
+    return name_of(call.func) in SHARES or ".losses." in source.code(call.func)
 
 
 def functions_of(source: Source) -> set[str]:

@@ -3,24 +3,43 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 
-@repairs("fm38")
+@repairs("fm38", keeps_training=True)
 def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None:
         return
-    layers = source.calls("BatchNormalization", statement)
+    layers = normalizations(source, statement) or normalizations(source, source.tree)
     open_layers = [call for call in layers if keyword(call, "synchronized") is None]
     if open_layers:
         yield [source.add_argument(call, "synchronized=True") for call in open_layers]
+    chosen = [word.value for call in layers if (word := switched(call))]
+    if chosen:
+        yield [source.replace(value, "True") for value in chosen]
     variables = source.calls("Variable", statement)
     if len(variables) == 1 and is_plain(variables[0]):
         yield [source.add_argument(variables[0], "aggregation=tf.VariableAggregation.MEAN")]
 
 
+def normalizations(source: Source, node: ast.AST) -> list[ast.Call]:
+    """Returns the calls that make a normalization, or that keep arguments for one."""
+    kept = [
+        call
+        for call in source.calls("partial", node)
+        if call.args and name_of(call.args[0]) == "BatchNormalization"
+    ]
+    return [*source.calls("BatchNormalization", node), *kept]
+
+
 def is_plain(variable: ast.Call) -> bool:
     return not {word.arg for word in variable.keywords} & {"aggregation", "synchronization", None}
+
+
+def switched(layer: ast.Call) -> ast.keyword | None:
+    """Returns the argument by which the program chooses whether a layer takes the statistics of all replicas."""
+    chosen = [word for word in layer.keywords if word.arg == "synchronized"]
+    return next((word for word in chosen if ast.unparse(word.value) != "True"), None)

@@ -1,4 +1,4 @@
-"""Repairs fm46: the learning rate from before the restore is set again after it."""
+"""Repairs fm46: the learning rate from before the restore is set again after it, or for the first time."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,27 @@ def set_rate_again(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     statement = source.simple_statement(line)
     if statement is None or KEPT in source.text:
         return
+    yield from moved_below(source, statement)
     for optimizer in optimizers(source, statement):
         rate = f"{optimizer}.learning_rate"
         yield [
             source.insert_before(statement, f"{KEPT} = float({rate})"),
             source.insert_after(statement, f"{rate} = {KEPT}"),
         ]
+
+
+def moved_below(source: Source, statement: ast.stmt) -> Iterator[Sequence[Edit]]:
+    """Yields a move of the statement that sets the rate below the restore that the finding tells."""
+    block = source.block(statement)
+    for line in source.told:
+        restore = source.simple_statement(line)
+        if restore in block[block.index(statement) + 1 :]:
+            last = statement.end_lineno or statement.lineno
+            lines = [each.strip() for each in source.code(statement).splitlines()]
+            yield [
+                source.delete(statement.lineno, last),
+                source.insert_after(restore, *lines),
+            ]
 
 
 def optimizers(source: Source, statement: ast.stmt) -> list[str]:

@@ -6,13 +6,17 @@ from collections.abc import Iterator, Sequence
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
+MEANS = "reduce_mean", "mean"
 
-@repairs("fm49")
+
+@repairs("fm49", keeps_training=True)
 def value_for_each_example(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the mean over the last axis, and what the mean is taken of, which may have one value for each already."""
     statement = source.simple_statement(line)
     if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
         statement = source.assignment(statement.value.id, source.function(statement))
-    means = source.calls("reduce_mean", statement) if statement else []
+    means = [call for name in MEANS for call in source.calls(name, statement)] if statement else []
     whole = [call for call in means if len(call.args) == 1 and not call.keywords]
     if whole and len(whole) == len(means):
         yield [source.add_argument(call, "axis=-1") for call in whole]
+        yield [source.replace(whole[0], source.code(whole[0].args[0]))]

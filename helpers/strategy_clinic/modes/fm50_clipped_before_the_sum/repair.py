@@ -1,9 +1,12 @@
-"""Repairs fm50: a class of the optimizer clips the sum of the replicas' gradients before Keras clips a replica's share of it."""
+"""Repairs fm50: the sum of the replicas' gradients is clipped, by a class of the optimizer or in the step.
+
+The class does it before Keras clips a replica's share of the sum.
+"""
 
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import keyword, spans
+from ...examiner.blame import keyword, name_of, spans
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
@@ -29,6 +32,12 @@ class {name}({optimizer}):
 """
 
 
+SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
+# What an optimizer adds up again.
+SHARES = "{0} = [each / tf.distribute.get_replica_context().num_replicas_in_sync for each in {0}]"
+
+
+# One device may train otherwise with it: Keras takes the norm of an `Embedding`'s gradients before it adds up those of one row.
 @repairs("fm50")
 def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
@@ -38,3 +47,24 @@ def clip_the_sum(source: Source, line: int) -> Iterator[Sequence[Edit]]:
             text = CLASS.format(name=NAME, optimizer=optimizer, clipped=clipped)
             made = source.insert_before(source.outermost(call), *text.splitlines())
             yield [made, source.replace(call.func, NAME)]
+    yield from clip_in_step(source, line)
+
+
+def clip_in_step(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the sum in place of what a statement clips, and a statement that divides what comes of it."""
+    statement = source.simple_statement(line)
+    if not isinstance(statement, ast.Assign):
+        return
+    clipped = clipped_in(statement)
+    for call in source.of(ast.Call, statement):
+        if name_of(call.func).startswith("clip_by_") and call.args and clipped:
+            summed = source.replace(call.args[0], SUMMED.format(source.code(call.args[0])))
+            yield [summed, source.insert_after(statement, SHARES.format(clipped))]
+
+
+def clipped_in(statement: ast.Assign) -> str:
+    """Returns the name that an assignment gives to the gradients, alone or before their norm."""
+    match statement.targets[0]:
+        case ast.Name(id=name) | ast.Tuple(elts=[ast.Name(id=name), *_]):
+            return name
+    return ""

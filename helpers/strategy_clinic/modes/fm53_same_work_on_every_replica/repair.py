@@ -1,4 +1,4 @@
-"""Repairs fm53: a loop over a dataset goes over the same dataset, distributed."""
+"""Repairs fm53: a loop goes over the same dataset, distributed, or what makes the dataset distributes it."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -7,22 +7,23 @@ from ...examiner.blame import name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
-SCOPE = ".scope()"
 
-
-@repairs("fm53")
+@repairs("fm53", keeps_training=True)
 def distribute_dataset(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    loop = source.statement(line)
-    if not isinstance(loop, ast.For) or loop.lineno != line:
+    statement = source.statement(line)
+    dataset = dataset_of(statement) if statement else None
+    if statement is None or dataset is None:
         return
-    scope, dataset = source.scope_before(loop), taken_from(loop.iter)
-    if scope and isinstance(dataset, ast.Name):
-        strategy = scope[: -len(SCOPE)]
+    for strategy in source.strategies(statement):
         distributed = f"{strategy}.experimental_distribute_dataset({source.code(dataset)})"
         yield [source.replace(dataset, distributed)]
 
 
-def taken_from(iterated: ast.expr) -> ast.expr:
-    """Returns what a loop goes over, within an `enumerate`."""
-    counted = isinstance(iterated, ast.Call) and name_of(iterated.func) == "enumerate"
-    return iterated.args[0] if isinstance(iterated, ast.Call) and counted else iterated
+def dataset_of(statement: ast.stmt) -> ast.expr | None:
+    """Returns what a loop goes over, or what a statement makes or returns."""
+    match statement:
+        case ast.For(iter=ast.Call(args=[taken, *_]) as call) if name_of(call.func) == "enumerate":
+            return taken
+        case ast.For(iter=taken) | ast.Return(value=taken) | ast.Assign(value=taken):
+            return taken
+    return None

@@ -1,4 +1,4 @@
-"""Repairs fm54: the callback is one of a class that keeps its best value in a file, and reads it when `fit` begins."""
+"""Repairs fm54: a callback keeps its best value in a file, and reads it when `fit` begins; what saves comes last."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,23 @@ FORGETTING = """
 """
 
 
-@repairs("fm54")
+@repairs("fm54", keeps_training=True)
+def remember(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from keep_in_file(source, line)
+    yield from save_last(source, line)
+
+
+def save_last(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields lists of callbacks in which another one is the last: what others set is saved after they have."""
+    statement = source.simple_statement(line)
+    for word in source.of(ast.keyword, statement) if statement else ():
+        if word.arg == "callbacks" and isinstance(word.value, ast.List):
+            given = list(map(source.code, word.value.elts))
+            for each in given[:-1]:
+                order = [*(other for other in given if other is not each), each]
+                yield [source.replace(word.value, f"[{', '.join(order)}]")]
+
+
 def keep_in_file(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     for call in source.of(ast.Call):
         kind = name_of(call.func)

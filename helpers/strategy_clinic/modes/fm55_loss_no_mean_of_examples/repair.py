@@ -8,17 +8,18 @@ from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
 SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
+SUMS = "reduce_sum", "sum"
 COUNT = "num_replicas_in_sync"
 
 
-@repairs("fm55")
+@repairs("fm55", keeps_training=True)
 def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields the divisor alone, without the number of replicas in its line, and all sums of the function.
 
     What is divided by an undivided sum is a replica's share of the loss already.
     """
     statement = source.simple_statement(line)
-    divisors = sums_in(source, statement) if statement else []
+    divisors = divisors_in(source, statement) if statement else []
     if not statement or not divisors:
         return
     others = sums_in(source, source.function(statement))
@@ -27,22 +28,32 @@ def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
         yield [*edits, *without_count(source, statement)]
 
 
-def sums_in(source: Source, node: ast.AST) -> list[ast.Call]:
+def divisors_in(source: Source, statement: ast.stmt) -> list[ast.expr]:
+    """Returns the sums by which a statement divides, or else all of its sums, or names by which it divides."""
+    quotients = [each for each in source.of(ast.BinOp, statement) if isinstance(each.op, ast.Div)]
+    sums = sums_in(source, statement)
+    below = [call for each in quotients for call in sums_in(source, each.right)]
+    named = [each.right for each in quotients if isinstance(each.right, ast.Name)]
+    return [*(below or sums or named)]
+
+
+def sums_in(source: Source, node: ast.AST) -> list[ast.expr]:
     """Returns the sums over all examples; one along an axis has a value for each."""
     return [
         call
-        for call in source.calls("reduce_sum", node)
+        for name in SUMS
+        for call in source.calls(name, node)
         if len(call.args) == 1 and not call.keywords
     ]
 
 
 def without_count(source: Source, statement: ast.stmt) -> list[Edit]:
-    """Returns the edits that take the number of replicas out of products."""
+    """Returns the edits that take the number of replicas out of products and quotients."""
     edits = []
     for product in source.of(ast.BinOp, statement):
         is_product = isinstance(product.op, ast.Mult)
         if is_product and name_of(product.left) == COUNT:
             edits.append(Edit(source.start(product.left), source.start(product.right), ""))
-        elif is_product and name_of(product.right) == COUNT:
+        elif isinstance(product.op, ast.Mult | ast.Div) and name_of(product.right) == COUNT:
             edits.append(Edit(source.end(product.left), source.end(product.right), ""))
     return edits

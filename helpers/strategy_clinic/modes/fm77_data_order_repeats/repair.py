@@ -1,0 +1,85 @@
+"""Repairs fm77: the order of an epoch follows from its number, and the first epoch is that where training goes on."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...examiner.blame import keyword, name_of
+from ...examiner.edits import Edit
+from ...examiner.repair import Source, repairs
+
+
+@repairs("fm77")
+def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    statement = source.statement(line)
+    for part in headers(source, statement) if statement else ():
+        yield from from_first(source, part)
+        yield from counted_on(source, part)
+    for counted in source.calls("range"):
+        yield from from_first(source, counted)
+    yield from order_of_epoch(source)
+
+
+def headers(source: Source, statement: ast.stmt) -> list[ast.AST]:
+    """Returns a statement, or what its loop goes over, and what the loops around it go over."""
+    around = [statement, *source.parents_of(statement)]
+    return [
+        each.iter if isinstance(each, ast.For) else each
+        for each in around
+        if is_read(each, statement)
+    ]
+
+
+def is_read(node: ast.AST, statement: ast.stmt) -> bool:
+    return isinstance(node, ast.For) or node is statement
+
+
+def from_first(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+    """Yields, for each difference of two numbers, a range that begins at the second, or the first number alone."""
+    for apart in source.of(ast.BinOp, part):
+        if isinstance(apart.op, ast.Sub):
+            whole, first = source.code(apart.left), source.code(apart.right)
+            outer = source.parents[apart]
+            if isinstance(outer, ast.Call) and name_of(outer.func) == "range":
+                yield [source.replace(apart, f"{first}, {whole}")]
+            yield [source.replace(apart, whole)]
+
+
+def counted_on(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
+    """Yields a count of a range that begins as the range does, and 0 as the epoch with which `fit` begins."""
+    for counted in source.calls("enumerate", part):
+        match counted:
+            case ast.Call(args=[ast.Call(func=ast.Name(id="range"), args=[first, _])]):
+                yield [source.add_argument(counted, source.code(first))]
+    for word in source.of(ast.keyword, part):
+        for number in source.of(ast.Constant, part) if word.arg == "initial_epoch" else ():
+            if number.value == 0 and type(number.value) is int:
+                yield [source.replace(number, source.code(word.value))]
+
+
+def order_of_epoch(source: Source) -> Iterator[Sequence[Edit]]:
+    """Yields a shuffle that is moved into the loop over epochs below it, with the epoch as its seed."""
+    for statement in source.of(ast.Assign):
+        seeds = [keyword(call, "seed") for call in source.calls("shuffle", statement)]
+        loops = [each for each in after(source, statement) if counter_of(each)]
+        if len(seeds) == 1 and isinstance(seeds[0], ast.Constant) and loops:
+            start, last = source.start(statement), statement.end_lineno or statement.lineno
+            text, seed = source.code(statement), source.code(seeds[0])
+            drawn = text.replace(f"seed={seed}", f"seed={seed} + int({counter_of(loops[0])})")
+            if start[0] == last:
+                yield [source.delete(start[0], last), source.insert_before(loops[0].body[0], drawn)]
+
+
+def after(source: Source, statement: ast.stmt) -> list[ast.For | ast.While]:
+    block = source.block(statement)
+    below = block[block.index(statement) + 1 :]
+    return [each for each in below if isinstance(each, ast.For | ast.While)]
+
+
+def counter_of(loop: ast.For | ast.While) -> str:
+    """Returns the name that counts a loop."""
+    match loop:
+        case (
+            ast.For(target=ast.Name(id=name)) | ast.While(test=ast.Compare(left=ast.Name(id=name)))
+        ):
+            return name
+    return ""
