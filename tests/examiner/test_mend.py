@@ -225,6 +225,14 @@ def test_nothing_is_run_where_no_repair_can_be_written(program, examined, mode, 
     assert note in examination.notes[0]
 
 
+def test_a_note_says_of_which_findings_repairs_can_be_tried(program):
+    examination = examination_of(program)
+    examination.findings.append(finding("fm34", program.folder / "train.py"))
+    (note,) = mend.repairs_to_try(program, examination)
+    assert note == "--mend tries repairs of fm13 in copies, and shows those that are proven"
+    assert mend.repairs_to_try(program, examination_of(program, "fm34")) == []
+
+
 def test_files_outside_of_the_folder_and_of_other_notebooks_are_left_alone(
     program, examined, tmp_path_factory
 ):

@@ -13,7 +13,7 @@ from ...base.files import write_whole
 from ..findings import Examination
 from ..report import machine_readable, terminal, text
 from ..runs import plan
-from ..runs.mend import mend
+from ..runs.mend import mend, repairs_to_try
 from ..runs.program_spec import ProgramSpec
 from .program_input import with_notebook
 
@@ -44,6 +44,8 @@ def examine_command(options: argparse.Namespace) -> int:
         examination = plan.examine(program, options.devices, options.restart, report)
         if options.mend:
             mend(program, examination, options.devices, options.restart, report)
+        else:
+            examination.notes += repairs_to_try(program, examination)
     write_reports(examination, program.folder, options)
     return text.exit_status(examination)
 
