@@ -364,6 +364,12 @@ OTHERS = {
         "loss = total / count / context.num_replicas_in_sync  # here\n",
         'loss = total / tf.distribute.get_replica_context().all_reduce("SUM", count)\n',
     ),
+    "a divisor that is computed above": (
+        "fm55",
+        "def f(x):\n    total, count = sums(x)  # here\n    return total / count\n",
+        "def f(x):\n    total, count = sums(x)\n"
+        '    return total / tf.distribute.get_replica_context().all_reduce("SUM", count)\n',
+    ),
     "a variable in the scope that says nothing": (
         "fm23",
         "with s.scope():\n    v = tf.Variable(0.0, trainable=False)  # here\n",

@@ -248,7 +248,7 @@ class Source:
         if len(sure) == len(made) == 1:
             return f"{self.code(sure[0].targets[0])}.scope()"
         used = [] if made else self.strategies(statement)
-        return f"{used[0]}.scope()" if len(used) == 1 else ""
+        return f"{used[0]}.scope()" if used else ""
 
     def strategies(self, statement: ast.stmt) -> list[str]:
         """Returns what is used as a strategy where this statement can see it, as code, the likeliest first."""

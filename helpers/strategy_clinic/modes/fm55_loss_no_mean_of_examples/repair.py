@@ -18,14 +18,30 @@ def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
     What is divided by an undivided sum is a replica's share of the loss already.
     """
+    for statement in dividing(source, line):
+        divisors = divisors_in(source, statement)
+        others = sums_in(source, source.function(statement))
+        for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
+            edits = [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
+            if sums:
+                yield [*edits, *without_count(source, statement)]
+
+
+def dividing(source: Source, line: int) -> list[ast.stmt]:
+    """Returns the statement of a line, and those below in its function that divide by what it computes."""
     statement = source.simple_statement(line)
-    divisors = divisors_in(source, statement) if statement else []
-    if not statement or not divisors:
-        return
-    others = sums_in(source, source.function(statement))
-    for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
-        edits = [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
-        yield [*edits, *without_count(source, statement)]
+    if statement is None:
+        return []
+    computed = {
+        each.id for each in source.of(ast.Name, statement) if isinstance(each.ctx, ast.Store)
+    }
+    below = [
+        source.statement(each.lineno)
+        for each in source.of(ast.BinOp, source.function(statement))
+        if isinstance(each.op, ast.Div) and isinstance(each.right, ast.Name)
+        if each.right.id in computed and each.lineno > line
+    ]
+    return [statement, *filter(None, below)]
 
 
 def divisors_in(source: Source, statement: ast.stmt) -> list[ast.expr]:
