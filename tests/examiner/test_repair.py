@@ -370,6 +370,13 @@ OTHERS = {
         "def f(x):\n    total, count = sums(x)\n"
         '    return total / tf.distribute.get_replica_context().all_reduce("SUM", count)\n',
     ),
+    "examples that are compared with each other": (
+        "fm55",
+        "def f(a, b):\n    near = tf.matmul(a, b, transpose_b=True)  # here\n    return loss(tf.range(N), near)\n",
+        "def f(a, b):\n    near = tf.matmul(a, tf.distribute.get_replica_context().all_gather(b, axis=0), "
+        "transpose_b=True)\n    return loss((tf.range(N) + tf.distribute.get_replica_context()"
+        ".replica_id_in_sync_group * N), near)\n",
+    ),
     "a variable in the scope that says nothing": (
         "fm23",
         "with s.scope():\n    v = tf.Variable(0.0, trainable=False)  # here\n",

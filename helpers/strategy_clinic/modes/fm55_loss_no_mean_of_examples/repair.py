@@ -1,18 +1,40 @@
-"""Repairs fm55: the sums by which a loss divides are those of all replicas."""
+"""Repairs fm55: the sums by which a loss divides are those of all replicas, and so are the examples that it compares."""
 
 import ast
 from collections.abc import Iterator, Sequence
 
-from ...examiner.blame import name_of
+from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 
-SUMMED = 'tf.distribute.get_replica_context().all_reduce("SUM", {})'
+CONTEXT = "tf.distribute.get_replica_context()"
+SUMMED = f'{CONTEXT}.all_reduce("SUM", {{}})'
+FROM_HERE = f"({{0}} + {CONTEXT}.replica_id_in_sync_group * {{1}})"  # if all parts are as large
 SUMS = "reduce_sum", "sum"
 COUNT = "num_replicas_in_sync"
 
 
 @repairs("fm55", keeps_training=True)
+def with_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from sums_of_all_replicas(source, line)
+    yield from compared_with_all(source, line)
+
+
+def compared_with_all(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    """Yields the examples of all replicas in place of the second that a product compares, and the numbers that these have."""
+    statement = source.simple_statement(line)
+    function = source.function(statement) if statement else None
+    products = source.calls("matmul", function) if function else []
+    compared = [call.args[1] for call in products if keyword(call, "transpose_b") and call.args[1:]]
+    numbers = [call for call in source.calls("range", function) if len(call.args) == 1]
+    if len(compared) == 1 and numbers:
+        whole = f"{CONTEXT}.all_gather({source.code(compared[0])}, axis=0)"
+        shifts = [
+            FROM_HERE.format(source.code(call), source.code(call.args[0])) for call in numbers
+        ]
+        yield [source.replace(compared[0], whole), *map(source.replace, numbers, shifts)]
+
+
 def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """Yields the divisor alone, without the number of replicas in its line, and all sums of the function.
 
