@@ -123,13 +123,6 @@ class Loss:
             (operation,) = scaled
         return operation
 
-    def additions(self) -> Iterator[Operation]:
-        """Yields what adds values of all examples to each other."""
-        for each in self.top:
-            totals = [s for s in self.sources(each) if s.carries is Carries.TOTAL]
-            if each.kind in SUMS and len(totals) > 1:
-                yield each
-
     # What combines examples otherwise than by a sum
 
     def ratios(self) -> Iterator[Operation]:
