@@ -377,6 +377,13 @@ OTHERS = {
         "transpose_b=True)\n    return loss((tf.range(N) + tf.distribute.get_replica_context()"
         ".replica_id_in_sync_group * N), near)\n",
     ),
+    "a metric that is a function": (
+        "fm44",
+        'def share(y, p):\n    """A ratio."""\n    return f(y) / g(p)\nm.compile("sgd", metrics={"out": [share]})  # here\n',
+        'def share(y, p):\n    """A ratio."""\n    replica = tf.distribute.get_replica_context()\n'
+        "    y, p = [replica.all_gather(each, axis=0) if replica else each for each in (y, p)]\n"
+        '    return f(y) / g(p)\nm.compile("sgd", metrics={"out": [share]})\n',
+    ),
     "a variable in the scope that says nothing": (
         "fm23",
         "with s.scope():\n    v = tf.Variable(0.0, trainable=False)  # here\n",
