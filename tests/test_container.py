@@ -134,7 +134,8 @@ def copy(folder: Path, source: str, target: str):
     for name in wanted:
         assert (ROOT / name).exists()
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+            ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored, dirs_exist_ok=True)
         else:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / target)
