@@ -19,6 +19,7 @@ import functools
 import hashlib
 import re
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -80,10 +81,15 @@ def states() -> dict[str, str]:
     edges = graph()
     everywhere = closure(edges, {"session"})
     versions = [f"{name} {metadata.version(name)}" for name in PACKAGES]
+    read = functools.cache(named_contents)  # most files are inputs of many notebooks
     return {
-        files.page_name(source): digest(inputs(source, edges, everywhere), versions)
+        files.page_name(source): digest(inputs(source, edges, everywhere), versions, read)
         for source in files.page_sources()
     }
+
+
+def named_contents(path: Path) -> bytes:
+    return f"{path.relative_to(files.ROOT)}\n".encode() + path.read_bytes()
 
 
 def graph() -> dict[str, set[str]]:
@@ -148,11 +154,11 @@ def module_named(package: str, name: str, modules: set[str]) -> str:
     return next(word for word in words if word in modules)
 
 
-def digest(paths: set[Path], versions: list[str]) -> str:
+def digest(paths: set[Path], versions: list[str], read: Callable[[Path], bytes]) -> str:
     """Returns a hash of files, with their names, and of versions."""
     result = hashlib.sha256("\n".join(versions).encode())
     for path in sorted(paths):
-        result.update(f"{path.relative_to(files.ROOT)}\n".encode() + path.read_bytes())
+        result.update(read(path))
     return result.hexdigest()[:16]
 
 

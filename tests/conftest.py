@@ -69,7 +69,7 @@ def copied(monkeypatch):
         raise NoView("not permitted")
 
     monkeypatch.setattr(workspace, "View", refuse)
-    monkeypatch.setattr("strategy_clinic.examiner.runs.folder.MOST_SIBLINGS", 50)
+    monkeypatch.setattr("strategy_clinic.examiner.runs.folder.MOST_SIBLINGS", 5)
 
 
 @pytest.fixture

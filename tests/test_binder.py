@@ -6,15 +6,18 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from conftest import ROOT, changed
 from kernels import end_servers, servers
-from strategy_clinic.base import project
+from strategy_clinic.base import files, project
 from strategy_clinic.forkserver import kernelspec
 from strategy_clinic.processes import notebook_job
 from strategy_clinic.rendering import sources
+from test_container import repository_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.thorough]
 
@@ -35,13 +38,19 @@ def repository(tmp_path):
     return tmp_path
 
 
+def builder(app):
+    """The part of Binder's builder that takes the folder one is in, as Binder calls it."""
+    packs = (pack(base_image=app.base_image) for pack in app.buildpacks)
+    chosen = next(pack for pack in packs if pack.detect())
+    chosen.platform = "linux/amd64"
+    return chosen
+
+
 def rendered(folder, monkeypatch) -> str:
     """The recipe that Binder's builder writes for a folder, as text; it needs neither Docker nor a network for that."""
     app = pytest.importorskip("repo2docker.app").Repo2Docker()
     monkeypatch.chdir(folder)
-    packs = (pack(base_image=app.base_image) for pack in app.buildpacks)
-    chosen = next(pack for pack in packs if pack.detect())
-    chosen.platform = "linux/amd64"
+    chosen = builder(app)
     text = chosen.render({"NB_USER": "jovyan", "NB_UID": "1000"})
     return f"# {type(chosen).__name__} {chosen.python_version}\n{text}"
 
@@ -158,23 +167,42 @@ def test_jupyter_is_started_beside_a_fork_server(repository, own, short_folder):
 def test_a_link_opens_its_notebook_once_there_is_an_address(monkeypatch):
     settings = {"repository": "owner/clinic", "tag": "v1"}
     monkeypatch.setattr(project, "setting", lambda: settings)
-    links = sources.badges("00_start_here")
+    page = files.page_source("00_start_here")
+    links = sources.badges(page)
     opened = "urlpath=lab/tree/notebooks/00_start_here.ipynb"
     assert f"(https://mybinder.org/v2/gh/owner/clinic/v1?{opened})" in links
     assert (ROOT / "notebooks" / "00_start_here.ipynb").exists()
     settings["repository"] = ""
-    assert "://" not in sources.badges("00_start_here")
+    assert "://" not in sources.badges(page)
 
 
-def test_what_is_copied_into_the_image_is_small():
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-    )
-    paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-    assert 1e6 < sum(path.stat().st_size for path in paths if path.is_file()) < 20e6
+def packed(folder, monkeypatch) -> dict[str, int]:
+    """What Binder's builder gives to Docker of a folder, with its size; Docker itself is not asked."""
+    given = {}
+
+    def build(fileobj, **_):
+        with tarfile.open(fileobj=fileobj) as archive:
+            sizes = {each.name: each.size for each in archive.getmembers()}
+        given.update({name: size for name, size in sizes.items() if name.startswith("src/")})
+        return []
+
+    monkeypatch.chdir(folder)
+    app = pytest.importorskip("repo2docker.app").Repo2Docker()
+    pack = builder(app)
+    list(pack.build(mock.Mock(build=build), "clinic", 0, {"NB_UID": "1000"}, [], {}))
+    return given
+
+
+def test_what_is_copied_into_the_image_is_small_since_no_test_is(tmp_path, monkeypatch):
+    for name in repository_files():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tmp_path / name, follow_symlinks=False)
+    sizes = packed(tmp_path, monkeypatch)
+    assert 1e6 < sum(sizes.values()) < 20e6
+    assert {"src/binder/postBuild", "src/README.md"} <= sizes.keys()
+    assert not [name for name in sizes if name.startswith("src/tests")]
+    (tmp_path / ".dockerignore").write_text("")
+    assert sum(packed(tmp_path, monkeypatch).values()) > 20e6
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux for a process's peak")

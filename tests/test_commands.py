@@ -164,7 +164,7 @@ def test_a_new_mode_is_one_folder_and_one_command(project):
     assert cli.main(["new", "fm98", "trial_mode"]) == 0
     assert any("fm98" in problem for problem in render.stale())
     assert cli.main(["render", "fm98"]) == 0
-    assert render.stale() == []
+    assert list(render.stale()) == []
     assert "fm98_trial_mode.ipynb" in (project / "notebooks" / "00_start_here.ipynb").read_text()
 
 

@@ -70,10 +70,21 @@ def test_what_is_of_this_machine_is_left_out(path):
     assert is_ignored(path)
 
 
-def test_what_is_in_the_repository_is_in_the_container():
+def repository_files() -> list[str]:
     listed = ["git", "ls-files", "-co", "--exclude-standard"]
     said = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    assert not [path for path in said.splitlines() if is_ignored(path)]
+    return [path for path in said.splitlines() if (ROOT / path).exists()]
+
+
+def test_what_is_in_the_repository_is_in_the_container_but_for_its_tests():
+    """Binder's builder leaves out the same: see tests/test_binder.py."""
+    left_out = {path for path in repository_files() if is_ignored(path)}
+    assert left_out == {path for path in repository_files() if path.startswith("tests/")}
+
+
+def test_what_is_copied_into_the_image_is_small():
+    copied = [path for path in repository_files() if not is_ignored(path)]
+    assert 1e6 < sum((ROOT / path).stat().st_size for path in copied) < 20e6
 
 
 WRITES_DOWN = '#!/bin/sh\necho "$(basename "$0") $*" >> {asked}\n'
@@ -123,7 +134,8 @@ def copy(folder: Path, source: str, target: str):
     for name in wanted:
         assert (ROOT / name).exists()
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+            ignored = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored, dirs_exist_ok=True)
         else:
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / target)

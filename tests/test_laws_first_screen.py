@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from law import all_tests_of, edit
@@ -148,25 +149,21 @@ def law_on_gpus() -> list[str]:
     ]
 
 
-def law_message() -> list[str]:
+def law_message() -> Iterator[str]:
     """In the table stands what people search for: of a mode that raises, messages of which none leads to another mode.
 
     The first leads to this one. A message of another mode is allowed where its row says whose it is.
     """
-    problems = []
     for source in mode_sources():
-        mode, program = registry.read_mode(source), ""
+        mode = registry.read_mode(source)
         program = files.program_text(mode.id, "broken")
         found = [(message, by) for message, by, _ in rows(source) if CLASS.match(message)]
         leads = [classify.triage(f"{program}\n\n{message}").mode for message, _ in found]
         if mode.loud == "loud" and mode.id not in leads[:1]:
-            problems.append(f"{mode.id}: its first message leads to {leads[:1]}: {found[:1]}")
-        problems += [
-            f"{mode.id}: {message!r} leads to {other}"
-            for (message, by), other in zip(found, leads)
-            if other not in (mode.id, None) and other.upper() not in by
-        ]
-    return problems
+            yield f"{mode.id}: its first message leads to {leads[:1]}: {found[:1]}"
+        for (message, by), other in zip(found, leads):
+            if other not in (mode.id, None) and other.upper() not in by:
+                yield f"{mode.id}: {message!r} leads to {other}"
 
 
 def first_cell(source: Path) -> str:

@@ -5,6 +5,7 @@ import importlib.util
 import mmap
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -105,11 +106,11 @@ def law_wordings() -> list[str]:
     return problems
 
 
-def law_triage() -> list[str]:
+def law_triage() -> Iterator[str]:
     """What a mode raises, by its symptoms and in the records, leads to that mode and to no other."""
     forget()
     lines = recorded_lines()
-    return [problem for mode in registry.modes() for problem in astray(mode, lines[mode.id])]
+    return (problem for mode in registry.modes() for problem in astray(mode, lines[mode.id]))
 
 
 def recorded_lines() -> dict[str, list[dict]]:

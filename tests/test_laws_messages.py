@@ -1,5 +1,7 @@
 """What TensorFlow and Keras raise and warn in the modules that the modes touch: each is of a mode, or judged to be of none."""
 
+from collections.abc import Iterator
+
 from conftest import changed, forget
 from law import all_tests_of, edit
 from strategy_clinic.triage import classify, wordings
@@ -21,19 +23,19 @@ def law_every_message_is_judged() -> list[str]:
     ]
 
 
-def law_what_is_of_no_mode_is_not_likely() -> list[str]:
+def law_what_is_of_no_mode_is_not_likely() -> Iterator[str]:
     """No message that is judged to be of none, and that no wording knows, is likelier of a mode than of none."""
     forget()
-    answers = [
+    answers = (
         (module, texts[0], classify.triage(texts[0]))
         for module, texts in messages()
         if is_none(texts)
-    ]
-    return [
+    )
+    return (
         f"{module}: {text[:120]} is likely of {answer.candidates[0].mode}"
         for module, text, answer in answers
         if not answer.known and answer.candidates[0].score > answer.confidence
-    ]
+    )
 
 
 def is_worded(message: str) -> bool:

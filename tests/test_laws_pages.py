@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from conftest import changed
@@ -58,7 +59,7 @@ def law_names() -> list[str]:
     return problems + [f"{each} is declared twice" for each in set(ids) if ids.count(each) > 1]
 
 
-def law_rendered() -> list[str]:
+def law_rendered() -> Iterator[str]:
     """Every source has its executed notebook, and the README the picture of its page, up to date; nothing is left over."""
     return render.stale()
 

@@ -1,6 +1,7 @@
 """The words by which triage knows the modes. Each law holds for the project, and each is broken on purpose below."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from code_samples import CORRECT, PIECES
@@ -57,18 +58,16 @@ def law_words() -> list[str]:
     return problems
 
 
-def law_descriptions() -> list[str]:
+def law_descriptions() -> Iterator[str]:
     """Each description is nearest to its mode."""
     forget()
-    problems = []
     index = similarity.index_of(wordings.wordings())
     for mode, words in wordings.mode_words().items():
         for text in words.descriptions:
             near = similarity.nearest_modes(text, index)
             nearest = next(each.id for each in near if each.id or mode is None)
             if nearest != mode:
-                problems.append(f"{text!r} of {mode} leads to {nearest}")
-    return problems
+                yield f"{text!r} of {mode} leads to {nearest}"
 
 
 def law_ideas() -> list[str]:

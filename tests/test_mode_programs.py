@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from unittest import mock
 
 import pytest
@@ -96,14 +97,12 @@ def imported(program: str) -> set[str]:
     return {name.split(".")[0] for name in names}
 
 
-def law_own_setup() -> list[str]:
+def law_own_setup() -> Iterator[str]:
     """The lines of a program are those of its page's parameters."""
-    return [
-        mode
-        for mode in registry_ids()
-        if (program := programs_of(mode)["broken"])
-        and switches.for_setup(program, own_setup(mode), "CPU") != program
-    ]
+    for mode in registry_ids():
+        program = programs_of(mode)["broken"]
+        if program and switches.for_setup(program, own_setup(mode), "CPU") != program:
+            yield mode
 
 
 FM37 = "helpers/strategy_clinic/modes/fm37_loss_scaled_per_replica"

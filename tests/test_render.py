@@ -56,10 +56,10 @@ def test_text_is_written_again_without_a_run(project, monkeypatch):
     assert said == ["wrote the text of fm25_load_outside_scope"]
     text = path.read_text()
     assert "## The reason" in text and text.count("owner/clinic") == 4, "three links and set-up"
-    assert outputs(path.read_text()) == outputs(stored) and render.stale(["fm25"]) == []
+    assert outputs(path.read_text()) == outputs(stored) and list(render.stale(["fm25"])) == []
     changed(page.with_name("broken.py"), "import tensorflow as tf", "import tensorflow")
     render.write_texts(["fm25"], said.append)
-    assert len(said) == 1 and render.stale(["fm25"]) != []
+    assert len(said) == 1 and list(render.stale(["fm25"])) != []
 
 
 def outputs(text: str) -> list:

@@ -57,15 +57,17 @@ def test_the_plainest_program_has_no_choice_and_is_what_a_search_shrinks_to():
     assert plainest == Program()
 
 
-def test_no_argument_is_given_twice():
-    wrong = settings(database=None, max_examples=300)
+@pytest.mark.parametrize("choices", [draws.OPTIONS, draws.COMPILED, draws.FITTED])
+def test_no_argument_is_given_twice(choices):
+    """Of a call; the optimizer, compile and fit are three."""
+    wrong = settings(database=None, max_examples=100)
 
-    def given_twice(program):
-        names = [draws.argument(each) for each in (*program.options, *program.fitted)]
+    def given_twice(drawn):
+        names = [draws.argument(each) for each in drawn]
         return len(names) != len(set(names))
 
     with pytest.raises(NoSuchExample):
-        find(draws.programs(), given_twice, settings=wrong)
+        find(draws.some(choices, 4), given_twice, settings=wrong)
 
 
 def test_what_is_known_begins_as_a_choice_and_its_report_is_there():

@@ -97,7 +97,7 @@ def render_notebooks(options: Namespace) -> int:
         require_packages("papermill", "ipykernel", "matplotlib")
         render.render_all(options.modes)
         return 0
-    problems = render.stale(options.modes)
+    problems = list(render.stale(options.modes))
     print("\n".join(problems) or "every notebook is what its source says")
     return 1 if problems else 0
 

@@ -14,6 +14,7 @@ from ..base.quick_imports import without_grammars
 from . import pool, python_process, request_reply
 
 JOB = "strategy_clinic.processes.notebook_job"
+CLIENT = "strategy_clinic.processes.ready_client.ReadyClient"
 OUR_ERRORS = ("UserError", "Unavailable", "Disagreement")  # errors whose message needs no more
 
 
@@ -21,6 +22,7 @@ def papermill_options(folder: Path) -> dict[str, Any]:
     """Returns options for papermill. Its kernel is reached by files in the folder, and needs no port.
 
     A port that is free when it is chosen may be taken when the kernel wants it, and then the kernel dies.
+    The client does not wait after the kernel is ready.
     """
     from traitlets.config import Config
 
@@ -29,7 +31,7 @@ def papermill_options(folder: Path) -> dict[str, Any]:
         "progress_bar": False,
         "store_widget_state": False,
         "cwd": str(files.notebooks()),
-        "config": Config(KernelManager=by_files),
+        "config": Config(KernelManager={"client_class": CLIENT} | by_files),
     }
 
 

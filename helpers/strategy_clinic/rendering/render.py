@@ -8,7 +8,7 @@ import copy
 import json
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,19 +169,23 @@ def code_to_run(notebook: NotebookNode) -> list[str]:
 # Whether what is stored is up to date
 
 
-def stale(names: Sequence[str] = ()) -> list[str]:
-    """Returns a sentence for each stored file that is not what its source says; runs nothing."""
+def stale(names: Sequence[str] = ()) -> Iterator[str]:
+    """Yields a sentence for each stored file that is not what its source says; runs nothing."""
     pages = sources.sources(names)
-    problems = [problem for source in pages for problem in stored_problems(source)]
     if not names:
-        known = set(map(sources.notebook_path, pages))
-        problems += [
-            f"{path.relative_to(files.ROOT)} has no source: delete it, or `clinic render --pull` it."
-            for path in files.stored_notebooks()
-            if path not in known
-        ]
-        problems += readme.problems()
-    return problems
+        yield from without_source(pages)
+        yield from readme.problems()
+    for source in pages:
+        yield from stored_problems(source)
+
+
+def without_source(pages: Iterable[Path]) -> list[str]:
+    known = set(map(sources.notebook_path, pages))
+    return [
+        f"{path.relative_to(files.ROOT)} has no source: delete it, or `clinic render --pull` it."
+        for path in files.stored_notebooks()
+        if path not in known
+    ]
 
 
 def stored_problems(source: Path) -> list[str]:
