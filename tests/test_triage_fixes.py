@@ -73,9 +73,13 @@ def test_what_to_do_is_said_of_what_is_none(message, words):
 
 def test_each_kind_of_what_is_none_says_what_to_do():
     """Where more than one message is of a kind, there is advice, or the kind says it itself."""
-    kinds = Counter(entry.kind for entry in wordings.wordings() if not entry.mode and not entry.error)
+    kinds = Counter(
+        entry.kind for entry in wordings.wordings() if not entry.mode and not entry.error
+    )
     said = {entry.kind for entry in wordings.wordings() if entry.fix} | {None}
-    silent = [kind for kind, n in kinds.items() if n > 1 and kind not in said and not SAYS_IT.search(kind)]
+    silent = [
+        kind for kind, n in kinds.items() if n > 1 and kind not in said and not SAYS_IT.search(kind)
+    ]
     advice = files.toml(wordings.words_files()[None].read_text())["advice"]
     assert silent == [] and set(advice) <= set(kinds)
     out_of_memory = answer_text.lines_of(classify.triage("OOM when allocating tensor"))
