@@ -1,7 +1,11 @@
 """Messages for which the fix of their mode does not help: the answer has a fix of the message's own, each tried by a run."""
 
+import re
+from collections import Counter
+
 import pytest
-from strategy_clinic.triage import answer_text, classify
+from strategy_clinic.base import files
+from strategy_clinic.triage import answer_text, classify, wordings
 
 FIXES = [
     ("fm21", "AttributeError: 'DistributedDataset' object has no attribute 'map'", "before it is distributed"),
@@ -23,8 +27,10 @@ FIXES = [
     ("fm67", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
     ("fm08", "OpError: file is too short to be an sstable", "the checkpoint before it"),
     ("fm11", "ValueError: Layer 'dense' was never built and thus it doesn't have any variables.", "in `build`"),
-    ("fm15", "ValueError: A non-DistributedValues value 1.0 cannot be reduced with the given reduce op ReduceOp.SUM.",
-     "ONLY_FIRST_REPLICA"),
+    ("fm15", "counter.assign_add(1.0)\nValueError: A non-DistributedValues value 1.0 cannot be reduced with the given reduce op "
+     "ReduceOp.SUM.", "ONLY_FIRST_REPLICA"),
+    ("fm38", "ValueError: Could not convert from `tf.VariableAggregation` VariableAggregationV2.NONE to`tf.distribute.ReduceOp` "
+     "type", "aggregation"),
     ("fm23", "ValueError: Trying to run metric.update_state in replica context when the metric was not "
      "created in TPUStrategy scope.", "scope"),
     ("fm27", "AttributeError: '_UserObject' object has no attribute 'predict'", "serve(batch)"),
@@ -46,7 +52,9 @@ OF_NO_MODE = [
     ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
     ("ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': (2, 5)}", "keras.Input(batch_shape"),
     ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
+    ("ValueError: A non-DistributedValues value 8 cannot be reduced with the given reduce op ReduceOp.SUM.", "strategy.reduce"),
 ]  # fmt: skip
+SAYS_IT = re.compile(": |, ")  # what a kind says after its name
 
 
 @pytest.mark.parametrize("mode, message, words", FIXES)
@@ -61,6 +69,21 @@ def test_the_fix_is_one_for_this_message(mode, message, words):
 def test_what_to_do_is_said_of_what_is_none(message, words):
     first, second, *_ = answer_text.lines_of(classify.triage(message))
     assert first.startswith("none of the modes") and words in second
+
+
+def test_each_kind_of_what_is_none_says_what_to_do():
+    """Where more than one message is of a kind, there is advice, or the kind says it itself."""
+    kinds = Counter(
+        entry.kind for entry in wordings.wordings() if not entry.mode and not entry.error
+    )
+    said = {entry.kind for entry in wordings.wordings() if entry.fix} | {None}
+    silent = [
+        kind for kind, n in kinds.items() if n > 1 and kind not in said and not SAYS_IT.search(kind)
+    ]
+    advice = files.toml(wordings.words_files()[None].read_text())["advice"]
+    assert silent == [] and set(advice) <= set(kinds)
+    out_of_memory = answer_text.lines_of(classify.triage("OOM when allocating tensor"))
+    assert out_of_memory[2] == f"  next: {advice['out of memory']}"
 
 
 def test_only_modules_of_keras_and_tensorflow_are_of_another_version():

@@ -110,6 +110,7 @@ def test_what_is_likelier_is_said_first(text):
     """A mode that is likelier than none of them stands before it, and each suggestion leads to its page."""
     found = classify.triage(text)
     head, *rest = answer_text.lines_of(found)
+    assert found.known or rest.pop().startswith("  next: ")
     likely = found.candidates and found.candidates[0].score > found.confidence
     assert ("perhaps fm" in head) == bool(likely)
     assert "none of the modes" in rest[-1] if likely else "none of the modes" in head
@@ -138,9 +139,17 @@ def test_wordings_of_several_modes_are_asked_about():
 def test_what_is_likely_is_asked_and_not_answered():
     found = classify.triage("My model is strange after restoring it.")
     said = answer_text.lines_of(found)
-    assert found.mode is None and len(said) > 1
-    assert all("?" in line and "Then fm" in line for line in said[1:])
+    assert found.mode is None and len(said) > 2
+    assert all("?" in line and "Then fm" in line for line in said[1:-1])
     assert not any(line.startswith("  fix:") for line in said)
+
+
+def test_what_nothing_explains_says_what_to_do_next():
+    error, description = "KeyError: 'labels'", "My model is strange."
+    assert answer_text.NEXT_OF_ERROR in answer_text.lines_of(classify.triage(error))[-1]
+    assert answer_text.NEXT_OF_DESCRIPTION in answer_text.lines_of(classify.triage(description))[-1]
+    frame = 'File "train.py", line 3, in <module>'
+    assert answer_text.NEXT_OF_ERROR in answer_text.lines_of(classify.triage(frame))[-1]
 
 
 def test_a_description_is_read_without_its_code_and_its_form():

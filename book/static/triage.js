@@ -448,7 +448,7 @@ function makeTriage(data) {
     const candidates = likely.map(mode => ({
       mode: mode.id, score: round(odds.get(mode.id) / total), because: likeness(mode.words(), code.get(mode.id)), fix: "", error: "",
     }));
-    return {mode: null, confidence: round(none / total), candidates, known: false};
+    return {mode: null, confidence: round(none / total), candidates, known: false, isError: !text.isDescription};
   }
   const likeness = (words, code) => `${code ? `its code has ${quoted(code)}; ` : ""}its words are near: ${words.map(quoted).join(", ")}`;
 
@@ -557,7 +557,9 @@ function makeTriage(data) {
 
   const title = mode => `${mode}: ${modes.get(mode).title}`;
   const scored = candidate => `(${candidate.score.toFixed(2)})`;
-  const repair = ({error, fix}) => error ? [{text: `fix: ${fix}`}, {text: "see", url: data.errors[error]}] : [];
+  const repair = ({error, fix, mode}) => error ? [{text: `fix: ${fix}`}, {text: "see", url: data.errors[error]}]
+    : fix && !mode ? [{text: `next: ${fix}`}] : [];
+  const further = ({known, isError}) => known ? [] : [{text: isError ? data.words.next_of_error : data.words.next_of_description}];
   function lines(answer) {
     const none = `${data.words.none} (${answer.confidence.toFixed(2)})`, first = answer.candidates[0];
     if (answer.mode) {
@@ -575,7 +577,8 @@ function makeTriage(data) {
     const asked = answer.candidates.filter(each => each.mode && each.score >= number.asked)
       .map(each => ({before: `${modes.get(each.mode).question} Then`, mode: each.mode, text: `${scored(each)}: ${each.because}`}));
     return first && first.score > answer.confidence
-      ? [{before: `${why}; perhaps`, mode: first.mode, text: scored(first)}, ...asked, {text: `or ${none}`}] : [{text: `${why}; ${none}`}, ...asked];
+      ? [{before: `${why}; perhaps`, mode: first.mode, text: scored(first)}, ...asked, {text: `or ${none}`}, ...further(answer)]
+      : [{text: `${why}; ${none}`}, ...asked, ...further(answer)];
   }
   return {triage, lines, title, page: mode => modes.get(mode).page};
 }

@@ -12,6 +12,14 @@ NONE = "none of the modes"
 NO_WORDING = "no known wording"
 PERHAPS = "perhaps "
 SEVERAL = "wordings of several modes"
+NEXT_OF_ERROR = (
+    "next: look for the error's last line in the issues of the package that raised it, with your releases;"
+    " paste the rest of the traceback, if there is more"
+)
+NEXT_OF_DESCRIPTION = (
+    "next: paste what was printed, if anything was;"
+    " `clinic examine PROGRAM.py` compares your program on one device with itself on several"
+)
 ASKED = 0.1  # a mode is asked about from this score on
 SURE = 0.9  # below this score a known error is only perhaps the cause
 RUNNER_UP = 0.15  # the second mode is named from this score on
@@ -49,8 +57,15 @@ def lines(answer: classify.Answer) -> list[Line]:
             Line(f"{why}; perhaps {named(answer.candidates[0])}"),
             *asked,
             Line(f"  or {none(answer)}"),
+            *further(answer),
         ]
-    return [Line(f"{why}; {none(answer)}"), *asked]
+    return [Line(f"{why}; {none(answer)}"), *asked, *further(answer)]
+
+
+def further(answer: classify.Answer) -> Iterator[Line]:
+    """Yields what to do next about a text that nothing known explains."""
+    if not answer.known:
+        yield Line(f"  {NEXT_OF_ERROR if answer.is_error else NEXT_OF_DESCRIPTION}")
 
 
 def named(candidate: classify.Candidate) -> str:
@@ -100,10 +115,12 @@ def runner_up(answer: classify.Answer) -> Iterator[Line]:
 
 
 def repair(candidate: classify.Candidate) -> Iterator[Line]:
-    """Yields what to do about a known error, and its issue."""
+    """Yields what to do about a known error, and its issue; or about what is no mode."""
     if candidate.error:
         yield Line(f"  fix: {candidate.fix}")
         yield Line("  see", url=known_errors.known_errors()[candidate.error].url)
+    elif candidate.fix and not candidate.mode:
+        yield Line(f"  next: {candidate.fix}")
 
 
 def full_name(mode: str | None) -> str:

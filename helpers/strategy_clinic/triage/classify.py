@@ -58,6 +58,7 @@ class Answer:
     confidence: float
     candidates: tuple[Candidate, ...]
     known: bool = True
+    is_error: bool = False  # of what is not known: an error was pasted, and no description
 
     def as_dict(self) -> dict[str, object]:
         """Returns the answer for a program: without `known`, which the reasons say, and with fixes of known errors only."""
@@ -264,7 +265,9 @@ def ask(
         Candidate(mode.id, round(odds[mode.id] / total, 3), likeness(mode.words, code.get(mode.id)))
         for mode in modes
     )
-    return Answer(None, round(none / total, 3), candidates, known=False)
+    return Answer(
+        None, round(none / total, 3), candidates, known=False, is_error=not text.is_description
+    )
 
 
 def likeness(words: tuple[str, ...], code: str | None) -> str:

@@ -41,6 +41,8 @@ def data(page: Callable[[FailureMode], str]) -> dict[str, object]:
             "no_wording": answer_text.NO_WORDING,
             "several": answer_text.SEVERAL,
             "paste": answer_text.PASTE,
+            "next_of_error": answer_text.NEXT_OF_ERROR,
+            "next_of_description": answer_text.NEXT_OF_DESCRIPTION,
         },
         "patterns": patterns(),
         "vocabulary": {name: wordings.read_vocabulary()[name] for name in ("stop", "ideas")},

@@ -17,7 +17,7 @@ as whole words; `...` stands for anything in between, `{a|b}` for one of several
     symptom  instead of the first phrase, a symptom of the mode's declaration that proves something only together with the rest
     fix      what to do, where the fix of the mode does not help with this message
     by       what raises it, for the folded table of messages of the page
-    kind     only in not_a_mode.toml: what it is instead
+    kind     only in not_a_mode.toml: what it is instead; `advice` there says what to do about some kinds
 
 A [[code]] is a pattern in a report's code that speaks for the mode where nothing is raised. It is rare outside the mode: what
 half of all programs have, such as a batch normalisation under a strategy, proves nothing. An entry has
@@ -118,16 +118,23 @@ def mode_words() -> dict[str | None, ModeWords]:
 def read_words(mode: str | None, path: Path) -> ModeWords:
     try:
         content = dict(files.toml(path.read_text()))
+        advice = content.pop("advice", {})
         return ModeWords(
             mode,
             tuple(content.pop("descriptions", ())),
-            tuple(wording(mode, entry) for entry in content.pop("wording", ())),
+            tuple(wording(mode, advised(entry, advice)) for entry in content.pop("wording", ())),
             code=tuple(CodePattern(**entry) for entry in content.pop("code", ())),
             shows=tuple(content.pop("shows", GROUPS[:1])),
             **content,
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise UserError(f"{path.parent.name}/{path.name} cannot be read: {error}.") from None
+
+
+def advised(entry: Mapping[str, Any], advice: Mapping[str, str]) -> Mapping[str, Any]:
+    """Returns an entry with what to do about its kind, if it says nothing itself."""
+    known = advice.get(entry.get("kind", ""))
+    return {"fix": known, **entry} if known else entry
 
 
 def wording(mode: str | None, written: Mapping[str, Any]) -> Wording:
