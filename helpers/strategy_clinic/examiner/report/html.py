@@ -8,8 +8,9 @@ from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
-from ...inside.html import page
+from ...inside.html import card, page
 from ...inside.tables import Tables
+from ...inside.text import in_short
 from ..cells import Line, Listing
 from ..findings import Evidence, Examination, Finding, Location, counted
 from . import text
@@ -77,6 +78,11 @@ def card_of_program(
         explanation_of=explanation_of,
         links=links,
     )
+
+
+def tables_as_display(tables: Tables) -> dict[str, str]:
+    """Returns what a front end shows below the card: what each replica held."""
+    return {"text/plain": in_short(tables), "text/html": card(tables)}
 
 
 def page_of(examination: Examination, tables: Tables) -> str:

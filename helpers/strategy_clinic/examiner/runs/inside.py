@@ -89,6 +89,7 @@ class InsideSandbox(Sandbox):
         return recording
 
     def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:
+        self.files.restore(self.files.initial)
         return self.watched([self.run(Role.SHOWN, devices, options)])
 
     def watch_workers(self) -> Watched:
@@ -133,7 +134,6 @@ def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: 
         several = watch_all(sandbox, devices, cluster)
         replicas, one = several.replicas, beside.result() if beside else None
     if one is None or replicas != expected:
-        sandbox.files.restore(sandbox.files.initial)
         one = sandbox.watch(1, options_for(replicas))
     notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
     notes += [*notes_on(several), *notes_on(one)]
@@ -177,7 +177,6 @@ def run_on_one(sandbox: InsideSandbox, replicas: int) -> Iterator[Future[Watched
         yield None
         return
     twin = sandbox.twin("one")
-    twin.files.restore(twin.files.initial)
     with ThreadPoolExecutor(1) as pool:
         yield pool.submit(twin.watch, 1, options_for(replicas))
     twin.files.end()
