@@ -157,8 +157,8 @@ def without_halves(tables: Tables) -> Tables:
 def around_first(tables: Tables) -> Tables:
     """Returns as many steps as are usual: those that end with the one after the runs part, or the first ones."""
     last = tables.steps.index(tables.first[0]) + 2 if tables.first else 0
-    end = max(USUAL_STEPS, last)
-    return replace(tables, steps=tables.steps[end - USUAL_STEPS : end])
+    end = min(max(USUAL_STEPS, last), len(tables.steps))
+    return replace(tables, steps=tables.steps[max(0, end - USUAL_STEPS) : end])
 
 
 def watch_all(sandbox: InsideSandbox, devices: int, cluster: str) -> Watched:
