@@ -17,7 +17,8 @@ ABOUT = (
     "Each column is a replica; the last one is one device with the same examples. A row is marked with ≠ where parts do not add "
     "up to what one device has, or where copies that should agree do not; the other rows fit. What differs need not be wrong: "
     "statistics of a part of a batch differ from those of the whole batch. Of a large tensor, the norm is shown (the root of the "
-    "sum of its squares), and a strip with sums of its blocks: brown above 0, blue below."
+    "sum of its squares), and a strip with sums of its blocks: brown above 0, blue below. A dot: nothing "
+    "was held, or the run ended before."
 )
 GENERATOR = "Strategy Clinic"  # by which a page that was written before is known
 PAGE, CARD = "inside/templates/page.html", "inside/templates/card.html"
