@@ -6,6 +6,7 @@ from typing import Any
 
 from ...base.errors import UserError
 from ...base.templates import from_template
+from ...inside.html import card
 from ...panel.cards import show_widget
 from ..cells import Listing
 from ..findings import Examination
@@ -84,7 +85,7 @@ class Box:
             self.examination, listing = examine_given(program, devices, keras, self.report, show)
             answer = html.card_of_program(self.examination, listing, links="")
             tables = self.examination.tables
-            self.answer.value = answer + (html.card(tables) if tables else "")
+            self.answer.value = answer + (card(tables) if tables else "")
             self.runs += 1
             self.show_status("Done.", "done")
         except UserError as reason:

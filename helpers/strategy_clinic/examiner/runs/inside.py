@@ -177,9 +177,16 @@ def run_on_one(sandbox: InsideSandbox, replicas: int) -> Iterator[Future[Watched
         yield None
         return
     twin = sandbox.twin("one")
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(twin.watch, 1, options_for(replicas))
-    twin.files.end()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                yield pool.submit(twin.watch, 1, options_for(replicas))
+            except KeyboardInterrupt:
+                if twin.running:
+                    twin.running.kill()
+                raise
+    finally:
+        twin.files.end()
 
 
 def options_for(replicas: int) -> list[str]:
