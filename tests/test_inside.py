@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first
+from strategy_clinic.examiner.runs.inside import around_first, without_halves
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import excerpt_of
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
@@ -321,6 +321,18 @@ def test_of_many_steps_those_around_the_first_that_differs_are_kept():
     assert kept(99) == kept(1) == kept(5) == [1, 2, 3, 4, 5, 6]
     assert kept(8) == [4, 5, 6, 7, 8, 9] and kept(10) == [5, 6, 7, 8, 9, 10]
     assert around_first(tables([], [])).steps == ()
+
+
+def test_what_a_replica_had_not_reached_differs_from_nothing():
+    several = [*seen("examples", [[1]]), *seen("loss", 1.0), *seen("variable", A, B)]
+    one = [*seen("examples", [[1]]), *seen("loss", 5.0), *seen("variable", A)]
+    ended = without_halves(tables(several, one))
+    assert [row.mark for row in ended.steps[0].rows] == [
+        "only replica 0 has examples",
+        "",
+        "the copies differ",
+    ]
+    assert without_halves(tables([], [])).steps == ()
 
 
 def test_what_all_replicas_hold_is_one_cell():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...base import files
 from ...inside.record import TOGETHER, Seen, read_record, record_file
-from ...inside.tables import Tables, tables_of
+from ...inside.tables import Row, Step, Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..cells import Line
 from ..engine import stack_of
@@ -145,13 +145,14 @@ def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: 
 
 def without_halves(tables: Tables) -> Tables:
     """Returns tables whose last step, which a failure has ended, marks nothing where some replicas had not come so far."""
-    *whole, last = tables.steps or [None]
-    if last is None:
-        return tables
-    rows = tuple(
-        replace(row, mark="") if None in (*row.cells, row.alone) else row for row in last.rows
-    )
-    return replace(tables, steps=(*whole, replace(last, rows=rows)))
+    *whole, last = tables.steps or [Step(0, 0, ())]
+    rows = tuple(replace(row, mark="") if is_half(row) else row for row in last.rows)
+    return replace(tables, steps=(*whole, replace(last, rows=rows))[: len(tables.steps)])
+
+
+def is_half(row: Row) -> bool:
+    """Tells whether some replicas have nothing; examples are given to all of them before they begin."""
+    return row.stage.key != "examples" and None in row.cells
 
 
 def around_first(tables: Tables) -> Tables:
