@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first, without_halves
+from strategy_clinic.examiner.runs.inside import around_first, without_halves, words_of
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import excerpt_of
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
@@ -321,6 +321,26 @@ def test_of_many_steps_those_around_the_first_that_differs_are_kept():
     assert kept(99) == kept(1) == kept(5) == [1, 2, 3, 4, 5, 6]
     assert kept(8) == [4, 5, 6, 7, 8, 9] and kept(10) == [5, 6, 7, 8, 9, 10]
     assert around_first(tables([], [])).steps == ()
+
+
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ("`merge_call` called\nsecond line", "`merge_call` called"),
+        (
+            "Graph execution error:\n\nDetected at\nassertion failed: [x]\n\t [[{{node y}}]]",
+            "assertion failed: [x]",
+        ),
+        (
+            "Graph execution error:\n\n2 root error(s) found.\n  (0) INVALID_ARGUMENT:  feed it\n\t [[z]]\n  (1) x",
+            "feed it",
+        ),
+        ("{{function_node __inference_<lambda>_503}} assertion failed: 1", "assertion failed: 1"),
+        ("", ""),
+    ],
+)
+def test_of_a_message_the_words_that_say_what_failed_are_kept(said, words):
+    assert words_of(said) == words
 
 
 def test_what_a_replica_had_not_reached_differs_from_nothing():

@@ -191,13 +191,22 @@ strategy = tf.distribute.ParameterServerStrategy(resolver)
 def test_what_servers_compute_is_said_not_to_be_seen(tmp_path):
     tables = shown(tmp_path, SERVERS)
     assert OTHER_PROCESSES.format("parameter_server") in tables.notes
-    assert "no step was seen" in tables.headline and tables.headline in html.page(tables)
+    assert tables.comparison == "no step was seen" and "No step was seen." in html.page(tables)
+
+
+ON_TPU = """\
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
 
 
 def test_an_emulated_tpu_is_said_to_be_emulated(tmp_path):
-    setup = dataclasses.replace(MIRRORED, strategy="tpu_traced")
-    tables = shown(tmp_path, for_setup(files.program_text("fm37", "broken"), setup))
+    source = (RIGHT + LOOP).replace("strategy = tf.distribute.MirroredStrategy()\n", ON_TPU)
+    tables = shown(tmp_path, source)
     assert EMULATED in tables.notes and f"Not seen: {EMULATED}." in html.page(tables)
+    assert tables.replicas > 1 and tables.steps
 
 
 LARGE = """

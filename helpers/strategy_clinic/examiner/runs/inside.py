@@ -36,6 +36,7 @@ ENDS = {
 }
 GRAPH_FAILED = "Graph execution error"
 ROOT_ERROR = re.compile(r"\s*\(\d+\) [A-Z_]+:\s*")
+OF_TENSORFLOW = re.compile(rf"{ROOT_ERROR.pattern}|\{{\{{function_node \S+?\}}\}}\s*")
 LONGEST_MESSAGE = 300  # letters of an exception
 
 
@@ -251,4 +252,4 @@ def words_of(said: str) -> str:
     roots = [line for line in lines if ROOT_ERROR.match(line)]
     failed = bool(lines) and lines[0].startswith(GRAPH_FAILED)
     chosen = roots[:1] or (lines[-1:] if failed else lines[:1])
-    return ROOT_ERROR.sub("", chosen[0]) if chosen else ""
+    return OF_TENSORFLOW.sub("", chosen[0]) if chosen else ""
