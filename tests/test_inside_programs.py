@@ -122,7 +122,7 @@ def test_a_copy_that_differs_is_the_first_that_is_marked(tmp_path):
 
 def test_the_program_computes_what_it_computes_alone(tmp_path):
     with InsideSandbox(program(tmp_path, RIGHT + LOOP).checked()) as sandbox:
-        watched = sandbox.watch(2).recording.output
+        watched = sandbox.watch(2).recordings[0].output
     command = [sys.executable, "train.py"]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
     assert re.findall("loss .*", watched) == re.findall("loss .*", alone) != []
