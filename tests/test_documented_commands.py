@@ -29,6 +29,7 @@ RUN = {
     "clinic examine --restart train.py": FOUND,
     "clinic show train.py": (1, "their sum is 2 times that of one device"),
     "clinic show --html view.html train.py": (1, "wrote view.html"),
+    "clinic examine --show view.html train.py": (1, "wrote view.html: the runs part in step 1"),
     "clinic examine --mend train.py": (1, "+    "),
     "clinic run fm16 --strategy tpu_traced": (0, "1 of 1 runs agree"),
     "clinic examine --counts train.py": (1, "counts on 2 devices"),

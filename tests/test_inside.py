@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner.runs.inside import around_first, without_halves, words_of
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import excerpt_of
 from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
@@ -151,7 +152,8 @@ def test_where_nothing_differs_it_says_so():
     assert same.headline == "nothing differs in 1 step" and same.place is None
     assert tables([], []).headline == "no step was seen"
     for empty in (same, tables([], [])):
-        assert empty.headline in html.page(empty) and empty.headline in text.in_words(empty)
+        assert empty.headline in html.page(empty).lower()
+        assert empty.headline in text.in_words(empty)
 
 
 def example(name=KERNEL):
@@ -191,10 +193,11 @@ def test_the_page_escapes_names_and_marks_by_sign_word_and_colour():
 
 def test_the_page_names_each_row_and_column():
     page = html.page(example())
-    for column in ("replica 0", "replica 1", "one device", "line"):
+    for column in ("stage and name", "replica 0", "replica 1", "one device"):
         assert f"<th scope='col'>{column}</th>" in page
     assert (
-        f"<th scope='row'>{KERNEL}<br><b>their sum is 2 times that of one device</b></th>" in page
+        f"<th scope='row'>gradient: {KERNEL}<br><b>≠ their sum is 2 times that of one device</b></th>"
+        in page
     )
 
 
@@ -270,3 +273,89 @@ def test_many_numbers_and_steps_in_one_call_are_said_to_be_shown_in_part():
     assert tables(seen("variable", weight, weight), []).notes == (NORMS.format(1_000_000),)
     assert tables(seen("variable", weight[1:], weight[1:]), []).notes == ()
     assert tables(seen("loss", 1.0, 1.0, turn=1), []).notes == (TURNS,)
+
+
+def test_of_several_workers_each_has_its_name():
+    known = replace(tables(seen("loss", 1.0, 1.0), seen("loss", 2.0)), workers=2)
+    assert known.columns == ["replica 0, worker 0", "replica 1, worker 1", "one device"]
+
+
+def test_a_failure_comes_first_in_the_headline():
+    known = replace(tables([], []), ends=("on 2 devices it ended with ValueError: <b>",))
+    assert known.headline == "on 2 devices it ended with ValueError: <b>; no step was seen"
+    for page in (html.page(known), html.card(known)):
+        assert "On 2 devices it ended with ValueError: &lt;b&gt;.<br>" in page
+
+
+def test_rows_of_a_page_stand_under_a_link_to_their_line():
+    lines = ("",) * 16 + ("loss = <b>",)
+    shown = replace(example(), path=LINE[0].path, source=lines)
+    page = html.page(shown)
+    assert "<a href='#line-17'><code>17  loss = &lt;b&gt;</code></a>" in page
+    assert "<span id='line-17' class='part'>" in page and "≠ here the runs part" in page
+    assert "<a " not in html.card(shown), "a notebook does not show the lines"
+
+
+def test_in_a_notebook_the_step_in_which_the_runs_part_is_open():
+    several = [*seen("loss", 1.0, 1.0), *seen("loss", 2.0, 2.0, step=2)]
+    card = html.card(tables(several, [*seen("loss", 2.0), *seen("loss", 2.0, step=2)]))
+    assert card.count("<details") == 2 and "<details open><summary>step 2" in card
+    assert "<script" not in card
+
+
+def test_lines_that_were_added_to_cells_are_not_shown():
+    known = replace(tables([], []), source=("begin", "x", "y", "y"))
+    known = replace(known, places=("", "cell 1, line 1", "cell 2, line 1", "cell 2, line 1"))
+    assert [line.code for line in html.listing(known)] == ["x", "y"]
+
+
+def test_of_many_steps_those_around_the_first_that_differs_are_kept():
+    several = [each for step in range(1, 11) for each in seen("loss", 1.0, 1.0, step=step)]
+
+    def kept(first):
+        one = [
+            each for n in range(1, 11) for each in seen("loss", 2.0 if n < first else 3.0, step=n)
+        ]
+        return [step.number for step in around_first(tables(several, one)).steps]
+
+    assert kept(99) == kept(1) == kept(5) == [1, 2, 3, 4, 5, 6]
+    assert kept(8) == [4, 5, 6, 7, 8, 9] and kept(10) == [5, 6, 7, 8, 9, 10]
+    assert around_first(tables([], [])).steps == ()
+
+
+@pytest.mark.parametrize(
+    "said, words",
+    [
+        ("`merge_call` called\nsecond line", "`merge_call` called"),
+        (
+            "Graph execution error:\n\nDetected at\nassertion failed: [x]\n\t [[{{node y}}]]",
+            "assertion failed: [x]",
+        ),
+        (
+            "Graph execution error:\n\n2 root error(s) found.\n  (0) INVALID_ARGUMENT:  feed it\n\t [[z]]\n  (1) x",
+            "feed it",
+        ),
+        ("{{function_node __inference_<lambda>_503}} assertion failed: 1", "assertion failed: 1"),
+        ("", ""),
+    ],
+)
+def test_of_a_message_the_words_that_say_what_failed_are_kept(said, words):
+    assert words_of(said) == words
+
+
+def test_what_a_replica_had_not_reached_differs_from_nothing():
+    several = [*seen("examples", [[1]]), *seen("loss", 1.0), *seen("variable", A, B)]
+    one = [*seen("examples", [[1]]), *seen("loss", 5.0), *seen("variable", A)]
+    ended = without_halves(tables(several, one))
+    assert [row.mark for row in ended.steps[0].rows] == [
+        "only replica 0 has examples",
+        "",
+        "the copies differ",
+    ]
+    assert without_halves(tables([], [])).steps == ()
+
+
+def test_what_all_replicas_hold_is_one_cell():
+    several, one = seen("reported", 3.0, first=TOGETHER), seen("reported", 2.0, first=TOGETHER)
+    page = html.page(tables(several, one))
+    assert "<td colspan='2'>3</td>" in page.replace("\n", "")

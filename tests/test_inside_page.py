@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 from axe import violations
 from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
+from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
+from strategy_clinic.examiner.report import html as report
 from strategy_clinic.inside import html
-from test_inside import A, seen, tables
+from test_inside import LINE, A, seen, tables
 
 pytestmark = [*NEEDS, pytest.mark.slow]
 
@@ -21,9 +23,8 @@ def chromium():
         window.close()
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """Three steps, in the second of which a gradient differs, with a long name and a large tensor."""
+def three_steps():
+    """In the second, a gradient differs, with a long name and a large tensor."""
     several, one = [], []
     for step in (1, 2, 3):
         several += [
@@ -32,28 +33,50 @@ def address(tmp_path_factory):
         ]
         one += seen("gradient", A if step == 2 else 2 * A, step=step)
         one += seen("variable", [A] * 99, step=step)
-    file = tmp_path_factory.mktemp("page") / "view.html"
     lines = tuple(f"line_{number} = {number}" for number in range(1, 30))
-    shown = replace(tables(several, one), path="/program/train.py", source=lines)
-    file.write_text(html.page(shown))
-    return file.as_uri()
+    return replace(tables(several, one), path=LINE[0].path, source=lines)
 
 
+def examined(shown):
+    """The page of an examination with a finding, a failure and notes."""
+    place = Location(LINE)
+    finding = Finding("fm37", place, Evidence.OBSERVED, Text("`twice`"), Text("observed"))
+    found = Examination("train.py", [], [finding], ["a note"], ["a part"], "raised", place)
+    return report.page_of(found, replace(shown, ends=("on 2 devices it ended with ValueError: x",)))
+
+
+IN_A_NOTEBOOK = "<!DOCTYPE html><html lang='en'><head><title>x</title></head><body><main><h1>x</h1>{}</main></body></html>"
+PAGES = {
+    "show": html.page,
+    "examine": examined,
+    "notebook": lambda shown: IN_A_NOTEBOOK.format(html.card(shown)),
+}
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    for name, write in PAGES.items():
+        (folder / f"{name}.html").write_text(write(three_steps()))
+    return {name: (folder / f"{name}.html").as_uri() for name in PAGES}
+
+
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS.values())
-def test_the_page_has_no_barrier_and_needs_no_other_file(chromium, address, scheme, width):
+def test_the_page_has_no_barrier_and_needs_no_other_file(chromium, addresses, scheme, width, name):
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
     requests = []
     page.on("request", lambda request: requests.append(request.url))
-    page.goto(address)
-    assert violations(page) == [] and requests == [address]
+    page.goto(addresses[name])
+    assert violations(page) == [] and requests == [addresses[name]]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.close()
 
 
-def test_the_slider_begins_where_the_runs_part_and_moves_by_keyboard(chromium, address):
+def test_the_slider_begins_where_the_runs_part_and_moves_by_keyboard(chromium, addresses):
     page = chromium.new_page()
-    page.goto(address)
+    page.goto(addresses["show"])
     assert page.locator("caption:visible").all_text_contents() == ["step 2: 1 row marked"]
     page.focus("#step")
     page.keyboard.press("ArrowRight")
@@ -62,4 +85,7 @@ def test_the_slider_begins_where_the_runs_part_and_moves_by_keyboard(chromium, a
     assert page.locator("caption:visible").count() == 1
     page.check("#only")
     assert page.locator("tbody tr:visible").count() == 0
+    page.focus("#step")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("tbody tr:visible").count() == 2, "the line, and the row that it makes"
     page.close()

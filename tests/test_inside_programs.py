@@ -7,8 +7,18 @@ import sys
 
 import pytest
 from strategy_clinic.base import files
-from strategy_clinic.examiner.runs.inside import NOT_DISTRIBUTED, InsideSandbox, look_inside
+from strategy_clinic.examiner.cells import Cell, listing_of
+from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs.inside import (
+    EMULATED,
+    NOT_DISTRIBUTED,
+    OTHER_PROCESSES,
+    InsideSandbox,
+    look_inside,
+)
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
+from strategy_clinic.inside import html, text
+from strategy_clinic.inside.tables import NORMS, TURNS
 from strategy_clinic.inside.watch import OF_XLA
 from strategy_clinic.processes import python_process
 from strategy_clinic.programs.switches import for_setup
@@ -112,7 +122,7 @@ def test_a_copy_that_differs_is_the_first_that_is_marked(tmp_path):
 
 def test_the_program_computes_what_it_computes_alone(tmp_path):
     with InsideSandbox(program(tmp_path, RIGHT + LOOP).checked()) as sandbox:
-        watched = sandbox.watch(2).recording.output
+        watched = sandbox.watch(2).recordings[0].output
     command = [sys.executable, "train.py"]
     alone = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
     assert re.findall("loss .*", watched) == re.findall("loss .*", alone) != []
@@ -151,10 +161,129 @@ def test_two_runs_at_once_show_what_they_show_one_by_one(tmp_path):
 
 
 WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP
+MEAN = WORKERS.replace(
+    "tf.reduce_sum((inputs * weight) ** 2) / 4", "tf.reduce_mean(inputs * weight)"
+)
 
 
-def test_several_workers_are_said_not_to_be_looked_into(tmp_path):
-    assert any("several workers" in note for note in shown(tmp_path, WORKERS).notes)
+@pytest.mark.parametrize("source, stage", [(WORKERS, None), thorough(MEAN, "loss")])
+def test_each_worker_has_a_column(source, stage, tmp_path):
+    """Two processes, which add up what they have; they end after as many steps as are shown."""
+    tables = shown(tmp_path, source.replace("(data)", "(data.repeat())"), steps=2)
+    assert tables.columns == ["replica 0, worker 0", "replica 1, worker 1", "one device"]
+    assert len(tables.steps) == 2 and tables.ends == () and tables.notes == ()
+    assert (tables.first[1].stage.key if tables.first else None) == stage
+    rows = {row.stage.key: row for row in tables.steps[0].rows}
+    first, second = rows["examples"].cells
+    assert first.shape == second.shape == (2, 2) and first.rows != second.rows
+    assert None not in rows["variable"].cells
+    assert [row.stage.key for row in tables.steps[0].rows].count("reported") == 1
+
+
+SERVERS = """
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+strategy = tf.distribute.ParameterServerStrategy(resolver)
+"""
+
+
+def test_what_servers_compute_is_said_not_to_be_seen(tmp_path):
+    tables = shown(tmp_path, SERVERS)
+    assert OTHER_PROCESSES.format("parameter_server") in tables.notes
+    assert tables.comparison == "no step was seen" and "No step was seen." in html.page(tables)
+
+
+ON_TPU = """\
+resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu="local")
+tf.config.experimental_connect_to_cluster(resolver)
+tf.tpu.experimental.initialize_tpu_system(resolver)
+strategy = tf.distribute.TPUStrategy(resolver)
+"""
+
+
+def test_an_emulated_tpu_is_said_to_be_emulated(tmp_path):
+    source = (RIGHT + LOOP).replace("strategy = tf.distribute.MirroredStrategy()\n", ON_TPU)
+    tables = shown(tmp_path, source)
+    assert EMULATED in tables.notes and f"Not seen: {EMULATED}." in html.page(tables)
+    assert tables.replicas > 1 and tables.steps
+
+
+LARGE = """
+import numpy as np
+import tensorflow as tf
+
+tf.keras.utils.set_random_seed(1)
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    layers = [tf.keras.layers.Dense(2000), tf.keras.layers.Dense(1)]
+    model = tf.keras.Sequential([tf.keras.Input((500,)), *layers])
+    model.compile("sgd", "mse", steps_per_execution=EACH)
+inputs = np.random.normal(size=(32, 500)).astype("float32")
+model.fit(inputs, inputs[:, :1], batch_size=8, verbose=0)
+"""
+
+
+def test_of_a_million_weights_norms_are_shown(tmp_path):
+    tables = shown(tmp_path, LARGE.replace("EACH", "1"), steps=1)
+    assert NORMS.format(1_004_001) in tables.notes and not tables.first
+    page = html.page(tables)
+    assert "500×2000, norm" in page and len(page) < 100_000
+    longest = max(strip.count("<i ") for strip in page.split("inside-strip'")[1:])
+    assert longest == 24, "a strip of sums"
+
+
+def test_steps_of_one_call_are_shown_one_by_one(tmp_path):
+    """On Keras 2: on Keras 3, `fit` fails with two replicas."""
+    tables = shown(tmp_path, LARGE.replace("EACH", "2"), keras=2)
+    assert [step.title for step in tables.steps[:3]] == ["step 1", "step 1, part 2", "step 2"]
+    assert TURNS in tables.notes and not tables.first
+
+
+FAILS = "tf.debugging.assert_less(loss, 0.0)\n    optimizer.apply"
+
+
+def test_a_step_that_fails_is_shown_as_far_as_it_came(tmp_path):
+    """One replica may fail before the other begins: what that one lacks differs from nothing."""
+    source = RIGHT.replace("optimizer.apply", FAILS) + LOOP
+    tables = shown(tmp_path, source)
+    line = source.splitlines().index("    losses = train_step(batch)") + 1
+    said = "on 2 devices it ended with InvalidArgumentError: assertion failed: "
+    assert tables.ends[0].startswith(said) and tables.ends[0].endswith(f"(line {line})")
+    assert tables.comparison == "nothing differs in 1 step until then"
+    stages = [row.stage.key for row in tables.steps[0].rows]
+    assert "loss" in stages and "update" not in stages
+    assert f"O{said[1:]}" in html.page(tables)
+
+
+def test_a_program_that_makes_no_step_is_a_page_too(tmp_path):
+    tables = shown(tmp_path, "print('hello')")
+    assert tables.headline == "no step was seen" and NOT_DISTRIBUTED in tables.notes
+    assert "No step was seen." in html.page(tables) and "No step was seen." in html.card(tables)
+
+
+def test_lines_of_cells_have_the_names_that_their_reader_knows(tmp_path):
+    begin, _, step = (COPIES + LOOP).partition("data = ")
+    listing = listing_of("train.ipynb", [Cell(1, begin), Cell(4, f"# two\ndata = {step}")])
+    spec = dataclasses.replace(program(tmp_path, ""), arguments=()).with_listing(listing)
+    tables = look_inside(spec)
+    assert tables.name_of(tables.place) == "cell 1, line 6"
+    assert "The row is made by <a href='#line-7'>cell 1, line 6</a>." in html.page(tables)
+    assert "cell 4, line 2  data = tf.data" in text.in_words(tables) or "cell 4" in html.page(
+        tables
+    )
+
+
+LATE = (RIGHT + LOOP).replace("range(16.0), (8, 2)", "range(52.0), (26, 2)")
+LATE = LATE.replace("/ 4\n", "/ tf.where(tf.shape(inputs)[0] > 1, 4.0, 1.0)\n")
+
+
+def test_an_examination_shows_the_step_in_which_its_runs_part(tmp_path):
+    """The seventh batch has two examples, and a replica with one divides by another number."""
+    found = plan.examine(program(tmp_path, LATE), show=True)
+    step, row = found.tables.first
+    assert (step.number, row.stage.key) == (7, "loss") and len(found.tables.steps) == 6
+    assert [run.words for run in found.runs].count("on 2 devices (shown)") == 1
 
 
 def test_one_replica_is_one_column(tmp_path):

@@ -1,11 +1,13 @@
 """What watching costs: `python tools/time_of_watching.py [REPETITIONS]` prints a table, and nothing is asserted.
 
 Each program runs plain and watched in turn, several times, and the least of each counts: seconds of its loop, processor
-seconds of its loop, which other work on the machine disturbs less, and seconds of the whole process. The last row is a whole
-examination, from the command to the report.
+seconds of its loop, which other work on the machine disturbs less, and seconds of the whole process. Then a whole
+examination, from the command to the report; and what it costs to show what each replica holds, in processor seconds: of a
+watched run that ends after the steps that are shown, and of a whole examination.
 """
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -14,6 +16,7 @@ import time
 from pathlib import Path
 
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.runs.inside import USUAL_STEPS, InsideSandbox
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 
@@ -68,6 +71,7 @@ PROGRAMS = {
     "fit, traced": START + FIT.replace("EAGERLY", "False"),
     "fit, eager": START + FIT.replace("EAGERLY", "True"),
 }
+SHOWING = ("steps", "shown", "ratio", "examine", "--show", "ratio")
 HEAD = ("loop", "watched", "ratio", "cpu", "watched", "ratio", "process", "watched", "ratio")
 
 
@@ -105,22 +109,58 @@ def row(name: str, pairs: list[tuple[float, float]]) -> str:
     return f"{name:22}" + "".join(f"{a:9.2f}{b:9.2f}{b / a:9.2f}" for a, b in pairs)
 
 
-def examination() -> float:
-    """Seconds from the command to the report, for the first program: two runs."""
+def examination(text: str, *options: str) -> float:
+    """Seconds from the command to the report."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "train.py").write_text(textwrap.dedent(next(iter(PROGRAMS.values()))))
+        (Path(folder) / "train.py").write_text(textwrap.dedent(text))
         places = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1] / "helpers")}
         began = time.perf_counter()
-        command = [sys.executable, "-m", "strategy_clinic", "examine", "train.py"]
+        command = [sys.executable, "-m", "strategy_clinic", "examine", *options, "train.py"]
         subprocess.run(command, cwd=folder, env=places, capture_output=True, check=True)
         return time.perf_counter() - began
+
+
+def first_steps(text: str, shown: bool) -> None:
+    """Runs a program for as many steps as are shown, watched by the examiner or so that they are shown."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "train.py").write_text(textwrap.dedent(text))
+        program = ProgramSpec(("train.py",), Path(folder), steps=USUAL_STEPS)
+        sandbox = InsideSandbox(program) if shown else Sandbox(program)
+        with sandbox:
+            sandbox.files.restore(sandbox.files.initial)
+            assert sandbox.run(Role.WATCHED, DEVICES).outcome.value == "stopped"
+
+
+def processor_seconds(run) -> float:
+    """What the processes take that are started, and have ended."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def cost_of_showing(text: str, repetitions: int) -> str:
+    """The ratios, of the least of each."""
+    ways = [
+        lambda: first_steps(text, False),
+        lambda: first_steps(text, True),
+        lambda: examination(text),
+        lambda: examination(text, "--show", "view.html"),
+    ]
+    turns = [[processor_seconds(way) for way in ways] for _ in range(repetitions)]
+    watched, shown, examined, with_page = map(min, zip(*turns))
+    return f"{watched:9.2f}{shown:9.2f}{shown / watched:9.2f}{examined:9.2f}{with_page:9.2f}{with_page / examined:9.2f}"
 
 
 def main(repetitions: int = 3):
     print(f"{'':22}" + "".join(f"{each:>9}" for each in HEAD))
     for name, text in PROGRAMS.items():
         print(row(name, measured(text, repetitions)), flush=True)
-    print(f"a whole examination of the first, two runs: {examination():.1f} s")
+    first = next(iter(PROGRAMS.values()))
+    print(f"a whole examination of the first, two runs: {examination(first):.1f} s")
+    print(f"{'':22}" + "".join(f"{each:>9}" for each in SHOWING))
+    for name, text in PROGRAMS.items():
+        print(f"{name:22}{cost_of_showing(text, repetitions)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -246,6 +246,12 @@ COMMANDS: dict[str, tuple[str, Any, list[Argument]]] = {
             ),
             argument("--sarif", type=Path, metavar="FILE", help="also write the findings as SARIF"),
             argument(
+                "--show",
+                type=Path,
+                metavar="FILE",
+                help="also write a page with what each replica holds where the runs part",
+            ),
+            argument(
                 "--benchmark",
                 action="store_true",
                 help="examine the programs of the modes that are named, or of all",

@@ -84,6 +84,15 @@ def test_a_cell_is_examined_with_what_it_needs_and_not_run_here(tensorflow, magi
     assert "count" not in magic_shell.user_ns
 
 
+def test_below_the_answer_is_what_each_replica_held(tensorflow, magic_shell, capsys):
+    magic_shell.run_cell(f"%%examine --devices 2 --show\n{COUNTING}", store_history=True)
+    said = capsys.readouterr().out
+    number = len(magic_shell.history_manager.input_hist_raw) - 1
+    below = said.partition("the program ran")[2]
+    assert f"cell {number}: the runs part in step 1" in below and "replica 1" in below
+    assert f"made by cell {number}, line 5" in below, "as for the finding"
+
+
 def test_a_cell_that_hangs_is_reported(magic_shell, capsys):
     magic_shell.run_cell(
         "%%examine --devices 2 --limit 2\nwhile True:\n    pass", store_history=True

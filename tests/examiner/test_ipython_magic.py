@@ -11,6 +11,7 @@ from strategy_clinic.examiner.frontends import ipython_magic, widget
 from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.progress import RunStarted
 from strategy_clinic.observer.events import Frame
+from test_inside import seen, tables
 
 # A cell
 
@@ -75,8 +76,9 @@ def test_unloaded_it_is_gone(magic_shell):
 def box(monkeypatch):
     made = widget.program_box()
 
-    def fill(text):
+    def fill(text, show=False):
         made.controls["program"].value = text
+        made.controls["show"].value = show
         made.button.click()
         return made.status.value, made.answer.value
 
@@ -98,16 +100,18 @@ def test_a_field_without_a_program_is_told_in_one_sentence(box, text, says):
 
 
 def test_the_field_shows_the_marked_up_program(box, monkeypatch):
-    def examine(program, counts, report):
+    def examine(program, counts, report, show):
         report(RunStarted("on 2 devices"))
         line = Location((Frame(program.listing.file, 2, "f"),), code="y = 2")
         finding = Finding("fm05", line, Evidence.OBSERVED, Text("<b>"), Text("observed"), (2,))
-        return Examination("the program", [run()], [finding])
+        held = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0)) if show else None
+        return Examination("the program", [run()], [finding], tables=held)
 
     monkeypatch.setattr(plan, "examine", examine)
     status, answer = box("x = 1\ny = 2")
     assert "data-clinic-state='done'" in status
     assert "data-clinic-marked='2'" in answer and "&lt;b&gt;" in answer
+    assert "replica 1" not in answer and "replica 1" in box("x = 1\ny = 2", show=True)[1]
 
 
 def test_a_refusal_of_the_page_is_one():

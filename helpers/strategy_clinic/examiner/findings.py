@@ -11,6 +11,7 @@ from ..observer.events import Outcome, Stack
 from ..observer.replacements import Replacement
 
 if TYPE_CHECKING:
+    from ..inside.tables import Tables
     from .edits import Repair
     from .recording import Recording, Role
 
@@ -207,6 +208,7 @@ class Examination:
     repairs: list[Repair] = field(default_factory=list)  # that are proven
     counts: list[RunCounts] = field(default_factory=list)  # of speed and memory
     runs: list[RunMade] = field(default_factory=list)  # all of them, in their order
+    tables: Tables | None = None  # what each replica held, if it was asked for
 
 
 def counted(count: int, noun: str) -> str:

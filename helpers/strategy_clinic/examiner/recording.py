@@ -48,6 +48,7 @@ class Role(Enum):
     RESTARTED = "restarted"  # started again after that
     AGAIN = "again"  # started again in the folder that a whole run has left
     TASK = "task"  # one process of a cluster
+    SHOWN = "shown"  # its first steps, to show what each replica holds
 
 
 class Moment(Enum):

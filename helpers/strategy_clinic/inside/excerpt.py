@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -88,7 +87,8 @@ def code_of(row: Row, tables: Tables) -> str:
     """Returns the number and the code of the line that makes a row, without the comment at its end."""
     if not row.lines:
         return ""
-    path, line = row.lines[0].path, row.lines[0].line
-    if path != tables.path:
-        return f"{os.path.basename(path)}, line {line}"
-    return f"{line}  {tables.source[line - 1].partition('  #')[0].strip()}"
+    frame = row.lines[0]
+    if frame.path != tables.path:
+        return tables.name_of(frame)
+    code = tables.source[frame.line - 1].partition("  #")[0].strip()
+    return f"{tables.name_of(frame) if tables.places else frame.line}  {code}"

@@ -1,35 +1,101 @@
-"""The tables as a page that needs nothing else; all values are escaped."""
+"""The tables as a page that needs nothing else, and as a part of a notebook; all values are escaped."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from ..base.templates import from_template
-from . import stages, text
+from . import excerpt, stages, text
 from .tables import Row, Step, Tables, counted, scale_of
 from .values import Value
 
 STAGES = stages.TABLE.values()
 ABOUT = (
-    "Each column is a replica; the last one is one device with the same examples. A row is marked where parts do not add up to "
-    "what one device has, or where copies that should agree do not. What differs need not be wrong: statistics of a part of a "
-    "batch differ from those of the whole batch."
+    "Each column is a replica; the last one is one device with the same examples. A row is marked with ≠ where parts do not add "
+    "up to what one device has, or where copies that should agree do not; the other rows fit. What differs need not be wrong: "
+    "statistics of a part of a batch differ from those of the whole batch. Of a large tensor, the norm is shown (the root of the "
+    "sum of its squares), and a strip with sums of its blocks: brown above 0, blue below. A dot: nothing "
+    "was held, or the run ended before."
 )
+GENERATOR = "Strategy Clinic"  # by which a page that was written before is known
+PAGE, CARD = "inside/templates/page.html", "inside/templates/card.html"
 MANY = text.MOST_NUMBERS  # of more numbers a strip of colour is drawn
 COLOURS = "178,86,0", "0,98,178"  # of numbers above and below 0
 
 
-def page(tables: Tables) -> str:
+def page(tables: Tables, template: str = PAGE, **more: Any) -> str:
+    """Returns a whole page; a template that extends this one says more."""
     helpers = {"html": sys.modules[__name__], "text": text}
-    return from_template("inside/templates/page.html", tables=tables, **helpers)
+    return from_template(template, tables=tables, **helpers, **more)
+
+
+def card(tables: Tables) -> str:
+    """Returns what a notebook shows below a cell: the step in which the runs part is open, and the others are folded away."""
+    return page(tables, CARD)
+
+
+def is_page(words: str) -> bool:
+    """Tells whether a text is a page that was written here."""
+    return f"<meta name='generator' content='{GENERATOR}'>" in words[:1000]
 
 
 # What the templates ask for
 
+grouped = excerpt.grouped
 
-def stage(row: Row) -> str:
-    return row.stage.title + (f" ({row.how})" if row.has_how else "")
+
+@dataclass(frozen=True)
+class Cell:
+    """What one replica holds, or all of them together."""
+
+    words: str
+    value: Value | None
+    span: int = 1
+
+
+def cells(row: Row, tables: Tables) -> list[Cell]:
+    words, values = text.values_in(row, tables), [*row.cells, row.alone]
+    if row.is_together:
+        return [Cell(words[0], values[0], tables.replicas), Cell(words[-1], row.alone)]
+    return [Cell(*each) for each in zip(words, values)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the program as its reader has it."""
+
+    number: int
+    name: str
+    code: str
+    parts: bool  # the runs part here
+
+
+def listing(tables: Tables) -> Iterator[Line]:
+    """Yields the lines; of cells, without what was added to run them."""
+    part = tables.place.line if tables.place and tables.place.path == tables.path else 0
+    before = ""
+    for number, code in enumerate(tables.source, 1):
+        name = tables.places[number - 1] if tables.places else f"{number:3}"
+        if name and name != before:
+            yield Line(number, name, code, number == part)
+        before = name
+
+
+def opened(tables: Tables) -> Step | None:
+    """Returns the step in which the runs part, or the first one."""
+    return tables.first[0] if tables.first else next(iter(tables.steps), None)
+
+
+def capitalized(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def is_shown(row: Row, tables: Tables) -> bool:
+    """Tells whether the line that makes a row is on the page."""
+    return bool(tables.source) and row.lines[0].path == tables.path
 
 
 def summary(step: Step) -> str:

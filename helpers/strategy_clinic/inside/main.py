@@ -50,7 +50,7 @@ class InsideObserver(Observer):
         self.inside.watch_keras(sys.modules[package])
 
     def end(self, outcome: Outcome, status: int) -> None:
-        self.context.guard_always(self.inside.flush)
+        self.context.guard_always(self.inside.close, outcome)
         super().end(outcome, status)
 
 

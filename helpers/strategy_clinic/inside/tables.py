@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -80,6 +81,11 @@ class Tables:
     notes: tuple[str, ...] = ()  # what is not seen
     path: str = ""  # of the file whose lines are shown
     source: tuple[str, ...] = ()  # its lines
+    places: tuple[
+        str, ...
+    ] = ()  # what each is called, where it is not by its number: a line of a cell
+    workers: int = 1  # processes, each with its part of the replicas
+    ends: tuple[str, ...] = ()  # how runs have failed
 
     @cached_property
     def first(self) -> tuple[Step, Row] | None:
@@ -89,14 +95,22 @@ class Tables:
 
     @property
     def columns(self) -> list[str]:
-        return [*(f"replica {each}" for each in range(self.replicas)), "one device"]
+        names = [f"replica {each}" for each in range(self.replicas)]
+        if self.workers > 1:
+            names = [f"{name}, worker {each}" for each, name in enumerate(names)]
+        return [*names, "one device"]
 
     @property
     def headline(self) -> str:
+        return "; ".join([*self.ends, self.comparison])
+
+    @property
+    def comparison(self) -> str:
         if not self.steps:
             return "no step was seen"
         if self.first is None:
-            return f"nothing differs in {counted(len(self.steps), 'step')}"
+            until_then = " until then" if self.ends else ""
+            return f"nothing differs in {counted(len(self.steps), 'step')}{until_then}"
         step, row = self.first
         return f"the runs part in {step.title}, at {row.title}: {row.mark}"
 
@@ -104,6 +118,12 @@ class Tables:
     def place(self) -> Frame | None:
         """The line of the program that makes the first row that differs."""
         return self.first[1].lines[0] if self.first and self.first[1].lines else None
+
+    def name_of(self, frame: Frame) -> str:
+        """Returns what the reader calls a line of the program."""
+        if self.places and frame.path == self.path:
+            return self.places[frame.line - 1]
+        return f"{os.path.basename(frame.path)}, line {frame.line}"
 
 
 def counted(count: int, noun: str) -> str:

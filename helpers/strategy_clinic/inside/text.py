@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator
 
-from ..observer.events import Frame
 from .excerpt import Excerpt
 from .tables import Row, Step, Tables
 from .values import Value
@@ -34,7 +32,7 @@ def in_short(tables: Tables) -> str:
 def lines_of(tables: Tables, steps: Iterable[Step]) -> Iterator[str]:
     yield f"{tables.program}: {tables.headline}"
     if tables.place:
-        yield f"made by {place_of(tables.place)}"
+        yield f"made by {tables.name_of(tables.place)}"
     yield from (f"Not seen: {note}." for note in tables.notes)
     for step in steps:
         yield ""
@@ -80,10 +78,6 @@ def lettered(values: list[Value | None]) -> list[str]:
     known = list(dict.fromkeys(each.entries for each in values if each))
     letters = {entries: chr(ord("A") + place % 26) for place, entries in enumerate(known)}
     return [f"numbers {letters[each.entries]}" if each else NOTHING for each in values]
-
-
-def place_of(frame: Frame) -> str:
-    return f"{os.path.basename(frame.path)}, line {frame.line}"
 
 
 def label(row: Row) -> str:

@@ -42,6 +42,7 @@ CLUSTERS = {
 }
 ORDERING = "cross_device_utils.py"  # of TensorFlow, whose variables have no values
 GENERATOR = "stateful_random_ops.py"  # of TensorFlow, whose variables are states of generators
+ITERATORS = "input_lib.py"  # of TensorFlow, which asks all workers whether they have examples left
 MOST_BEHIND = 40  # operations behind a loss that are looked at for a line of the program
 MOST_TURNS = 6  # steps that are kept of one call
 MOST_NAMED = 120  # variables that are kept of one step
@@ -198,7 +199,7 @@ class Watch:
     def begin(self) -> None:
         if self.step >= self.most:
             self.end(Outcome.STOPPED, 0)
-            leave()
+            leave(self.context.settings.stay)
         self.flush()
         self.running = True
         if not self.before:
@@ -209,9 +210,9 @@ class Watch:
 
         self.step_begins(call)
         self.context.provenance.replicas_run(self.context.provenance.stack())
-        strategy = call.owner
+        replicas = replicas_here(call.owner)
         given = tf.nest.flatten((call["args"], call["kwargs"]), expand_composites=False)
-        parts = [parts_of(each, strategy.num_replicas_in_sync) for each in given]
+        parts = [parts_of(each, replicas) for each in given]
         parts = [each for each in parts if each]
         for replica in range(max(map(len, parts), default=0)):
             named = [(f"argument {i + 1}", each[replica]) for i, each in enumerate(parts)]
@@ -224,6 +225,11 @@ class Watch:
             self.look("end")
             self.step, self.is_made = self.step + 1, True
         self.running = False
+
+    def close(self, outcome: Outcome) -> None:
+        """Writes what is known at the end: of a step that an exception has ended, what it did before that."""
+        self.is_made = self.is_made or (outcome is Outcome.RAISED and self.running)
+        self.flush()
 
     def flush(self) -> None:
         """Writes what is known of the last step; what comes before the first one stays until then."""
@@ -335,7 +341,7 @@ class Watch:
 
         if self.context.provenance.call_site()[1] is not Owner.USER:
             return
-        replicas = call.owner.num_replicas_in_sync
+        replicas = replicas_here(call.owner)
         parts = [parts_of(each, replicas) for each in tf.nest.flatten(result)]
         for replica in range(replicas):
             named = [(f"result {i + 1}", each[replica]) for i, each in enumerate(parts) if each]
@@ -345,7 +351,7 @@ class Watch:
         """Keeps what the program, and not Keras, gets of all replicas."""
         import tensorflow as tf
 
-        if self.context.provenance.call_site()[1] is not Owner.USER:
+        if self.context.provenance.call_site()[1] is not Owner.USER or is_made_in(ITERATORS):
             return
         how = how_of(call.bound.arguments.get("reduce_op", "gather"))
         named = [(f"result {i + 1}", each) for i, each in enumerate(tf.nest.flatten(result))]
@@ -545,6 +551,18 @@ def size_of(record: Record) -> int:
     return int((record.variable.shape.num_elements() or 0) if record.variable is not None else 0)
 
 
-def leave() -> None:
+def replicas_here(strategy: Any) -> int:
+    """Returns how many replicas this process has: of several workers, each has its part."""
+    import tensorflow as tf
+
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return len(strategy.extended.worker_devices)
+    return int(strategy.num_replicas_in_sync)
+
+
+def leave(stays: bool) -> None:
+    """Ends this process; one of several workers waits to be ended, since another may still add up what it has sent."""
     flush_output()
+    if stays:
+        threading.Event().wait()
     os._exit(0)

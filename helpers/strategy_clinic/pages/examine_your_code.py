@@ -55,18 +55,20 @@ for batch in strategy.experimental_distribute_dataset(data):
 # ## What the runs have shown
 #
 # Each run is a separate process, and what it writes is kept apart, so neither this kernel nor your files are changed. If you
-# interrupt the kernel, you see what was found until then.
+# interrupt the kernel, you see what was found until then. Below the program is what each replica held in the step in which the
+# runs part, and in those around it.
 
 # %% tags=["machine"]
 from strategy_clinic import examiner
 
-found = examiner.marked_up(program or example, counts, keras)
+found = examiner.marked_up(program or example, counts, keras, show=True)
 
 # %% [markdown]
 # ## Your program
 #
 # Paste it and press the button. Pasted text runs in an empty folder, and a file runs with the files of its folder. Make the
-# training short: use a small part of the data and one epoch. Nothing leaves this machine.
+# training short: use a small part of the data and one epoch. *Also show what each replica holds* makes two more runs, which end
+# after a few steps. Nothing leaves this machine.
 
 # %% tags=["panel"]
 box = examiner.program_box()
@@ -79,6 +81,6 @@ box = examiner.program_box()
 # - Runs are compared at the same global batch size, and only if a second run on the same devices gives the same values.
 # - In a notebook, lines are counted in each cell. Magics and shell lines are run; those left out are listed on the card.
 # - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the earlier cells whose
-#   names it uses.
+#   names it uses; `%%examine --show` also shows what each replica holds.
 # - `clinic examine train.py` does the same in a terminal. It also kills a program that looks for its
 #   own saves, and starts it again, because only then do you see what a file lacks; `--restart` does so at three moments.

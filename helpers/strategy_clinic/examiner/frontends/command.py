@@ -5,13 +5,15 @@ import contextlib
 import json
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from ...base.errors import UserError
 from ...base.files import write_whole
+from ...inside.html import is_page
 from ..findings import Examination
-from ..report import machine_readable, terminal, text
+from ..report import html, machine_readable, terminal, text
 from ..runs import plan
 from ..runs.mend import mend, repairs_to_try
 from ..runs.program_spec import ProgramSpec
@@ -31,6 +33,8 @@ def examine_command(options: argparse.Namespace) -> int:
     for file in (options.json, options.sarif):
         if file and not Path(file).absolute().parent.is_dir():
             raise UserError(f"There is no folder to write {str(file)!r} into.")
+    if options.show:
+        require_room(options.show)
     program = ProgramSpec(
         tuple(arguments),
         Path.cwd(),
@@ -41,7 +45,9 @@ def examine_command(options: argparse.Namespace) -> int:
     )
     with ended_like_ctrl_c(), terminal.progress() as report:
         program = with_notebook(program)
-        examination = plan.examine(program, options.devices, options.restart, report)
+        examination = plan.examine(
+            program, options.devices, options.restart, report, bool(options.show)
+        )
         if options.mend:
             mend(program, examination, options.devices, options.restart, report)
         else:
@@ -87,3 +93,26 @@ def write_reports(examination: Examination, folder: Path, options: argparse.Name
     if options.sarif:
         sarif = machine_readable.as_sarif(examination, folder)
         write_whole(options.sarif, json.dumps(sarif, indent=2) + "\n")
+    if options.show and examination.tables:
+        write_page(options.show, html.page_of(examination, examination.tables))
+        said = sys.stderr if options.json == "-" else sys.stdout
+        print(f"wrote {options.show}: {examination.tables.headline}", file=said)
+
+
+# Pages that show what each replica holds
+
+
+def require_room(file: Path) -> None:
+    """Raises UserError if a page cannot be written there: a file that is no such page is not replaced."""
+    if not file.absolute().parent.is_dir():
+        raise UserError(f"There is no folder to write {str(file)!r} into.")
+    if file.is_dir() or (file.exists() and not is_page(file.read_text(errors="replace"))):
+        raise UserError(
+            f"{str(file)!r} is there already, and is no page of this command: give another name."
+        )
+
+
+def write_page(file: Path, page: str) -> None:
+    """Writes a page, unless a file of another kind has come there since the command began."""
+    require_room(file)
+    write_whole(file, page)

@@ -22,6 +22,7 @@ FLAGS = {
     "--restart": "kill it at three moments, and start it again",
     "--no-restart": "never do so; otherwise once if it looks for its own saves",
     "--counts": "also report what decides about speed and memory",
+    "--show": "also show what each replica holds, where the runs part",
     "--alone": "without the cells that ran before",
     "--with-history": "with them in any case",
     "--empty": "in an empty folder, without the files beside it",
@@ -84,12 +85,18 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
         folder = empty if options.empty else Path.cwd()
         program = program_input.program_here(folder, options.keras, options.limit, options.steps)
         examination = plan.examine(
-            program.with_listing(listing), options.devices, restart_in(options), print_progress
+            program.with_listing(listing),
+            options.devices,
+            restart_in(options),
+            print_progress,
+            options.show,
         )
     if earlier:
         examination.notes.append(included(earlier))
     links = project.published_notebooks()
     display(html.as_display(examination, listing, links, options.counts), raw=True)
+    if examination.tables:
+        display(html.tables_as_display(examination.tables), raw=True)
 
 
 def restart_in(options: Any) -> bool | None:

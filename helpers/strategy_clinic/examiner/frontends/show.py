@@ -4,12 +4,11 @@ import argparse
 from pathlib import Path
 
 from ...base.errors import UserError
-from ...base.files import write_whole
 from ...inside import html, text
 from ..runs.inside import look_inside
 from ..runs.plan import MOST_DEVICES
 from ..runs.program_spec import ProgramSpec
-from .command import ended_like_ctrl_c, interpreter
+from .command import ended_like_ctrl_c, interpreter, require_room, write_page
 from .program_input import with_notebook
 
 DIFFERS = 1  # the exit status
@@ -21,8 +20,8 @@ def show_command(options: argparse.Namespace) -> int:
         raise UserError(
             f"--devices {options.devices} cannot be shown beside one device; valid: 2 to {MOST_DEVICES}."
         )
-    if options.html and not options.html.absolute().parent.is_dir():
-        raise UserError(f"There is no folder to write {str(options.html)!r} into.")
+    if options.html:
+        require_room(options.html)
     program = ProgramSpec(
         tuple(options.program if options.module is None else ["-m", *options.module]),
         Path.cwd(),
@@ -34,6 +33,6 @@ def show_command(options: argparse.Namespace) -> int:
         tables = look_inside(with_notebook(program), options.devices, options.steps)
     print(text.in_short(tables))
     if options.html:
-        write_whole(options.html, html.page(tables))
+        write_page(options.html, html.page(tables))
         print(f"\nwrote {options.html}, with all {len(tables.steps)} steps")
     return DIFFERS if tables.first else 0

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...base.errors import UserError
 from ...base.templates import from_template
+from ...inside.html import card
 from ...panel.cards import show_widget
 from ..cells import Listing
 from ..findings import Examination
@@ -16,21 +17,26 @@ from . import program_input
 from .ipython_magic import device_counts, print_progress
 
 PROGRAM_HINT = "Paste a program, or the path of a .py or .ipynb file that this kernel can read."
+SHOW = "Also show what each replica holds"
 FILES = (".py", ".ipynb")
 EMPTY = "examiner/frontends/templates/field.html"
 
 
-def marked_up(program: str, devices: str = "1, 2", keras: int = 3) -> Examination:
-    """Examines a program, given as text or as a path, and shows it with what was found."""
+def marked_up(
+    program: str, devices: str = "1, 2", keras: int = 3, show: bool = False
+) -> Examination:
+    """Examines a program, given as text or as a path, and shows it with what was found, and with what each replica held."""
     from IPython.display import display
 
-    examination, listing = examine_given(program, devices, keras, print_progress)
+    examination, listing = examine_given(program, devices, keras, print_progress, show)
     display(html.as_display(examination, listing), raw=True)
+    if examination.tables:
+        display(html.tables_as_display(examination.tables), raw=True)
     return examination
 
 
 def examine_given(
-    given: str, devices: str, keras: int, report: Reporter
+    given: str, devices: str, keras: int, report: Reporter, show: bool = False
 ) -> tuple[Examination, Listing]:
     """Examines a text in an empty folder, a file with what is in its folder; returns its lines, too."""
     counts, path = device_counts(str(devices)), Path(given.strip()).expanduser().absolute()
@@ -39,14 +45,15 @@ def examine_given(
         program = program_input.program_here(path.parent if is_path else empty, keras)
         if is_path and path.suffix == ".py":
             script = replace(program, arguments=(path.name,))
-            examination = plan.examine(script, counts, report=report)
+            examination = plan.examine(script, counts, report=report, show=show)
             return examination, program_input.script_listing(path)
         listing = (
             program_input.notebook_listing(path, path.name)
             if is_path
             else program_input.pasted_listing(given)
         )
-        return plan.examine(program.with_listing(listing), counts, report=report), listing
+        of_cells = program.with_listing(listing)
+        return plan.examine(of_cells, counts, report=report, show=show), listing
 
 
 # The field
@@ -73,10 +80,12 @@ class Box:
 
     def click(self, _: object = None) -> None:
         self.button.disabled = True
-        program, devices, keras = (control.value for control in self.controls.values())
+        program, devices, keras, show = (control.value for control in self.controls.values())
         try:
-            self.examination, listing = examine_given(program, devices, keras, self.report)
-            self.answer.value = html.card_of_program(self.examination, listing, links="")
+            self.examination, listing = examine_given(program, devices, keras, self.report, show)
+            answer = html.card_of_program(self.examination, listing, links="")
+            tables = self.examination.tables
+            self.answer.value = answer + (card(tables) if tables else "")
             self.runs += 1
             self.show_status("Done.", "done")
         except UserError as reason:
@@ -105,6 +114,7 @@ def make_widgets(program: str) -> tuple[dict[str, Any], Any, Any, Any]:
         ),
         "devices": ipywidgets.Text("1, 2", description="Devices", tooltip="such as 1, 2, 4"),
         "keras": ipywidgets.Dropdown(options=[2, 3], value=3, description="Keras"),
+        "show": ipywidgets.Checkbox(description=SHOW, indent=False),
     }
     button = ipywidgets.Button(
         description="What is wrong with it?", button_style="primary", tooltip="Run and compare it"

@@ -1,5 +1,6 @@
 """The answer as a card: the program line by line, with each finding below the line to blame. Text and HTML, no TensorFlow."""
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,8 +8,11 @@ from itertools import groupby
 
 from ...base.outcomes import LOOKS
 from ...base.templates import from_template
+from ...inside.html import card, page
+from ...inside.tables import Tables
+from ...inside.text import in_short
 from ..cells import Line, Listing
-from ..findings import Evidence, Examination, Finding, counted
+from ..findings import Evidence, Examination, Finding, Location, counted
 from . import text
 from .explanation import explanation_of
 
@@ -74,6 +78,34 @@ def card_of_program(
         explanation_of=explanation_of,
         links=links,
     )
+
+
+def tables_as_display(tables: Tables) -> dict[str, str]:
+    """Returns what a front end shows below the card: what each replica held."""
+    return {"text/plain": in_short(tables), "text/html": card(tables)}
+
+
+def page_of(examination: Examination, tables: Tables) -> str:
+    """Returns a page with what was found, and below it what each replica held."""
+    return page(
+        tables,
+        "examiner/report/templates/page.html",
+        examination=examination,
+        headline=headline_of(examination),
+        report=text,
+        explanation_of=explanation_of,
+        anchor_of=functools.partial(anchor_of, tables),
+    )
+
+
+def anchor_of(tables: Tables, location: Location) -> str:
+    """Returns the link to a line of the program on its page; nothing for a line that is not there."""
+    if tables.places:
+        lines = enumerate(tables.places, 1)
+        number = next((each for each, name in lines if name == str(location)), 0)
+    else:
+        number = location.line if location.file == tables.path else 0
+    return f"#line-{number}" if number else ""
 
 
 def look_of(examination: Examination) -> str:

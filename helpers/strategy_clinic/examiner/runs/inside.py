@@ -1,5 +1,6 @@
 """Runs a program on several devices, and on one with the same examples, and records what its replicas hold."""
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -7,28 +8,52 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base import files
-from ...inside.record import Seen, read_record, record_file
-from ...inside.tables import Tables, tables_of
+from ...inside.record import TOGETHER, Seen, read_record, record_file
+from ...inside.tables import Row, Step, Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
-from ..findings import counted
+from ..cells import Line
+from ..engine import stack_of
+from ..findings import Location, counted
 from ..recording import Recording, Role, observer_failures
-from .cluster import requested_cluster
+from .cluster import requested_cluster, run_tasks
+from .process import RunningProcess
 from .program_spec import ProgramSpec
 from .sandbox import Sandbox, in_json
 
 USUAL_DEVICES, USUAL_STEPS = 2, 6
-EMULATED = "the TPU is emulated: its step was traced for a TPU and ran on CPU devices"
-NOT_DISTRIBUTED = "it makes no strategy with several replicas, so there is one column"
-WORKERS = "it makes a strategy of several workers ({}), whose processes are not looked into"
-FAILED = "on {} it ended with {}: what it did before that is shown"
+MOST_STEPS = 60  # that are watched, where runs are known to part later
+WORKERS = "multi_worker"  # the strategy whose processes have a part of the replicas each
+# What is not seen, in words that follow "Not seen:".
+EMULATED = "a TPU: it is emulated, so the step was traced for a TPU and ran on CPU devices"
+NOT_DISTRIBUTED = "a second replica: the program makes no strategy with several"
+OTHER_PROCESSES = (
+    "other processes: the program makes a strategy ({}) whose servers compute the step"
+)
+ENDS = {
+    Outcome.EXITED: "exited with status {}",
+    Outcome.KILLED: "was killed, with status {}",
+    Outcome.HANGS: "had not ended when the time was over",
+}
+GRAPH_FAILED = "Graph execution error"
+ROOT_ERROR = re.compile(r"\s*\(\d+\) [A-Z_]+:\s*")
+OF_TENSORFLOW = re.compile(rf"{ROOT_ERROR.pattern}|\{{\{{function_node \S+?\}}\}}\s*")
+LONGEST_MESSAGE = 300  # letters of an exception
 
 
 @dataclass(frozen=True)
 class Watched:
-    """One run: how it ended, and what its replicas held."""
+    """The run of a program, in one process or in several workers: how each ended, and what the replicas held."""
 
-    recording: Recording
+    recordings: tuple[Recording, ...]
     seen: tuple[Seen, ...]
+
+    @property
+    def replicas(self) -> int:
+        return max(run.replicas for run in self.recordings)
+
+    @property
+    def workers(self) -> int:
+        return sum(bool(run.task) for run in self.recordings) or 1
 
 
 class InsideSandbox(Sandbox):
@@ -37,6 +62,7 @@ class InsideSandbox(Sandbox):
     def __init__(self, program: ProgramSpec, steps: int = USUAL_STEPS):
         super().__init__(program)
         self.steps = steps
+        self.seen: dict[Recording, tuple[Seen, ...]] = {}  # of each run that has ended
 
     def command(self, events: Path, devices: int, options: Sequence[str]) -> list[str]:
         python, *words = super().command(events, devices, options)
@@ -51,14 +77,41 @@ class InsideSandbox(Sandbox):
         assert isinstance(twin, InsideSandbox)
         return twin
 
-    def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:
-        recording = self.run(Role.WATCHED, devices, options)
-        assert self.running is not None
-        record = Path(record_file(str(self.running.events)))
+    def recording(
+        self, running: RunningProcess, role: Role, devices: int, status: int | None, task: str = ""
+    ) -> Recording:
+        """Returns how a run has ended, and keeps what was seen of it."""
+        recording = super().recording(running, role, devices, status, task)
+        record = Path(record_file(str(running.events)))
         text = record.read_text() if record.exists() else ""
         for copied, original in self.originals.items():
             text = text.replace(in_json(copied), in_json(original))
-        return Watched(recording, tuple(read_record(text)))
+        self.seen[recording] = tuple(read_record(text))
+        return recording
+
+    def watch(self, devices: int, options: Sequence[str] = ()) -> Watched:
+        self.files.restore(self.files.initial)
+        return self.watched([self.run(Role.SHOWN, devices, options)])
+
+    def watch_workers(self) -> Watched:
+        """Returns the run in as many processes as there are workers, of which each has one replica."""
+        self.files.restore(self.files.initial)
+        return self.watched(run_tasks(self, WORKERS, Role.SHOWN))
+
+    def watched(self, recordings: Sequence[Recording]) -> Watched:
+        """Returns a run; raises KeyboardInterrupt if it was stopped."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        seen = [self.seen_by(worker, run) for worker, run in enumerate(recordings)]
+        return Watched(tuple(recordings), tuple(each for part in seen for each in part))
+
+    def seen_by(self, worker: int, run: Recording) -> Iterator[Seen]:
+        """Yields what a worker has seen, with the number of its replica; what all hold together is told by the first."""
+        for each in self.seen[run]:
+            if each.replica != TOGETHER:
+                yield replace(each, replica=each.replica + worker)
+            elif not worker:
+                yield each
 
 
 def look_inside(
@@ -67,22 +120,56 @@ def look_inside(
     steps: int = USUAL_STEPS,
     expected: int = 0,
 ) -> Tables:
-    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run.
+    """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
+    sandbox = InsideSandbox(program.checked(), steps)
+    with sandbox:
+        return tables_in(sandbox, devices, expected)
+
+
+def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: str = "") -> Tables:
+    """Returns what each replica holds; in the processes of a cluster, if the program is known to ask for one.
 
     The run on one device needs the number of replicas: if one is expected, both runs go on at once.
     """
-    sandbox = InsideSandbox(program.checked(), steps)
-    with sandbox:
-        with run_on_one(sandbox, expected) as beside:
-            several = sandbox.watch(devices)
-            replicas, one = several.recording.replicas, beside.result() if beside else None
-        if one is None or replicas != expected:
-            sandbox.files.restore(sandbox.files.initial)
-            one = sandbox.watch(1, options_for(replicas))
-        notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
-        notes += [*notes_on(several), *notes_on(one)]
-        tables = tables_of(program.name, several.seen, one.seen, replicas, notes)
-        return with_source(tables, sandbox)
+    with run_on_one(sandbox, expected) as beside:
+        several = watch_all(sandbox, devices, cluster)
+        replicas, one = several.replicas, beside.result() if beside else None
+    if one is None or replicas != expected:
+        one = sandbox.watch(1, options_for(replicas))
+    notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
+    notes += [*notes_on(several), *notes_on(one)]
+    tables = tables_of(sandbox.program.name, several.seen, one.seen, replicas, notes)
+    ends = [*ends_of(several, sandbox), *ends_of(one, sandbox)]
+    known = replace(tables, workers=several.workers, ends=tuple(dict.fromkeys(ends)))
+    return with_source(without_halves(known) if ends else known, sandbox)
+
+
+def without_halves(tables: Tables) -> Tables:
+    """Returns tables whose last step, which a failure has ended, marks nothing where some replicas had not come so far."""
+    *whole, last = tables.steps or [Step(0, 0, ())]
+    rows = tuple(replace(row, mark="") if is_half(row) else row for row in last.rows)
+    return replace(tables, steps=(*whole, replace(last, rows=rows))[: len(tables.steps)])
+
+
+def is_half(row: Row) -> bool:
+    """Tells whether some replicas have nothing; examples are given to all of them before they begin."""
+    return row.stage.key != "examples" and None in row.cells
+
+
+def around_first(tables: Tables) -> Tables:
+    """Returns as many steps as are usual: those that end with the one after the runs part, or the first ones."""
+    last = tables.steps.index(tables.first[0]) + 2 if tables.first else 0
+    end = min(max(USUAL_STEPS, last), len(tables.steps))
+    return replace(tables, steps=tables.steps[max(0, end - USUAL_STEPS) : end])
+
+
+def watch_all(sandbox: InsideSandbox, devices: int, cluster: str) -> Watched:
+    """Returns the run on several devices; that of all workers, if the program alone asks for them."""
+    if cluster != WORKERS:
+        alone = sandbox.watch(devices)
+        if requested_cluster(alone.recordings[0]) != WORKERS:
+            return alone
+    return sandbox.watch_workers()
 
 
 @contextmanager
@@ -92,10 +179,16 @@ def run_on_one(sandbox: InsideSandbox, replicas: int) -> Iterator[Future[Watched
         yield None
         return
     twin = sandbox.twin("one")
-    twin.files.restore(twin.files.initial)
-    with ThreadPoolExecutor(1) as pool:
-        yield pool.submit(twin.watch, 1, options_for(replicas))
-    twin.files.end()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                yield pool.submit(twin.watch, 1, options_for(replicas))
+            except KeyboardInterrupt:
+                if twin.running:
+                    twin.running.kill()
+                raise
+    finally:
+        twin.files.end()
 
 
 def options_for(replicas: int) -> list[str]:
@@ -106,21 +199,57 @@ def with_source(tables: Tables, sandbox: Sandbox) -> Tables:
     """Returns tables with the lines of the file in which the runs part, or else of the script."""
     program = sandbox.program
     if program.listing:
-        return replace(tables, path=sandbox.script, source=tuple(program.listing.text.splitlines()))
+        code = tuple(line.code for line in program.listing.lines)
+        places = tuple(map(name_of, program.listing.lines))
+        return replace(tables, path=sandbox.script, source=code, places=places)
     path = Path(tables.place.path if tables.place else program.folder / program.arguments[0])
     lines = files.source_text(path).splitlines() if path.is_file() else []
     return replace(tables, path=str(path), source=tuple(lines))
 
 
+def name_of(line: Line) -> str:
+    """Returns what the reader calls a line of a cell; nothing for one that is not the reader's."""
+    return line.location if line.number else ""
+
+
 def notes_on(run: Watched) -> Iterator[str]:
     """Yields sentences about what is not seen of a run."""
-    recording = run.recording
-    cluster, raised = requested_cluster(recording), recording.last(ExceptionRaised)
-    if cluster:
-        yield WORKERS.format(cluster)
-    if any("TPU" in made.name for made in recording.of(StrategyMade)):
+    made = [each for recording in run.recordings for each in recording.of(StrategyMade)]
+    cluster = requested_cluster(run.recordings[0])
+    if cluster and cluster != WORKERS:
+        yield OTHER_PROCESSES.format(cluster)
+    if any("TPU" in each.name for each in made):
         yield EMULATED
-    if recording.outcome not in (Outcome.FINISHED, Outcome.STOPPED):
-        end = raised.error if raised else recording.outcome.value
-        yield FAILED.format(counted(recording.devices, "device"), end)
-    yield from observer_failures([recording])
+    yield from observer_failures([*run.recordings])
+
+
+def ends_of(run: Watched, sandbox: Sandbox) -> Iterator[str]:
+    """Yields how a run has failed, with the line of the program."""
+    for recording in run.recordings:
+        where = (
+            f"as {recording.task}"
+            if recording.task
+            else f"on {counted(recording.devices, 'device')}"
+        )
+        if raised := recording.last(ExceptionRaised):
+            place = sandbox.locate(Location(stack_of(raised)))
+            yield f"{where} it ended with {message_of(raised)}" + (f" ({place})" if place else "")
+        elif recording.outcome in ENDS:
+            yield f"{where} it {ENDS[recording.outcome].format(recording.status)}"
+
+
+def message_of(raised: ExceptionRaised) -> str:
+    """Returns the name of an exception and what it says."""
+    _, _, said = raised.traceback.rpartition(f"{raised.error}: ")
+    words = words_of(said)[:LONGEST_MESSAGE].rstrip(".")
+    return f"{raised.error}: {words}" if words else raised.error
+
+
+def words_of(said: str) -> str:
+    """Returns the first line of a message; of a failed graph's the first root error, or else the last line."""
+    lines = [line.strip() for line in said.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("[[")]
+    roots = [line for line in lines if ROOT_ERROR.match(line)]
+    failed = bool(lines) and lines[0].startswith(GRAPH_FAILED)
+    chosen = roots[:1] or (lines[-1:] if failed else lines[:1])
+    return OF_TENSORFLOW.sub("", chosen[0]) if chosen else ""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...base.errors import UserError
+from ...inside.tables import Tables
 from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
@@ -40,6 +41,7 @@ from ..restarts import RESTART, begins_from_zero
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable
 from .cluster import requested_cluster, run_tasks
+from .inside import MOST_STEPS, USUAL_DEVICES, USUAL_STEPS, InsideSandbox, around_first, tables_in
 from .program_spec import ProgramSpec
 from .progress import FindingKnown, Reporter, RunEnded, RunStarted, ignore
 from .refused import held_children, require_no_refusal
@@ -73,11 +75,13 @@ def examine(
     counts: Sequence[object] = USUAL_COUNTS,
     restart: bool | None = None,
     report: Reporter = ignore,
+    show: bool = False,
 ) -> Examination:
     """Runs the program on each number of devices, and returns what its runs show. Ctrl-C ends it with what is known then.
 
     A program is also killed and started again: if `restart` is true, at several moments; if it is None, once, where the
-    program looked for what it saves before it saved anything.
+    program looked for what it saves before it saved anything. If `show` is true, two more runs, which end after some steps,
+    show what each replica holds.
     Raises UserError if the program cannot be run, or if a number of devices is none.
     """
     devices = {count for count in counts if isinstance(count, int) and 1 <= count <= MOST_DEVICES}
@@ -89,7 +93,9 @@ def examine(
         plan = Plan(sandbox, report)
         plan.make_runs(sorted(devices), restart)
         runs = Runs(plan.recordings, plan.divergences, plan.again)
-        return plan.result(diagnose(runs, None if plan.stopped else plan.follow_up, tell=plan.tell))
+        diagnosis = diagnose(runs, None if plan.stopped else plan.follow_up, tell=plan.tell)
+        tables = plan.look_inside(diagnosis) if show else None
+        return replace(plan.result(diagnosis), tables=tables)
 
 
 class Plan:
@@ -378,6 +384,30 @@ class Plan:
             raise KeyboardInterrupt
         return recordings[0]
 
+    def look_inside(self, diagnosis: Diagnosis) -> Tables | None:
+        """Returns what each replica holds around the step in which the runs part; None if the examination was stopped."""
+        if self.stopped or diagnosis.stopped:
+            return None
+        inside = InsideSandbox(self.sandbox.program, steps_until(self.divergences))
+        inside.added = self.sandbox.added
+        with inside:
+            try:
+                return self.looked(inside, max(self.recordings[0].devices, USUAL_DEVICES))
+            except KeyboardInterrupt:
+                self.stopped = True
+                return None
+            finally:
+                self.made += [(shown_in_words(run, self.cluster), run) for run in inside.seen]
+
+    def looked(self, inside: InsideSandbox, devices: int) -> Tables:
+        """Returns what each replica holds; the run on one device goes on beside the other, if there is room."""
+        self.report(RunStarted(f"on {counted(devices, 'device')} and on 1 ({Role.SHOWN.value})"))
+        expected = 0 if self.cluster or not most_beside() else self.recordings[0].replicas
+        tables = tables_in(inside, devices, expected, self.cluster)
+        for run in inside.seen:
+            self.report(RunEnded(run.task, run.outcome, run.seconds))
+        return around_first(tables)
+
     # The result
 
     def result(self, diagnosis: Diagnosis) -> Examination:
@@ -416,6 +446,16 @@ class Plan:
 
 def place_of(finding: Finding) -> tuple[str, str, int]:
     return finding.mode, finding.file, finding.line
+
+
+def shown_in_words(run: Recording, cluster: str) -> str:
+    return description(run.role, run.devices, cluster if run.task else "")
+
+
+def steps_until(divergences: Sequence[Divergence]) -> int:
+    """Returns how many steps are shown: the usual ones, or as many as it takes until runs differ."""
+    late = [each.step or MOST_STEPS for each in divergences]
+    return min(max([USUAL_STEPS, *(step + 1 for step in late)]), MOST_STEPS)
 
 
 def description(role: Role, devices: int, cluster: str) -> str:

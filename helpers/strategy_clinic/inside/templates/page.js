@@ -12,8 +12,11 @@ function choose() {
 }
 
 function filter() {
-  for (const row of document.querySelectorAll("tbody tr"))
-    row.hidden = only.checked && !row.classList.contains("inside-differs");
+  for (const part of document.querySelectorAll("tbody")) {
+    part.hidden = only.checked && !part.querySelector(".inside-differs");
+    for (const row of part.rows)
+      row.hidden = only.checked && !row.matches(".inside-differs, .inside-line");
+  }
 }
 
 const first = document.getElementById("first-that-differs");
