@@ -6,19 +6,17 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 from ...base import dataset_iterators
 from ...setups import runtime
 from ..differences import DIFFERENT, Outcome, Raised, Result, compare
-from ..runs.cells import one_line, split_cpu
+from ..runs.measured import one_line, split_cpu
+from ..runs.rounding import GROWS, nudged_weights
 from .program import Program
 
 TOLERANCE = 1e-5  # below it nothing is asked
-GROWS = 30  # times as much as from a nudge of the first weights a difference must be
 Values = dict[str, Any] | Raised
 
 
@@ -70,7 +68,7 @@ def significant(result: Result, run: Any, right: Values, nudge: float) -> Result
     """Returns a result, or that nothing differs where a rounding error grows as much."""
     if result.outcome is not Outcome.DIFFERS or not result.size:
         return result
-    with nudged_weights(nudge):
+    with nudged_weights(sys.modules["keras"].Model, nudge):
         rounding = compare(values_of(run, 0)[0], right, 0.0)
     if rounding.size and result.size < GROWS * rounding.size:
         return Result(Outcome.SAME)
@@ -116,21 +114,6 @@ def values_of(run: Any, replicas: int) -> tuple[Values, dict[str, tuple[Any, Any
         keras.config.set_dtype_policy("float32")
         keras.distribution.set_distribution(None)
     return values, pairs
-
-
-@contextlib.contextmanager
-def nudged_weights(by: float) -> Iterator[None]:
-    """Lets each model that is compiled begin with weights that differ in their last digits."""
-    model_class: Any = sys.modules["keras"].Model
-    of_keras = model_class.compile
-
-    def compile_nudged(model: Any, *arguments: Any, **named: Any) -> None:
-        of_keras(model, *arguments, **named)
-        for weight in model.trainable_weights:
-            weight.assign(weight * (1 + by))
-
-    with mock.patch.object(model_class, "compile", compile_nudged):
-        yield
 
 
 if __name__ == "__main__":

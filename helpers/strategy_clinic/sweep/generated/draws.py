@@ -153,24 +153,26 @@ def rarely(plain: str, *others: str) -> st.SearchStrategy[str]:
 
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
-    """Draws a program: first what it is about, then what goes with that."""
-    inputs = draw(st.sampled_from(tuple(LAYERS)))
-    method = draw(rarely(*METHODS))
-    model = draw(rarely(*MODELS)) if method == PLAIN or method == "evaluate" else MODELS[0]
-    data = ARRAYS if model == TWO_OUTPUTS else draw(st.sampled_from(tuple(DATA)))
-    rows = draw(st.sampled_from(ROWS))
+    """Draws all choices, and then leaves out what does not go together.
+
+    The number of draws is the same for each program, so that a plain one is not longer than one that `fit` has no part in.
+    """
+    inputs, method = draw(st.sampled_from(tuple(LAYERS))), draw(rarely(*METHODS))
+    data, rows = draw(st.sampled_from(tuple(DATA))), draw(st.sampled_from(ROWS))
+    model, interrupted = draw(rarely(*MODELS)), draw(rarely("", *INTERRUPTIONS))
+    again, values = draw(rarely(*AGAIN)), draw(rarely(*VALUES))
+    model = model if method in (PLAIN, "evaluate") else MODELS[0]
+    data = ARRAYS if model == TWO_OUTPUTS else data
     goes_on = method == PLAIN and data in GOES_ON and model == MODELS[0]
-    interrupted = draw(rarely("", *INTERRUPTIONS)) if goes_on else ""
-    plain = method == PLAIN and not interrupted and model != TWO_OUTPUTS
+    interrupted = interrupted if goes_on else ""
     first, more = LAYERS[inputs]
-    loss = draw(st.sampled_from(losses_for(inputs, method, interrupted)))
+    layers = draw(some(layers_for(more, interrupted), 1 if inputs != "vectors" else 2))
+    fitted = draw(some(fitted_for(data, rows), 1))
+    takes_more = method == PLAIN and not interrupted and model != TWO_OUTPUTS
     return Program(
         inputs=inputs,
-        layers=(
-            *first,
-            *draw(some(layers_for(more, interrupted), 1 if inputs != "vectors" else 2)),
-        ),
-        loss=loss,
+        layers=(*first, *layers),
+        loss=draw(st.sampled_from(losses_for(inputs, method, interrupted))),
         optimizer=draw(st.sampled_from(OPTIMIZERS)),
         options=draw(some(OPTIONS, 1)),
         compiled=draw(some(compiled_for(model, inputs), 1)),
@@ -178,13 +180,13 @@ def programs(draw: st.DrawFn) -> Program:
         data=data,
         rows=rows,
         replicas=draw(st.sampled_from((2, 4))),
-        fitted=draw(some(fitted_for(data, rows), 1)) if plain else (),
+        fitted=fitted if takes_more else (),
         method=method,
         policy=draw(rarely(*NUDGES)),
-        values=draw(rarely(*VALUES)) if inputs != "ids" else VALUES[0],
+        values=values if inputs != "ids" else VALUES[0],
         strategy=draw(rarely(*STRATEGIES)),
         interrupted=interrupted,
-        again=draw(rarely(*AGAIN)) if goes_on else "",
+        again=again if goes_on else "",
     )
 
 

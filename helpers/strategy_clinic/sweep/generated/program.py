@@ -1,5 +1,6 @@
 """A small training program of Keras 3 as choices, and its source."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 
@@ -391,14 +392,15 @@ class Program:
 
     def training_lines(self) -> list[str]:
         usual = f"numbers = [model.{self.method}(x[:16], y[:16]) for _ in range(2)]"
-        return {
+        ways: dict[str, Callable[[], list[str]]] = {
             PLAIN: self.fit_lines,
             "evaluate": self.evaluate_lines,
             "predict": lambda: ["numbers = model.predict(x, batch_size=16, verbose=0)"],
             "predict_on_batch": lambda: ["numbers = model.predict_on_batch(x[:16])"],
             IN_SCOPE: self.scope_lines,
             LOOP: lambda: ["numbers = in_loop(strategy, model, x, y)"],
-        }.get(self.method, lambda: [usual])()
+        }
+        return ways[self.method]() if self.method in ways else [usual]
 
     def scope_lines(self) -> list[str]:
         return [
