@@ -11,8 +11,9 @@ from ..base.files import write_whole
 from ..base.json_lines import line_by_line
 from ..base.package_versions import version_name
 from ..setups import runtime
+from .code import code_of
 from .differences import DIFFERENT, Outcome, Result
-from .items import Cell, code_of
+from .items import Cell
 
 GROWS = 3  # times the size of a difference, from which on it is another one
 PACKAGES = ("tensorflow", "keras", "tf_keras")
@@ -29,6 +30,8 @@ class RecordedCell:
     says: str = ""
     size: float | None = None
     in_turn: bool = False
+    rounding: float | None = None
+    seconds: float | None = None
 
     @property
     def differs(self) -> bool:

@@ -35,5 +35,15 @@ QUICK = frozenset(
     training/evaluate/two outputs/evaluate/uneven/x2/keras3
     training/predict_on_batch/plain/on_batch/even/x2/keras3
     training/keras.distribution/DataParallel/fit/even/x2/keras3
+    check/steps/steps_per_execution/fit/even/x2/keras3
+    check/steps/one epoch of a generator/fit/even/x1/keras3
+    check/loss/compute_loss in the scope/loop/even/x2/keras3
+    check/restart/fit again after a backup/fit/even/x2/keras3
+    check/arrays/a generator of slices/fit/even/x2/keras3
+    check/paper/ScheduleFreeAdamW/loop/even/x1/keras3
+    check/history/float8/fit/even/x2/keras3
+    check/rows/counted with aggregation sum/fit/even/x2/keras3
+    check/repeated ids/clipnorm/fit/even/x1/keras3
+    workers/MultiWorkerMirroredStrategy/plain/fit/even/x2/keras3
     """.strip().split("\n    ")
 )
