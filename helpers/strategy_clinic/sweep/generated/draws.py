@@ -63,6 +63,7 @@ LAYERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     LONG: ((), ("keras.layers.LSTM(3, return_sequences=True)", "keras.layers.Dense(2)")),
 }
 LOSSES = (
+    Loss("keras.losses.MeanSquaredError()", "numbers"),
     Loss("'mse'", "numbers"),
     Loss("'mae'", "numbers"),
     Loss("keras.losses.Huber()", "numbers"),

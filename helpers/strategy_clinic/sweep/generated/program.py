@@ -210,7 +210,7 @@ class Program:
 
     inputs: str = "vectors"
     layers: tuple[str, ...] = ()
-    loss: Loss = Loss("'mse'", "numbers")
+    loss: Loss = Loss("keras.losses.MeanSquaredError()", "numbers")
     optimizer: str = "SGD"
     options: tuple[str, ...] = ()  # of the optimizer
     compiled: tuple[str, ...] = ()

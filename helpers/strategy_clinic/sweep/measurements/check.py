@@ -109,10 +109,9 @@ def restart(item: Item, how: How, place: Place) -> Measured:
         )
     if how is How.EVALUATE:
         return evaluated_after_restart(place, x, y)
-    again = {"epochs": 2 * EPOCHS}
     return Measured(
-        {"weights": fitted_again(place, x, y, again, interrupted=True)},
-        {"weights": fitted_again(alone(place), x, y, again, interrupted=False)},
+        {"weights": fitted_again(place, x, y, interrupted=True)},
+        {"weights": fitted_again(alone(place), x, y, interrupted=False)},
     )
 
 
@@ -143,9 +142,7 @@ def evaluated_after_restart(place: Place, x: Any, y: Any) -> Measured:
     return Measured({"loss": model.evaluate(x, y, batch_size=BATCH, verbose=0)}, {"loss": right})
 
 
-def fitted_again(
-    place: Place, x: Any, y: Any, again: dict[str, int], interrupted: bool
-) -> list[Any]:
+def fitted_again(place: Place, x: Any, y: Any, interrupted: bool) -> list[Any]:
     keras, model = place.keras, compiled(place)
     if interrupted:
         stop = stop_after(keras, place.steps())
@@ -153,7 +150,7 @@ def fitted_again(
             fit(model, x, y, epochs=EPOCHS, callbacks=[backup(keras), stop])
         model = compiled(place)
     fit(model, x, y, epochs=EPOCHS, callbacks=[backup(keras)] if interrupted else [])
-    fit(model, x, y, **again)
+    fit(model, x, y, epochs=EPOCHS)
     return weights_of(place, model)
 
 
