@@ -194,6 +194,16 @@ def test_a_message_is_one_line_without_what_differs_by_process():
     assert measured.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
 
 
+def test_a_cell_with_a_coarser_tolerance_may_have_named_fewer_values():
+    was = RecordedCell("x", "", Outcome.DIFFERS, ["weights"], size=0.1)
+    now = replace(was, values=["weights", "loss"], rounding=1e-7)
+    assert not record.is_another(was, now, True)
+    assert record.is_another(replace(was, rounding=1e-7), now, True)
+    assert record.is_another(was, replace(now, values=["loss"]), True)
+    assert record.is_another(was, replace(now, in_turn=True), True)
+    assert record.is_another(was, replace(now, size=1.0), True)
+
+
 # Storing and resuming
 
 

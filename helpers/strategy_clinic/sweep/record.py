@@ -164,7 +164,14 @@ def news(
 
 def is_another(was: RecordedCell, now: RecordedCell, has_a_size: bool) -> bool:
     """Returns whether a cell gives something else than is recorded; sizes count if they are the same in each run."""
-    return was.seen != now.seen or (has_a_size and was.of_another_size(now))
+    is_seen = was.seen == now.seen or (was.rounding is None and names_fewer(was, now))
+    return not is_seen or (has_a_size and was.of_another_size(now))
+
+
+def names_fewer(was: RecordedCell, now: RecordedCell) -> bool:
+    """Returns whether a cell that is recorded without what rounding does, with a coarser tolerance, has only more values now."""
+    (outcome, values, in_turn), (now_outcome, now_values, now_in_turn) = was.seen, now.seen
+    return (outcome, in_turn) == (now_outcome, now_in_turn) and set(values) < set(now_values)
 
 
 def in_words(cell: RecordedCell) -> str:
