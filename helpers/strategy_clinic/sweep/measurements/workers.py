@@ -142,9 +142,7 @@ def batched(rows: int, *arrays: Any) -> Any:
 def values_of(item: Item, how: How, place: Place) -> Values:
     x, y = place.inputs(item), targets("numbers", place.rows)[:, :2]
     model = compiled(item, place)
-    found = METHODS[how](item, place, model, x, y)
-    only = item.options.get("only")
-    return {only: found[only]} if only else found
+    return METHODS[how](item, place, model, x, y)
 
 
 def compiled(item: Item, place: Place) -> Any:

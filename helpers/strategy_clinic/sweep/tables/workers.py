@@ -31,7 +31,6 @@ ITEMS = [
         MIRRORED,
         "tf.data",
         (How.FIT, Parts.EVEN, TWO),
-        (How.EVALUATE, Parts.EVEN, TWO),
         data="dataset",
     ),
     row(
@@ -45,19 +44,17 @@ ITEMS = [
     row(
         MIRRORED,
         "BatchNormalization",
-        (How.FIT, Parts.EVEN, TWO),
         (How.LOOP, Parts.EVEN, TWO),
         layer="BatchNormalization",
     ),
     row(MIRRORED, "one replica each", (How.LOOP, Parts.EVEN, ONE)),
-    # Steps of several workers are taken in any order, so the weights are compared for one.
+    # Steps of several workers are taken in any order, so parameter servers have one.
+    row(SERVERS, "plain", (How.LOOP, Parts.EVEN, ONE), (How.LOOP, Parts.UNEVEN, ONE)),
     row(
         SERVERS,
-        "plain",
+        "methods of Keras 2",
         (How.FIT, Parts.EVEN, ONE),
         (How.EVALUATE, Parts.EVEN, ONE),
-        (How.LOOP, Parts.EVEN, ONE),
-        (How.LOOP, Parts.UNEVEN, ONE),
+        keras=(2,),
     ),
-    row(SERVERS, "steps", (How.FIT, Parts.EVEN, TWO), (How.LOOP, Parts.EVEN, TWO), only="steps"),
 ]
