@@ -1,22 +1,24 @@
 """The sweep: its tables, how values are compared, what is stored, resumed and reported, and that a planted fault is found."""
 
+import ast
 import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import ROOT
 from strategy_clinic import cli
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.sweep import items, pictures, record, report, settled
+from strategy_clinic.sweep import code, items, pictures, record, report, settled
+from strategy_clinic.sweep.code import code_of, modules_of
 from strategy_clinic.sweep.differences import Outcome, Raised, Result, compare
-from strategy_clinic.sweep.items import Item, cells_of, code_of, matches
+from strategy_clinic.sweep.items import Item, cells_of, matches
 from strategy_clinic.sweep.record import RecordedCell, SweepRecord
-from strategy_clinic.sweep.runs import catalogue, cells, command, run
+from strategy_clinic.sweep.runs import catalogue, command, measured, rounding, run
 
 SGD = next(item for item in catalogue.ITEMS if item.path == "optimizer/SGD/clipnorm")
 ADAM = next(item for item in catalogue.ITEMS if item.path == "optimizer/Adam/clipnorm")
@@ -38,7 +40,7 @@ def test_the_cells_are_of_every_kind_way_and_number_of_replicas():
         assert {cell.item.kind for cell in own} == set(items.Kind)
         assert {cell.how for cell in own} == set(items.How)
         assert {cell.parts for cell in own} == set(items.Parts)
-        assert {cell.replicas for cell in own} == ({1, 2, 4} if keras == 3 else {2, 4})
+        assert {cell.replicas for cell in own} == {1, 2, 4}
 
 
 def test_no_class_is_both_swept_and_left_out():
@@ -107,15 +109,26 @@ def test_a_new_argument_of_a_method_is_named(invented_keras):
         def compile(self, optimizer=None, unheard=None):
             pass
 
-        fit = evaluate = predict = train_on_batch = test_on_batch = compile
+        fit = evaluate = predict = train_on_batch = test_on_batch = predict_on_batch = compile
 
     invented_keras["invented"].Model = Model
     assert catalogue.arguments_of_methods()[0] == "Model.compile(unheard)"
     assert len(catalogue.arguments_of_methods()) == len(catalogue.METHODS)
 
 
+def test_an_argument_of_one_method_is_not_given_to_another():
+    row = Item(items.Kind.TRAINING, "fit", "x", None, (), with_=(("fitted", {"batch_size": 5}),))
+    assert "batch_size" in catalogue.given_in(row, "fit")
+    assert "batch_size" not in catalogue.given_in(row, "evaluate")
+    row = replace(row, name="test_on_batch", with_=(("on_batch", {"return_dict": True}),))
+    assert "return_dict" in catalogue.given_in(row, "test_on_batch")
+    assert "return_dict" not in catalogue.given_in(row, "train_on_batch")
+
+
 def test_what_is_left_out_is_an_argument_or_one_of_a_class_that_has_rows():
     names = {item.name for item in catalogue.ITEMS}
+    for method in (name.partition(".")[0] for name in catalogue.training.NOT_SWEPT if "." in name):
+        assert method in catalogue.METHODS
     for left_out in catalogue.arguments.NOT_SWEPT:
         assert "." not in left_out or left_out.partition(".")[0] in names
 
@@ -173,12 +186,22 @@ def test_a_value_that_is_finite_on_one_device_only_has_a_label():
 
 def test_a_message_is_one_line_without_what_differs_by_process():
     text = "Graph execution error:\n\nDetected at node x\nFile a.py\n(1) INTERNAL:  no rows in dense_3\n\t [[{{node x}}]]"
-    assert cells.one_line(ValueError(text)) == "ValueError: (1) INTERNAL:  no rows in dense"
+    assert measured.one_line(ValueError(text)) == "ValueError: (1) INTERNAL:  no rows in dense"
     resource = "Trying to access resource dense/kernel/replica/919 (defined @ /home/me/x.py:3) located in device"
     said = "ValueError: Trying to access resource dense/kernel/replica located in device"
-    assert cells.one_line(ValueError(resource)) == said
+    assert measured.one_line(ValueError(resource)) == said
     below = "in user code:\n\n    File 'a.py'\n    KeyError: 'w'"
-    assert cells.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
+    assert measured.one_line(RuntimeError(below)) == "RuntimeError: KeyError: 'w'"
+
+
+def test_a_cell_with_a_coarser_tolerance_may_have_named_fewer_values():
+    was = RecordedCell("x", "", Outcome.DIFFERS, ["weights"], size=0.1)
+    now = replace(was, values=["weights", "loss"], rounding=1e-7)
+    assert not record.is_another(was, now, True)
+    assert record.is_another(replace(was, rounding=1e-7), now, True)
+    assert record.is_another(was, replace(now, values=["loss"]), True)
+    assert record.is_another(was, replace(now, in_turn=True), True)
+    assert record.is_another(was, replace(now, size=1.0), True)
 
 
 # Storing and resuming
@@ -211,16 +234,105 @@ def test_a_cell_whose_code_has_changed_is_run_again(monkeypatch):
     assert made.holds(cell)
     assert not made.holds(replace(cell, item=replace(SGD, make=SGD.make.but(clipnorm=0.2))))
     assert not made.holds(cells_of(ADAM, 3)[0])
-    monkeypatch.setattr(items, "source_of", lambda module: f"another {module}")
+    monkeypatch.setattr(code, "plain", lambda module: f"another {module}")
     assert not made.holds(cell)
 
 
 def test_own_code_counts_only_where_it_is_used(monkeypatch):
     own = next(item for item in catalogue.ITEMS if item.path.startswith("loss/function/"))
     before = code_of(SGD), code_of(own)
-    sources = items.source_of
-    monkeypatch.setattr(items, "source_of", lambda name: "new" if name == "own" else sources(name))
+    plain = code.plain
+    monkeypatch.setattr(
+        code, "plain", lambda name: "new" if name == "measurements.own" else plain(name)
+    )
     assert (code_of(SGD) == before[0], code_of(own) == before[1]) == (True, False)
+
+
+def test_every_module_that_measures_a_row_counts_and_no_table():
+    """What is imported by what measures, at the top or in a function, is found without a list."""
+    found = modules_of(SGD)
+    assert {"differences", "items", "runs.in_turn", "runs.measured", "runs.rounding"} <= found
+    assert {"measurements.place", "measurements.optimizer"} <= found
+    assert not any(name.startswith("tables.") for name in found)
+    for module in found:
+        loaded = sys.modules.get(f"strategy_clinic.sweep.{module}")
+        for other in vars(loaded).values() if loaded else ():
+            name = getattr(other, "__module__", None) or ""
+            if name.startswith("strategy_clinic.sweep."):
+                assert name.removeprefix("strategy_clinic.sweep.") in found
+
+
+def test_comments_and_docstrings_change_no_code(tmp_path, monkeypatch):
+    monkeypatch.setattr(code, "FOLDER", tmp_path)
+    texts = {
+        "one": '"""One."""\n\n\ndef f():\n    """Returns one."""\n    return 1  # why\n',
+        "same": "def f():\n    return 1\n",
+        "other": "def f():\n    return 2\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    code.source_of.cache_clear()
+    one, same, other = [code.plain.__wrapped__(name) for name in texts]
+    code.source_of.cache_clear()
+    assert one == same != other
+
+
+# What rounding does
+
+
+def test_the_tolerance_is_so_many_times_what_the_last_digits_do():
+    assert rounding.tolerance_of(1e-6) == pytest.approx(rounding.GROWS * 1e-6)
+    for policy, digit in rounding.LAST_DIGITS.items():
+        row = replace(SGD, with_=(("policy", policy),))
+        assert rounding.last_digit_of(row) == digit
+    assert rounding.last_digit_of(SGD) == np.finfo("float32").eps
+
+
+def test_numbers_that_are_drawn_have_other_last_digits_only():
+    by = 2**-23
+    for draw in ("normal", "uniform"):
+        one = getattr(np.random.default_rng(2), draw)(size=(3, 2))
+        other = getattr(rounding.Nudged(2, by), draw)(size=(3, 2))
+        assert np.all(one != other) and np.allclose(one, other, rtol=1.01 * by, atol=0)
+    assert np.array_equal(
+        np.random.default_rng(2).integers(9, size=5), rounding.Nudged(2, by).integers(9, size=5)
+    )
+
+
+def test_first_weights_and_inputs_are_changed_where_rounding_is_measured():
+    class Weight(float):
+        def assign(self, value):
+            changed.append(value)
+
+    class Model:
+        trainable_weights = (Weight(2.0),)
+
+        def compile(self):
+            pass
+
+    changed: list[float] = []
+    before = np.random.default_rng(2).normal()
+    with rounding.last_digits_changed(Model, 0.5):
+        Model().compile()
+        assert np.random.default_rng(2).normal() in (0.5 * before, 1.5 * before)
+    assert changed == [3.0] and np.random.default_rng(2).normal() == before
+
+
+def test_a_row_without_what_rounding_does_is_measured_and_one_with_it_is_not(monkeypatch):
+    asked = []
+
+    def values_at(cell, replicas):
+        asked.append(replicas)
+        return SimpleNamespace(values={"w": 1.0 + 1e-5 * (replicas > 0)}, right={})
+
+    monkeypatch.setattr(measured, "values_at", values_at)
+    monkeypatch.setattr(measured, "rounding_of", lambda cell, values: asked.append("?") or 1e-6)
+    monkeypatch.setattr(measured, "agrees_in_turn", lambda *_: False)
+    cell = cells_of(SGD, 3)[1]
+    assert measured.result_of(cell, {}).outcome is Outcome.SAME and asked == [0, "?", 2]
+    asked.clear()
+    result = measured.result_of(cell, {}, 1e-7)
+    assert result.outcome is Outcome.DIFFERS and result.rounding == 1e-7 and asked == [0, 2]
 
 
 @pytest.fixture
@@ -228,7 +340,7 @@ def runs(tmp_path, monkeypatch):
     """Runs without processes, and a record in an empty folder; the rows that have been run."""
     done = []
 
-    def run_together(cells):
+    def run_together(cells, known):
         done.append(cells[0].item.path)
         return {cell.name: Result(Outcome.SAME) for cell in cells}
 
@@ -447,11 +559,11 @@ PLANTED = """
 import sys
 from strategy_clinic.setups import runtime
 from strategy_clinic.sweep.items import Item, Kind, How, Parts, call, cells_of
-from strategy_clinic.sweep.runs import cells
+from strategy_clinic.sweep.runs import measured
 
 runtime.choose_keras(3)
 runtime.start_tensorflow()
-cells.split_cpu()
+measured.split_cpu()
 import keras
 from strategy_clinic.sweep.measurements import own
 
@@ -465,7 +577,9 @@ own.planted = lambda keras: Forgets(0.1)
 for name in ("own.planted", "optimizers.SGD"):
     make = call(name) if "own" in name else call(name, 0.1)
     item = Item(Kind.OPTIMIZER, name, "plain", make, ((How.FIT, Parts.EVEN, (1, 2, 4)),))
-    for result in cells.measured(cells_of(item, 3)).values():
+    references = {}
+    for cell in cells_of(item, 3):
+        result = measured.result_of(cell, references)
         print(name, result.outcome, *result.values, flush=True)
 """
 
@@ -500,6 +614,9 @@ def test_real_cells_have_the_results_of_the_record():
         "layer/BatchNormalization/plain/fit/even/x2/*",
         "metric/AUC/plain/evaluate/uneven/x2/*",
         "training/predict_on_batch/*/x2/*",
+        "check/loss/compute_loss in the scope/loop/even/x2/*",
+        "check/steps/a loop/loop/even/x2/*",
+        "workers/MultiWorkerMirroredStrategy/plain/loop/even/x2/*",
     ]
     stored = record.records()[-1]
     for pattern in wanted:
@@ -517,3 +634,16 @@ def of_record(result: Result) -> RecordedCell:
 @pytest.mark.slow
 def test_every_class_of_the_installed_keras_has_a_row():
     assert run.without_row([2, 3]) == []
+
+
+@pytest.mark.slow
+def test_every_argument_of_the_installed_keras_has_a_row_or_a_reason():
+    counting = (
+        "from strategy_clinic.sweep.runs import catalogue; print(catalogue.counts_of_arguments())"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "helpers"), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(
+        [sys.executable, "-c", counting], capture_output=True, text=True, env=environment
+    )
+    counts = ast.literal_eval(done.stdout)
+    assert counts["neither"] == 0 and counts["a row"] >= 700, counts

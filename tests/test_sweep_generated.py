@@ -36,6 +36,11 @@ def each_choice():
         "replicas": (2, 4),
         "data": tuple(DATA),
         "method": draws.METHODS,
+        "policy": tuple(draws.NUDGES),
+        "values": draws.VALUES,
+        "strategy": draws.STRATEGIES,
+        "interrupted": ("", *draws.INTERRUPTIONS),
+        "again": draws.AGAIN,
     }
     made = [Program(**{name: (each,)}) for name, values in lists.items() for each in values]
     made += [Program(**{name: each}) for name, values in single.items() for each in values]
@@ -72,10 +77,69 @@ def test_no_argument_is_given_twice(choices):
 
 def test_what_is_known_begins_as_a_choice_and_its_report_is_there():
     choices = set().union(*(program.choices for program in each_choice()))
-    for beginning, reference in known.KNOWN.items():
-        assert any(choice.startswith(beginning) for choice in choices), beginning
+    for beginnings, reference in known.KNOWN.items():
+        for beginning in beginnings:
+            assert beginning in WORDS or any(choice.startswith(beginning) for choice in choices)
         if not reference.startswith("https://"):
             assert (ROOT / command.reference(reference)).exists()
+
+
+WORDS = ("than with dense gradients", "than traced", "steps")  # of how a program differs
+
+
+def test_what_is_known_of_a_program_depends_on_how_it_differs():
+    program = Program(
+        inputs="ids", layers=("keras.layers.Embedding(9, 3)",), options=("clipnorm=0.01",)
+    )
+    says = {
+        "weights 1, right 2": "clipping_before_all_reduce",
+        "than with dense gradients: weights 1, right 2": "clipping_of_duplicate_ids",
+    }
+    for words, report in says.items():
+        assert known.known(program, Result(Outcome.DIFFERS, [], words)) == report
+
+
+# Programs beside a program
+
+
+def test_a_program_has_twins_that_must_give_the_same():
+    assert Program().twins == {}
+    for interruption in draws.INTERRUPTIONS:
+        program = Program(interrupted=interruption)
+        assert program.twins == {"not interrupted": Program().source}
+    eager = Program(compiled=("run_eagerly=True",))
+    assert eager.twins == {"traced": Program().source}
+    dense = Program(inputs="ids", layers=("keras.layers.Embedding(9, 3)",)).twins
+    assert "densify(model.optimizer)" in dense["with dense gradients"]
+    for source in dense.values():
+        ast.parse(source)
+
+
+def test_a_program_says_how_many_steps_it_has_counted():
+    def steps(**choices):
+        return Program(**choices).pairs()["steps"].rpartition(" ")[2]
+
+    assert [steps(), steps(rows=13), steps(again="fit again")] == ["4", "2", "8"]
+    assert steps(data="a generator of one epoch", rows=29) == "2"
+    assert steps(fitted=("steps_per_epoch=1",)) == "2" and steps(fitted=("initial_epoch=1",)) == "2"
+    assert "steps" not in Program(options=("gradient_accumulation_steps=2",)).pairs()
+
+
+def test_what_is_drawn_fits_together():
+    """Hypothesis finds no program that asks for what cannot be: the rest of a generator, or a file with an own loss."""
+    wrong = settings(database=None, max_examples=500)
+
+    def cannot_be(program):
+        goes_on = program.data in draws.GOES_ON
+        return (
+            (bool(program.interrupted) and not goes_on)
+            or (program.interrupted in draws.SAVES and "lambda" in program.loss.source)
+            or ("steps_per_epoch=1" in program.fitted and program.rows <= 16)
+            or (program.method == draws.LOOP and program.loss != draws.LOSSES[0])
+        )
+
+    with pytest.raises(NoSuchExample):
+        find(draws.programs(), cannot_be, settings=wrong)
 
 
 # The search
@@ -186,6 +250,10 @@ def test_real_programs_differ_where_keras_does_and_a_crash_costs_one():
                 Program(optimizer="Adam", layers=draws.DENSE[:1]),
                 Program(data="a generator of slices"),
                 Program(loss=draws.Loss("'no such loss'", "numbers")),
+                Program(interrupted="stopped between epochs"),
+                Program(interrupted="stopped between epochs", again="fit again"),
+                Program(fitted=("steps_per_epoch=1",), compiled=("steps_per_execution=2",)),
+                Program(strategy="keras.distribution"),
             )
         ]
     assert [(each.outcome, each.in_turn) for each in results] == [
@@ -195,4 +263,8 @@ def test_real_programs_differ_where_keras_does_and_a_crash_costs_one():
         (Outcome.SAME, False),
         (Outcome.DIFFERS, False),
         (Outcome.UNAVAILABLE, False),
+        (Outcome.SAME, False),
+        (Outcome.DIFFERS, False),
+        (Outcome.DIFFERS, False),
+        (Outcome.DIFFERS, False),
     ]

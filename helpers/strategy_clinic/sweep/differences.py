@@ -37,6 +37,10 @@ class Result:
         None  # of the largest difference, relative to the values; None where they are not finite
     )
     in_turn: bool = False  # one device that takes the parts in turn gives the same
+    rounding: float | None = (
+        None  # how much one device changes with the last digits of what it begins with
+    )
+    seconds: float | None = None  # of the processor
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,9 @@
 """What the sweep is made of: a row for each class of Keras with its options, and the cells in which a row runs."""
 
-import functools
-import hashlib
 import importlib
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 KERAS = {2: "tf_keras", 3: "keras"}  # the module of Keras 2 and of Keras 3
@@ -22,6 +19,8 @@ class Kind(StrEnum):
     CALLBACK = "callback"
     SAVER = "saver"
     TRAINING = "training"  # an argument or a method of the model itself
+    CHECK = "check"  # what a run says of itself, and what is so
+    WORKERS = "workers"  # processes of a cluster: the number of replicas is that of its workers
 
 
 class How(StrEnum):
@@ -41,7 +40,6 @@ class Parts(StrEnum):
 
 
 BATCH = 16
-TOLERANCE = 1e-4
 ROWS = {Parts.EVEN: 2 * BATCH, Parts.UNEVEN: 2 * BATCH - 3, Parts.EMPTY: BATCH + 1}
 Where = tuple[How, Parts, tuple[int, ...]]  # with numbers of replicas
 
@@ -97,7 +95,6 @@ class Item:
     targets: str = ""
     with_: tuple[tuple[str, Any], ...] = ()  # how the measurement differs from the usual one
     keras: tuple[int, ...] = (2, 3)
-    tolerance: float = TOLERANCE  # relative to the largest number of an array, at least to 1
 
     @property
     def path(self) -> str:
@@ -141,16 +138,3 @@ def counts_for(keras: int, counts: tuple[int, ...]) -> tuple[int, ...]:
 def matches(name: str, pattern: str) -> bool:
     """Returns whether the name of a cell fits a pattern with `*`, or has it as a part."""
     return fnmatchcase(name, pattern if "*" in pattern else f"*{pattern}*")
-
-
-def code_of(item: Item) -> str:
-    """Returns a hash of a row and of the modules that measure it; a cell is run again when it changes."""
-    own = ["own"] if "own." in repr(item) else []
-    texts = [repr(item), *map(source_of, ["place", item.kind, *own])]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:8]
-
-
-@functools.cache
-def source_of(module: str) -> str:
-    """Returns the text of a measurement, without TensorFlow, which it would import."""
-    return (Path(__file__).parent / "measurements" / f"{module}.py").read_text()

@@ -11,8 +11,9 @@ from ..base.files import write_whole
 from ..base.json_lines import line_by_line
 from ..base.package_versions import version_name
 from ..setups import runtime
+from .code import code_of
 from .differences import DIFFERENT, Outcome, Result
-from .items import Cell, code_of
+from .items import Cell
 
 GROWS = 3  # times the size of a difference, from which on it is another one
 PACKAGES = ("tensorflow", "keras", "tf_keras")
@@ -29,6 +30,8 @@ class RecordedCell:
     says: str = ""
     size: float | None = None
     in_turn: bool = False
+    rounding: float | None = None
+    seconds: float | None = None
 
     @property
     def differs(self) -> bool:
@@ -161,7 +164,14 @@ def news(
 
 def is_another(was: RecordedCell, now: RecordedCell, has_a_size: bool) -> bool:
     """Returns whether a cell gives something else than is recorded; sizes count if they are the same in each run."""
-    return was.seen != now.seen or (has_a_size and was.of_another_size(now))
+    is_seen = was.seen == now.seen or (was.rounding is None and names_fewer(was, now))
+    return not is_seen or (has_a_size and was.of_another_size(now))
+
+
+def names_fewer(was: RecordedCell, now: RecordedCell) -> bool:
+    """Returns whether a cell that is recorded without what rounding does, with a coarser tolerance, has only more values now."""
+    (outcome, values, in_turn), (now_outcome, now_values, now_in_turn) = was.seen, now.seen
+    return (outcome, in_turn) == (now_outcome, now_in_turn) and set(values) < set(now_values)
 
 
 def in_words(cell: RecordedCell) -> str:

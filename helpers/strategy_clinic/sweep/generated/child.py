@@ -4,20 +4,20 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
+from ...base import dataset_iterators
 from ...setups import runtime
-from ..differences import Outcome, Raised, Result, compare
-from ..runs.cells import one_line, split_cpu
+from ..differences import DIFFERENT, Outcome, Raised, Result, compare
+from ..runs.measured import one_line, split_cpu
+from ..runs.rounding import GROWS, nudged_weights
 from .program import Program
 
 TOLERANCE = 1e-5  # below it nothing is asked
-NUDGE = 1e-6  # by which the first weights of a second run differ, to see how much a rounding error grows
-GROWS = 30  # times as much as from that nudge a difference must be
+Values = dict[str, Any] | Raised
 
 
 def main() -> None:
@@ -26,42 +26,72 @@ def main() -> None:
     runtime.choose_keras(3)
     runtime.start_tensorflow()
     split_cpu()
+    dataset_iterators.turn_off_autotuning(setattr)
     warnings.simplefilter("ignore")
     for line in sys.stdin:
-        question = json.loads(line)
-        result = result_of(question["source"], question["replicas"], question["in_turn"])
-        print(json.dumps(vars(result)), file=answers, flush=True)
+        print(json.dumps(vars(result_of(**json.loads(line)))), file=answers, flush=True)
 
 
 def question(program: Program) -> str:
     """Returns the line that asks for the result of a program."""
     asked = {
         "source": program.source,
+        "twins": program.twins,
         "replicas": program.replicas,
-        "in_turn": program.method == Program().method,
+        "in_turn": program.method == Program().method and not program.interrupted,
+        "nudge": program.nudge,
     }
     return json.dumps(asked) + "\n"
 
 
-def result_of(source: str, replicas: int, in_turn: bool) -> Result:
-    """Returns how the numbers of a program on so many replicas differ from those of one device."""
-    from ..measurements.place import strategy_of
+def result_of(
+    source: str, twins: dict[str, str], replicas: int, in_turn: bool, nudge: float
+) -> Result:
+    """Returns how the numbers of a program differ on so many replicas, from those of its twins, or in themselves."""
+    run = function_of(source)
+    (right, pairs), (found, more) = values_of(run, 0), values_of(run, replicas)
+    result = significant(compare(found, right, TOLERANCE), run, right, nudge)
+    if result.outcome is Outcome.DIFFERS and in_turn:
+        return replace(result, in_turn=is_same_in_turn(run, found, replicas))
+    if result.outcome in DIFFERENT:
+        return result
+    for name, twin in twins.items():
+        other = weights_of(values_of(function_of(twin), 0)[0])
+        result_of_twin = compare(weights_of(right), other, TOLERANCE)
+        result_of_twin = significant(result_of_twin, run, right, nudge)
+        if result_of_twin.outcome in DIFFERENT:
+            return replace(result_of_twin, says=f"than {name}: {result_of_twin.says}")
+    return contradiction(pairs) or contradiction(more) or result
+
+
+def significant(result: Result, run: Any, right: Values, nudge: float) -> Result:
+    """Returns a result, or that nothing differs where a rounding error grows as much."""
+    if result.outcome is not Outcome.DIFFERS or not result.size:
+        return result
+    with nudged_weights(sys.modules["keras"].Model, nudge):
+        rounding = compare(values_of(run, 0)[0], right, 0.0)
+    if rounding.size and result.size < GROWS * rounding.size:
+        return Result(Outcome.SAME)
+    return result
+
+
+def is_same_in_turn(run: Any, found: Values, replicas: int) -> bool:
     from ..runs.in_turn import parts_in_turn
 
-    run = function_of(source)
-    right, found = values_of(run, strategy_of(0)), values_of(run, strategy_of(replicas))
-    result = compare(found, right, TOLERANCE)
-    if result.outcome is not Outcome.DIFFERS:
-        return result
-    with nudged_weights():
-        rounding = compare(values_of(run, strategy_of(0)), right, 0.0)
-    if result.size and rounding.size and result.size < GROWS * rounding.size:
-        return Result(Outcome.SAME)
-    if not in_turn:
-        return result
     with parts_in_turn(sys.modules["keras"].Model, replicas):
-        turns = compare(found, values_of(run, strategy_of(0)), TOLERANCE * GROWS)
-    return replace(result, in_turn=turns.outcome is Outcome.SAME)
+        turns = compare(found, values_of(run, 0)[0], TOLERANCE * GROWS)
+    return turns.outcome is Outcome.SAME
+
+
+def weights_of(values: Values) -> Values:
+    return values if isinstance(values, Raised) else {"weights": values["weights"]}
+
+
+def contradiction(pairs: dict[str, tuple[Any, Any]]) -> Result | None:
+    """Returns how what a program says of itself differs from what is so."""
+    said = {name: one for name, (one, _) in pairs.items()}
+    result = compare(said, {name: other for name, (_, other) in pairs.items()}, TOLERANCE * GROWS)
+    return result if result.outcome in DIFFERENT else None
 
 
 def function_of(source: str) -> Any:
@@ -70,28 +100,20 @@ def function_of(source: str) -> Any:
     return names["run"]
 
 
-def values_of(run: Any, strategy: Any) -> Any:
-    """Returns what a program gives under a strategy, or what it raises."""
+def values_of(run: Any, replicas: int) -> tuple[Values, dict[str, tuple[Any, Any]]]:
+    """Returns what a program gives on so many replicas, or what it raises, and the pairs that must be equal."""
+    from ..measurements.place import strategy_of
+
+    keras: Any = sys.modules["keras"]
     try:
-        values = run(strategy)
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            values, pairs = run(strategy_of(replicas))
     except Exception as error:
-        return Raised(one_line(error))
-    return dict(zip(("weights", "reported", "after each batch"), values))
-
-
-@contextlib.contextmanager
-def nudged_weights() -> Iterator[None]:
-    """Lets each model that is compiled begin with weights that differ in their last digits."""
-    model_class: Any = sys.modules["keras"].Model
-    of_keras = model_class.compile
-
-    def compile_nudged(model: Any, *arguments: Any, **named: Any) -> None:
-        of_keras(model, *arguments, **named)
-        for weight in model.trainable_weights:
-            weight.assign(weight * (1 + NUDGE))
-
-    with mock.patch.object(model_class, "compile", compile_nudged):
-        yield
+        return Raised(one_line(error)), {}
+    finally:
+        keras.config.set_dtype_policy("float32")
+        keras.distribution.set_distribution(None)
+    return values, pairs
 
 
 if __name__ == "__main__":

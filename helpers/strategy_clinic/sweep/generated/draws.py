@@ -2,7 +2,22 @@
 
 from hypothesis import strategies as st
 
-from .program import ARRAYS, DATA, PLAIN, Loss, Program
+from .program import (
+    ARRAYS,
+    BACKUPS,
+    BATCH,
+    DATA,
+    DISTRIBUTION,
+    IN_SCOPE,
+    LONG,
+    LOOP,
+    NUDGES,
+    PLAIN,
+    SAVES,
+    TWO_OUTPUTS,
+    Loss,
+    Program,
+)
 
 DENSE = (
     "keras.layers.Dense(4, activation='relu')",
@@ -17,6 +32,8 @@ DENSE = (
     "keras.layers.GaussianNoise(1.0)",
     "keras.layers.PReLU()",
     "AddsLoss()",
+    "Counts('sum')",
+    "Counts('mean')",
 )
 RECURRENT = (
     "keras.layers.LSTM(3)",
@@ -43,8 +60,10 @@ LAYERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "padded sequences": (("keras.layers.Masking()",), ("keras.layers.LSTM(3)",)),
     "ids": (("keras.layers.Embedding(9, 3)",), RECURRENT),
     "images": ((), CONVOLUTIONS),
+    LONG: ((), ("keras.layers.LSTM(3, return_sequences=True)", "keras.layers.Dense(2)")),
 }
 LOSSES = (
+    Loss("keras.losses.MeanSquaredError()", "numbers"),
     Loss("'mse'", "numbers"),
     Loss("'mae'", "numbers"),
     Loss("keras.losses.Huber()", "numbers"),
@@ -91,17 +110,33 @@ COMPILED = (
     "jit_compile=True",
     "auto_scale_loss=False",
 )
-MODELS = ("keras.Sequential", "OwnStep", "OwnLoss")
+MODELS = ("keras.Sequential", "OwnStep", "OwnLoss", TWO_OUTPUTS)
 ROWS = (32, 29, 17, 13)
 FITTED = (
     "validation_data=(x[:13], y[:13])",
     "sample_weight=random.uniform(0.2, 2, size=len(x)).astype('float32')",
     "callbacks=[Logs()]",
     "initial_epoch=1",
+    "steps_per_epoch=1",
     "callbacks=[keras.callbacks.ReduceLROnPlateau('loss', patience=0, min_delta=1.0)]",
 )
 OF_ARRAYS = "sample_weight", "validation_data"
-METHODS = (PLAIN, "train_on_batch", "test_on_batch")
+METHODS = (
+    PLAIN,
+    "evaluate",
+    "predict",
+    "train_on_batch",
+    "test_on_batch",
+    "predict_on_batch",
+    IN_SCOPE,
+    LOOP,
+)
+GOES_ON = (ARRAYS, "a tf.data.Dataset", "a PyDataset")  # data of which a later run gets the rest
+INTERRUPTIONS = (*SAVES, *BACKUPS)
+AGAIN = ("", "fit again")
+VALUES = ("finite", "an infinite row")
+STRATEGIES = ("MirroredStrategy", DISTRIBUTION)
+RARELY = 4  # one of so many programs has such a choice
 
 
 def some(choices: tuple[str, ...], at_most: int) -> st.SearchStrategy[tuple[str, ...]]:
@@ -113,26 +148,73 @@ def argument(text: str) -> str:
     return text.partition("=")[0] if "=" in text.partition("(")[0] else text
 
 
+def rarely(plain: str, *others: str) -> st.SearchStrategy[str]:
+    return st.sampled_from((*[plain] * (RARELY * len(others) - len(others)), *others))
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> Program:
-    inputs = draw(st.sampled_from(tuple(LAYERS)))
+    """Draws all choices, and then leaves out what does not go together.
+
+    The number of draws is the same for each program, so that a plain one is not longer than one that `fit` has no part in.
+    """
+    inputs, method = draw(st.sampled_from(tuple(LAYERS))), draw(rarely(*METHODS))
+    data, rows = draw(st.sampled_from(tuple(DATA))), draw(st.sampled_from(ROWS))
+    model, interrupted = draw(rarely(*MODELS)), draw(rarely("", *INTERRUPTIONS))
+    again, values = draw(rarely(*AGAIN)), draw(rarely(*VALUES))
+    model = model if method in (PLAIN, "evaluate") else MODELS[0]
+    data = ARRAYS if model == TWO_OUTPUTS else data
+    goes_on = method == PLAIN and data in GOES_ON and model == MODELS[0]
+    interrupted = interrupted if goes_on else ""
     first, more = LAYERS[inputs]
-    data = draw(st.sampled_from(tuple(DATA)))
-    fitted = FITTED if data == ARRAYS else tuple(each for each in FITTED if not of_arrays(each))
+    layers = draw(some(layers_for(more, interrupted), 1 if inputs != "vectors" else 2))
+    fitted = draw(some(fitted_for(data, rows), 1))
+    takes_more = method == PLAIN and not interrupted and model != TWO_OUTPUTS
     return Program(
         inputs=inputs,
-        layers=(*first, *draw(some(more, 1 if inputs != "vectors" else 2))),
-        loss=draw(st.sampled_from(LOSSES)),
+        layers=(*first, *layers),
+        loss=draw(st.sampled_from(losses_for(inputs, method, interrupted))),
         optimizer=draw(st.sampled_from(OPTIMIZERS)),
         options=draw(some(OPTIONS, 1)),
-        compiled=draw(some(COMPILED, 1)),
-        model=draw(st.sampled_from(MODELS)),
+        compiled=draw(some(compiled_for(model, inputs), 1)),
+        model=model,
         data=data,
-        rows=draw(st.sampled_from(ROWS)),
+        rows=rows,
         replicas=draw(st.sampled_from((2, 4))),
-        fitted=draw(some(fitted, 1)),
-        method=draw(st.sampled_from(METHODS)),
+        fitted=fitted if takes_more else (),
+        method=method,
+        policy=draw(rarely(*NUDGES)),
+        values=values if inputs != "ids" else VALUES[0],
+        strategy=draw(rarely(*STRATEGIES)),
+        interrupted=interrupted,
+        again=again if goes_on else "",
     )
+
+
+def losses_for(inputs: str, method: str, interrupted: str) -> tuple[Loss, ...]:
+    """Returns the losses whose targets fit; a loop has one of its own, and a file only what is a class of Keras."""
+    if method == LOOP:
+        return LOSSES[:1]
+    fit = [each for each in LOSSES if inputs != LONG or each.targets == "numbers"]
+    return tuple(
+        each for each in fit if interrupted not in SAVES or each.source.startswith("keras.")
+    )
+
+
+def layers_for(layers: tuple[str, ...], interrupted: str) -> tuple[str, ...]:
+    return tuple(each for each in layers if interrupted not in SAVES or each.startswith("keras."))
+
+
+def compiled_for(model: str, inputs: str) -> tuple[str, ...]:
+    """Returns the arguments of `compile`; metrics need one output for each row."""
+    one = model != TWO_OUTPUTS and inputs != LONG
+    return tuple(each for each in COMPILED if one or "metrics" not in each)
+
+
+def fitted_for(data: str, rows: int) -> tuple[str, ...]:
+    found = FITTED if data == ARRAYS else tuple(each for each in FITTED if not of_arrays(each))
+    several = rows > BATCH and data in GOES_ON
+    return tuple(each for each in found if several or not each.startswith("steps_per_epoch"))
 
 
 def of_arrays(choice: str) -> bool:

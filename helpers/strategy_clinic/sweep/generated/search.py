@@ -27,7 +27,7 @@ class Finding:
 
     @property
     def known(self) -> str:
-        return known(self.program)
+        return known(self.program, self.result)
 
 
 @dataclass

@@ -227,7 +227,7 @@ def evaluated(item: Item, place: Place, model: Any, x: Any, y: Any) -> Any:
         named["sample_weight"] = random_weights(len(y))
     given = data(item, place, x, y)
     sizes = {"batch_size": BATCH} if len(given) > 1 else {}
-    found = model.evaluate(*given, **sizes, verbose=0, **named)
+    found = model.evaluate(*given, **sizes | named, verbose=0)
     return [found[name] for name in sorted(found)] if isinstance(found, dict) else found
 
 
@@ -277,7 +277,8 @@ def predicted(item: Item, model: Any, x: Any) -> Any:
     if item.options.get("data") == "dataset":
         found = model.predict(tf.data.Dataset.from_tensor_slices(x).batch(BATCH), verbose=0)
     else:
-        found = model.predict(x, batch_size=BATCH, verbose=0, **item.options.get("predicted", {}))
+        named = {"batch_size": BATCH} | item.options.get("predicted", {})
+        found = model.predict(x, **named, verbose=0)
     if isinstance(found, dict):
         return [found[name] for name in sorted(found)]
     return found
@@ -292,9 +293,13 @@ def on_batch(item: Item, place: Place, x: Any, y: Any) -> Measured:
         compile_model(model, keras.optimizers.SGD(0.1))
     if item.name == "predict_on_batch":
         return Measured({"outputs": model.predict_on_batch(x)})
+    named = dict(item.options.get("on_batch", {}))
+    if item.options.get("sample_weight"):
+        named["sample_weight"] = random_weights(len(y))
+    loss = getattr(model, item.name)(x, y, **named)
+    loss = [loss[name] for name in sorted(loss)] if isinstance(loss, dict) else loss
     if item.name == "test_on_batch":
-        return Measured({"loss": model.test_on_batch(x, y)})
-    loss = model.train_on_batch(x, y, **item.options.get("on_batch", {}))
+        return Measured({"loss": loss})
     if layers:
         return Measured({"rows": float(layers[0].rows.numpy())})
     return Measured({"weights": weights_of(place, model), "loss": loss})

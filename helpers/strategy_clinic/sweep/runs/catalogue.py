@@ -7,9 +7,31 @@ from collections.abc import Callable
 from types import ModuleType
 
 from ..items import KERAS, Call, Cell, Item, Kind, cells_of, matches
-from ..tables import arguments, callbacks, layers, losses, metrics, optimizers, savers, training
+from ..tables import (
+    arguments,
+    callbacks,
+    checks,
+    layers,
+    losses,
+    metrics,
+    optimizers,
+    savers,
+    training,
+    workers,
+)
 
-TABLES = (optimizers, losses, metrics, layers, callbacks, savers, training, arguments)
+TABLES = (
+    optimizers,
+    losses,
+    metrics,
+    layers,
+    callbacks,
+    savers,
+    training,
+    arguments,
+    checks,
+    workers,
+)
 ITEMS: list[Item] = [item for table in TABLES for item in table.ITEMS]
 
 # The classes that need a row: a module of Keras, its base class, and the table.
@@ -20,7 +42,15 @@ INSPECTED: dict[str, tuple[str, ModuleType]] = {
     "layers": ("Layer", layers),
     "callbacks": ("Callback", callbacks),
 }
-METHODS = ("compile", "fit", "evaluate", "predict", "train_on_batch", "test_on_batch")
+METHODS = (
+    "compile",
+    "fit",
+    "evaluate",
+    "predict",
+    "train_on_batch",
+    "test_on_batch",
+    "predict_on_batch",
+)
 
 
 def chosen_cells(versions: list[int], pattern: str = "") -> list[Cell]:
@@ -62,19 +92,26 @@ def arguments_of_classes() -> list[str]:
 
 def arguments_of_methods() -> list[str]:
     model = importlib.import_module(KERAS[3]).Model
-    given = {name for item in training.ITEMS for name in given_in(item)} | set(training.NOT_SWEPT)
     return [
         f"Model.{method}({argument})"
         for method in METHODS
         for argument in with_default(getattr(model, method))
-        if argument not in given
+        if argument not in given_to_method(method)
+        if not {argument, f"{method}.{argument}"} & training.NOT_SWEPT.keys()
     ]
 
 
-def given_in(item: Item) -> set[str]:
-    """Returns the arguments that a row about a model gives to it: by its name, or in one of its options."""
-    nested = [value for value in item.options.values() if isinstance(value, dict)]
-    return {item.option, *item.options, *[name for each in nested for name in each]}
+def given_to_method(method: str) -> set[str]:
+    """Returns the arguments that a row about a model gives to a method: in an option for it, or as the row's own name."""
+    return {name for item in training.ITEMS for name in given_in(item, method)}
+
+
+def given_in(item: Item, method: str) -> set[str]:
+    owner = {kind: name or item.name for kind, name in training.OPTIONS_OF.items()}
+    found = {
+        name for kind, named in item.options.items() if owner.get(kind) == method for name in named
+    }
+    return found | ({item.option, *item.options} if item.name == method else set())
 
 
 def optional_arguments(module: str, name: str) -> list[str]:
@@ -122,3 +159,22 @@ def named(value: object) -> set[str]:
 
 def kinds() -> list[str]:
     return [kind.value for kind in Kind]
+
+
+def counts_of_arguments() -> dict[str, int]:
+    """Returns how many arguments of Keras 3 a row gives, how many are left out for a reason, and how many have neither."""
+    every = [
+        (f"{module}.{name}({argument})", argument in given_to(name))
+        for module, (base, table) in INSPECTED.items()
+        for name in public_classes(3, module, base)
+        if name not in table.NOT_SWEPT
+        for argument in optional_arguments(module, name)
+    ]
+    model = importlib.import_module(KERAS[3]).Model
+    every += [
+        (f"Model.{method}({argument})", argument in given_to_method(method))
+        for method in METHODS
+        for argument in with_default(getattr(model, method))
+    ]
+    rows, neither = sum(given for _, given in every), len(arguments_without_row())
+    return {"a row": rows, "a reason": len(every) - rows - neither, "neither": neither}

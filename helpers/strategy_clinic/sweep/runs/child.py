@@ -6,7 +6,8 @@ from ...processes import request_reply
 from ...setups import runtime
 from ..differences import Result
 from .catalogue import without_row
-from .cells import results_of, split_cpu
+from .cells import results_of
+from .measured import split_cpu
 
 
 def main() -> None:

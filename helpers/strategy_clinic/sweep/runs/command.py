@@ -57,7 +57,14 @@ def check_sweep(
     now.without_row = without_row(versions)
     path = save and save / f"sweep-tensorflow-{now.name}.json"
     with progress(len(cells)) as tell:
-        sweep(now, cells, jobs, lambda record: write_record(record, path) if path else None, tell)
+        sweep(
+            now,
+            cells,
+            jobs,
+            lambda record: write_record(record, path) if path else None,
+            tell,
+            before.cells,
+        )
     found = news(before, now, has_a_size)
     print_report(now, found, json_file)
     print("\n".join(found or ["no news: every cell is as recorded"]))

@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ..items import BATCH, ROWS, Call, Cell, How, Item, Kind, source_of
+from ..code import source_of
+from ..items import BATCH, ROWS, Call, Cell, How, Item, Kind
 from ..sizes import CLASSES, FEATURES, TIME
 
 PACKAGE = __package__.rpartition(".")[0]
@@ -155,7 +156,7 @@ def inputs_of(item: Item, rows: int) -> str:
 @functools.cache
 def shapes() -> dict[str, tuple[int, ...]]:
     """Returns the shapes of inputs in `measurements/place.py`, which is read and not imported: it imports TensorFlow."""
-    body = ast.parse(source_of("place")).body
+    body = ast.parse(source_of("measurements.place")).body
     table = next(
         each for each in body if isinstance(each, ast.Assign) and "SHAPES" in ast.unparse(each)
     )
@@ -191,7 +192,7 @@ def sources_of_own(value: Any) -> list[str]:
 @functools.cache
 def own() -> dict[str, str]:
     """Returns the source of each function of `measurements/own.py`, without types and with the sizes that it reads."""
-    text = source_of("own")
+    text = source_of("measurements.own")
     functions = [each for each in ast.parse(text).body if isinstance(each, ast.FunctionDef)]
     return {each.name: plain_source(each) for each in functions}
 

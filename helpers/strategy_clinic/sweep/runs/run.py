@@ -4,7 +4,7 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from ...processes import pool, python_process, request_reply
 from ..differences import Outcome, Result
 from ..items import Cell
-from ..record import SweepRecord
+from ..record import RecordedCell, SweepRecord
 
 CHILD = f"{__package__}.child"
 TOGETHER = 24  # cells of a process, whose import of Keras takes as long as two of them
@@ -21,10 +21,15 @@ CELL_LIMIT = 20  # as many more for each cell
 Tell = Callable[[list[Cell], dict[str, Result]], None]
 
 
-def run_cells(cells: list[Cell], workers: int) -> Iterator[tuple[list[Cell], dict[str, Result]]]:
-    """Yields some cells with their results as soon as they have been run."""
+Recorded = Mapping[str, RecordedCell]
+
+
+def run_cells(
+    cells: list[Cell], workers: int, known: Recorded
+) -> Iterator[tuple[list[Cell], dict[str, Result]]]:
+    """Yields some cells with their results as soon as they have been run; rounding is measured where it is not known."""
     with ThreadPoolExecutor(workers) as started:
-        tasks = [(some, (some,)) for some in together(cells)]
+        tasks = [(some, (some, known)) for some in together(cells)]
         for some, future in pool.as_ended(started, run_together, tasks):
             yield some, future.result()
 
@@ -48,9 +53,13 @@ def rows_of(cells: list[Cell]) -> list[list[Cell]]:
     return list(rows.values())
 
 
-def run_together(cells: list[Cell]) -> dict[str, Result]:
+def run_together(cells: list[Cell], known: Recorded | None = None) -> dict[str, Result]:
     """Runs cells in one process or, if that hangs or crashes, in smaller groups: only the cell at fault has no values."""
-    names = {row[0].item.path: [cell.name for cell in row] for row in rows_of(cells)}
+    roundings = {name: each.rounding for name, each in (known or {}).items()}
+    names = {
+        row[0].item.path: {cell.name: roundings.get(cell.name) for cell in row}
+        for row in rows_of(cells)
+    }
     limit = LIMIT + CELL_LIMIT * len(cells)
     try:
         answer = ask({"rows": names}, cells[0].keras, limit)
@@ -62,7 +71,7 @@ def run_together(cells: list[Cell]) -> dict[str, Result]:
         if len(cells) > 1:
             rows = rows_of(cells)
             smaller = rows if len(rows) > 1 else [[cell] for cell in cells]
-            return dict(itertools.chain(*(run_together(each).items() for each in smaller)))
+            return dict(itertools.chain(*(run_together(each, known).items() for each in smaller)))
         hangs = isinstance(error, TimeoutError)
         says = f"no end within {limit} seconds" if hangs else str(error)
         return {cells[0].name: Result(Outcome.HANGS if hangs else Outcome.CRASHES, [], says)}
@@ -96,10 +105,11 @@ def sweep(
     workers: int,
     store: Callable[[SweepRecord], None],
     tell: Tell,
+    known: Recorded | None = None,
 ) -> None:
     """Runs the cells, and adds and stores results as they come."""
     began, before = time.monotonic(), record.seconds
-    for some, results in run_cells(cells, workers):
+    for some, results in run_cells(cells, workers, known or {}):
         record.add(some, results)
         record.seconds = before + round(time.monotonic() - began)
         store(record)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..items import BATCH, TOLERANCE, How, Item, Kind, Parts, Where
+from ..items import BATCH, How, Item, Kind, Parts, Where
 
 COUNTS = (2, 4)
 ALL = ((How.FIT, Parts.EVEN, COUNTS), (How.FIT, Parts.EMPTY, COUNTS))
@@ -10,12 +10,8 @@ ON_BATCH = ((How.ON_BATCH, Parts.EVEN, COUNTS),)
 
 
 def option(name: str, option: str, *cells: Where, **more: Any) -> Item:
-    keras, tolerance = more.pop("keras", (2, 3)), more.pop("tolerance", TOLERANCE)
-    with_ = tuple(more.items())
-    where = cells or ALL
-    return Item(
-        Kind.TRAINING, name, option, None, where, with_=with_, keras=keras, tolerance=tolerance
-    )
+    keras, where = more.pop("keras", (2, 3)), cells or ALL
+    return Item(Kind.TRAINING, name, option, None, where, with_=tuple(more.items()), keras=keras)
 
 
 FITTED = ((How.FIT, Parts.EVEN, COUNTS), (How.FIT, Parts.UNEVEN, COUNTS))
@@ -52,6 +48,7 @@ FIT: dict[str, dict[str, Any]] = {
 EVALUATE: dict[str, dict[str, Any]] = {
     "sample_weight": {"sample_weight": True},
     "steps": {"evaluated": {"steps": 1}},
+    "batch_size": {"evaluated": {"batch_size": 5}},
     "return_dict": {"evaluated": {"return_dict": True}, "compiled": METRICS},
     "outputs of rank 1": {"rank": 1},
     "two outputs": {"outputs": "two"},
@@ -59,7 +56,11 @@ EVALUATE: dict[str, dict[str, Any]] = {
     "strings": {"inputs": "strings"},
     "sparse tensors": {"inputs": "sparse"},
 }
-# Arguments of Model that no row gives.
+ON_BATCHES: dict[str, dict[str, Any]] = {
+    "sample_weight": {"sample_weight": True},
+    "return_dict": {"on_batch": {"return_dict": True}},
+}
+# Arguments of Model that no row gives, of all methods or of one.
 NOT_SWEPT = {
     "verbose": "prints",
     "x": "is the data",
@@ -68,6 +69,15 @@ NOT_SWEPT = {
     "loss": "has a table of its own",
     "callbacks": "have a table of their own",
     "epochs": "is given in each row",
+    "train_on_batch.class_weight": "is turned into a sample_weight, as in fit",
+}
+# The method to which each kind of option is given.
+OPTIONS_OF = {
+    "compiled": "compile",
+    "fitted": "fit",
+    "evaluated": "evaluate",
+    "predicted": "predict",
+    "on_batch": "",  # that of the row
 }
 
 ITEMS = [
@@ -88,10 +98,8 @@ ITEMS = [
     ),
     option("fit", "tf.data", *ALL, data="dataset"),
     option("fit", "Sequence", *ALL, data="sequence"),
-    option("fit", "float16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_float16", tolerance=1e-2),
-    option(
-        "fit", "bfloat16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_bfloat16", tolerance=1e-2
-    ),
+    option("fit", "float16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_float16"),
+    option("fit", "bfloat16", (How.FIT, Parts.EVEN, COUNTS), policy="mixed_bfloat16"),
     option("fit", "train_step", custom="train_step"),
     option("fit", "uneven first batch", (How.FIT, Parts.EVEN, COUNTS), rows=BATCH - 3),
     option("fit", "one row", (How.FIT, Parts.EVEN, COUNTS), rows=1),
@@ -130,6 +138,11 @@ ITEMS = [
     option("train_on_batch", "rows that the model reads", *ON_BATCH, counted=True),
     option("test_on_batch", "plain", *ON_BATCH),
     option("predict_on_batch", "plain", *ON_BATCH),
+    *[
+        option(method, name, *ON_BATCH, keras=(3,), **more)
+        for method in ("train_on_batch", "test_on_batch")
+        for name, more in ON_BATCHES.items()
+    ],
     option(
         "model",
         "called in a loop",
@@ -138,8 +151,11 @@ ITEMS = [
     ),
     *[option("fit", name, *FITTED, keras=(3,), **more) for name, more in FIT.items()],
     *[option("evaluate", name, *EVALUATED, keras=(3,), **more) for name, more in EVALUATE.items()],
-    option(
-        "predict", "steps", (How.PREDICT, Parts.EVEN, COUNTS), keras=(3,), predicted={"steps": 1}
-    ),
+    *[
+        option(
+            "predict", name, (How.PREDICT, Parts.EVEN, COUNTS), keras=(3,), predicted={name: value}
+        )
+        for name, value in {"steps": 1, "batch_size": 5}.items()
+    ],
     option("keras.distribution", "DataParallel", (How.FIT, Parts.EVEN, COUNTS), keras=(3,)),
 ]
