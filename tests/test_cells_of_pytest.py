@@ -56,7 +56,7 @@ def items(pytester, monkeypatch):
     monkeypatch.setattr(test_cells, "first_difference", lambda cell: f"parts: {cell.name}")
 
     def run(results: dict[str, Result], *arguments: str):
-monkeypatch.setattr(test_cells, "result_of", lambda cell, *_: results[cell.name])
+        monkeypatch.setattr(test_cells, "result_of", lambda cell, *_: results[cell.name])
         names = [f"{MODULE}::test_cell[{name}]" for name in results]
         done = pytester.runpytest_inprocess(*PLUGIN, "--pyargs", *names, *arguments)
         reports = done.reprec.getreports("pytest_runtest_logreport")
