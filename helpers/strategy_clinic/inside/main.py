@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import random
+import re
 import sys
 from collections.abc import Callable
 
@@ -18,7 +19,15 @@ from ..observer.observer import Observer
 from ..observer.outside import Outside
 from ..observer.restarts import Restarts
 from ..observer.stacks import write_stacks
+from .printed import LastLine
 from .watch import Watch
+
+BEFORE = (
+    "in user code:",
+    "Graph execution error:",
+)  # first lines of messages whose last one says what is wrong
+ROOT = re.compile(r"\(0\) [A-Z_]+: +(.*)")  # the first of several errors of a graph
+GRAPH = re.compile(r"\{\{.*?\}\}|\[\[.*?\]\]|\[Op:.*")
 
 
 def main() -> None:
@@ -41,6 +50,8 @@ class InsideObserver(Observer):
     def __init__(self, settings: Settings, steps: int) -> None:
         super().__init__(settings)
         self.inside = Watch(self.context, steps, self.end)
+        self.printed = LastLine(sys.stdout)
+        self.error = ""
 
     def watches(self) -> dict[str, Callable[[], None]]:
         keras = {name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")}
@@ -49,9 +60,24 @@ class InsideObserver(Observer):
     def watch_keras(self, package: str) -> None:
         self.inside.watch_keras(sys.modules[package])
 
+    def exception_raised(self, error: BaseException) -> None:
+        self.error = words_of(error)
+        super().exception_raised(error)
+
     def end(self, outcome: Outcome, status: int) -> None:
-        self.context.guard_always(self.inside.flush)
+        words = {Outcome.FINISHED: self.printed.words, Outcome.RAISED: self.error}
+        said = words.get(outcome, "") if self.processes.has_own_end else ""
+        self.context.guard_always(self.inside.finish, said)
         super().end(outcome, status)
+
+
+def words_of(error: BaseException) -> str:
+    """Returns the line of a message that says what is wrong, without the names of operations."""
+    lines = [*filter(None, map(str.strip, str(error).splitlines()))] or [""]
+    line = lines[-1] if lines[0] in BEFORE else lines[0]
+    line = next((found[1] for found in map(ROOT.match, lines) if found), line)
+    name, plain = type(error).__name__, GRAPH.sub("", line).strip()
+    return plain if plain.startswith(name) else f"{name}: {plain}"
 
 
 def watching(settings: Settings, program: list[str], steps: int) -> InsideObserver:

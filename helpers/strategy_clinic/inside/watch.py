@@ -33,8 +33,8 @@ from ..observer.variables import (
     member,
     replica_now,
 )
-from .record import MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
-from .values import value_of
+from .record import END, MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
+from .values import value_of, value_of_words
 
 CLUSTERS = {
     "MultiWorkerMirroredStrategy": "multi_worker",
@@ -43,6 +43,7 @@ CLUSTERS = {
 ORDERING = "cross_device_utils.py"  # of TensorFlow, whose variables have no values
 GENERATOR = "stateful_random_ops.py"  # of TensorFlow, whose variables are states of generators
 MOST_BEHIND = 40  # operations behind a loss that are looked at for a line of the program
+HOW_IT_ENDED = "printed last, or raised"
 MOST_TURNS = 6  # steps that are kept of one call
 MOST_NAMED = 120  # variables that are kept of one step
 LARGEST = (
@@ -224,6 +225,14 @@ class Watch:
             self.look("end")
             self.step, self.is_made = self.step + 1, True
         self.running = False
+
+    def finish(self, words: str) -> None:
+        """Writes how the program ended, below its last step; of a step that an exception has ended, nothing."""
+        self.flush()
+        if words:
+            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value_of_words(words))
+            self.pending, self.is_made = [end], True
+            self.flush()
 
     def flush(self) -> None:
         """Writes what is known of the last step; what comes before the first one stays until then."""

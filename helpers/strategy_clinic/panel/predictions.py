@@ -1,0 +1,157 @@
+"""Questions about what replicas hold, which readers answer before they see it; the run says which answers are right."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..base.errors import UserError
+from ..base.templates import from_template
+from ..inside import text
+from ..inside.excerpt import excerpt_of
+from ..inside.tables import Row, Step, Tables
+from ..inside.values import Value
+from .cards import show_widget
+from .live_steps import place_of_first, steps_html
+
+NEAR = 0.01  # relative: predictions are made by head
+NOBODY = "Nobody has predicted yet: answer first, then look."
+COUNTS = "How many examples does {column} get in {step}?"
+NUMBERS = "Which number does {column} hold in {step} ({label})?"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about one column of a row, and what the run holds there."""
+
+    words: str
+    held: float
+
+    def answered(self, answer: str) -> str:
+        """Returns a line that compares an answer with the run; raises UserError for one that is no number."""
+        if not answer:
+            return f"{self.words} The run holds {text.number(self.held)}."
+        same = abs(number_in(answer) - self.held) <= NEAR * abs(self.held)
+        verdict = "as in the run" if same else f"the run holds {text.number(self.held)}"
+        return f"{self.words} You predicted {answer}: {verdict}."
+
+
+def number_in(answer: str) -> float:
+    try:
+        return float(answer)
+    except ValueError:
+        raise UserError(
+            f"{answer!r} is no number. Write one number for each question, such as 0.5, or nothing where you do not know."
+        ) from None
+
+
+class Predictions:
+    """The questions about a run, fields for the answers, and what the run holds, which is shown after them."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+        self.questions = list(questions_of(tables))
+        if not self.questions:
+            raise UserError(f"Nothing can be asked about {tables.program}: {tables.headline}.")
+
+    def asked(self) -> str:
+        """Returns the questions, each with its number."""
+        return "\n".join(f"{place}. {each.words}" for place, each in enumerate(self.questions, 1))
+
+    def compared(self, answers: Sequence[str]) -> str:
+        """Returns a line for each question and, below them, the rows in which the runs part."""
+        given = [each.strip() for each in answers]
+        if not any(given):
+            return f"{self.asked()}\n{NOBODY}"
+        given += [""] * (len(self.questions) - len(given))
+        if len(given) > len(self.questions):
+            raise UserError(
+                f"There are {len(self.questions)} questions and {len(given)} answers: separate one answer for each by commas."
+            )
+        return "\n".join(each.answered(answer) for each, answer in zip(self.questions, given))
+
+    def step(self) -> Step | None:
+        return self.tables.steps[place_of_first(self.tables) - 1]
+
+    def shown(self) -> str:
+        """Returns the view as text."""
+        return text.excerpt_in_words(excerpt_of(self.tables.program, self.tables))
+
+    def fields(self) -> None:
+        """Shows a field for each question and a button that shows the run."""
+        Fields(self).show()
+
+
+class Fields:
+    """One field for each question; a click compares them with the run and shows what replicas hold."""
+
+    def __init__(self, predictions: Predictions) -> None:
+        self.predictions = predictions
+        self.answers, self.button, self.status, self.view = make_controls(predictions.questions)
+        self.button.on_click(self.click)
+
+    def click(self, _: Any = None) -> None:
+        self.view.value = ""
+        try:
+            answers = [each.value for each in self.answers]
+            self.say(self.predictions.compared(answers))
+        except UserError as reason:
+            return self.say(str(reason))
+        if any(answers):
+            self.view.value = steps_html(self.predictions.tables, self.predictions.step())
+
+    def say(self, words: str) -> None:
+        notes = words.splitlines()
+        template = "panel/templates/note.html"
+        self.status.value = "".join(from_template(template, note=each) for each in notes)
+
+    def show(self) -> None:
+        import ipywidgets
+
+        shown = [*self.answers, self.button, self.status, self.view]
+        show_widget(ipywidgets.VBox(shown), self.predictions.asked())
+
+
+def make_controls(questions: Sequence[Question]) -> tuple[list[Any], Any, Any, Any]:
+    import ipywidgets
+
+    answers = [ipywidgets.Text(description=each.words) for each in questions]
+    for each in answers:
+        each.style.description_width = "min(28em, 65%)"
+        each.layout.width = "min(40em, 100%)"
+        each.add_class("clinic-prediction")
+    button = ipywidgets.Button(description="Compare with the run", button_style="primary")
+    button.layout.width = "auto"
+    button.add_class("clinic-compare")
+    displays = ipywidgets.HTML(), ipywidgets.HTML()
+    displays[0].add_class("clinic-compared")
+    return answers, button, *displays
+
+
+# Which questions a run allows
+
+
+def questions_of(tables: Tables) -> Iterator[Question]:
+    """Yields a question for each column of the first row that differs and of the last one, as far as they hold one number."""
+    step = tables.first[0] if tables.first else tables.steps[0] if tables.steps else None
+    rows = [row for row in step.marked or step.rows if is_asked(row)] if step else []
+    for row in dict.fromkeys([*rows[:1], *rows[-1:]]):
+        for column, value in zip(tables.columns, (*row.cells, row.alone)):
+            yield question(row, column, value, step.title if step else "")
+
+
+def is_asked(row: Row) -> bool:
+    if row.stage.key == "examples":
+        return all(each is None or each.shape for each in (*row.cells, row.alone))
+    values = (*row.cells, row.alone)
+    return not row.is_together and all(
+        each is not None and len(each.entries) == 1 for each in values
+    )
+
+
+def question(row: Row, column: str, value: Value | None, step: str) -> Question:
+    if row.stage.key == "examples":
+        words = COUNTS.format(column=column, step=step)
+        return Question(words, float(value.shape[0] if value else 0))
+    assert value is not None
+    words = NUMBERS.format(column=column, step=step, label=text.label(row))
+    return Question(words, value.entries[0])
