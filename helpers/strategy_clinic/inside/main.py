@@ -27,7 +27,7 @@ BEFORE = (
     "Graph execution error:",
 )  # first lines of messages whose last one says what is wrong
 ROOT = re.compile(r"\(0\) [A-Z_]+: +(.*)")  # the first of several errors of a graph
-GRAPH = re.compile(r"\{\{.*?\}\}|\[\[.*?\]\]|\[Op:.*")
+GRAPH = re.compile(r"\{\{.*?\}\}|\[\[.*?\]\]|\[Op:.*| '\S*/_\d+\S*'")
 
 
 def main() -> None:

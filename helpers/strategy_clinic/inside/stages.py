@@ -174,7 +174,7 @@ def of_nothing(held: Held) -> str:
     return ""
 
 
-COMPARISON_OF = {
+COMPARISON_OF: dict[Rule, Rule] = {
     parts_add_up: of_parts,
     is_equal: of_copies,
     copies_or_parts: of_variables,

@@ -102,7 +102,7 @@ class Sheet:
 
     def add_row(self, row: Row, tables: Tables) -> None:
         sign = f"{text.DIFFERS} " if row.mark else ""
-        looks = {"color": LACK, "weight": "bold"} if row.mark else {"color": INK}
+        looks: dict[str, Any] = {"color": LACK, "weight": "bold"} if row.mark else {"color": INK}
         self.add_words(sign + text.label(row), BOLD, x=INDENT, **looks)
         if row.mark and row.mark != self.mark:
             self.add_words(row.mark, x=2 * INDENT, color=LACK)
@@ -126,8 +126,8 @@ class Sheet:
         most, indent = int((self.width - 2 * EDGE) / MONOSPACE), " " * 6
         wrapped = wrap(code, most, subsequent_indent=indent, drop_whitespace=False)
         for line in wrapped or [code]:
-            looks = {"color": INK, "family": "monospace", "fontsize": 8.5}
-            self.add(LINE, partial(self.write, EDGE, line, **looks))
+            act = partial(self.write, EDGE, line, color=INK, family="monospace", fontsize=8.5)
+            self.add(LINE, act)
 
     def add(self, height: float, act: Any) -> None:
         self.todo.append((height, act))
