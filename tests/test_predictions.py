@@ -5,6 +5,8 @@ import pytest
 from strategy_clinic import prediction
 from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
+from strategy_clinic.inside.record import END, TOGETHER, Seen
+from strategy_clinic.inside.values import value_of_words
 from strategy_clinic.panel.predictions import NOBODY, Fields, Predictions
 from test_inside import A, seen, tables
 
@@ -31,6 +33,27 @@ def test_each_column_of_the_first_and_the_last_row_is_asked_about():
 
 def test_a_replica_without_examples_gets_none():
     assert [each.held for each in Predictions(of_parts()).questions] == [3.0, 0.0, 3.0]
+
+
+def test_where_only_the_end_differs_the_other_rows_are_asked_about():
+    end = Seen(END, 0, "end", "printed last, or raised", TOGETHER, value_of_words("a"))
+    other = Seen(END, 0, "end", "printed last, or raised", TOGETHER, value_of_words("b"))
+    several = [*seen("start", 1.0, 1.0), *seen("returned", 0.5, 0.25), end]
+    shown = tables(several, [*seen("start", 1.0), *seen("returned", 0.75), other])
+    assert shown.first[1].stage.key == "end"
+    assert [each.held for each in Predictions(shown).questions] == [0.5, 0.25, 0.75]
+
+
+def test_two_arguments_with_as_many_examples_are_asked_about_once():
+    several = [
+        *seen("examples", [[1.0]] * 3, name="argument 1"),
+        *seen("examples", [1.0] * 3, name="argument 2"),
+    ]
+    one = [
+        *seen("examples", [[1.0]] * 3, name="argument 1"),
+        *seen("examples", [1.0] * 3, name="argument 2"),
+    ]
+    assert len(Predictions(tables(several, one)).questions) == 3
 
 
 def test_what_is_predicted_is_compared_with_the_run():

@@ -1,17 +1,17 @@
 """Questions about what replicas hold, which readers answer before they see it; the run says which answers are right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..base.errors import UserError
 from ..base.templates import from_template
 from ..inside import text
-from ..inside.excerpt import excerpt_of
+from ..inside.excerpt import excerpt_of, step_that_parts
 from ..inside.tables import Row, Step, Tables
 from ..inside.values import Value
 from .cards import show_widget
-from .live_steps import place_of_first, steps_html
+from .live_steps import steps_html
 
 NEAR = 0.01  # relative: predictions are made by head
 NOBODY = "Nobody has predicted yet: answer first, then look."
@@ -69,8 +69,8 @@ class Predictions:
             )
         return "\n".join(each.answered(answer) for each, answer in zip(self.questions, given))
 
-    def step(self) -> Step | None:
-        return self.tables.steps[place_of_first(self.tables) - 1]
+    def step(self) -> Step:
+        return step_that_parts(self.tables)
 
     def shown(self) -> str:
         """Returns the view as text."""
@@ -131,21 +131,30 @@ def make_controls(questions: Sequence[Question]) -> tuple[list[Any], Any, Any, A
 
 
 def questions_of(tables: Tables) -> Iterator[Question]:
-    """Yields a question for each column of the first row that differs and of the last one, as far as they hold one number."""
-    step = tables.first[0] if tables.first else tables.steps[0] if tables.steps else None
-    rows = [row for row in step.marked or step.rows if is_asked(row)] if step else []
-    for row in dict.fromkeys([*rows[:1], *rows[-1:]]):
-        for column, value in zip(tables.columns, (*row.cells, row.alone)):
-            yield question(row, column, value, step.title if step else "")
+    """Yields a question for each column of the first and the last row that can be asked about, of those that differ if any do."""
+    if not tables.steps:
+        return
+    step = step_that_parts(tables)
+    rows = asked_of(step.marked) or asked_of(step.rows)
+    asked = [
+        question(row, column, value, step.title)
+        for row in dict.fromkeys([*rows[:1], *rows[-1:]])
+        for column, value in zip(tables.columns, (*row.cells, row.alone))
+    ]
+    yield from dict.fromkeys(asked)  # two arguments have as many examples
+
+
+def asked_of(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if is_asked(row)]
 
 
 def is_asked(row: Row) -> bool:
-    if row.stage.key == "examples":
-        return all(each is None or each.shape for each in (*row.cells, row.alone))
+    """Tells whether each column has one number; of what is there before the first step, nothing is asked."""
     values = (*row.cells, row.alone)
-    return not row.is_together and all(
-        each is not None and len(each.entries) == 1 for each in values
-    )
+    if row.stage.key == "examples":
+        return all(each is None or each.shape for each in values)
+    has_one = all(each is not None and len(each.entries) == 1 for each in values)
+    return has_one and not row.is_together and row.stage.key != "start"
 
 
 def question(row: Row, column: str, value: Value | None, step: str) -> Question:

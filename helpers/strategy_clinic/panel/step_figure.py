@@ -18,7 +18,7 @@ BETWEEN, TITLE, HEAD, LINE, ROW = 0.22, 0.3, 0.24, 0.2, 0.33
 LEAST_BOX, LEAST_WIDTH, COMPARED, INDENT, EDGE = 1.05, 5.0, 0.85, 0.12, 0.05
 MOST_COLOURS = 10  # of letters and boxes, so that the file is small
 NONE, NO_COPY = "none", "no copy"  # where a replica holds nothing
-FITS = {"fits": True, "does not fit": False, "not compared": None}
+FITS = {"fits one device": True, "does not fit": False, "not compared": None}
 
 
 def draw(programs: Mapping[str, Tables]) -> Picture:
