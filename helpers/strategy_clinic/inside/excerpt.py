@@ -82,7 +82,8 @@ def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     found = found or [*step.rows]
     if len(found) < FEW:
         found += [row for row in step.rows if row.stage.key == "metric" and row not in found]
-    return tuple(found[: MOST_BEFORE + 1 + MOST_AFTER])
+    most = max(len(others), FEW + 1) if others else MOST_BEFORE + 1 + MOST_AFTER
+    return tuple(found[:most])
 
 
 def tail(row: Row) -> str:

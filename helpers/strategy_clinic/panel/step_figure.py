@@ -16,7 +16,7 @@ from .figures import HAVE, INK, LACK, PAPER, Picture, as_picture, draw_box
 LETTER, BOLD, MONOSPACE = 0.075, 0.083, 0.0722
 BETWEEN, TITLE, HEAD, LINE, ROW = 0.22, 0.3, 0.24, 0.2, 0.33
 LEAST_BOX, LEAST_WIDTH, COMPARED, INDENT, EDGE = 1.05, 5.0, 0.85, 0.12, 0.05
-MOST_COLOURS = 10  # of letters and boxes, so that the file is small
+MOST_COLOURS = 20  # of letters and boxes, so that the file is small
 NONE, NO_COPY = "none", "no copy"  # where a replica holds nothing
 FITS = {"fits one device": True, "does not fit": False, "not compared": None}
 
