@@ -44,6 +44,12 @@ def test_where_only_the_end_differs_the_other_rows_are_asked_about():
     assert [each.held for each in Predictions(shown).questions] == [0.5, 0.25, 0.75]
 
 
+def test_a_replica_without_a_copy_is_not_asked_about():
+    shown = tables(seen("state", 2.0), seen("state", 1.0))
+    assert [each.held for each in Predictions(shown).questions] == [2.0, 1.0]
+    assert all("replica 1" not in each.words for each in Predictions(shown).questions)
+
+
 def test_two_arguments_with_as_many_examples_are_asked_about_once():
     several = [
         *seen("examples", [[1.0]] * 3, name="argument 1"),
@@ -71,8 +77,8 @@ def test_what_is_predicted_is_compared_with_the_run():
 
 def test_the_numbers_of_the_run_are_not_shown_before_anybody_has_predicted():
     asked = Predictions(of_losses())
-    words = asked.compared(["", " "])
-    assert words.endswith(NOBODY) and "0.5" not in words and "0.2" not in words
+    assert asked.compared(["", " "]) == NOBODY
+    assert "0.5" not in asked.asked() and "0.2" not in asked.asked()
 
 
 BAD = [

@@ -61,7 +61,7 @@ class Predictions:
         """Returns a line for each question and, below them, the rows in which the runs part."""
         given = [each.strip() for each in answers]
         if not any(given):
-            return f"{self.asked()}\n{NOBODY}"
+            return NOBODY
         given += [""] * (len(self.questions) - len(given))
         if len(given) > len(self.questions):
             raise UserError(
@@ -140,6 +140,7 @@ def questions_of(tables: Tables) -> Iterator[Question]:
         question(row, column, value, step.title)
         for row in dict.fromkeys([*rows[:1], *rows[-1:]])
         for column, value in zip(tables.columns, (*row.cells, row.alone))
+        if value is not None or row.stage.key == "examples"  # of which nothing is a number, too
     ]
     yield from dict.fromkeys(asked)  # two arguments have as many examples
 
@@ -149,11 +150,11 @@ def asked_of(rows: Iterable[Row]) -> list[Row]:
 
 
 def is_asked(row: Row) -> bool:
-    """Tells whether each column has one number; of what is there before the first step, nothing is asked."""
-    values = (*row.cells, row.alone)
+    """Tells whether the columns have one number each; of what is there before the first step, nothing is asked."""
+    values = [each for each in (*row.cells, row.alone) if each is not None]
     if row.stage.key == "examples":
-        return all(each is None or each.shape for each in values)
-    has_one = all(each is not None and len(each.entries) == 1 for each in values)
+        return all(each.shape for each in values)
+    has_one = bool(values) and all(len(each.entries) == 1 for each in values)
     return has_one and not row.is_together and row.stage.key != "start"
 
 
@@ -161,6 +162,5 @@ def question(row: Row, column: str, value: Value | None, step: str) -> Question:
     if row.stage.key == "examples":
         words = COUNTS.format(column=column, step=step)
         return Question(words, float(value.shape[0] if value else 0))
-    assert value is not None
     words = NUMBERS.format(column=column, step=step, label=text.label(row))
-    return Question(words, value.entries[0])
+    return Question(words, value.entries[0] if value else 0.0)
