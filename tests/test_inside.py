@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import excerpt_of
@@ -216,6 +217,21 @@ def test_the_page_names_each_row_and_column():
 def test_a_picture_has_the_text_of_its_step():
     picture = step_figure.draw({"broken": example()})
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
+
+
+NARROW, LEAST_LETTER = 370, 8  # pixels of a column on a page of 400, and of a letter in it
+
+
+def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
+    """A picture is as narrow as its boxes: names stand above them, and long lines of code are broken."""
+    line = f"loss = {' + '.join(['tf.reduce_mean(errors)'] * 9)}"
+    named = example(f"{'a' * 40}/kernel")
+    shown = replace(named, path=LINE[0].path, source=("",) * 16 + (line,))
+    picture = step_figure.draw({"broken": shown})
+    with Image.open(io.BytesIO(picture.png)) as image:
+        width = image.width
+    letter = 9 * 110 / 72  # points at as many dots to the inch
+    assert letter * min(1, NARROW / width) >= LEAST_LETTER
 
 
 def test_a_view_without_steps_cannot_be_drawn():
