@@ -32,7 +32,7 @@ MODULES = {
     "finder": "panel.mode_finder",
     "formats": "setups.formats",
     "machine": "setups.machine_report",
-    "prediction": "prediction",
+    "prediction": "examiner.frontends.prediction",
     "runtime": "setups.runtime",
     "tpu": "setups.tpu",
 }

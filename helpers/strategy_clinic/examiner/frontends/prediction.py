@@ -1,14 +1,14 @@
 """What a page calls that lets readers predict what replicas hold before they see it."""
 
-from .base import files
-from .base.display import report
-from .examiner.frontends.page_tables import tables_of
-from .inside.excerpt import without_comment
-from .modes.registry import mode_by_id
-from .panel.predictions import Predictions
-from .programs import run as programs
-from .programs.text import WRONG
-from .setups.parameters import Setup
+from ...base import files
+from ...base.display import report
+from ...inside.excerpt import without_comment
+from ...modes.registry import mode_by_id
+from ...panel.predictions import Predictions
+from ...programs import run as programs
+from ...programs.text import WRONG
+from ...setups.parameters import Setup
+from .page_tables import tables_of
 
 
 class Page(Predictions):
