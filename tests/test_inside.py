@@ -234,6 +234,15 @@ def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
     assert letter * min(1, NARROW / width) >= LEAST_LETTER
 
 
+def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
+    several, one = "the array has ones only: False", "the array has ones only: True"
+    shown = tables([*seen("loss", 1.0, 1.0), *ended(several)], [*seen("loss", 2.0), *ended(one)])
+    assert step_figure.words_in(shown.first[1], shown) == [several, one]
+    sheet = step_figure.Sheet(step_figure.excerpts_of({"broken": shown}))
+    drawn = [each.get_text() for each in sheet.axes.texts]
+    assert several in drawn and any("…" in each and each.endswith(": True") for each in drawn)
+
+
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
         step_figure.draw({"broken": tables([], [])})
@@ -304,6 +313,13 @@ def test_the_end_of_a_program_is_the_last_row_of_its_last_step(mine, alone, word
     assert text.values_in(row, shown) == [mine, text.NOTHING, alone]
     stopped = tables(several, one).steps[1].rows[-1]
     assert stopped.mark == stopped.compared == "", "one device was stopped before its end"
+
+
+def test_an_error_has_a_line_and_is_compared_with_what_is_printed():
+    raised = replace(ended("TypeError: no")[0], lines=LINE)
+    shown = tables([*seen("loss", 1.0, 1.0), raised], [*seen("loss", 2.0), *ended("loss: 1")])
+    row = shown.first[1]
+    assert row.stage.key == "end" and row.lines == LINE and row.alone.words == "loss: 1"
 
 
 def test_a_program_that_ends_before_its_first_step_has_a_row_only_if_that_differs():

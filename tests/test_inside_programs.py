@@ -226,6 +226,8 @@ def test_the_last_row_is_what_is_printed_last_or_raised(last, several, one, tmp_
     else:
         assert row.cells[0].words.startswith(several) and row.alone.words == one
         assert row.mark and tables.first[1] == row
+        lines = [tables.source[frame.line - 1] for frame in row.lines]
+        assert lines == [last] * several.startswith("TypeError")
 
 
 def test_a_step_that_an_exception_ends_is_not_compared(tmp_path):

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 from ..observer import main as observed
 from ..observer.context import Settings
-from ..observer.events import Outcome
-from ..observer.observer import Observer
+from ..observer.events import Outcome, Stack
+from ..observer.observer import Observer, location_of
 from ..observer.outside import Outside
 from ..observer.restarts import Restarts
 from ..observer.stacks import write_stacks
@@ -52,6 +52,7 @@ class InsideObserver(Observer):
         self.inside = Watch(self.context, steps, self.end)
         self.printed = LastLine(sys.stdout)
         self.error = ""
+        self.where: Stack = ()
 
     def watches(self) -> dict[str, Callable[[], None]]:
         keras = {name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")}
@@ -61,13 +62,13 @@ class InsideObserver(Observer):
         self.inside.watch_keras(sys.modules[package])
 
     def exception_raised(self, error: BaseException) -> None:
-        self.error = words_of(error)
+        self.error, self.where = words_of(error), location_of(error, self.context.provenance)
         super().exception_raised(error)
 
     def end(self, outcome: Outcome, status: int) -> None:
         words = {Outcome.FINISHED: self.printed.words, Outcome.RAISED: self.error}
         said = words.get(outcome, "") if self.processes.has_own_end else ""
-        self.context.guard_always(self.inside.finish, said)
+        self.context.guard_always(self.inside.finish, said, self.where)
         super().end(outcome, status)
 
 

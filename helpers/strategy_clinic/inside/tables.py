@@ -166,7 +166,10 @@ def by_place(record: Iterable[Seen]) -> dict[Place, dict[Key, list[Seen]]]:
     for each in seen:
         turn = last[each.step] if each.stage in AT_THE_END else each.turn
         rows = places.setdefault((each.step, turn), {})
-        rows.setdefault((each.stage, each.name, each.lines[:1]), []).append(each)
+        line = (
+            () if each.step == END else each.lines[:1]
+        )  # an error has one, what is printed has none
+        rows.setdefault((each.stage, each.name, line), []).append(each)
     return dict(sorted(places.items()))
 
 

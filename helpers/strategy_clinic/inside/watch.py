@@ -226,11 +226,11 @@ class Watch:
             self.step, self.is_made = self.step + 1, True
         self.running = False
 
-    def finish(self, words: str) -> None:
+    def finish(self, words: str, lines: Stack) -> None:
         """Writes how the program ended, below its last step; of a step that an exception has ended, nothing."""
         self.flush()
         if words:
-            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value_of_words(words))
+            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value_of_words(words), lines=lines)
             self.pending, self.is_made = [end], True
             self.flush()
 

@@ -17,6 +17,7 @@ LETTER, BOLD, MONOSPACE = 0.075, 0.083, 0.0722
 BETWEEN, TITLE, HEAD, LINE, ROW = 0.22, 0.3, 0.24, 0.2, 0.33
 LEAST_BOX, LEAST_WIDTH, COMPARED, INDENT, EDGE = 1.05, 5.0, 0.85, 0.12, 0.05
 MOST_COLOURS = 20  # of letters and boxes, so that the file is small
+END = 6  # letters at the end of words that are too long for their box
 NONE, NO_COPY = "none", "no copy"  # where a replica holds nothing
 FITS = {"fits one device": True, "does not fit": False, "not compared": None}
 
@@ -51,6 +52,8 @@ def words_in(row: Row, tables: Tables) -> list[str]:
     """Returns the words of the boxes; where a replica holds nothing, it is said whether a copy is missing."""
     nothing = NO_COPY if row.stage.key in AT_THE_END else NONE
     words = [nothing if each == text.NOTHING else each for each in text.values_in(row, tables)]
+    whole = [cell.words for cell in (row.cells[0], row.alone) if cell and cell.words]
+    words = whole if len(whole) == 2 else words
     return [words[0], words[-1]] if row.is_together else words  # the first box is for all replicas
 
 
@@ -167,7 +170,7 @@ class Sheet:
 
     def write_box(self, x: float, y: float, width: float, word: str, verdict: bool | None) -> None:
         most = int((width - 0.15) / LETTER)
-        short = word if len(word) <= most else f"{word[: most - 1]}…"
+        short = word if len(word) <= most else f"{word[: most - END - 1]}…{word[-END:]}"
         verdict = None if verdict and word in (NONE, NO_COPY) else verdict
         draw_box(self.axes, (x, y), (width / 2 - 0.06, ROW / 2 - 0.08), short, verdict)
 
