@@ -100,27 +100,32 @@ class Fields:
             self.view.value = steps_html(self.predictions.tables, self.predictions.step())
 
     def say(self, words: str) -> None:
-        notes = words.splitlines()
-        template = "panel/templates/note.html"
-        self.status.value = "".join(from_template(template, note=each) for each in notes)
+        self.status.value = "".join(map(note, words.splitlines()))
 
     def show(self) -> None:
         import ipywidgets
 
-        shown = [*self.answers, self.button, self.status, self.view]
+        words = [ipywidgets.HTML(note(each)) for each in self.predictions.asked().splitlines()]
+        asked = [each for pair in zip(words, self.answers) for each in pair]
+        shown = [*asked, self.button, self.status, self.view]
         show_widget(ipywidgets.VBox(shown), self.predictions.asked())
+
+
+def note(words: str) -> str:
+    return from_template("panel/templates/note.html", note=words)
 
 
 def make_controls(questions: Sequence[Question]) -> tuple[list[Any], Any, Any, Any]:
     import ipywidgets
 
-    answers = [ipywidgets.Text(description=each.words) for each in questions]
+    answers = [
+        ipywidgets.Text(description=f"Answer {place}") for place, _ in enumerate(questions, 1)
+    ]
     for each in answers:
-        each.style.description_width = "min(28em, 65%)"
-        each.layout.width = "min(40em, 100%)"
+        each.layout.width = "min(20em, 100%)"
         each.add_class("clinic-prediction")
     button = ipywidgets.Button(description="Compare with the run", button_style="primary")
-    button.layout.width = "auto"
+    button.layout.width = "min(20em, 100%)"
     button.add_class("clinic-compare")
     displays = ipywidgets.HTML(), ipywidgets.HTML()
     displays[0].add_class("clinic-compared")
