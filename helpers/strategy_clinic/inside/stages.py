@@ -279,6 +279,6 @@ TABLE = {
         Stage("metric", "metric", ADD_UP, copies_or_parts),
         Stage("returned", "returned", "what it is depends on the program", nothing_is_said),
         Stage("reported", "reported", "as on one device", equals_alone),
-        Stage("end", "at the end", "the same words as on one device", ends_alike),
+        Stage("end", "the end", "the same words as on one device", ends_alike),
     )
 }
