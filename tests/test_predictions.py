@@ -93,6 +93,11 @@ def test_answers_that_cannot_be_read_get_one_sentence(answers, words):
         Predictions(of_losses()).compared(answers)
 
 
+def test_what_is_shown_after_an_answer_has_the_legend():
+    shown = Predictions(of_losses()).shown()
+    assert "≠  loss: loss" in shown and shown.splitlines()[-2].startswith("sum: ")
+
+
 def test_a_run_of_which_nothing_can_be_asked_is_refused():
     with pytest.raises(UserError, match="no step was seen"):
         Predictions(tables([], []))

@@ -74,7 +74,9 @@ class Predictions:
 
     def shown(self) -> str:
         """Returns the view as text."""
-        return text.excerpt_in_words(excerpt_of(self.tables.program, self.tables))
+        excerpt = excerpt_of(self.tables.program, self.tables)
+        legend = [text.FITS, *text.legend_of(excerpt.rows)]
+        return "\n".join([text.excerpt_in_words(excerpt), *legend])
 
     def fields(self) -> None:
         """Shows a field for each question and a button that shows the run."""
