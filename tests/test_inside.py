@@ -322,6 +322,16 @@ def test_an_error_has_a_line_and_is_compared_with_what_is_printed():
     assert row.stage.key == "end" and row.lines == LINE and row.alone.words == "loss: 1"
 
 
+def test_before_an_end_that_differs_stands_what_the_replicas_return():
+    several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
+    broken = tables([*several, *ended("TypeError: no")], [*one, *ended("loss: 1")])
+    assert [row.stage.key for row in excerpt_of("a", broken).rows] == ["returned", "end"]
+    state = tables(
+        [*several, *seen("reported", 1.0, first=TOGETHER)], [*one, *seen("reported", 2.0)]
+    )
+    assert [row.stage.key for row in excerpt_of("a", state).rows] == ["reported"]
+
+
 def test_a_program_that_ends_before_its_first_step_has_a_row_only_if_that_differs():
     assert tables(ended("1 / 0"), ended("loss: 1")).headline.startswith("the runs part in step 1")
     assert tables(ended("loss: 2"), ended("loss: 1")).headline == "no step was seen"

@@ -68,9 +68,14 @@ def around_first(step: Step) -> tuple[Row, ...]:
     """Returns the first row that differs, what comes before it, and some of what differs after it."""
     first = step.marked[0]
     place = step.rows.index(first)
-    before = [row for row in step.rows[:place] if row.stage.is_in_picture]
+    before = [row for row in step.rows[:place] if row.stage.is_in_picture or leads_to(row, first)]
     after = [row for row in step.rows[place + 1 :] if row.mark]
     return (*before[-MOST_BEFORE:], first, *after[:MOST_AFTER])
+
+
+def leads_to(row: Row, first: Row) -> bool:
+    """Tells whether a row says why a program ends otherwise: what replicas return may be of no use to it."""
+    return first.stage.key == "end" and row.stage.key == "returned"
 
 
 def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:

@@ -241,14 +241,7 @@ def shown_shape(value: Value) -> str:
     return " × ".join(map(str, value.shape)) or "a number"
 
 
-PICTURED = {
-    "examples",
-    "loss",
-    "gradient",
-    "aggregated",
-    "update",
-    "returned",
-}  # also if nothing differs
+PICTURED = {"examples", "loss", "gradient", "aggregated", "update"}  # also if nothing differs
 ADD_UP = "the parts add up to that of one device, or their mean does where means are taken"
 EQUAL = "copies are equal, and as on one device"
 TABLE = {
