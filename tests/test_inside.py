@@ -1,19 +1,32 @@
 """What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first, without_halves, words_of
+from strategy_clinic.examiner.runs.inside import around_first, without_halves
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import excerpt_of
-from strategy_clinic.inside.record import TOGETHER, UNSEEN, Seen, read_record
-from strategy_clinic.inside.stages import TABLE, equals_alone, nothing_is_said
+from strategy_clinic.inside.main import line_of
+from strategy_clinic.inside.message import words_of
+from strategy_clinic.inside.printed import MOST, LastLine
+from strategy_clinic.inside.record import END, TOGETHER, UNSEEN, Seen, read_record
+from strategy_clinic.inside.stages import (
+    COMPARISON_OF,
+    COMPARISONS,
+    TABLE,
+    ends_alike,
+    equals_alone,
+    nothing_is_said,
+)
 from strategy_clinic.inside.tables import NORMS, TURNS, tables_of
-from strategy_clinic.inside.values import BLOCKS, value_of
+from strategy_clinic.inside.values import BLOCKS, value_of, value_of_words
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import step_figure
+from strategy_clinic.panel.changed_lines import changed_lines
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -77,7 +90,11 @@ def test_what_is_marked(stage, how, values, alone, words):
 
 def test_every_rule_has_a_case():
     rules = {TABLE[stage].rule for stage, *_ in CASES}
-    assert rules >= {stage.rule for stage in TABLE.values()} - {equals_alone, nothing_is_said}
+    assert rules >= {stage.rule for stage in TABLE.values()} - {
+        equals_alone,
+        ends_alike,
+        nothing_is_said,
+    }
 
 
 def test_parts_are_averaged_where_gradients_are():
@@ -173,8 +190,8 @@ def test_the_text_has_numbers_norms_and_words():
     assert "the runs part in step 1, at gradient: dense/kernel" in words
     assert "made by train.py, line 17" in words
     assert "300 numbers, norm 10.03" in words and "Not seen: most of it." in words
-    (marked,) = [line for line in words.splitlines() if line.startswith("≠")]
-    assert marked.split()[3:8] == ["1", "2", "1", "2", "1"]
+    (marked,) = [line for line in words.splitlines() if line.startswith("≠  ")]
+    assert marked.split()[3:9] == ["1", "2", "1", "2", "sum", "1"]
 
 
 def test_of_a_long_name_the_end_is_shown():
@@ -206,9 +223,217 @@ def test_a_picture_has_the_text_of_its_step():
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
 
 
+NARROW, LEAST_LETTER = 370, 8  # pixels of a column on a page of 400, and of a letter in it
+
+
+def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
+    """A picture is as narrow as its boxes: names stand above them, and long lines of code are broken."""
+    line = f"loss = {' + '.join(['tf.reduce_mean(errors)'] * 9)}"
+    named = example(f"{'a' * 40}/kernel")
+    shown = replace(named, path=LINE[0].path, source=("",) * 16 + (line,))
+    picture = step_figure.draw({"broken": shown})
+    with Image.open(io.BytesIO(picture.png)) as image:
+        width = image.width
+    letter = 9 * 110 / 72  # points at as many dots to the inch
+    assert letter * min(1, NARROW / width) >= LEAST_LETTER
+
+
+def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
+    several, one = "the array has ones only: False", "the array has ones only: True"
+    shown = tables([*seen("loss", 1.0, 1.0), *ended(several)], [*seen("loss", 2.0), *ended(one)])
+    assert step_figure.words_in(shown.first[1], shown) == [several, one]
+    sheet = step_figure.Sheet(step_figure.excerpts_of({"broken": shown}))
+    drawn = [each.get_text() for each in sheet.axes.texts]
+    assert several in drawn and any("…" in each and each.endswith(": True") for each in drawn)
+
+
 def test_a_view_without_steps_cannot_be_drawn():
     with pytest.raises(UserError, match="no step was seen"):
         step_figure.draw({"broken": tables([], [])})
+
+
+# A stage, how its values are aggregated, what two replicas and one device hold, and the word for what is compared.
+COMPARED = [
+    ("gradient", "", (A, B), A + B, "sum"),
+    ("sent", "MEAN", (A, B), A, "mean"),
+    ("gradient", "", (A, B), None, ""),
+    ("aggregated", "SUM", (A, A), None, "same"),
+    ("variable", "", (A,), None, ""),
+    ("state", "SUM", (A, B), A + B, "sum"),
+    ("drawn", "", (A, B), A, "distinct"),
+    ("examples", "", ([[1]], [[2]]), [[1], [2]], "together"),
+    ("returned", "", (A, A), A, ""),
+]
+
+
+@pytest.mark.parametrize("stage, how, values, alone, word", COMPARED)
+def test_a_row_says_what_is_compared(stage, how, values, alone, word):
+    one = [] if alone is None else seen(stage, alone, how=how)
+    (row,) = tables(seen(stage, *values, how=how), one).steps[0].rows
+    assert row.compared == word
+    assert text.cells_of(row, tables([], []))[-3] == (word or text.NOTHING)
+    assert not word or any(line.startswith(f"{word}: ") for line in text.legend_of([row]))
+
+
+def test_every_rule_says_what_it_compares():
+    assert {stage.rule for stage in TABLE.values()} == set(COMPARISON_OF)
+
+
+def test_the_legend_has_only_words_that_are_shown():
+    few = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0)).steps[0].rows
+    assert list(text.legend_of(few)) == [f"sum: {COMPARISONS['sum']}"]
+    many = tables(seen("variable", [A] * 9, [A] * 9), seen("variable", [A] * 9)).steps[0].rows
+    assert [line.split(":")[0] for line in text.legend_of(many)] == ["same", "norm"]
+    assert (
+        f"norm: the root of the sum of squares, shown of more than {text.MOST_NUMBERS}"
+        in "".join(text.legend_of(many))
+    )
+    assert text.FITS in text.in_words(example()) and text.FITS not in text.in_words(tables([], []))
+
+
+def ended(words):
+    return [Seen(END, 0, "end", "printed last, or raised", TOGETHER, value_of_words(words))]
+
+
+ENDS = [
+    ("steps: 8", "steps: 4", ""),  # numbers are compared in other rows
+    ("took 0.31 s", "took 1e-05 s", ""),
+    ("right: True", "right: False", "it is “right: True”, on one device “right: False”"),
+    ("TypeError: no", "loss: 1.0", "it is “TypeError: no”, on one device “loss: 1.0”"),
+]
+
+
+@pytest.mark.parametrize("mine, alone, words", ENDS)
+def test_the_end_of_a_program_is_the_last_row_of_its_last_step(mine, alone, words):
+    several = [*seen("loss", 1.0, 1.0), *seen("loss", 1.0, 1.0, step=2), *ended(mine)]
+    one = [*seen("loss", 2.0), *seen("loss", 2.0, step=2), *seen("loss", 2.0, step=3)]
+    shown = tables(several, [*one, *ended(alone)])
+    assert [[row.stage.key for row in step.rows] for step in shown.steps] == [
+        ["loss"],
+        ["loss", "end"],
+    ]
+    row = shown.steps[1].rows[-1]
+    assert row.mark == words and row.compared == "same"
+    assert text.values_in(row, shown) == [mine, text.NOTHING, alone]
+    stopped = tables(several, one).steps[1].rows[-1]
+    assert stopped.mark == stopped.compared == "", "one device was stopped before its end"
+
+
+def test_an_error_has_a_line_and_is_compared_with_what_is_printed():
+    raised = replace(ended("TypeError: no")[0], lines=LINE)
+    shown = tables([*seen("loss", 1.0, 1.0), raised], [*seen("loss", 2.0), *ended("loss: 1")])
+    row = shown.first[1]
+    assert row.stage.key == "end" and row.lines == LINE and row.alone.words == "loss: 1"
+
+
+def test_before_an_end_that_differs_stands_what_the_replicas_return():
+    several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
+    broken = tables([*several, *ended("TypeError: no")], [*one, *ended("loss: 1")])
+    assert [row.stage.key for row in excerpt_of("a", broken).rows] == ["returned", "end"]
+    state = tables(
+        [*several, *seen("reported", 1.0, first=TOGETHER)], [*one, *seen("reported", 2.0)]
+    )
+    assert [row.stage.key for row in excerpt_of("a", state).rows] == ["reported"]
+
+
+def test_a_program_that_ends_before_its_first_step_has_a_row_only_if_that_differs():
+    assert tables(ended("1 / 0"), ended("loss: 1")).headline.startswith("the runs part in step 1")
+    assert tables(ended("loss: 2"), ended("loss: 1")).headline == "no step was seen"
+
+
+def test_long_words_are_cut_in_a_cell_and_whole_in_the_mark():
+    words = "ValueError: " + "what is wrong here " * 4
+    shown = tables([*seen("loss", 1.0, 1.0), *ended(words)], [*seen("loss", 2.0), *ended("1")])
+    assert text.values_in(shown.first[1], shown)[0] == f"{words[: text.MOST_WORDS - 1]}…"
+    assert words in shown.first[1].mark
+    assert excerpt_of("broken", shown).headline.endswith("it ends otherwise than on one device")
+
+
+def test_the_last_line_that_is_printed_is_kept_and_printed():
+    stream = io.StringIO()
+    last = LastLine(stream)
+    assert last.words == ""
+    print("loss", 1.0, file=stream)
+    print("  done ", 2, "\n\n", file=stream)
+    assert last.words == "done  2" and stream.getvalue().startswith("loss 1.0\n  done  2")
+    stream.write("x" * 5000)
+    assert len(last.words) == MOST
+
+
+MESSAGES = [
+    ("float() takes no list", "ValueError: float() takes no list"),
+    ("in user code:\n\n    File 'a.py'\n\n    TypeError: no", "ValueError: TypeError: no"),
+    ("in user code:\n\n    File 'a.py'\n\n    ValueError: no", "ValueError: no"),
+    (
+        "Graph execution error:\n\nAt node x\nno value [[{{node x}}]] [Op:f_12]",
+        "ValueError: no value",
+    ),
+    (
+        "Graph execution error:\n\n  (0) INVALID_ARGUMENT:  no value\n0 derived errors ignored.",
+        "ValueError: no value",
+    ),
+    ("", "ValueError: "),
+]
+
+
+@pytest.mark.parametrize("message, words", MESSAGES)
+def test_of_a_message_the_line_that_says_what_is_wrong_is_shown(message, words):
+    assert line_of(ValueError(message)) == words
+
+
+def test_what_is_gathered_may_have_a_part_for_each_replica():
+    def of(several, alone):
+        one = seen("reported", alone, first=TOGETHER, how="GATHER")
+        return tables(seen("reported", several, first=TOGETHER, how="GATHER"), one).steps[0].rows[0]
+
+    assert (of([1.0, 2.0], [1.0]).mark, of([1.0, 2.0], [1.0]).compared) == ("", "")
+    assert of([1.0, 2.0], [1.0, 3.0]).mark == "it differs from one device"
+
+
+def three_steps(part):
+    """Tables of three steps; in one of them the gradient differs."""
+    several, one = [], []
+    for step in (1, 2, 3):
+        several += [*seen("loss", 1.0, 1.0, step=step), *seen("gradient", A, A, step=step)]
+        one += [
+            *seen("loss", 2.0, step=step),
+            *seen("gradient", B if step == part else 2 * A, step=step),
+        ]
+    return tables(several, one)
+
+
+def test_the_fixed_program_is_shown_in_the_step_of_the_broken_one():
+    broken = excerpt_of("broken", three_steps(2))
+    assert excerpt_of("fixed", three_steps(0), broken).headline == "fixed, step 2: nothing differs"
+    later = excerpt_of("fixed", three_steps(3), broken)
+    assert later.step.number == 2 and later.headline == "fixed, step 2: nothing differs"
+    one_step = tables(seen("loss", 1.0, 1.0), seen("loss", 2.0))
+    words = excerpt_of("fixed", one_step, broken).headline
+    assert words == "fixed, which makes no step 2, step 1: nothing differs"
+
+
+def test_the_lines_that_differ_are_below_the_rows():
+    known = replace(tables(seen("loss", 1.0, 1.0), seen("loss", 1.0)), path="p.py")
+    broken = replace(known, source=("a = 1", "b = 2  # wrong: not 3", "c = 4"))
+    fixed = replace(known, source=("a = 1", "with a:  # fixed", "    b = 3  # fixed", "c = 4"))
+    assert changed_lines(broken) == ["Lines that the fixed program changes:", " 2  b = 2"]
+    assert changed_lines(fixed) == ["Changed lines:", " 2  with a:", " 3      b = 3"]
+    assert changed_lines(known) == []
+    long = replace(known, source=tuple(f"x = {i}  # fixed" for i in range(12)))
+    assert len(changed_lines(long)) == 11 and changed_lines(long)[-1] == "and 3 more"
+    alt = step_figure.draw({"broken": broken, "fixed": fixed}).alt
+    assert " 2  b = 2\n\nfixed, step 1" in alt and alt.endswith(" 3      b = 3")
+    assert alt.startswith(text.FITS)
+
+
+def test_in_a_picture_a_box_is_quiet_where_nothing_is_compared_or_held():
+    rows = tables(seen("returned", A, B), seen("returned", A)).steps[0].rows
+    assert step_figure.verdict_on(rows[0]) is None
+    (lost,) = tables(seen("state", A), seen("state", A)).steps[0].rows
+    assert step_figure.words_in(lost, tables([], []))[1] == "no copy"
+    (loss,) = tables(seen("loss", 1.0), seen("loss", 1.0)).steps[0].rows
+    assert step_figure.words_in(loss, tables([], []))[1] == "none"
+    assert step_figure.verdict_on(loss) is True
 
 
 def mean_of(total, count):

@@ -8,6 +8,7 @@ from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
 from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
 from strategy_clinic.examiner.report import html as report
 from strategy_clinic.inside import html
+from strategy_clinic.panel.live_steps import steps_html
 from test_inside import LINE, A, seen, tables
 
 pytestmark = [*NEEDS, pytest.mark.slow]
@@ -88,4 +89,35 @@ def test_the_slider_begins_where_the_runs_part_and_moves_by_keyboard(chromium, a
     page.focus("#step")
     page.keyboard.press("ArrowRight")
     assert page.locator("tbody tr:visible").count() == 2, "the line, and the row that it makes"
+    page.close()
+
+
+# JupyterLab's own colours, which the table below a panel takes: the background, letters and lines.
+LAB = {
+    "light": ("#fff", "rgba(0,0,0,.87)", "#e0e0e0"),
+    "dark": ("#111", "rgba(255,255,255,.87)", "#616161"),
+}
+IN_LAB = """<!DOCTYPE html><html lang='en'><head><title>page</title>
+<meta name='viewport' content='width=device-width'>
+<style>body{{background:{0};color:{1}}}:root{{--jp-ui-font-color1:{1};--jp-border-color2:{2}}}</style>
+</head><body><main><h1>page</h1>{3}</main></body></html>"""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", [1300, 400])
+def test_the_table_below_a_panel_is_read_in_both_themes(chromium, tmp_path, scheme, width):
+    several = [*seen("gradient", A, A), *seen("variable", [A] * 99, [A] * 99)]
+    shown = tables(several, [*seen("gradient", A), *seen("variable", [A] * 99)])
+    lines = tuple(f"line_{number} = {number}  # wrong" for number in range(1, 30))
+    shown = replace(shown, path="/program/train.py", source=lines)
+    file = tmp_path / "lab.html"
+    file.write_text(IN_LAB.format(*LAB[scheme], steps_html(shown, shown.steps[0])))
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(file.as_uri())
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.keyboard.press("Tab")
+    assert page.locator(".clinic-steps:focus").count() == 1, "its rows are scrolled by keyboard"
+    words = page.locator(".clinic-steps").inner_text()
+    assert "sum" in words and "norm" in words and "Lines that the fixed program changes" in words
     page.close()

@@ -19,7 +19,7 @@ from strategy_clinic.examiner.runs.inside import (
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.tables import NORMS, TURNS
-from strategy_clinic.inside.watch import OF_XLA
+from strategy_clinic.inside.watch import MOST_TURNS, OF_XLA
 from strategy_clinic.processes import python_process
 from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.setups.parameters import Setup
@@ -41,6 +41,8 @@ MODES = [
     ("fm56", "fixed", 3, None, ""),
     ("fm68", "broken", 3, "metric", "model.compile"),
     ("fm68", "fixed", 3, None, ""),
+    ("fm75", "broken", 3, "end", ""),
+    thorough("fm75", "fixed", 3, None, ""),
 ]
 
 
@@ -158,6 +160,90 @@ def test_two_runs_at_once_show_what_they_show_one_by_one(tmp_path):
     for expected in (2, 4):  # another number than it has: the run on one device is repeated
         spec = program(tmp_path, COPIES + LOOP)
         assert look_inside(spec, 2, 6, expected) == one_by_one
+
+
+FIT = """\
+import numpy as np
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.Input((WIDTH,)), tf.keras.layers.Dense(WIDTH)])
+    model.compile("sgd", "mse", steps_per_execution=COUNT)
+model.fit(np.ones((64, WIDTH)), np.ones((64, WIDTH)), batch_size=8, shuffle=False, verbose=0)
+"""
+
+
+def fitted(folder, width, count, steps=6):
+    source = FIT.replace("WIDTH", str(width)).replace("COUNT", str(count))
+    return shown(folder, source, 2, steps)  # Keras 3 cannot run several steps in one call here
+
+
+def test_of_steps_in_one_call_the_first_six_are_shown_and_a_sentence_says_so(tmp_path):
+    tables = fitted(tmp_path, 3, 8)
+    parts = ["step 1", *(f"step 1, part {part}" for part in range(2, MOST_TURNS + 1))]
+    assert [step.title for step in tables.steps] == parts
+    assert TURNS in tables.notes and f"the first {MOST_TURNS}" in TURNS
+    variables = ["variable" in {row.stage.key for row in step.rows} for step in tables.steps]
+    assert variables == [False] * 5 + [True], "variables are shown after the last step"
+
+
+def test_of_steps_in_calls_of_their_own_no_sentence_is_said(tmp_path):
+    tables = fitted(tmp_path, 3, 1)
+    assert [step.title for step in tables.steps] == [f"step {n}" for n in range(1, 7)]
+    assert TURNS not in tables.notes
+
+
+@pytest.mark.parametrize("width, weights", [(1000, 1_001_000), (999, 0)])
+def test_of_a_million_weights_norms_are_shown_and_a_sentence_says_so(width, weights, tmp_path):
+    tables = fitted(tmp_path, width, 1, steps=1)
+    said = [note for note in tables.notes if "norms are shown" in note]
+    assert said == ([NORMS.format(weights)] if weights else [])
+    assert f"{width}×{width}, norm" in text.in_words(tables)
+
+
+ENDS = """
+import tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+
+
+@tf.function
+def step():
+    return strategy.run(lambda: tf.ones(()))
+
+
+result = step()
+print("kind:", "number" if hasattr(result, "numpy") else "several")
+LAST
+"""
+HOW_IT_ENDS = [
+    ("", "kind: several", "kind: number"),
+    ("float(result)", "TypeError: float() argument must be", "kind: number"),
+    ("raise SystemExit(0)", "kind: several", "kind: number"),
+    ("raise SystemExit(2)", None, None),
+]
+
+
+@pytest.mark.parametrize("last, several, one", HOW_IT_ENDS)
+def test_the_last_row_is_what_is_printed_last_or_raised(last, several, one, tmp_path):
+    tables = shown(tmp_path, ENDS.replace("LAST", last))
+    row = tables.steps[0].rows[-1]
+    if several is None:
+        assert row.stage.key != "end"
+    else:
+        assert row.cells[0].words.startswith(several) and row.alone.words == one
+        assert row.mark and tables.first[1] == row
+        lines = [tables.source[frame.line - 1] for frame in row.lines]
+        assert lines == [last] * several.startswith("TypeError")
+
+
+def test_a_step_that_an_exception_ends_is_not_compared(tmp_path):
+    """Of such a step some replicas have got further than others."""
+    tables = shown(tmp_path, for_setup(files.program_text("fm32", "broken"), MIRRORED))
+    (step,) = tables.steps
+    assert [row.stage.key for row in step.rows] == ["end"]
+    assert step.rows[0].cells[0].words.startswith("InvalidArgumentError: You must feed a value")
 
 
 WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP

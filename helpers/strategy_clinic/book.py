@@ -38,6 +38,7 @@ INSTEAD = {
     "desk.box()": "On this site, the field for it is on the page [Find my error](../errors/index.md).",
     "finder.narrow()": "On this site, they are listed [by what you see](../errors/index.md) and, in [the atlas](atlas.ipynb), by "
     "document and strategy.",
+    "page.fields()": "This site runs no program. Open the notebook, and write a number for each question there.",
     "examiner.program_box()": "This site runs no program. [`clinic examine`](../how_to/examine.md) does it in a terminal.",
 }
 

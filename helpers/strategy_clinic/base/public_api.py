@@ -32,6 +32,7 @@ MODULES = {
     "finder": "panel.mode_finder",
     "formats": "setups.formats",
     "machine": "setups.machine_report",
+    "prediction": "examiner.frontends.prediction",
     "runtime": "setups.runtime",
     "tpu": "setups.tpu",
 }

@@ -22,11 +22,13 @@ class Excerpt:
     rows: tuple[Row, ...]
     left_out: int  # rows of the step that differ, too
 
+    wanted: str = ""  # the title of a step that another program makes, and this one does not
+
     @property
     def headline(self) -> str:
-        if self.tables.first is None:
-            return f"{self.name}, {self.step.title}: nothing differs"
-        return f"{self.name}, {self.step.title}: {self.tables.first[1].mark}"
+        name = f"{self.name}, which makes no {self.wanted}" if self.wanted else self.name
+        first = next(map(in_short, self.step.marked), "nothing differs")
+        return f"{name}, {self.step.title}: {first}"
 
     @property
     def more(self) -> str:
@@ -38,39 +40,54 @@ class Excerpt:
         return grouped(self.rows, self.tables)
 
 
+def in_short(row: Row) -> str:
+    return "it ends otherwise than on one device" if row.stage.key == "end" else row.mark
+
+
 def excerpt_of(name: str, tables: Tables, like: Excerpt | None = None) -> Excerpt:
-    """Returns the rows of the step in which the runs part; else those of another excerpt's step that are like its rows."""
-    if tables.first:
-        step = tables.first[0]
-        rows = around_first(step, tables.first[1])
-    else:
-        step = next(
-            (each for each in tables.steps if like and is_same(each, like.step)), tables.steps[0]
-        )
-        rows = alike(step, like.rows if like else ())
-    return Excerpt(name, tables, step, rows, len([row for row in step.marked if row not in rows]))
+    """Returns rows of the step in which the runs part, or of another excerpt's step, around what differs or like its rows."""
+    step = step_like(tables, like.step) if like else step_that_parts(tables)
+    rows = around_first(step) if step.marked else alike(step, like.rows if like else ())
+    wanted = like.step.title if like and like.step.title != step.title else ""
+    left_out = len([row for row in step.marked if row not in rows])
+    return Excerpt(name, tables, step, rows, left_out, wanted)
 
 
-def is_same(one: Step, other: Step) -> bool:
-    return (one.number, one.turn) == (other.number, other.turn)
+def step_that_parts(tables: Tables) -> Step:
+    return tables.first[0] if tables.first else tables.steps[0]
 
 
-def around_first(step: Step, first: Row) -> tuple[Row, ...]:
+def step_like(tables: Tables, step: Step) -> Step:
+    """Returns the step of the same number, or the last one."""
+    same = (each for each in tables.steps if each.title == step.title)
+    return next(same, tables.steps[-1])
+
+
+def around_first(step: Step) -> tuple[Row, ...]:
     """Returns the first row that differs, what comes before it, and some of what differs after it."""
+    first = step.marked[0]
     place = step.rows.index(first)
-    before = [row for row in step.rows[:place] if row.stage.is_in_picture]
+    before = [row for row in step.rows[:place] if row.stage.is_in_picture or leads_to(row, first)]
     after = [row for row in step.rows[place + 1 :] if row.mark]
     return (*before[-MOST_BEFORE:], first, *after[:MOST_AFTER])
+
+
+def leads_to(row: Row, first: Row) -> bool:
+    """Tells whether a row says why a program ends otherwise: what replicas return may be of no use to it."""
+    return first.stage.key == "end" and row.stage.key == "returned"
 
 
 def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     """Returns rows of the same stages with names that end as theirs do; metrics, too, where these are few."""
     names, stages = {tail(row) for row in others}, {row.stage.key for row in others}
     found = [row for row in step.rows if row.stage.key in stages and tail(row) in names]
-    found = found or [row for row in step.rows if row.stage.is_in_picture] or [*step.rows]
+    if not any(row.stage.is_in_picture for row in found):
+        found = [row for row in step.rows if row.stage.is_in_picture] + found
+    found = found or [*step.rows]
     if len(found) < FEW:
         found += [row for row in step.rows if row.stage.key == "metric" and row not in found]
-    return tuple(found[: MOST_BEFORE + 1 + MOST_AFTER])
+    most = max(len(others), FEW + 1) if others else MOST_BEFORE + 1 + MOST_AFTER
+    return tuple(found[:most])
 
 
 def tail(row: Row) -> str:
@@ -90,5 +107,9 @@ def code_of(row: Row, tables: Tables) -> str:
     frame = row.lines[0]
     if frame.path != tables.path:
         return tables.name_of(frame)
-    code = tables.source[frame.line - 1].partition("  #")[0].strip()
+    code = without_comment(tables.source[frame.line - 1]).strip()
     return f"{tables.name_of(frame) if tables.places else frame.line}  {code}"
+
+
+def without_comment(line: str) -> str:
+    return line.partition("  #")[0]

@@ -13,11 +13,13 @@ from collections.abc import Callable
 
 from ..observer import main as observed
 from ..observer.context import Settings
-from ..observer.events import Outcome
-from ..observer.observer import Observer
+from ..observer.events import Outcome, Stack
+from ..observer.observer import Observer, location_of
 from ..observer.outside import Outside
 from ..observer.restarts import Restarts
 from ..observer.stacks import write_stacks
+from .message import words_of
+from .printed import LastLine
 from .watch import Watch
 
 
@@ -41,6 +43,9 @@ class InsideObserver(Observer):
     def __init__(self, settings: Settings, steps: int) -> None:
         super().__init__(settings)
         self.inside = Watch(self.context, steps, self.end)
+        self.printed = LastLine(sys.stdout)
+        self.error = ""
+        self.where: Stack = ()
 
     def watches(self) -> dict[str, Callable[[], None]]:
         keras = {name: functools.partial(self.watch_keras, name) for name in ("keras", "tf_keras")}
@@ -49,9 +54,21 @@ class InsideObserver(Observer):
     def watch_keras(self, package: str) -> None:
         self.inside.watch_keras(sys.modules[package])
 
+    def exception_raised(self, error: BaseException) -> None:
+        self.error, self.where = line_of(error), location_of(error, self.context.provenance)
+        super().exception_raised(error)
+
     def end(self, outcome: Outcome, status: int) -> None:
-        self.context.guard_always(self.inside.close, outcome)
+        words = {Outcome.FINISHED: self.printed.words, Outcome.RAISED: self.error}
+        said = words.get(outcome, "") if self.processes.has_own_end else ""
+        self.context.guard_always(self.inside.finish, outcome, said, self.where)
         super().end(outcome, status)
+
+
+def line_of(error: BaseException) -> str:
+    """Returns an exception as the last line of its traceback has it, without the names of operations."""
+    name, words = type(error).__name__, words_of(str(error))
+    return words if words.startswith(name) else f"{name}: {words}"
 
 
 def watching(settings: Settings, program: list[str], steps: int) -> InsideObserver:

@@ -14,6 +14,7 @@ SUFFIX = ".inside"  # of the record beside a run's file of events
 MOST_LINES = 40_000  # of one record
 MOST_FRAMES = 3  # lines of the program that are kept of each stack
 UNSEEN = "unseen"  # in place of a stage: the name is a sentence about what is not seen
+END = 1_000_000_000  # in place of a step: what the program printed last, or raised
 TOGETHER = -1  # in place of a replica's number: the replicas hold it together
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,9 +10,14 @@ from .values import Value
 
 SAME = 1e-3  # relative to the largest number: sums of parts agree to 1e-6 on CPUs
 SAME_IN_HALF_PRECISION = 5e-2
+GATHER = "GATHER"
+MOST_QUOTED = 140  # letters of what a program printed or raised
 SMALLEST = 1e-9  # below which numbers are compared as they are
 HALF = "float16", "bfloat16"
 Vector = tuple[float, ...]
+NUMBER = re.compile(
+    r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?|0x[0-9a-f]+"
+)  # such as a time, in what a program prints
 # From what replicas hold, what one device holds, how it was aggregated, and the size of what is compared, to the words for
 # what differs; none if nothing does.
 Rule = Callable[["Held"], str]
@@ -43,6 +49,10 @@ class Stage:
     @property
     def is_in_picture(self) -> bool:
         return self.key in PICTURED
+
+    def comparison(self, held: Held) -> str:
+        """Returns a word of `COMPARISONS`; none where nothing is known to compare with."""
+        return COMPARISON_OF[self.rule](held) if held.known else ""
 
 
 # Rules
@@ -81,9 +91,16 @@ def equals_alone(held: Held) -> str:
     values = held.known
     if held.alone is None or not values:
         return ""
+    if not is_comparable(held):
+        return ""
     if values[0].shape != held.alone.shape:
         return f"its shape is {shown_shape(values[0])}, on one device {shown_shape(held.alone)}"
     return difference("it", values[0].entries, held)
+
+
+def is_comparable(held: Held) -> bool:
+    """Tells whether one device can have the same: what is gathered may have a part for each replica."""
+    return held.how != GATHER or bool(held.alone and held.known[0].shape == held.alone.shape)
 
 
 def copies_or_parts(held: Held) -> str:
@@ -114,6 +131,67 @@ def are_distinct(held: Held) -> str:
     values = held.known
     same = len(values) > 1 and all(each.entries == values[0].entries for each in values)
     return "all replicas drew the same numbers" if same and values[0].size > 1 else ""
+
+
+def ends_alike(held: Held) -> str:
+    """Compares words, not the numbers in them: they may be times, and numbers that matter are compared in other rows."""
+    if held.alone is None or not held.known:
+        return ""
+    mine, theirs = held.known[0].words, held.alone.words
+    same = NUMBER.sub("", mine) == NUMBER.sub("", theirs)
+    return "" if same else f"it is “{mine[:MOST_QUOTED]}”, on one device “{theirs[:MOST_QUOTED]}”"
+
+
+# Which comparison a rule makes
+
+
+def of_parts(held: Held) -> str:
+    known = held.alone and all(same_form(each, held.alone) for each in held.known)
+    return ("mean" if held.how.endswith("MEAN") else "sum") if known else ""
+
+
+def of_copies(held: Held) -> str:
+    return "same" if held.alone or len(held.known) > 1 else ""
+
+
+def of_variables(held: Held) -> str:
+    return of_parts(held) if held.how in ("SUM", "MEAN") else of_copies(held)
+
+
+def of_one(held: Held) -> str:
+    return "same" if held.alone and is_comparable(held) else ""
+
+
+def of_examples(held: Held) -> str:
+    return "together" if held.alone and held.alone.rows else ""
+
+
+def of_drawn(held: Held) -> str:
+    return "distinct" if len(held.known) > 1 else ""
+
+
+def of_nothing(held: Held) -> str:
+    return ""
+
+
+COMPARISON_OF: dict[Rule, Rule] = {
+    parts_add_up: of_parts,
+    is_equal: of_copies,
+    copies_or_parts: of_variables,
+    equals_alone: of_one,
+    ends_alike: of_one,
+    same_examples: of_examples,
+    are_distinct: of_drawn,
+    nothing_is_said: of_nothing,
+}
+COMPARISONS = {
+    "together": "the replicas' examples together are those of one device",
+    "distinct": "replicas draw different numbers",
+    "sum": "the replicas' numbers add up to that of one device",
+    "mean": "the mean of the replicas' numbers is that of one device",
+    "quotient": "total / count, added up over the replicas, is that of one device",
+    "same": "each replica has the same, and one device, too",
+}
 
 
 # Comparisons
@@ -194,5 +272,6 @@ TABLE = {
         Stage("metric", "metric", ADD_UP, copies_or_parts),
         Stage("returned", "returned", "what it is depends on the program", nothing_is_said),
         Stage("reported", "reported", "as on one device", equals_alone),
+        Stage("end", "the end", "the same words as on one device", ends_alike),
     )
 }

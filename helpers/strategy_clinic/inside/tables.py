@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ..observer.events import Frame, Stack
 from . import stages
-from .record import TOGETHER, UNSEEN, Seen
+from .record import END, TOGETHER, UNSEEN, Seen
 from .stages import Held, Stage
 from .values import Value
 
@@ -41,10 +41,11 @@ class Row:
     cells: tuple[Value | None, ...]  # of the replicas; one if they hold it together
     alone: Value | None  # of one device with the same examples
     mark: str = ""  # what differs, in words
+    compared: str = ""  # a word of `stages.COMPARISONS`; none if nothing is compared
 
     @property
     def is_together(self) -> bool:
-        return self.stage.key == "reported"
+        return self.stage.key in ("reported", "end")
 
     @property
     def has_how(self) -> bool:
@@ -139,12 +140,20 @@ def tables_of(
 ) -> Tables:
     mine, unseen = split(several)
     places, alone = by_place(mine), by_place(split(one)[0])
-    steps = [
-        Step(*place, rows_of(rows, alone.get(place, {}), replicas))
-        for place, rows in places.items()
-    ]
+    rows_at = {
+        place: rows_of(rows, alone.get(place, {}), replicas) for place, rows in places.items()
+    }
+    end = rows_at.pop((END, 0), ())
+    steps = with_end([Step(*place, rows) for place, rows in rows_at.items()], end)
     said = dict.fromkeys([*notes, *(each.name for each in unseen), *limits_of(steps)])
     return Tables(program, replicas, tuple(steps), tuple(said))
+
+
+def with_end(steps: list[Step], end: tuple[Row, ...]) -> list[Step]:
+    """Returns steps with how the program ended below the last one; where none was made, alone if that differs."""
+    if steps:
+        return [*steps[:-1], replace(steps[-1], rows=(*steps[-1].rows, *end))]
+    return [Step(1, 0, end)] if any(row.mark for row in end) else []
 
 
 def limits_of(steps: Sequence[Step]) -> Iterator[str]:
@@ -177,7 +186,10 @@ def by_place(record: Iterable[Seen]) -> dict[Place, dict[Key, list[Seen]]]:
     for each in seen:
         turn = last[each.step] if each.stage in AT_THE_END else each.turn
         rows = places.setdefault((each.step, turn), {})
-        rows.setdefault((each.stage, each.name, each.lines[:1]), []).append(each)
+        line = (
+            () if each.step == END else each.lines[:1]
+        )  # an error has one, what is printed has none
+        rows.setdefault((each.stage, each.name, line), []).append(each)
     return dict(sorted(places.items()))
 
 
@@ -194,7 +206,7 @@ def rows_of(
     return tuple(
         row
         if row.stage.key in AFTER_GRADIENT and row.name in without
-        else replace(row, mark=means[place])
+        else replace(row, mark=means[place], compared="quotient")
         if place in means
         else marked(row, how if row.stage.is_of_parts else row.how, scales)
         for place, row in enumerate(rows)
@@ -272,4 +284,5 @@ def names_without_gradient(rows: Sequence[Row], scales: dict[str, float]) -> set
 def marked(row: Row, how: str, scales: dict[str, float]) -> Row:
     """Returns a row with what differs in it. Its numbers are compared beside the largest one of the row, or of its stage."""
     scale = scales[row.stage.key] if row.stage.has_one_scale else scale_of(row)
-    return replace(row, mark=row.stage.rule(Held(row.cells, row.alone, how, scale)))
+    held = Held(row.cells, row.alone, how, scale)
+    return replace(row, mark=row.stage.rule(held), compared=row.stage.comparison(held))

@@ -6,16 +6,30 @@ import math
 from collections.abc import Iterable, Iterator
 
 from .excerpt import Excerpt
+from .stages import COMPARISONS
 from .tables import Row, Step, Tables
 from .values import Value
 
 MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
 NOTHING, DIFFERS = "·", "≠"
 LONGEST = 56
+MOST_WORDS = 28  # letters, of words in a cell
+FITS = "≠: does not fit one device, or the copies disagree. No sign: it fits as the column “compared” says; · is not compared."
+NORM = f"norm: the root of the sum of squares, shown of more than {MOST_NUMBERS} numbers"
 DRAWN = (
     "drawn",
     "random",
 )  # stages whose numbers mean nothing: it is said which of them are the same
+
+
+def legend_of(rows: Iterable[Row]) -> Iterator[str]:
+    """Yields what the words in these rows mean."""
+    plain = [*rows]
+    known = {row.compared for row in plain}
+    yield from (f"{word}: {about}" for word, about in COMPARISONS.items() if word in known)
+    numbers = [row for row in plain if row.stage.key not in DRAWN]
+    if any("norm" in shown(cell) for row in numbers for cell in (*row.cells, row.alone)):
+        yield NORM
 
 
 def in_words(tables: Tables) -> str:
@@ -34,13 +48,17 @@ def lines_of(tables: Tables, steps: Iterable[Step]) -> Iterator[str]:
     if tables.place:
         yield f"made by {tables.name_of(tables.place)}"
     yield from (f"Not seen: {note}." for note in tables.notes)
-    for step in steps:
+    shown_steps = [*steps]
+    for step in shown_steps:
         yield ""
         yield from table_of(step, tables)
+    if shown_steps:
+        rows = [row for step in shown_steps for row in step.rows]
+        yield from ("", FITS, *legend_of(rows))
 
 
 def table_of(step: Step, tables: Tables) -> list[str]:
-    head = ["", step.title, *tables.columns, "what differs"]
+    head = ["", step.title, *columns_of(tables), "what differs"]
     return aligned([head, *(cells_of(row, tables) for row in step.rows)])
 
 
@@ -50,19 +68,26 @@ def aligned(rows: list[list[str]]) -> list[str]:
 
 
 def cells_of(row: Row, tables: Tables) -> list[str]:
-    return [DIFFERS if row.mark else " ", label(row), *values_in(row, tables), row.mark]
+    *mine, alone = values_in(row, tables)
+    compared = row.compared or NOTHING
+    return [DIFFERS if row.mark else " ", label(row), *mine, compared, alone, row.mark]
 
 
-def excerpt_in_words(excerpt: Excerpt) -> str:
-    """Returns the rows of an excerpt under the lines of the program that make them."""
+def columns_of(tables: Tables) -> list[str]:
+    *mine, alone = tables.columns
+    return [*mine, "compared", alone]
+
+
+def excerpt_in_words(excerpt: Excerpt, below: Iterable[str] = ()) -> str:
+    """Returns the rows of an excerpt under the lines of the program that make them, and more lines below them."""
     tables, groups = excerpt.tables, list(excerpt.groups)
-    head = ["", "", *tables.columns, ""]
+    head = ["", "", *columns_of(tables), ""]
     rows = aligned([head, *(cells_of(row, tables) for _, inside in groups for row in inside)])
     lines = [excerpt.headline, rows.pop(0)]
     for code, inside in groups:
         lines += [f"line {code}" if code else "", *rows[: len(inside)]]
         rows = rows[len(inside) :]
-    return "\n".join([*lines, *filter(None, [excerpt.more])])
+    return "\n".join([*lines, *filter(None, [excerpt.more]), *below])
 
 
 def values_in(row: Row, tables: Tables) -> list[str]:
@@ -91,6 +116,8 @@ def shown(value: Value | None) -> str:
     """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
     if value is None:
         return NOTHING
+    if value.words:
+        return shortened(value.words)
     if not value.size:
         return f"none ({shape_of(value)})"
     if not value.entries:
@@ -99,6 +126,10 @@ def shown(value: Value | None) -> str:
         return " ".join(map(number, value.entries))
     size = f"{value.size} numbers" if len(value.shape) == 1 else shape_of(value)
     return f"{size}, norm {number(value.norm)}"
+
+
+def shortened(words: str) -> str:
+    return words if len(words) <= MOST_WORDS else f"{words[: MOST_WORDS - 1]}…"
 
 
 def number(value: float) -> str:

@@ -23,6 +23,7 @@ class Value:
     norm: float
     entries: tuple[float, ...]
     rows: tuple[int, ...] = ()  # checksums of its examples
+    words: str = ""  # in place of numbers
 
     @property
     def size(self) -> int:
@@ -37,12 +38,12 @@ class Value:
         return len(self.entries) == self.size
 
     def as_json(self) -> list[Any]:
-        return [self.shape, self.dtype, self.norm, self.entries, self.rows]
+        return [self.shape, self.dtype, self.norm, self.entries, self.rows, self.words]
 
 
 def value_from(parts: list[Any]) -> Value:
-    shape, dtype, norm, entries, rows = parts
-    return Value(tuple(shape), dtype, norm, tuple(entries), tuple(rows))
+    shape, dtype, norm, entries, rows, words = parts
+    return Value(tuple(shape), dtype, norm, tuple(entries), tuple(rows), words)
 
 
 def value_of(array: Any, *, with_rows: bool = False) -> Value:
@@ -57,6 +58,10 @@ def value_of(array: Any, *, with_rows: bool = False) -> Value:
         return Value(plain.shape, dtype, 0.0, (), rows)
     norm = float(np.linalg.norm(flat))
     return Value(plain.shape, dtype, norm, tuple(map(float, entries_of(flat))), rows)
+
+
+def value_of_words(words: str) -> Value:
+    return Value((), "string", 0.0, (), (), words)
 
 
 def entries_of(flat: Any) -> Any:

@@ -33,8 +33,8 @@ from ..observer.variables import (
     member,
     replica_now,
 )
-from .record import MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
-from .values import value_of
+from .record import END, MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
+from .values import value_of, value_of_words
 
 CLUSTERS = {
     "MultiWorkerMirroredStrategy": "multi_worker",
@@ -44,6 +44,7 @@ ORDERING = "cross_device_utils.py"  # of TensorFlow, whose variables have no val
 GENERATOR = "stateful_random_ops.py"  # of TensorFlow, whose variables are states of generators
 ITERATORS = "input_lib.py"  # of TensorFlow, which asks all workers whether they have examples left
 MOST_BEHIND = 40  # operations behind a loss that are looked at for a line of the program
+HOW_IT_ENDED = "printed last, or raised"
 MOST_TURNS = 6  # steps that are kept of one call
 MOST_NAMED = 120  # variables that are kept of one step
 LARGEST = (
@@ -226,10 +227,14 @@ class Watch:
             self.step, self.is_made = self.step + 1, True
         self.running = False
 
-    def close(self, outcome: Outcome) -> None:
-        """Writes what is known at the end: of a step that an exception has ended, what it did before that."""
+    def finish(self, outcome: Outcome, words: str, lines: Stack) -> None:
+        """Writes what an exception left of the last step, and below it how the program ended."""
         self.is_made = self.is_made or (outcome is Outcome.RAISED and self.running)
         self.flush()
+        if words:
+            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value_of_words(words), lines=lines)
+            self.pending, self.is_made = [end], True
+            self.flush()
 
     def flush(self) -> None:
         """Writes what is known of the last step; what comes before the first one stays until then."""

@@ -12,7 +12,9 @@ from ..programs.variable_copies import copies as copies
 from ..programs.variable_copies import values_of as values_of
 
 # Words are readable on the paper, 4.5 to 1 at least, and white words in HAVE. No ink is on both white and a dark page.
-PAPER, INK, HAVE, LACK = "#ffffff", "#4a4a4a", "#2f7f5f", "#b34a31"
+PAPER, INK, HAVE, LACK, QUIET = "#ffffff", "#4a4a4a", "#2f7f5f", "#b34a31", "#b0b0b0"
+# The colours of words, inside and frame of a box: right, wrong, or neither.
+BOXES = {True: ("white", HAVE, HAVE), False: (LACK, PAPER, LACK), None: (INK, PAPER, QUIET)}
 
 LETTER = 0.075  # inches
 
@@ -136,12 +138,16 @@ def draw_cell(axes: Any, x: int, y: int, word: str, good: bool) -> None:
 
 
 def draw_box(
-    axes: Any, middle: tuple[float, float], half: tuple[float, float], word: str, good: bool
+    axes: Any,
+    middle: tuple[float, float],
+    half: tuple[float, float],
+    word: str,
+    good: bool | None,
 ) -> None:
-    """Draws a full box, or an empty one with a frame: the difference shows without colours."""
+    """Draws a full box, or an empty one with a frame: the difference shows without colours. None draws a quiet frame."""
     from matplotlib.patches import FancyBboxPatch
 
-    ink, fill, edge = ("white", HAVE, HAVE) if good else (LACK, PAPER, LACK)
+    ink, fill, edge = BOXES[good]
     (x, y), (width, height) = middle, half
     box = FancyBboxPatch((x - width, y - height), 2 * width, 2 * height, "round,pad=0.04")
     box.set(edgecolor=edge, facecolor=fill, linewidth=1.5)

@@ -12,6 +12,7 @@ from ..inside.excerpt import grouped
 from ..inside.tables import Step, Tables
 from ..setups import strategies
 from ..setups.parameters import Setup
+from .changed_lines import changed_lines
 
 Look = Callable[[str, Setup], Tables]  # from the name of a program and a setup
 BETWEEN_SIGNS = 0.25  # seconds, of progress
@@ -91,9 +92,14 @@ def place_of_first(tables: Tables) -> int:
 
 
 def steps_html(tables: Tables, step: Step | None) -> str:
-    groups = list(grouped(step.rows, tables)) if step else []
+    rows = step.rows if step else ()
+    parts = {
+        "groups": list(grouped(rows, tables)),
+        "changed": changed_lines(tables),
+        "legend": list(text.legend_of(rows)),
+    }
     return from_template(
-        "panel/templates/live_steps.html", tables=tables, step=step, groups=groups, text=text
+        "panel/templates/live_steps.html", tables=tables, step=step, text=text, **parts
     )
 
 

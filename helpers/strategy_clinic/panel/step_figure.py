@@ -1,27 +1,32 @@
 """The picture of what replicas hold in a step of one program or more, each below the other, with the lines of the programs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from textwrap import wrap
 from typing import Any
 
 from ..base.errors import UserError
 from ..inside import text
 from ..inside.excerpt import Excerpt, excerpt_of
-from ..inside.tables import Row, Tables
+from ..inside.tables import AT_THE_END, Row, Tables
+from .changed_lines import changed_lines
 from .figures import HAVE, INK, LACK, PAPER, Picture, as_picture, draw_box
 
 # In inches. Letters of 9 points.
-LETTER, MONOSPACE = 0.075, 0.0722
-BETWEEN, TITLE, HEAD, CODE, ROW, MARK = 0.25, 0.3, 0.24, 0.27, 0.33, 0.2
-LEAST_BOX, INDENT = 1.05, 0.12
-NONE = "none"  # where a replica holds nothing
-MOST_COLOURS = 24  # of letters and boxes, so that the file is small
+LETTER, BOLD, MONOSPACE = 0.075, 0.083, 0.0722
+BETWEEN, TITLE, HEAD, LINE, ROW = 0.22, 0.3, 0.24, 0.2, 0.33
+LEAST_BOX, LEAST_WIDTH, COMPARED, INDENT, EDGE = 1.05, 5.0, 0.85, 0.12, 0.05
+MOST_COLOURS = 20  # of letters and boxes, so that the file is small
+END = 6  # letters at the end of words that are too long for their box
+NONE, NO_COPY = "none", "no copy"  # where a replica holds nothing
+FITS = {"fits one device": True, "does not fit": False, "not compared": None}
 
 
 def draw(programs: Mapping[str, Tables]) -> Picture:
-    """Draws an excerpt of each program by its name; those in which nothing differs show the rows of the first one."""
+    """Draws an excerpt of each program by its name, all of the step in which the first one differs, under a legend."""
     excerpts = excerpts_of(programs)
-    alt = "\n\n".join(map(text.excerpt_in_words, excerpts))
+    shown = (text.excerpt_in_words(each, changed_lines(each.tables)) for each in excerpts)
+    alt = "\n\n".join(["\n".join([text.FITS, *legend_of(excerpts)]), *shown])
     return as_picture(Sheet(excerpts).figure, alt, MOST_COLOURS)
 
 
@@ -34,18 +39,37 @@ def excerpts_of(programs: Mapping[str, Tables]) -> list[Excerpt]:
     return excerpts
 
 
+def legend_of(excerpts: Sequence[Excerpt]) -> list[str]:
+    return [*text.legend_of(row for each in excerpts for row in each.rows)]
+
+
+def verdict_on(row: Row) -> bool | None:
+    """Tells whether a row fits one device; None if it is not compared."""
+    return False if row.mark else True if row.compared else None
+
+
+def words_in(row: Row, tables: Tables) -> list[str]:
+    """Returns the words of the boxes; where a replica holds nothing, it is said whether a copy is missing."""
+    nothing = NO_COPY if row.stage.key in AT_THE_END else NONE
+    words = [nothing if each == text.NOTHING else each for each in text.values_in(row, tables)]
+    whole = [cell.words for cell in (row.cells[0], row.alone) if cell and cell.words]
+    words = whole if len(whole) == 2 else words
+    return [words[0], words[-1]] if row.is_together else words  # the first box is for all replicas
+
+
 class Sheet:
     """A figure that is written from the top to the bottom."""
 
     def __init__(self, excerpts: list[Excerpt]) -> None:
-        rows = [(each, row) for each in excerpts for row in each.rows]
-        words = [word for each, row in rows for word in text.values_in(row, each.tables)]
-        self.label = LETTER * max(len(text.label(row)) for _, row in rows) + INDENT
-        self.box = max(LEAST_BOX, LETTER * max(map(len, words)) + 0.2)
+        rows = [(each, row) for each in excerpts for row in each.rows if row.stage.key != "end"]
+        words = [word for each, row in rows for word in words_in(row, each.tables)]
         columns = max(len(each.tables.columns) for each in excerpts)
-        self.width = self.label + self.box * columns + INDENT
+        least = max(LEAST_BOX, (LEAST_WIDTH - COMPARED) / columns)
+        self.box = max(least, LETTER * max(map(len, words), default=0) + 0.2)
+        self.columns, self.width = columns, self.box * columns + COMPARED + 2 * EDGE
         self.todo: list[tuple[float, Any]] = []
         self.mark = ""  # that was written last
+        self.add_legend(legend_of(excerpts))
         for each in excerpts:
             self.add_excerpt(each)
         self.figure, self.axes = self.paper()
@@ -54,29 +78,59 @@ class Sheet:
             act(self.y + height / 2)
             self.y += height
 
+    def add_legend(self, words: list[str]) -> None:
+        self.add(ROW, self.write_samples)
+        for each in words:
+            self.add_words(each, color=INK)
+
     def add_excerpt(self, excerpt: Excerpt) -> None:
-        ink = LACK if excerpt.tables.first else HAVE
-        if self.todo:
-            self.add(BETWEEN, lambda y: None)
-        self.add(TITLE, partial(self.write, 0.05, excerpt.headline, color=ink, weight="bold"))
+        ink = LACK if excerpt.step.marked else HAVE
+        self.add(BETWEEN, lambda y: None)
+        self.add_words(excerpt.headline, BOLD, TITLE, color=ink, weight="bold", fontsize=9.5)
         self.add(HEAD, partial(self.write_columns, excerpt.tables.columns))
         for code, rows in excerpt.groups:
             if code:
-                self.add(CODE, partial(self.write_code, code))
+                self.add_code(code)
             for row in rows:
                 self.add_row(row, excerpt.tables)
         if excerpt.more:
-            self.add(HEAD, partial(self.write, INDENT, excerpt.more, color=INK))
+            self.add_words(excerpt.more, color=INK, x=INDENT)
+        self.add_changed(changed_lines(excerpt.tables))
+
+    def add_changed(self, lines: list[str]) -> None:
+        for title in lines[:1]:
+            self.add_words(title, BOLD, HEAD, color=INK, weight="bold")
+        for code in lines[1:]:
+            self.add_code(code)
 
     def add_row(self, row: Row, tables: Tables) -> None:
-        words = text.values_in(row, tables)
-        nothing = "" if row.is_together else NONE  # the first box is for all replicas
-        words = [nothing if word == text.NOTHING else word for word in words]
-        self.add(ROW, partial(self.write_row, text.label(row), words, not row.mark))
+        sign = f"{text.DIFFERS} " if row.mark else ""
+        looks: dict[str, Any] = {"color": LACK, "weight": "bold"} if row.mark else {"color": INK}
+        self.add_words(sign + text.label(row), BOLD, x=INDENT, **looks)
         if row.mark and row.mark != self.mark:
-            mark = f"{text.DIFFERS} {row.mark}"
-            self.add(MARK, partial(self.write, INDENT, mark, color=LACK, weight="bold"))
+            self.add_words(row.mark, x=2 * INDENT, color=LACK)
         self.mark = row.mark
+        self.add(ROW, partial(self.write_row, row, words_in(row, tables)))
+
+    def add_words(
+        self,
+        words: str,
+        letter: float = LETTER,
+        height: float = LINE,
+        x: float = EDGE,
+        **looks: Any,
+    ) -> None:
+        """Adds a line of words, or more of them if it is too long."""
+        for line in wrap(words, int((self.width - x - EDGE) / letter)):
+            self.add(height, partial(self.write, x, line, **looks))
+            height = LINE
+
+    def add_code(self, code: str) -> None:
+        most, indent = int((self.width - 2 * EDGE) / MONOSPACE), " " * 6
+        wrapped = wrap(code, most, subsequent_indent=indent, drop_whitespace=False)
+        for line in wrapped or [code]:
+            act = partial(self.write, EDGE, line, color=INK, family="monospace", fontsize=8.5)
+            self.add(LINE, act)
 
     def add(self, height: float, act: Any) -> None:
         self.todo.append((height, act))
@@ -95,21 +149,36 @@ class Sheet:
     def write(self, x: float, words: str, y: float, **looks: Any) -> None:
         self.axes.text(x, y, words, **{"va": "center", "fontsize": 9, "parse_math": False, **looks})
 
+    def write_samples(self, y: float) -> None:
+        for place, (words, verdict) in enumerate(FITS.items()):
+            sign = f"{text.DIFFERS} {words}" if verdict is False else words
+            self.write_box(EDGE + 1.4 * (place + 0.5), y, 1.4, sign, verdict)
+
     def write_columns(self, columns: list[str], y: float) -> None:
         for place, column in enumerate(columns):
             self.write(self.middle(place), column, y, color=INK, ha="center")
+        self.write(self.between, "compared", y, color=INK, ha="center")
 
-    def write_code(self, code: str, y: float) -> None:
-        most = int((self.width - 0.1) / MONOSPACE)
-        short = code if len(code) <= most else f"{code[: most - 1]}…"
-        self.write(0.05, short, y, color=INK, family="monospace", fontsize=8.5)
-
-    def write_row(self, label: str, words: list[str], good: bool, y: float) -> None:
-        self.write(INDENT, label, y, color=INK)
-        for place, word in enumerate(words):
-            size = self.box / 2 - 0.06, ROW / 2 - 0.08
+    def write_row(self, row: Row, words: list[str], y: float) -> None:
+        *mine, alone = words
+        verdict, width = verdict_on(row), self.box * (self.columns - 1) / len(mine)
+        for place, word in enumerate(mine):
             if word:
-                draw_box(self.axes, (self.middle(place), y), size, word, good)
+                self.write_box(EDGE + width * (place + 0.5), y, width, word, verdict)
+        self.write(self.between, row.compared, y, color=INK, ha="center")
+        self.write_box(self.middle(self.columns - 1), y, self.box, alone, verdict)
+
+    def write_box(self, x: float, y: float, width: float, word: str, verdict: bool | None) -> None:
+        most = int((width - 0.15) / LETTER)
+        short = word if len(word) <= most else f"{word[: most - END - 1]}…{word[-END:]}"
+        verdict = None if verdict and word in (NONE, NO_COPY) else verdict
+        draw_box(self.axes, (x, y), (width / 2 - 0.06, ROW / 2 - 0.08), short, verdict)
+
+    @property
+    def between(self) -> float:
+        return EDGE + self.box * (self.columns - 1) + COMPARED / 2
 
     def middle(self, place: int) -> float:
-        return self.label + self.box * (place + 0.5)
+        """Returns the middle of a column: the last one is behind what is said to be compared."""
+        behind = COMPARED if place == self.columns - 1 else 0
+        return EDGE + self.box * (place + 0.5) + behind

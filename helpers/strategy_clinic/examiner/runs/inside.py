@@ -1,6 +1,5 @@
 """Runs a program on several devices, and on one with the same examples, and records what its replicas hold."""
 
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...base import files
+from ...inside.message import words_of
 from ...inside.record import TOGETHER, Seen, read_record, record_file
 from ...inside.tables import Row, Step, Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
@@ -34,9 +34,6 @@ ENDS = {
     Outcome.KILLED: "was killed, with status {}",
     Outcome.HANGS: "had not ended when the time was over",
 }
-GRAPH_FAILED = "Graph execution error"
-ROOT_ERROR = re.compile(r"\s*\(\d+\) [A-Z_]+:\s*")
-OF_TENSORFLOW = re.compile(rf"{ROOT_ERROR.pattern}|\{{\{{function_node \S+?\}}\}}\s*")
 LONGEST_MESSAGE = 300  # letters of an exception
 
 
@@ -243,13 +240,3 @@ def message_of(raised: ExceptionRaised) -> str:
     _, _, said = raised.traceback.rpartition(f"{raised.error}: ")
     words = words_of(said)[:LONGEST_MESSAGE].rstrip(".")
     return f"{raised.error}: {words}" if words else raised.error
-
-
-def words_of(said: str) -> str:
-    """Returns the first line of a message; of a failed graph's the first root error, or else the last line."""
-    lines = [line.strip() for line in said.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("[[")]
-    roots = [line for line in lines if ROOT_ERROR.match(line)]
-    failed = bool(lines) and lines[0].startswith(GRAPH_FAILED)
-    chosen = roots[:1] or (lines[-1:] if failed else lines[:1])
-    return OF_TENSORFLOW.sub("", chosen[0]) if chosen else ""

@@ -156,6 +156,10 @@ FOUND["gather inside the step"] = [gathers_inside(place) for place in PLACES]
 NAMES = ["mirrored x1", "mirrored x2", "TPU x8"]
 figures.grid(FOUND, NAMES, "gathered", "raises", "What can strategy.gather gather?")
 
+# %% tags=["figure"]
+# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
+session.inside(two)
+
 # %% [markdown]
 # ## Try other setups
 #

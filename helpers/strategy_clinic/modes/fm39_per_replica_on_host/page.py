@@ -141,6 +141,10 @@ printed = session.prints(LINES, [one, two])  # nothing, or the class of an error
 WORKS = {name: [not word for word in row] for name, row in printed.items()}
 figures.grid(WORKS, ["mirrored x1", "mirrored x2"], "works", "raises", "Does the line work?")
 
+# %% tags=["figure"]
+# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
+session.inside(two)
+
 # %% [markdown]
 # ## Try other setups
 #

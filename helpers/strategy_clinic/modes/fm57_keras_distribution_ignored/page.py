@@ -130,6 +130,10 @@ for way, text in texts.items():
     DEVICES[way] = [printed[method][0] for method in METHODS]
 figures.words(DEVICES, list(METHODS), "1", "How many of two devices are used?")
 
+# %% tags=["figure"]
+# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
+session.inside(two)
+
 # %% [markdown]
 # ## Try other setups
 #

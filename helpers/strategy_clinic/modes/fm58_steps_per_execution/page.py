@@ -127,6 +127,10 @@ TAKEN = {
 }
 figures.words(TAKEN, ["Keras 3", "Keras 2"], "12", "How many steps does an epoch of 10 take?")
 
+# %% tags=["figure"]
+# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
+session.inside(two)
+
 # %% [markdown]
 # ## Try other setups
 #

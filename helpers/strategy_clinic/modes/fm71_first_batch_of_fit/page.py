@@ -145,6 +145,10 @@ printed = session.prints(programs, list(PLACES.values()))
 WORKS = {name: [words == "works" for words in row] for name, row in printed.items()}
 figures.grid(WORKS, list(PLACES), "works", "raises", "Which data does Keras accept?")
 
+# %% tags=["figure"]
+# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
+session.inside(two)
+
 # %% [markdown]
 # ## Try other setups
 #
