@@ -114,27 +114,6 @@ def change(model, before):
 if KERAS_3:  # Keras 2 needs neither class nor function
 
     @case
-    def lora_is_enabled_in_the_scope():
-        raised = [raised_with_lora(opened, sgd) for opened in (three.scope(), no_scope())]
-        raised.append(raised_with_lora(no_scope(), tf.keras.optimizers.Adam))
-        return raised == [None, AssertionError, ValueError]
-
-    def raised_with_lora(opened, optimizer):
-        """Returns what `fit` raises if LoRA is enabled while that scope is open, or None."""
-        with three.scope():
-            model = make_model()
-        with opened:
-            model.layers[1].enable_lora(2)
-        with three.scope():
-            model.compile(optimizer(), "mse")
-        try:
-            fit(model, LABELS)
-        except (AssertionError, ValueError) as error:
-            return type(error)
-
-    no_scope = contextlib.nullcontext
-
-    @case
     def clips_the_sum():
         def clipping():
             return ClipsTheSum(1.0, global_clipnorm=0.1)
@@ -194,37 +173,6 @@ def dice_of_all_replicas():
     model.save("dice.keras")
     with three.scope():
         loaded = tf.keras.models.load_model("dice.keras", custom_objects={"dice": dice})
-    return np.allclose([evaluated, fit(loaded, labels)["loss"][0]], alone, rtol=1e-4)
-
-
-@case
-def weights_with_a_mean_of_one_are_those_of_the_whole_batch():
-    weights = tf.constant([1.0, 1.0, 1.0, 1.0, 1.0, 7.0])
-    scaled = weights / tf.reduce_mean(weights)
-    with three.scope():
-        model = make_model()
-        model.compile(sgd(), "mse")
-    errors = tf.square(model(WORDS) - LABELS)[:, 0]
-    (loss,) = model.fit(
-        WORDS, LABELS, sample_weight=scaled, batch_size=6, shuffle=False, verbose=0
-    ).history["loss"]
-    return np.isclose(loss, tf.reduce_sum(errors * weights) / tf.reduce_sum(weights), rtol=1e-4)
-
-
-@case
-def labels_are_left_out_of_the_whole_batch():
-    def make():
-        model = make_model()
-        classes = tf.keras.layers.Dense(3, kernel_initializer="ones")(model.output)
-        return tf.keras.Model(model.input, classes)
-
-    labels = tf.constant([[0], [1], [2], [-1], [-1], [0]])  # two, one and one on the replicas
-    model, _ = in_fit(make, sgd, labels, ignoring)
-    alone = float(tf.reduce_mean(ignoring(labels, model(WORDS))))
-    evaluated = model.evaluate(WORDS, labels, batch_size=6, verbose=0)
-    model.save("ignoring.keras")
-    with three.scope():
-        loaded = tf.keras.models.load_model("ignoring.keras", custom_objects={"ignoring": ignoring})
     return np.allclose([evaluated, fit(loaded, labels)["loss"][0]], alone, rtol=1e-4)
 
 

@@ -64,7 +64,6 @@ def pasted() -> str:
         class_in("fm56", "fixed", "OwnDropout"),
         f"PATCH = {block_in('fm56', 'def next_of_replica')!r}",
         block_in("fm55", "def dice"),
-        block_in("fm55", "def ignoring"),
         block_in("fm54", "class Remembering"),
         with_methods(WRAPPING, block_in("fm30", "def from_config")),
         with_methods(SCALING, block_in("fm30", '"factor": self.factor')),

@@ -91,23 +91,10 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # Keras's own `Dice` and `Tversky` do not combine the sums. Keras also leaves values out of a mean, and divides by what each part has
 # left (`upstream/masked_loss_mean_of_means.md` is not reported yet):
 #
-# - Labels, by `ignore_class`: use the loss below.
+# - Labels, by `ignore_class`: write the loss yourself, and count the labels that are left with `all_reduce`.
 # - Weights, by `reduction="mean_with_sample_weight"` of Keras 3: leave it out, and scale the weights of each batch before it is
 #   distributed: `data.map(lambda x, y, weights: (x, y, weights / tf.reduce_mean(weights)))`.
-# - A mask, as of `Embedding(mask_zero=True)`. Keras has no switch for it; `ignoring` is for a model without a mask.
-#
-# ```python
-# def ignoring(labels, outputs):
-#     labels = tf.reshape(tf.cast(labels, tf.int32), tf.shape(outputs)[:-1])
-#     kept = tf.cast(labels != -1, outputs.dtype)
-#     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(tf.maximum(labels, 0), outputs)
-#     count, number = tf.reduce_sum(kept), tf.cast(tf.size(kept), outputs.dtype)
-#     replica = tf.distribute.get_replica_context()
-#     if replica is not None:
-#         count = replica.all_reduce("SUM", count)
-#         number *= replica.num_replicas_in_sync
-#     return kept * losses * number / tf.maximum(count, 1.0)
-# ```
+# - A mask, as of `Embedding(mask_zero=True)`.
 #
 # ## Why
 #
