@@ -89,7 +89,7 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # - A relative `directory` stops only the thread: `fit` ends, and no save is complete.
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
 # - Layers are found by name. `load_weights` sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
-#   equal names it sets the weights, on any number of devices, and not the optimizer.
+#   equal names it sets the weights, on one and two devices, too, and not the optimizer.
 #
 # The tables say which step comes back. See [`tf.train.CheckpointOptions`](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions).
 
