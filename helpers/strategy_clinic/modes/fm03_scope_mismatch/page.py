@@ -4,7 +4,7 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | `RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>` | `fit`, with Adam or SGD with momentum | 3 |
-# | `` ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope() `` | `fit` in the scope, or only a base model outside | 3 |
+# | `` ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope() `` | `fit` in the scope, only a base model outside, or `enable_lora` outside | 3 |
 # | `RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>` | the optimizer outside; two strategy objects | 3 |
 # | `AssertionError: assert isinstance(var, values.DistributedVariable)` | `fit`, with plain SGD; the error has no message | 3 |
 # | `ValueError: Variable (...) was not created in the distribution strategy scope of (...).` | `compile` | 2 |
@@ -76,6 +76,9 @@ session = clinic.open("fm03", strategy, devices, save_format, keras)
 # Call the function in the scope. `fit` may stand outside. `compile` of Keras 3 may stand outside only if you pass an optimizer
 # object that was created in the scope: `compile("adam")` creates the optimizer, and `fit` raises, and with `compile("sgd")`
 # every replica counts each step, without an error. On Keras 2 metrics must be created in the scope, too.
+#
+# A layer of a model from the scope can get new variables later. Create them in the scope, too: call `layer.enable_lora(rank)` of
+# Keras 3 there. Outside, `fit` raises as if only that layer had been created outside.
 #
 # You can open the scope as often as you like, if it is the scope of the same strategy object. A second `MirroredStrategy()` for
 # the same devices is a different strategy.
