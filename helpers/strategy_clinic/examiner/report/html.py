@@ -78,8 +78,8 @@ def card_of_program(
 
 def look_of(examination: Examination) -> str:
     if examination.findings:
-        loud = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
-        return "raises" if loud else "silent"
+        raised = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
+        return "raises" if raised else "wrong"
     if examination.failure:
         return "crashes"
     return "unavailable" if examination.stopped or examination.unseen else "works"
