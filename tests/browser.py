@@ -237,9 +237,7 @@ def by_keyboard(page, name: str):
 
 def by_mouse(page, name: str):
     """Every outcome in one front end; in the others, that the mouse does there what it does in that one."""
-    assert (
-        run(page, 2, strategy="mirrored", devices="2", save_format="keras", keras="3") == "wrong"
-    )
+    assert run(page, 2, strategy="mirrored", devices="2", save_format="keras", keras="3") == "wrong"
     counts = ("4", "1", "8", "2") if name == "lab" else ("1",)
     outcomes = [run(page, number, devices=n) for number, n in enumerate(counts, 3)]
     assert outcomes == ["works" if n == "1" else "wrong" for n in counts]

@@ -43,7 +43,7 @@ def told_kinds(mode: FailureMode) -> list[str]:
     """Returns the kinds that the first cell of the mode's page tells."""
     without = without_message(mode)
     cell = files.mode_pages()[mode.id].read_text().partition("\n\n# %%")[0]
-    told = [kind_of_row(*row, without) for row in ROW.findall(cell)]
+    told = [kind_of_row(message, by, without) for message, by in ROW.findall(cell)]
     for status in STATUS.findall(cell):
         told += [kind for kind, words in WORDS.items() if words.search(status)]
     return [without if kind == WRONG else kind for kind in told]
