@@ -75,8 +75,8 @@ def site_of(folder: Path) -> Path:
     return next((folder / "own" / "lib").glob("python*/site-packages"))
 
 
-# Kernels as Colab starts them, with nothing imported: the pages without a mode, and of modes a loud one, a silent one, one
-# that is both, one with a TPU, and one with processes of its own. The others run in forks of a process that has TensorFlow.
+# Kernels as Colab starts them, with nothing imported: the pages without a mode, and of modes one that raises, one that does not,
+# one that is both, one with a TPU, and one with processes of its own. The others run in forks of a process that has TensorFlow.
 KINDS = ("fm01", "fm05", "fm11", "fm16", "fm41")
 COLD = [path for path in NOTEBOOKS if not path.stem.startswith("fm") or path.stem[:4] in KINDS]
 WARM = [path for path in NOTEBOOKS if path not in COLD]

@@ -12,12 +12,11 @@ import pytest
 from conftest import build_book, changed
 from strategy_clinic import Setup, book
 from strategy_clinic.base import files, outcomes
-from strategy_clinic.modes import groups, registry
+from strategy_clinic.modes import groups, kinds, registry
 from strategy_clinic.panel import cards
 from strategy_clinic.programs.switches import for_setup
 from strategy_clinic.records import store, switches
 from strategy_clinic.rendering import sources
-from strategy_clinic.triage import wordings
 
 pytestmark = pytest.mark.slow
 
@@ -206,11 +205,21 @@ def test_a_group_has_a_page_with_its_modes_in_their_order_and_both_lists_lead_to
             assert any(link.endswith(f"notebooks/{page.name}") for link in links)
 
 
+KIND_PAGES = {"raises": "raises", "warns": "warns", "wrong numbers": "wrong_numbers"}
+
+
+def test_the_start_page_and_the_sidebar_lead_to_each_kind(site):
+    for name in (*KIND_PAGES.values(), "slow"):
+        for page in ("index.html", "notebooks/00_start_here.html"):
+            links = parsed((site / page).read_text()).links
+            assert any(link.endswith(f"errors/{name}.html") for link in links), (page, name)
+
+
 def test_every_mode_is_in_each_table_of_what_it_shows(site):
     for mode in registry.modes():
-        for group in wordings.mode_words()[mode.id].shows:
-            page = site / "errors" / f"{group.replace(' ', '_')}.html"
-            assert Path(mode.notebook).stem in table_of(page)
+        for kind in kinds.kinds_of(mode):
+            text = (site / "errors" / f"{KIND_PAGES.get(kind, 'slow')}.html").read_text()
+            assert f'href="../notebooks/{Path(mode.notebook).stem}.html"' in text
 
 
 def test_the_atlas_needs_no_kernel(site):

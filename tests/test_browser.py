@@ -224,7 +224,7 @@ def test_the_panel_of_an_error_of_keras(front, page, reader, site):
     """On Keras 3, where it shows, and on Keras 2, where it does not: as on the site."""
     name, url = front
     open_panel(page, name, url.replace(NOTEBOOK, OF_KERAS))
-    for number, (keras, outcome) in enumerate({"3": "silent", "2": "works"}.items(), 1):
+    for number, (keras, outcome) in enumerate({"3": "wrong", "2": "works"}.items(), 1):
         assert run(page, number, strategy="mirrored", devices="4", keras=keras) == outcome
         as_on_the_site(page, reader, site, OF_KERAS)
 
@@ -255,12 +255,12 @@ def test_the_switches_of_a_page_of_the_site(reader, site):
     reader.goto(f"{address}?devices=3")
     shown = reader.locator(".clinic-switches .clinic-line")
     assert "mirrored x3, saved as keras, Keras 3, which was not recorded" in shown.inner_text()
-    assert shown.get_attribute("data-outcome") == "silent"
+    assert shown.get_attribute("data-outcome") == "wrong"
     reader.locator(".clinic-switches [name=devices]").focus()
     reader.keyboard.press("ArrowUp")
     assert shown.get_attribute("data-outcome") == "works"
     assert "devices=1" in reader.url and "not recorded" not in shown.inner_text()
-    reader.get_by_role("button", name="central_storage x4: silent").focus()
+    reader.get_by_role("button", name="central_storage x4: wrong").focus()
     reader.keyboard.press("Enter")
     assert "central_storage x4, saved as keras, Keras 3" in shown.inner_text()
     assert reader.locator(".clinic-places :focus").get_attribute("aria-pressed") == "true"

@@ -188,7 +188,7 @@ def test_a_quick_check_finds_a_page_that_shows_something_else(as_recorded, tmp_p
 
 
 def test_a_page_that_is_known_to_differ_on_another_version_is_no_news():
-    verdict = version_records.VersionVerdict("silent", "works", "executed", "", "differs")
+    verdict = version_records.VersionVerdict("wrong", "works", "executed", "", "differs")
     stored = version_records.VersionRecord({}, "", verdicts={("fm37", 3): verdict})
     differs = store.Measured([], "differs")
     mode, other = map(registry.mode_by_id, ("fm37", "fm05"))

@@ -8,7 +8,7 @@ from thorough import mostly_thorough
 
 pytestmark = pytest.mark.slow
 
-SILENT, LOUD = "fm23", "fm31"
+WRONG, RAISES = "fm23", "fm31"
 
 
 def replaced_by(subject: str, other: str):
@@ -68,9 +68,9 @@ def refused(mode: str, control, says: str):
     "control", mostly_thorough(CONTROLS, *USUAL), ids=lambda control: control.__name__
 )
 def test_a_page_is_refused(project, control):
-    refused(SILENT, control, CONTROLS[control])
+    refused(WRONG, control, CONTROLS[control])
 
 
 @pytest.mark.parametrize("control", OF_A_LOUD_ONE, ids=lambda control: control.__name__)
 def test_a_page_whose_program_raises_is_refused(project, control):
-    refused(LOUD, control, "at 'broken'")
+    refused(RAISES, control, "at 'broken'")

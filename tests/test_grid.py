@@ -62,13 +62,13 @@ def test_a_grid_runs_and_is_kept(tmp_path, capsys):
     kept = lines(out)
     assert [(line["devices"], line["broken"], line["fixed"], line["agrees"]) for line in kept] == [
         (1, "works", "works", True),
-        (2, "silent", "works", True),
+        (2, "wrong", "works", True),
     ]
     assert {line["evidence"] for line in kept} == {"executed"}
     assert all((out / line["notebook"]).exists() for line in kept)
     assert not list(out.glob("*.part*"))
     said = capsys.readouterr().out
-    assert "[2/2] fm25 mirrored x2, saved as h5, Keras 3: broken silent, fixed works" in said
+    assert "[2/2] fm25 mirrored x2, saved as h5, Keras 3: broken wrong, fixed works" in said
 
 
 MEET = "import pathlib, time; here = pathlib.Path({folder!r}); (here / str(devices)).touch()"
@@ -276,7 +276,7 @@ def test_plain_papermill_runs(tmp_path):
         "save_format": "h5",
         "keras": 3,
     }
-    assert steps["broken"]["verdict"]["outcome"] == "silent"
+    assert steps["broken"]["verdict"]["outcome"] == "wrong"
 
 
 @pytest.mark.parametrize(

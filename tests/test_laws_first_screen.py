@@ -7,7 +7,7 @@ from pathlib import Path
 
 from law import all_tests_of, edit
 from strategy_clinic.base import files
-from strategy_clinic.modes import registry
+from strategy_clinic.modes import kinds, registry
 from strategy_clinic.programs.text import code_lines
 from strategy_clinic.records import store
 from strategy_clinic.rendering import sources
@@ -19,7 +19,6 @@ HEAD = "| Message | Raised by | Keras |\n|---|---|---|\n"
 MOST_ROWS = 6
 LONGEST_CAUSE = 41  # words
 KERAS = re.compile(r"2, 3|[23]|3\.\d+|3 before 3\.\d+")
-SILENT = "no message: "
 CLASS = re.compile(r"[A-Za-z.]*(?:Error|Exception): ")
 IN_A_ROW = 3  # words of a message
 FIRST_SCREEN = 20  # lines of code that may stand before the story
@@ -101,13 +100,13 @@ def law_silence() -> list[str]:
         f"{mode.id}: no row says what one sees without an error"
         for source in mode_sources()
         for mode in [registry.read_mode(source)]
-        if "silent" in mode.loud and not any(is_no_error(row[0]) for row in rows(source))
+        if "wrong" in mode.outcomes and not any(is_no_error(row[0]) for row in rows(source))
     ]
 
 
 def is_no_error(message: str) -> bool:
     """Whether a message is none, or a warning, which begins with no class of an error."""
-    return message.startswith(SILENT) or not CLASS.match(message)
+    return message.startswith(kinds.NO_MESSAGE) or not CLASS.match(message)
 
 
 def law_fix() -> list[str]:
@@ -159,7 +158,7 @@ def law_message() -> Iterator[str]:
         program = files.program_text(mode.id, "broken")
         found = [(message, by) for message, by, _ in rows(source) if CLASS.match(message)]
         leads = [classify.triage(f"{program}\n\n{message}").mode for message, _ in found]
-        if mode.loud == "loud" and mode.id not in leads[:1]:
+        if mode.outcomes == ("raises",) and mode.id not in leads[:1]:
             yield f"{mode.id}: its first message leads to {leads[:1]}: {found[:1]}"
         for (message, by), other in zip(found, leads):
             if other not in (mode.id, None) and other.upper() not in by:

@@ -82,7 +82,7 @@ MUTATIONS = [
         "law_compiled",
         edit("notebooks/records/compiled.json", '"fm24": {"code": "', '"fm24": {"code": "0'),
     ),
-    ("law_atlas", edit(CPU3, '"broken": "silent"', '"broken": "works"')),
+    ("law_atlas", edit(CPU3, '"broken": "wrong"', '"broken": "works"')),
 ]
 
 test_law, test_mutation, test_each_has_one = all_tests_of(globals())

@@ -235,8 +235,8 @@ def test_runtimes_with_the_same_outcomes_are_one_row():
 def test_a_runtime_that_recorded_some_setups_is_in_the_row_that_it_agrees_with():
     (mode,) = (each for each in registry.modes() if each.id == "fm37")
     whole = store.read_record("cpu-keras3")
-    for outcome, words in (("silent", ["cpu, Keras 3; gpu, Keras 3 in part"]), ("works", 2)):
-        own = next(each for each in whole.of_mode("fm37").values() if each.broken == "silent")
+    for outcome, words in (("wrong", ["cpu, Keras 3; gpu, Keras 3 in part"]), ("works", 2)):
+        own = next(each for each in whole.of_mode("fm37").values() if each.broken == "wrong")
         part = replace(whole, runtime="gpu-keras3", verdicts=[replace(own, broken=outcome)])
         rows = atlas.rows_of(mode, [whole, part], {})
         assert words in ([row.runtimes_in_words for row in rows], len(rows))
@@ -266,9 +266,9 @@ def test_the_filters_of_the_notebook_are_the_same():
     row = next(row for row in listed if row.mode.id == "fm25")
     assert {place: atlas.one_outcome(found) for place, found in row.outcomes.items()} == {
         ("mirrored", 1): "works",
-        ("mirrored", 2): "silent",
-        ("mirrored", 4): "silent",
-        ("mirrored", 8): "silent",
+        ("mirrored", 2): "wrong",
+        ("mirrored", 4): "wrong",
+        ("mirrored", 8): "wrong",
     }
 
 

@@ -121,9 +121,9 @@ def law_purpose() -> list[str]:
         for path in package.glob("*.py")
         if path.stem not in ENTRY_POINTS
     ]
-    silent = [path for path in modules if not docstring(path.read_text())]
+    empty = [path for path in modules if not docstring(path.read_text())]
     without = [path for path in folders - one_mode if not (path / "__init__.py").exists()]
-    return problems + [f"{path.name} does not say what it contains" for path in silent + without]
+    return problems + [f"{path.name} does not say what it contains" for path in empty + without]
 
 
 @functools.cache

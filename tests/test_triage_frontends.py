@@ -124,7 +124,7 @@ def test_the_box_shows_a_card_with_a_link(capsys):
     assert answer_text.PASTE in shown.value and "none" not in shown.value.split("</style>")[1]
 
 
-LOUD = "raise ValueError('The filename must end in `.weights.h5`. Received: filepath=x')"
+FAILING = "raise ValueError('The filename must end in `.weights.h5`. Received: filepath=x')"
 
 
 @pytest.fixture
@@ -139,9 +139,9 @@ def told(shell, capsys, code: str) -> str:
 
 
 def test_an_uncaught_exception_ends_with_the_line_that_names_its_mode(shell, capsys):
-    before = told(shell, capsys, LOUD)
+    before = told(shell, capsys, FAILING)
     shell.run_line_magic("load_ext", "strategy_clinic")
-    after = told(shell, capsys, LOUD)
+    after = told(shell, capsys, FAILING)
     assert "fm04" not in before and len(before) > 100
     assert after.startswith(before) and after != before
     line = after.removeprefix(before)
@@ -150,7 +150,7 @@ def test_an_uncaught_exception_ends_with_the_line_that_names_its_mode(shell, cap
     assert "fm" not in told(shell, capsys, "1 / 0").split("ZeroDivisionError")[-1]
     assert told(shell, capsys, "print('well')") == "well\n"
     shell.run_line_magic("unload_ext", "strategy_clinic")
-    assert told(shell, capsys, LOUD) == before
+    assert told(shell, capsys, FAILING) == before
 
 
 @pytest.mark.parametrize("broken", [RuntimeError("boom"), UserError("no"), RecursionError()])
@@ -160,10 +160,10 @@ def test_a_crash_of_triage_is_logged_and_never_hides_the_error(
     def crash(*_):
         raise broken
 
-    before = told(shell, capsys, LOUD)
+    before = told(shell, capsys, FAILING)
     strategy_clinic.load_ipython_extension(shell)
     monkeypatch.setattr(classify, "triage", crash)
-    after = told(shell, capsys, LOUD)
+    after = told(shell, capsys, FAILING)
     assert after == before and "must end in" in after
     assert [record.getMessage() for record in caplog.records] == [
         f"Triage cannot say which mode this error is of: {broken!r}"
@@ -173,12 +173,12 @@ def test_a_crash_of_triage_is_logged_and_never_hides_the_error(
 def test_an_extension_that_is_loaded_twice_names_the_mode_once(shell, capsys):
     for _ in range(2):
         strategy_clinic.load_ipython_extension(shell)
-    assert told(shell, capsys, LOUD).count("fm04_weights_path_refused.ipynb") == 1
+    assert told(shell, capsys, FAILING).count("fm04_weights_path_refused.ipynb") == 1
 
 
 def test_the_line_names_a_mode_of_an_error_that_was_caught_on_the_way(shell, capsys):
     strategy_clinic.load_ipython_extension(shell)
-    code = f"try:\n    {LOUD}\nexcept ValueError as error:\n    raise RuntimeError('in my code') from error"
+    code = f"try:\n    {FAILING}\nexcept ValueError as error:\n    raise RuntimeError('in my code') from error"
     assert "fm04 weights_path_refused" in told(shell, capsys, code)
 
 

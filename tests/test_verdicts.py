@@ -190,7 +190,7 @@ def test_a_verdict_without_honest_evidence_is_refused(outcome, evidence, says):
     [
         (TimeoutError("t"), "hangs"),
         (ChildProcessError("c"), "crashes"),
-        (SilentFailure("s"), "silent"),
+        (SilentFailure("s"), "wrong"),
         (KeyError("k"), "raises"),
         (Unavailable("u"), "unavailable"),
     ],

@@ -253,7 +253,7 @@ def test_a_version_without_a_record_is_no_change(recorded):
 def test_changes_are_also_sentences(two):
     first, second, rest = versions_table.versions_sentences(two)
     assert first.startswith(
-        "fm25 load_outside_scope, Keras 3: on 2.20 the broken code is silent (<b>"
+        "fm25 load_outside_scope, Keras 3: on 2.20 the broken code is wrong (<b>"
     )
     assert second.endswith("; on nightly the broken code works (no message)")
     assert "fm01 (3), fm01 (2)" in rest and "fm25 (3)" not in rest

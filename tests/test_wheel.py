@@ -216,7 +216,7 @@ def test_a_mode_runs_as_it_declares(installed, empty):
     said = installed.clinic(empty, "run", "fm05", "-o", "out")
     assert "as declared" in said and "1 of 1 runs agree with their mode; results in out" in said
     line = json.loads((empty / "out" / "verdicts.jsonl").read_text())
-    assert (line["mode"], line["broken"], line["fixed"]) == ("fm05", "silent", "works")
+    assert (line["mode"], line["broken"], line["fixed"]) == ("fm05", "wrong", "works")
     assert (empty / "out" / line["notebook"]).exists()
     assert [each.name for each in empty.iterdir()] == ["out"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from strategy_clinic.modes import groups as mode_groups
-from strategy_clinic.modes import registry
+from strategy_clinic.modes import kinds, registry
 from strategy_clinic.modes.failure_mode import FailureMode
 from strategy_clinic.triage import page_messages, search_data, wordings
 
@@ -14,19 +14,14 @@ def page_of(mode: FailureMode) -> str:
     return PurePosixPath(mode.notebook).stem
 
 
-def modes_of(group: str) -> list[FailureMode]:
-    """Returns the modes that show this, those first that show it before anything else."""
-    words = wordings.mode_words()
-    shown = [mode for mode in wordings.declared_modes().values() if group in shows(mode.id)]
-    return sorted(shown, key=lambda mode: words[mode.id].shows.index(group))
-
-
-def shows(mode: str) -> tuple[str, ...]:
-    return wordings.mode_words()[mode].shows
+def modes_of(kind: str) -> list[FailureMode]:
+    """Returns the modes of a kind, those first that show it before anything else."""
+    modes = [mode for mode in registry.modes() if kind in kinds.kinds_of(mode)]
+    return sorted(modes, key=lambda mode: kinds.kinds_of(mode).index(kind))
 
 
 def shown_as(name: str) -> str:
-    """Returns a table of the modes that show this."""
+    """Returns a table of the modes of a kind, whose name has `_` for each space."""
     lines = ["| what you see | how to repair it | page |", "|---|---|---|"]
     for mode in modes_of(name.replace("_", " ")):
         lines.append(f"| {cell(mode.sees)} | {cell(mode.fix)} | [{mode.id}](../{mode.notebook}) |")
@@ -54,7 +49,7 @@ def group(name: str) -> str:
     )
     lines = ["| what you see | how it fails | page |", "|---|---|---|"]
     for mode in modes:
-        words = f"{cell(mode.sees)} | {mode_groups.how_it_fails(mode)}"
+        words = f"{cell(mode.sees)} | {kinds.how_it_fails(mode)}"
         lines.append(f"| {words} | [{mode.id}]({page_of(mode)}.ipynb) |")
     return "\n".join([found.about, "", *lines, "", toctree(map(page_of, modes))])
 

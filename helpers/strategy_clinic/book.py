@@ -18,6 +18,7 @@ from .panel.cards import NOTE
 from .programs.verdicts import OUTCOMES, Verdict, rows
 from .records import atlas, store, switches
 from .rendering import render, sources
+from .rendering.mode_notebooks import START
 from .setups.parameters import Setup
 
 FOLDED = {  # by a cell's tag: myst-nb's tag, and what the button that opens the cell is called
@@ -47,6 +48,10 @@ ON_THE_SITE = {
     "00_start_here.ipynb": "../errors/index.md",
     "examine_your_code.ipynb": "../how_to/examine.md",
 }
+
+# On the site, below the title of the first notebook.
+BY_WHAT_YOU_SEE = """By what you see: [an error](../errors/raises.md), [a warning](../errors/warns.md), [wrong
+numbers](../errors/wrong_numbers.md), or a program that [does not end or is slow](../errors/slow.md)."""
 
 # On the site beside the atlas; the page that `clinic atlas` writes has the tables themselves.
 OF_KERAS = """## Classes of Keras on several replicas
@@ -83,11 +88,13 @@ def page(path: Path) -> str:
     notebook.cells = [cell for cell in notebook.cells if cell.source != sources.UNPUBLISHED]
     if path.stem == "atlas":
         show_filters(notebook)
+    if path.name == START:
+        notebook.cells.insert(1, new_markdown_cell(BY_WHAT_YOU_SEE, id="kinds"))
     if files.page_source(path.stem).name == "page.py":
         mode = mode_by_id(path.stem.split("_")[0])
         add_switches(notebook, mode)
         lead_on(notebook)
-        notebook.cells += [patterns_of(mode)] if "loud" in mode.loud else []
+        notebook.cells += [patterns_of(mode)] if "raises" in mode.outcomes else []
     notebook.cells = [without_widgets(cell) for cell in notebook.cells]
     for cell in notebook.cells:
         if cell.cell_type == "code":

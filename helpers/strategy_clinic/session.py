@@ -123,9 +123,8 @@ class Session:
             return f"not run: {verdict.says}"
         if verdict.outcome == "works":
             return "right"
-        what = "wrong" if verdict.outcome == "silent" else verdict.outcome
         right = self._right(verdict.subject).strip().splitlines()
-        return f"{what}; it should print: {right[0]}" + (" …" if len(right) > 1 else "")
+        return f"{verdict.outcome}; it should print: {right[0]}" + (" …" if len(right) > 1 else "")
 
     def prints(self, texts: Mapping[str, str], setups: Sequence[Setup]) -> dict[str, list[str]]:
         """Runs programs under setups. Returns by name what each printed under each, or the class of its error."""

@@ -236,8 +236,8 @@ def test_several_of_these_are_replaced_together():
 
 
 def test_which_modes_explain_no_divergence():
-    silent = {each.mode for each in mode_rules().rules if not each.explains_divergence}
-    assert {"fm05", "fm25", "fm29", "fm43"} <= silent and not silent & {"fm21", "fm23", "fm37"}
+    apart = {each.mode for each in mode_rules().rules if not each.explains_divergence}
+    assert {"fm05", "fm25", "fm29", "fm43"} <= apart and not apart & {"fm21", "fm23", "fm37"}
 
 
 # Faults of the framework

@@ -17,7 +17,7 @@ class Row(NamedTuple):
 ROWS = (
     Row("raises", "it ends with an error", "✖", "--jp-error-color1", "#b3261e", "#ff8a80"),
     Row(
-        "silent",
+        "wrong",
         "it prints a wrong result without an error",
         "▲",
         "--jp-warn-color1",

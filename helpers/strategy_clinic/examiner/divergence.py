@@ -22,7 +22,7 @@ from ..observer.replacements import Replacement
 from .findings import FollowUp, Replace
 from .recording import Recording
 
-SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one silent fault to 1e-2 at best
+SAME = 5e-3  # correct programs agree to 3e-6 on 1, 2 and 4 devices, and with one fault that raises nothing to 1e-2 at best
 SAME_IN_HALF_PRECISION = 5e-2
 SENSITIVE = 0.1  # of the tolerance: what changes by more without a reason is not compared
 MOST_UNSTABLE = 0.25  # of the variables after the first step; where more change from run to run, nothing can be compared

@@ -32,7 +32,7 @@ class Symptom:
 
     @property
     def outcome(self) -> str:
-        return "silent" if self.raises == "SilentFailure" else "raises"
+        return "wrong" if self.raises == "SilentFailure" else "raises"
 
     def matches(self, verdict: Verdict) -> bool:
         # Where AutoGraph cannot make an exception again, it raises this one, with the name of the other in the message.
@@ -71,10 +71,9 @@ class FailureMode:
         return f"notebooks/{self.id}_{self.slug}.ipynb"
 
     @property
-    def loud(self) -> str:
-        """Whether it raises: 'loud', 'silent', or both in the order of its symptoms."""
-        words = ["silent" if symptom.outcome == "silent" else "loud" for symptom in self.symptoms]
-        return " or ".join(dict.fromkeys(words))
+    def outcomes(self) -> tuple[str, ...]:
+        """The outcomes of its symptoms, each once, in their order."""
+        return tuple(dict.fromkeys(symptom.outcome for symptom in self.symptoms))
 
     def symptom(self, setup: Setup) -> Symptom | None:
         """Returns the symptom that must show under a setup here, or None if it must work."""

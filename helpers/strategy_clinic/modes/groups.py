@@ -1,11 +1,11 @@
-"""The failure modes in groups, by what one sees and where, and how each of them fails."""
+"""The failure modes in groups, by what one sees and where."""
 
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..base import files
-from .failure_mode import FailureMode, Symptom
+from .failure_mode import FailureMode
 
 # The name, the title and the sentence of what is in no group.
 NEW = "new", "In no group yet", "Add these modes to a group of `modes/groups.toml`."
@@ -17,7 +17,7 @@ class Group:
     title: str
     about: str
     modes: tuple[str, ...]
-    silently: str = "wrong numbers"
+    without: str = "wrong numbers"  # what a mode shows where there is no message
 
     def chosen(self, modes: Iterable[FailureMode]) -> list[FailureMode]:
         """Returns those of the modes that are in this group, in its order."""
@@ -38,16 +38,3 @@ def grouped(modes: Iterable[FailureMode]) -> list[tuple[Group, list[FailureMode]
     known = {name for group in groups() for name in group.modes}
     new = Group(*NEW, modes=tuple(mode.id for mode in every if mode.id not in known))
     return [(group, inside) for group in (*groups(), new) if (inside := group.chosen(every))]
-
-
-def how_it_fails(mode: FailureMode) -> str:
-    """Returns in words how a mode fails, in the order of its symptoms: whether it raises, and if not what it shows."""
-    silently = next((group.silently for group in groups() if mode.id in group.modes), "")
-    words = " or ".join(dict.fromkeys(word_of(symptom, silently) for symptom in mode.symptoms))
-    return f"{words}, and warns" if "a warning" in mode.sees else words
-
-
-def word_of(symptom: Symptom, silently: str) -> str:
-    if symptom.outcome == "silent":
-        return silently or Group.silently
-    return "hangs" if symptom.raises == "TimeoutError" else "raises"

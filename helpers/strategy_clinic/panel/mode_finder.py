@@ -6,7 +6,8 @@ from typing import Any
 from ..base.templates import from_template
 from ..modes.documents import DOCUMENTS
 from ..modes.failure_mode import FailureMode
-from ..modes.groups import grouped, how_it_fails
+from ..modes.groups import grouped
+from ..modes.kinds import how_it_fails
 from ..modes.registry import modes as all_modes
 from ..setups import strategies
 from .cards import show_widget

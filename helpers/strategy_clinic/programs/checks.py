@@ -1,4 +1,4 @@
-"""Health checks that raise where a failure is silent. Each can be pasted into a project that has only TensorFlow."""
+"""Health checks that raise where a failure raises nothing. Each can be pasted into a project that has only TensorFlow."""
 
 from typing import Any
 

@@ -15,7 +15,7 @@ OUTCOMES = tuple(row.name for row in ROWS)
 EVIDENCE = ("executed", "emulated", "compiled", "traced", "recorded")
 OUTCOME_OF = {
     Unavailable: "unavailable",
-    SilentFailure: "silent",
+    SilentFailure: "wrong",
     TimeoutError: "hangs",
     ChildProcessError: "crashes",
     Exception: "raises",

@@ -129,7 +129,7 @@ def unrecorded() -> list[str]:
 
 
 def atlas_sentences(rows: list[AtlasRow]) -> list[str]:
-    """Returns a line for each row: where the broken code raises, is silent, works."""
+    """Returns a line for each row: where the broken code raises, is wrong, works."""
     lines = []
     for row in rows:
         groups: dict[str, dict[Place, list[str]]] = {}

@@ -93,7 +93,7 @@ def in_words(period: Period, verdict: VersionVerdict) -> str:
 
 
 def verb(outcome: str) -> str:
-    return "is silent" if outcome == "silent" else outcome
+    return "is wrong" if outcome == "wrong" else outcome
 
 
 def changes(before: VersionVerdict, now: VersionVerdict) -> list[str]:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from ..modes import registry
 from ..modes.failure_mode import FailureMode
-from ..modes.groups import Group, grouped, how_it_fails
+from ..modes.groups import Group, grouped
+from ..modes.kinds import how_it_fails
 
 
 def markdown(link: str, level: int = 3) -> str:

@@ -1,8 +1,7 @@
 """The words by which triage knows the modes: `words.toml` in the folder of each mode, and `not_a_mode.toml` beside this module.
 
 `words.toml` holds a `question` that tells the mode from others, `descriptions` (what people say who quote no message, in our own
-words: what was done, in which context, and what was seen instead), `shows` (under which of GROUPS the documentation lists the
-mode, where that is not an error alone), and any number of the following two tables.
+words: what was done, in which context, and what was seen instead), and any number of the following two tables.
 
 A [[wording]] is one way in which the mode shows in a pasted text. A phrase is matched without case, quotes and line breaks, and
 as whole words; `...` stands for anything in between, `{a|b}` for one of several. An entry has
@@ -77,9 +76,6 @@ class CodePattern:
     unless: str = ""
 
 
-GROUPS = ("raises", "wrong numbers", "lost state", "slow")
-
-
 @dataclass(frozen=True)
 class ModeWords:
     """The contents of one file; `mode` is None for what is not a mode."""
@@ -89,7 +85,6 @@ class ModeWords:
     wordings: tuple[Wording, ...]
     question: str = ""
     code: tuple[CodePattern, ...] = ()
-    shows: tuple[str, ...] = (GROUPS[0],)
 
 
 @functools.cache
@@ -124,7 +119,6 @@ def read_words(mode: str | None, path: Path) -> ModeWords:
             tuple(content.pop("descriptions", ())),
             tuple(wording(mode, advised(entry, advice)) for entry in content.pop("wording", ())),
             code=tuple(CodePattern(**entry) for entry in content.pop("code", ())),
-            shows=tuple(content.pop("shows", GROUPS[:1])),
             **content,
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:

@@ -150,7 +150,7 @@ def without_extra_prints(tree: ast.Module, task: ast.Module) -> ast.Module:
 
 
 def with_prints_of(task: ast.Module, tree: ast.Module) -> ast.Module:
-    """Returns a program that prints what the task prints: a print that was changed is changed back, others are silent.
+    """Returns a program that prints what the task prints: a print that was changed is changed back, others print nothing.
 
     Raises UserError if a print of the task is not there, and does not stand at the end of it.
     """

@@ -104,8 +104,8 @@ def wrong_as_shown(mode: FailureMode, run: Run, seconds: float) -> Judgement:
     """Returns the judgement on an attempt that is wrong under the notebook's own setup, with a hint if there is one."""
     result = "not run" if isinstance(run.error, Unavailable) else "red"
     words = why(run, seconds)
-    is_silent = isinstance(run.error, SilentFailure)
-    raised = "" if is_silent else f"{type(run.error).__name__}: {run.error}"
+    is_wrong = isinstance(run.error, SilentFailure)
+    raised = "" if is_wrong else f"{type(run.error).__name__}: {run.error}"
     hint = hints.hint_for(mode.id, run.printed + raised)
     return Judgement(result, f"{words}. Hint: {hint}" if hint else words, run.network, run.files)
 

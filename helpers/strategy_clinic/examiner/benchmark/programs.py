@@ -44,7 +44,7 @@ class BenchmarkProgram:
 
     @property
     def expected(self) -> str:
-        """Returns how it ends: `raises`, `silent` or `works`."""
+        """Returns how it ends: `raises`, `wrong` or `works`."""
         outcome: str = mode_by_id(self.mode).expects(self.setup)
         return outcome if self.subject == "broken" else "works"
 

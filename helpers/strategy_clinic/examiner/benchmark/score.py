@@ -21,9 +21,7 @@ from .rates import beside_in_words, precision, rate
 
 ON_LINE, NAMED, MISSED = "on the line", "named", "missed"
 CORRECT, FALSE_POSITIVE, FAILED, UNAVAILABLE = "correct", "FALSE POSITIVE", "FAILED", "unavailable"
-NOT_SOUGHT = (
-    "not looked for"  # a silent mode without a finding in its own program: its page says why
-)
+NOT_SOUGHT = "not looked for"  # without a message, and without a finding: the mode's page says why
 NOT_COUNTED = UNAVAILABLE, NOT_SOUGHT
 BAD = MISSED, FALSE_POSITIVE, FAILED
 

@@ -110,8 +110,8 @@ def anchor_of(tables: Tables, location: Location) -> str:
 
 def look_of(examination: Examination) -> str:
     if examination.findings:
-        loud = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
-        return "raises" if loud else "silent"
+        raised = any(finding.evidence is Evidence.RAISED for finding in examination.findings)
+        return "raises" if raised else "wrong"
     if examination.failure:
         return "crashes"
     return "unavailable" if examination.stopped or examination.unseen else "works"

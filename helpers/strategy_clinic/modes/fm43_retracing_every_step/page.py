@@ -4,8 +4,8 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | `WARNING:tensorflow:5 out of the last 5 calls to <function train_step at …> triggered tf.function retracing. Tracing is expensive and the excessive number of tracings could be due to (1) creating @tf.function repeatedly in a loop, (2) passing tensors with different shapes, (3) passing Python objects instead of tensors. …` | a `tf.function` that gets a Python number | 2, 3 |
-# | `… 5 out of the last 5 calls to <function TensorFlowTrainer.make_predict_function.<locals>.one_step_on_data_distributed …` | `predict` of a new model in each turn of a loop | 3 |
-# | `… 5 out of the last 5 calls to <function Model.make_predict_function.<locals>.predict_function …` | the same | 2 |
+# | `WARNING:tensorflow:5 out of the last 5 calls to <function TensorFlowTrainer.make_predict_function.<locals>.one_step_on_data_distributed …` | `predict` of a new model in each turn of a loop | 3 |
+# | `WARNING:tensorflow:5 out of the last 5 calls to <function Model.make_predict_function.<locals>.predict_function …` | the same | 2 |
 #
 # A traced step gets a Python number that changes, so TensorFlow traces it again in every call. Every step is as slow as the
 # first, and memory grows. The results are right.

@@ -99,8 +99,10 @@ session = clinic.open("fm51", strategy, devices, save_format, keras)
 # one is added to all copies of the weights, and the scale stays as it is. On several workers, one leaves the step out and another
 # waits for its gradients.
 #
-# This is a bug of Keras, in all versions from 3.3 to 3.15 and in its development branch. It was seen on virtual devices of a CPU,
-# and is not reported yet; `upstream/loss_scale_of_first_replica.md` is ready. Keras 2 asks all replicas.
+# The documentation of `LossScaleOptimizer` says: "On any train step, if a nonfinite gradient is encountered, the loss scale is
+# halved, and the train step is skipped." So this is a bug of Keras, in all versions from 3.3 to 3.15 and in its development branch.
+# One such step is enough to lose the weights. It was seen on virtual devices of a CPU, and is not reported yet;
+# `upstream/loss_scale_of_first_replica.md` is ready. Keras 2 asks all replicas.
 #
 # The table shows the weight, which is 1 at first, after this step, by the place of the large example. The picture follows the
 # step. See [Mixed precision](https://www.tensorflow.org/guide/mixed_precision#loss_scaling).

@@ -82,8 +82,9 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # they make `gamma` `nan`, and in the next one all weights.
 #
 # Keras 2 checks for an empty part, and Keras 3 does not: its `moments`, in `keras/src/backend/tensorflow/nn.py`, calls
-# `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on and in its development branch. It was seen on virtual
-# devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
+# `tf.nn.moments`. This is a bug of Keras, in all versions from 3.7 on and in its development branch. The documentation says
+# nothing of empty parts. One may answer that such a batch should be left out, but `fit` makes it of arrays itself. It was seen
+# on virtual devices of a CPU; `upstream/batch_normalization_empty_part.md` is ready to be reported. TensorFlow 1 had it
 # ([tensorflow#24320](https://github.com/tensorflow/tensorflow/issues/24320)).
 #
 # On CPUs TensorFlow uses oneDNN, and some of its operations fail for an empty part: the gradient of `MaxPooling2D` can abort

@@ -77,8 +77,9 @@ session = clinic.open("fm53", strategy, devices, save_format, keras)
 # - `test_on_batch`: one `evaluate` over the whole dataset.
 # - `predict_on_batch(x)`: `model(x, training=False)` for one batch, on one device, and `predict` for a dataset.
 #
-# That is a bug of Keras 3, in `keras/src/backend/tensorflow/trainer.py`. It was seen on virtual devices of a CPU, and is not
-# reported yet; `upstream/on_batch_methods_not_distributed.md` is ready.
+# That is a bug of Keras 3, in `keras/src/backend/tensorflow/trainer.py`: `predict_on_batch`, which "returns predictions for a
+# single batch of samples", returns each n times, and two devices take as long as one. It was seen on virtual devices of a CPU, and
+# is not reported yet; `upstream/on_batch_methods_not_distributed.md` is ready.
 #
 # ## Why
 #

@@ -92,8 +92,9 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 #
 # The order of the data begins again, too: that is [FM77](fm77_data_order_repeats.ipynb).
 #
-# On Keras 3, `BackupAndRestore(save_freq=N)` begins an epoch again at its first batch, and trains some batches twice. That is a
-# bug, not reported yet; `upstream/backup_repeats_batches.md` is ready.
+# On Keras 3, `BackupAndRestore(save_freq=N)` begins an epoch again at its first batch, and trains the batches before the stop twice.
+# The documentation says that "the callback saves the checkpoint every `save_freq` batches", and Keras 2 goes on with the next batch.
+# It needs no strategy. That is a bug, not reported yet; `upstream/backup_repeats_batches.md` is ready.
 #
 # The table shows what other callbacks do in up to six epochs.
 

@@ -93,8 +93,8 @@ session = clinic.open("fm57", strategy, devices, save_format, keras)
 # The guide [Distributed training with Keras 3](https://keras.io/guides/distribution/) says that this API works "across a variety
 # of backends like JAX, TensorFlow and PyTorch"; its examples use JAX. In
 # [keras#18983](https://github.com/keras-team/keras/issues/18983), an early report, the answer is to use `tf.distribute` with
-# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. It is not reported yet;
-# `upstream/keras_distribution_tensorflow.md` is ready.
+# TensorFlow. That Keras accepts the call without a warning is a bug, in the file that is named above. It was seen on virtual devices
+# of a CPU, and is not reported yet; `upstream/keras_distribution_tensorflow.md` is ready.
 #
 # The table shows on how many of two devices a program with each call trains and evaluates.
 

@@ -87,8 +87,9 @@ session = clinic.open("fm58", strategy, devices, save_format, keras)
 # These pages run on devices of one CPU. On GPUs the collective operation is another one, and this was not run there.
 #
 # Keras 3 also takes too many steps, and says nothing: `steps_per_epoch=10` with `steps_per_execution=4` takes 12, since the last
-# call of an epoch is not cut short. This is a bug in `keras/src/trainers/epoch_iterator.py`, and it needs no strategy. It is not
-# reported yet; `upstream/steps_per_execution_overruns.md` is ready. Choose a number that divides the steps of an epoch.
+# call of an epoch is not cut short. The documentation of `compile` says: "At most, one full epoch will be run each execution." This
+# is a bug in `keras/src/trainers/epoch_iterator.py`, and it needs no strategy. It is not reported yet;
+# `upstream/steps_per_execution_overruns.md` is ready. Choose a number that divides the steps of an epoch.
 #
 # The tables show which strategies work with `steps_per_execution=4`, and how many steps an epoch of ten takes.
 

@@ -4,7 +4,7 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | no message: `trained on all ten batches: False` | `fit(batches())` under a strategy: six or seven of ten batches | 3 |
-# | no message: another loss | `evaluate(batches())` under a strategy | 3 |
+# | no message: another loss | `evaluate(batches())`, or `validation_data=batches()` in `fit`, under a strategy | 3 |
 #
 # Before `fit` and `evaluate` of Keras 3 begin under a strategy, they read a batch to learn its shape, and tf.data reads further
 # ones ahead. Keras can give back two batches of a generator. The rest is gone.
@@ -84,10 +84,11 @@ session = clinic.open("fm64", strategy, devices, save_format, keras)
 # `steps_per_epoch` makes all its steps, and only begins later in its data. `predict` loses nothing.
 #
 # Keras 2 reads no batch in advance. This is a bug of Keras 3, which is not reported yet: `upstream/generator_loses_batches.md`
-# is ready. It was seen on virtual devices of a CPU.
+# is ready. It was seen on virtual devices of a CPU. One may answer that a strategy needs data that can be read twice. But the
+# documentation of `fit` lists "a Python generator function" among its inputs, and nothing warns.
 #
 # The table tells whether `fit`, `evaluate` and `predict` get all batches. See
-# [`fit`](https://keras.io/api/models/model_training_apis/), which accepts generators and says nothing of this.
+# [`fit`](https://keras.io/api/models/model_training_apis/).
 
 # %% tags=["figure"]
 # The program above with other data and other methods, on one and two devices, without a strategy, and on Keras 2.

@@ -87,7 +87,8 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 # updated the same metric before, and the smaller number is mixed in.
 #
 # The reverse is a mean of your own. Nothing has divided `tf.reduce_mean(...)`, neither in `train_step` nor in a `compute_loss`
-# of your own. Then the update is as many times too large as there are replicas, which is worse: see
+# of your own; the example in the documentation of `compute_loss` does not divide either. Then the update is as many times too
+# large as there are replicas, which is worse: see
 # [FM37](fm37_loss_scaled_per_replica.ipynb) for the custom loop. Divide it by `num_replicas_in_sync`, and multiply in the
 # report. Keras multiplies what an own `compute_loss` returns, so divide there and change nothing else;
 # `upstream/compute_loss_overridden.md` is ready to be reported.

@@ -80,8 +80,8 @@ session = clinic.open("fm69", strategy, devices, save_format, keras)
 #
 # The error shows only in a run that was stopped: a training in one piece is right. So a program with two phases passes every
 # test, and loses its second phase on the day on which the machine is restarted. This is a bug of Keras 3, which is not reported
-# yet: `upstream/initial_epoch_stays.md` is ready. It needs no strategy. A second `fit` with a `BackupAndRestore` of its own has
-# it, too.
+# yet: `upstream/initial_epoch_stays.md` is ready. It needs no strategy. The documentation calls `initial_epoch` the "epoch at which
+# to start training", and a second call does not start there. With a `BackupAndRestore` of its own it does not, either.
 #
 # The same file has a second error. With a number as `save_freq`, a backup that is written in the first epoch after a restart
 # says epoch 0. If training stops again in this epoch, the third run repeats all epochs on trained weights. With the default, a

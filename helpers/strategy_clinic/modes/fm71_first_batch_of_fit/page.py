@@ -93,7 +93,8 @@ session = clinic.open("fm71", strategy, devices, save_format, keras)
 # `predict` works, and so does central storage, where the parts are not added up in this way. The same line loses batches of a
 # Python generator: see [FM64](fm64_generator_loses_batches.ipynb). A comment in
 # [keras#19246](https://github.com/keras-team/keras/issues/19246) quotes the message. `upstream/generator_loses_batches.md` is
-# ready to be reported, with a repair. All this was run on virtual devices of a CPU.
+# ready to be reported, with a repair. One may answer that batches should be even; but a later one may be uneven, and the
+# documentation of `batch_size` names no limit. All this was run on virtual devices of a CPU.
 #
 # The table tells which data `fit` accepts.
 

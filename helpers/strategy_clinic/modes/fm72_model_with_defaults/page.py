@@ -67,8 +67,8 @@ session = clinic.open("fm72", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # A constructor without `**kwargs` takes no `name` or `dtype`. Then return the arguments alone: `{"factor": self.factor}`. An array
-# needs `.tolist()`. An argument that is a layer needs `keras.saving.serialize_keras_object(self.inner)` in `get_config`, and a
-# `from_config` that calls `keras.saving.deserialize_keras_object`. Without it the loaded model holds a dictionary, and raises.
+# needs `.tolist()`. An argument that is a layer needs `tf.keras.utils.serialize_keras_object(self.inner)` in `get_config`, and a
+# `from_config` that calls `tf.keras.utils.deserialize_keras_object`. Without it the loaded model holds a dictionary, and raises.
 #
 # A file that was saved before has the weights and not the arguments. Make the model in your code with the right arguments, call it
 # once, and `load_weights("model.keras")`.

@@ -218,8 +218,8 @@ session.table([here, two, two.but(devices=4), here.but(keras=2)])
 # %% [markdown]
 # ## Exercise
 #
-# A layer of Keras 3 holds a table of words from `tf_keras`. Change the program so that the table is trained on any number of
-# devices: word 1 is 1.5 after one step.
+# A layer of Keras 3 holds a table of words from `tf_keras`. Change the program so that the table is trained on one, two, four or
+# eight devices: word 1 is 1.5 after one step.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -81,7 +81,8 @@ session = clinic.open("fm75", strategy, devices, save_format, keras)
 # parts lose the mark. The first replica's device is that of the dataset, so its part is not copied. An operation that needs its
 # input no longer, such as `part * 2`, reuses the memory for its result.
 #
-# This is a bug of TensorFlow, in 2.18 to 2.21 and in its nightly.
+# This is a bug of TensorFlow, in 2.18 to 2.21 and in its nightly: no documentation says that a dataset may write into what it is
+# given, and without a strategy none does. It was seen on virtual devices of a CPU;
 # `upstream/distributed_generator_overwrites_arrays.md` is ready to be reported. On a GPU each part is copied to the device: on an
 # H200 that was split in two, the array stayed as it was.
 #

@@ -68,7 +68,8 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # not: its last save is lost, and the one before is the latest. So call `sync` when a signal announces the end.
 #
 # The option does not work for models of Keras 3: the first save works, and the second raises, with one device, too. Save the values
-# that Keras keeps, `tf.train.Checkpoint(values=[v.value for v in model.variables])`, or save without the option. Keras 2 saves
+# that Keras keeps, `tf.train.Checkpoint(values=[v.value for v in model.variables])`, with `+ model.optimizer.variables` for the
+# state of a built optimizer, or save without the option. Keras 2 saves
 # its models with the option, also by `ModelCheckpoint(…, save_weights_only=True, options=options)`. `clinic examine` does not name this mode.
 #
 # ## Why
