@@ -15,6 +15,9 @@ MOST_LINES = 40_000  # of one record
 MOST_FRAMES = 3  # lines of the program that are kept of each stack
 UNSEEN = "unseen"  # in place of a stage: the name is a sentence about what is not seen
 END = 1_000_000_000  # in place of a step: what the program printed last, or raised
+IN_A_STEP = (
+    "in a step"  # how a program ended that an exception has ended before its last step was done
+)
 TOGETHER = -1  # in place of a replica's number: the replicas hold it together
 
 
@@ -28,7 +31,7 @@ class Seen:
     name: str
     replica: int
     value: Value
-    how: str = ""  # how it was aggregated
+    how: str = ""  # how it was aggregated, or that it ended in a step
     lines: Stack = ()
 
     def to_json(self) -> str:

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ..observer.events import Frame, Stack
 from . import stages
-from .record import END, TOGETHER, UNSEEN, Seen
+from .record import END, IN_A_STEP, TOGETHER, UNSEEN, Seen
 from .stages import Held, Stage
 from .values import Value
 
@@ -152,8 +152,15 @@ def tables_of(
 def with_end(steps: list[Step], end: tuple[Row, ...]) -> list[Step]:
     """Returns steps with how the program ended below the last one; where none was made, alone if that differs."""
     if steps:
-        return [*steps[:-1], replace(steps[-1], rows=(*steps[-1].rows, *end))]
+        is_cut = any(row.how == IN_A_STEP for row in end)
+        rows = map(not_compared, steps[-1].rows) if is_cut else steps[-1].rows
+        return [*steps[:-1], replace(steps[-1], rows=(*rows, *end))]
     return [Step(1, 0, end)] if any(row.mark for row in end) else []
+
+
+def not_compared(row: Row) -> Row:
+    """Returns a row of a step that an exception has ended: some replicas have got further in it than others."""
+    return replace(row, mark="", compared="")
 
 
 def limits_of(steps: Sequence[Step]) -> Iterator[str]:

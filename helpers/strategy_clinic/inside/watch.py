@@ -33,7 +33,7 @@ from ..observer.variables import (
     member,
     replica_now,
 )
-from .record import END, MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
+from .record import END, IN_A_STEP, MOST_LINES, TOGETHER, UNSEEN, Seen, record_file
 from .values import value_of, value_of_words
 
 CLUSTERS = {
@@ -229,10 +229,12 @@ class Watch:
 
     def finish(self, outcome: Outcome, words: str, lines: Stack) -> None:
         """Writes what an exception left of the last step, and below it how the program ended."""
-        self.is_made = self.is_made or (outcome is Outcome.RAISED and self.running)
+        how = IN_A_STEP if outcome is Outcome.RAISED and self.running else ""
+        self.is_made = self.is_made or bool(how)
         self.flush()
         if words:
-            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value_of_words(words), lines=lines)
+            value = value_of_words(words)
+            end = Seen(END, 0, "end", HOW_IT_ENDED, TOGETHER, value, how, lines=lines)
             self.pending, self.is_made = [end], True
             self.flush()
 

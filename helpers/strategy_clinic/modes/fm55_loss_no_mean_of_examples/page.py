@@ -88,15 +88,12 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #     return tf.fill(tf.shape(labels)[:1], 1 - 2 * overlap / total)
 # ```
 #
-# Keras's own `Dice` and `Tversky` do not combine the sums. Keras also leaves values out of a mean, and divides by what each part has left:
+# Keras's own `Dice` and `Tversky` do not combine the sums. `ignore_class`, a mask, and `reduction="mean_with_sample_weight"` of Keras 3
+# divide by what each part has left. Count what is left with `all_reduce` in a loss of your own, or scale the weights of each batch
+# before it is distributed: `data.map(lambda x, y, weights: (x, y, weights / tf.reduce_mean(weights)))`.
 #
-# - Labels, by `ignore_class`: write the loss yourself, and count the labels that are left with `all_reduce`.
-# - Weights, by `reduction="mean_with_sample_weight"` of Keras 3: leave it out, and scale the weights of each batch before it is
-#   distributed: `data.map(lambda x, y, weights: (x, y, weights / tf.reduce_mean(weights)))`.
-# - A mask, as of `Embedding(mask_zero=True)`.
-#
-# Keras's own comment promises `sum(loss * sample_weight) / valid`, but Keras 2 does the same with a mask, so one may call it the
-# design. It was seen on virtual devices of a CPU; `upstream/masked_loss_mean_of_means.md` is not reported yet.
+# Keras's own comment promises `sum(loss * sample_weight) / valid`, but Keras 2 does the same with a mask: one may call it the
+# design. It was seen on virtual devices; `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #
 # ## Why
 #
