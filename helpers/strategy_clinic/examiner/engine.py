@@ -13,7 +13,7 @@ from . import rule
 from .divergence import is_deterministic
 from .findings import Evidence, Finding, FollowUp, Location, Note, Replace, Text, counted
 from .hangs import hangs
-from .recording import Moment, Recording, Role
+from .recording import Moment, Recording, Role, stack_of
 from .restarts import WHOLE_FILES, restarts
 from .rule import ModeRules, Rule, Runs
 from .whose_fault import settle
@@ -215,8 +215,3 @@ def blamed(mode: str, recording: Recording, raised: ExceptionRaised, rules: Mode
     stack = stack_of(raised)
     choose = rules.blame.get(mode)
     return (choose(recording, stack) if choose else stack) or stack
-
-
-def stack_of(raised: ExceptionRaised) -> Stack:
-    """Returns the program's lines in a traceback. Those of a traced function are in its message, and are further in."""
-    return (*raised.traced, *(frame for frame in raised.location if frame not in raised.traced))

@@ -15,6 +15,7 @@ from ..observer.events import (
     DatasetBatched,
     DatasetFromFunction,
     Event,
+    ExceptionRaised,
     GradientComputed,
     GradientsApplied,
     ModelCalled,
@@ -313,3 +314,8 @@ def observer_failures(recordings: list[Recording]) -> tuple[str, ...]:
     """Returns what went wrong in the observer, so that not all of the program was seen."""
     failures = [event for recording in recordings for event in recording.of(ObserverFailed)]
     return tuple(dict.fromkeys(f"{event.handler}: {event.error}" for event in failures))
+
+
+def stack_of(raised: ExceptionRaised) -> Stack:
+    """Returns the program's lines in a traceback. Those of a traced function are in its message, and are further in."""
+    return (*raised.traced, *(frame for frame in raised.location if frame not in raised.traced))

@@ -12,9 +12,8 @@ from ...inside.record import TOGETHER, Seen, read_record, record_file
 from ...inside.tables import Row, Step, Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..cells import Line
-from ..engine import stack_of
 from ..findings import Location, counted
-from ..recording import Recording, Role, observer_failures
+from ..recording import Recording, Role, observer_failures, stack_of
 from .cluster import requested_cluster, run_tasks
 from .process import RunningProcess
 from .program_spec import ProgramSpec

@@ -11,7 +11,7 @@ from ...observer.events import BatchTaken, ExceptionRaised, Outcome
 from ...observer.replacements import Replacement
 from ..counts import counts_of
 from ..divergence import Divergence, Point, first_divergence, unstable_points
-from ..engine import NOT_REPEATED, Diagnosis, diagnose, known_so_far, mode_of, stack_of
+from ..engine import NOT_REPEATED, Diagnosis, diagnose, known_so_far, mode_of
 from ..findings import (
     BeginWith,
     Change,
@@ -36,7 +36,7 @@ from ..moments import (
     saves_of,
     usual_moment,
 )
-from ..recording import OBSERVER_FAILED, Moment, Recording, Role, observer_failures
+from ..recording import OBSERVER_FAILED, Moment, Recording, Role, observer_failures, stack_of
 from ..restarts import RESTART, begins_from_zero
 from ..rule import Runs, mode_rules
 from ..whose_fault import is_matchable

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from ...examiner.divergence import is_finite
-from ...examiner.engine import stack_of
 from ...examiner.findings import (
     Evidence,
     Finding,
@@ -14,7 +13,7 @@ from ...examiner.findings import (
     counted,
 )
 from ...examiner.hangs import ended_at
-from ...examiner.recording import Recording
+from ...examiner.recording import Recording, stack_of
 from ...examiner.rule import Runs, Steps, compared, rule_of_runs
 from ...examiner.suspects import RIGHT
 from ...observer.events import (

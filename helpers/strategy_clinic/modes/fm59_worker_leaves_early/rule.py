@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from ...examiner.blame import from_loop
-from ...examiner.engine import stack_of
 from ...examiner.findings import Evidence, Finding, Location, Text, counted
 from ...examiner.hangs import hangs, has_ended, leaves_early, missing_in_words
-from ...examiner.recording import Recording
+from ...examiner.recording import Recording, stack_of
 from ...examiner.rule import Runs, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Stack
 
