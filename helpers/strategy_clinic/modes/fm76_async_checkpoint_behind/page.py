@@ -87,7 +87,8 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 #
 # - `fit` waits at its end. `sys.exit` or an exception before leaves the last save as `2.orbax-checkpoint-tmp`, and loading takes
 #   the one before. `callback.wait_until_finished()` waits.
-# - A relative `directory` stops only the thread: `fit` ends, and no save is complete.
+# - With a relative `directory` no save is complete. The second save raises `ValueError: Checkpoint path should be absolute`; a `fit` of one
+#   epoch ends and raises nothing.
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
 # - Layers are found by name. `load_weights` sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
 #   equal names it sets the weights, on one and two devices, too, and not the optimizer.
