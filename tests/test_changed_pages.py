@@ -16,7 +16,7 @@ PACKAGE = "helpers/strategy_clinic"
 FM05 = f"{PACKAGE}/modes/fm05_untracked_variable"
 DOCUMENTS = ["001", "002", "003"]  # those that use such a page
 SHOW_A_CHECK = ["fm05", "fm11", "fm13", "fm14", "fm21", "fm23", "fm38", "fm46", *DOCUMENTS]
-WITH_TABLES = 19, 20, 21, 25, 37, 38, 44, 49, 50, 51, 52, 53, 55, 56, 57, 58, 68, 71, 75
+WITH_TABLES = 19, 20, 21, 25, 37, 38, 44, 49, 50, 51, 52, 53, 55, 56, 57, 58, 68, 71
 SHOW_TABLES = [f"fm{number}" for number in WITH_TABLES]
 FEATURE = re.compile(r"\bsession\.\w+(?=\()|\bfigures\.\w+|\bother_keras\b")
 

@@ -90,6 +90,7 @@ TESTED = {
     'pytest --pyargs replica_cells -k "Adam and clipnorm" -rx': ALONE,
     "pytest --pyargs replica_cells -k Dice --runxfail": FIRST_DIFFERENCE,
     "pytest --pyargs replica_cells -k Dice --runxfail --first-difference": FIRST_DIFFERENCE,
+    "python tools/score_repairs.py --programs tests/programs/read": "test_score_folder.py::test_a_planted_fault_is_repaired",
     "clinic compile fm24 fm37 --tpu v5e-8,v6e-8": "test_compiler.py::test_training_step_compiles_for_every_tpu",
 }
 NETWORK, ALL = "it installs from a registry", "it runs all tests or all notebooks"

@@ -41,8 +41,6 @@ MODES = [
     ("fm56", "fixed", 3, None, ""),
     ("fm68", "broken", 3, "metric", "model.compile"),
     ("fm68", "fixed", 3, None, ""),
-    ("fm75", "broken", 3, "end", ""),
-    thorough("fm75", "fixed", 3, None, ""),
 ]
 
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 import recordings
 import score_folder
+import score_repairs
 from conftest import changed
 from recorded import run
+from strategy_clinic.base.files import ROOT
 from strategy_clinic.examiner.findings import Evidence, Finding, Location, Text
 from strategy_clinic.examiner.recording import Moment, Role
 from strategy_clinic.observer.events import Frame, Outcome
@@ -263,3 +265,15 @@ def test_a_real_score_and_the_same_again_without_a_run(folder, capsys, monkeypat
     changed(folder / "small" / "train.py", "BATCH = 8", "BATCH = 16")
     with pytest.raises(SystemExit, match=r"correct.json.xz is out of date \(program\)"):
         score_folder.main([str(folder), "--replay"])
+
+
+@pytest.mark.slow
+def test_a_planted_fault_is_repaired(monkeypatch, capsys):
+    """The first examination is replayed, and the runs that prove the repair are made."""
+    folder = str(ROOT / "tests" / "programs" / "read")
+    only = "accumulate_micro mean_of_the_micro_batch"
+    monkeypatch.setattr("sys.argv", ["score_repairs.py", "--programs", folder, "--only", only])
+    score_repairs.main()
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith(only) and told[0].endswith("a repair is proven")
+    assert told[-1].startswith("1 of 1 silent findings have a proven repair")

@@ -135,10 +135,11 @@ def lead_on(notebook: NotebookNode) -> None:
 def without_widgets(cell: NotebookNode) -> NotebookNode:
     """Returns a cell, or instead of one whose widgets need a kernel a sentence that says where the site has the same."""
     shown = [output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])]
-    if NOTE not in shown:
+    text = next((each for each in shown if NOTE in each), None)
+    if text is None:
         return cell
     words = next(words for call, words in INSTEAD.items() if call in cell.source)
-    instead: NotebookNode = new_markdown_cell(words, id=cell.id)
+    instead: NotebookNode = new_markdown_cell(f"{words}\n\n{text.replace(NOTE, '')}", id=cell.id)
     return instead
 
 

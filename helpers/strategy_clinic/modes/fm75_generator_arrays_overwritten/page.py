@@ -113,10 +113,6 @@ printed = {
 COLUMNS = [f"mirrored x{place.devices}" for place in PLACES]
 figures.words(printed, COLUMNS, ("changed", "process ends"), "What becomes of the array?")
 
-# %% tags=["figure"]
-# What each replica held in a step of both programs and how they ended, beside one device with the same examples.
-session.inside(two)
-
 # %% [markdown]
 # ## Try other setups
 #
