@@ -3,6 +3,9 @@
 import ast
 import functools
 import hashlib
+import io
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 from .items import Item
@@ -73,11 +76,22 @@ def source_of(module: str) -> str:
 
 @functools.cache
 def plain(module: str) -> str:
-    """Returns a module without comments and docstrings."""
-    tree = ast.parse(source_of(module))
+    """Returns the lines of a module without comments and docstrings, which are the same on each version of Python."""
+    text = source_of(module)
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for first, last in docstrings(ast.parse(text)):
+        lines[first - 1 : last] = [""] * (last - first + 1)
+    return "\n".join(filter(None, map(str.rstrip, lines)))
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, int]]:
+    """Yields the first and the last line of each."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            first = node.body[0] if node.body else None
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body:
+            first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                del node.body[0]
-    return ast.unparse(tree)
+                yield first.lineno, first.end_lineno or first.lineno
