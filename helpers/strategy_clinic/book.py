@@ -139,7 +139,9 @@ def without_widgets(cell: NotebookNode) -> NotebookNode:
     if text is None:
         return cell
     words = next(words for call, words in INSTEAD.items() if call in cell.source)
-    instead: NotebookNode = new_markdown_cell(f"{words}\n\n{text.replace(NOTE, '')}", id=cell.id)
+    instead: NotebookNode = new_markdown_cell(
+        f"{words}\n\n{text.replace(NOTE, '')}".strip(), id=cell.id
+    )
     return instead
 
 

@@ -25,6 +25,8 @@ OF_STRATEGY = {
     "experimental_distribute_dataset",
     "distribute_datasets_from_function",
 }
+# The names of functions that reduce values, in TensorFlow, NumPy and Keras.
+MEANS, SUMS = ("reduce_mean", "mean"), ("reduce_sum", "sum")
 # One repairer for each mode that has a file repair.py
 
 # Returns edits, those that are likelier right first; nothing where the source has not the form that it knows.
@@ -149,6 +151,11 @@ class Source:
     def calls(self, name: str, within: ast.AST | None = None) -> list[ast.Call]:
         """Returns the calls of functions and methods with this last name."""
         return [call for call in self.of(ast.Call, within) if name_of(call.func) == name]
+
+    def over_all(self, names: Sequence[str], within: ast.AST | None = None) -> list[ast.Call]:
+        """Returns the calls of functions with these last names that reduce all values: they are given no axis."""
+        calls = [call for name in names for call in self.calls(name, within)]
+        return [call for call in calls if len(call.args) == 1 and not call.keywords]
 
     def function(self, node: ast.AST) -> ast.AST:
         """Returns the function that a node is in, or the module."""

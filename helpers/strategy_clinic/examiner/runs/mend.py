@@ -66,9 +66,8 @@ def repairs_to_try(program: ProgramSpec, examination: Examination) -> list[str]:
     """Returns a note for the findings of which `mend` would try repairs."""
     found = [each for each in examination.findings if next(candidates(program, each), None)]
     modes = ", ".join(dict.fromkeys(each.mode for each in found))
-    return [f"--mend tries repairs of {modes} in copies, and shows those that are proven"] * bool(
-        modes
-    )
+    note = f"--mend tries repairs of {modes} in copies, and shows those that are proven"
+    return [note] if found else []
 
 
 def attempt_of(

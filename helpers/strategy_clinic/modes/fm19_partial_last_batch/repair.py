@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import MEANS, Source, repairs
 
-MEANS = "reduce_mean", "mean"
 EACH = "tf.reduce_mean(tf.reshape({0}, [tf.shape({0})[0], -1]), axis=1)"  # one value an example
 
 
@@ -17,7 +16,9 @@ def values_of_examples(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     if statement is None:
         return
     for call in source.calls("update_state", statement):
-        edits = [source.replace(each, source.code(each.args[0])) for each in means_in(source, call)]
+        edits = [
+            source.replace(each, source.code(each.args[0])) for each in source.over_all(MEANS, call)
+        ]
         if edits:
             yield edits
     for reduced in source.calls("reduce"):
@@ -40,11 +41,5 @@ def returns_of(source: Source, reduced: ast.Call) -> list[ast.Call]:
     named = {name_of(each) for each in runs}
     functions = [each for each in source.of(ast.FunctionDef) if each.name in named]
     values = [each.value for function in functions for each in source.of(ast.Return, function)]
-    means = [mean for each in values if each for mean in means_in(source, each)]
+    means = [mean for each in values if each for mean in source.over_all(MEANS, each)]
     return [each for each in means if each in values]
-
-
-def means_in(source: Source, node: ast.AST) -> list[ast.Call]:
-    """Returns the means over all values, which have no axis."""
-    means = [each for name in MEANS for each in source.calls(name, node)]
-    return [each for each in means if len(each.args) == 1 and not each.keywords]

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import MEANS, Source, repairs
 
 REPLICAS = "tf.distribute.get_strategy().num_replicas_in_sync"
-MEANS = "reduce_mean", "mean"
 SHARES = "compute_average_loss", "scale_regularization_loss"
 PENALTIES = "l2_loss", "add_n"
 
@@ -18,14 +17,12 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     statement = source.simple_statement(line)
     if statement is None:
         return
-    for call in means(source, statement):
-        argument = source.code(call.args[0]) if len(call.args) == 1 and not call.keywords else ""
-        size = global_batch_size(source)
-        if argument and size:
+    for call in source.over_all(MEANS, statement):
+        argument, size = source.code(call.args[0]), global_batch_size(source)
+        if size:
             average = f"tf.nn.compute_average_loss({argument}, global_batch_size={size})"
             yield [source.replace(call, average)]
-        if argument:
-            yield [source.replace(call, share(source, call))]
+        yield [source.replace(call, share(source, call))]
     for call in penalties(source, statement):
         yield [source.replace(call, f"tf.nn.scale_regularization_loss({source.code(call)})")]
     for call in loss_calls(source, statement):
@@ -38,10 +35,6 @@ def divide_by_global_batch(source: Source, line: int) -> Iterator[Sequence[Edit]
     if isinstance(value, ast.Name | ast.Attribute) and name_of(value) in MEANS:
         mean = source.code(value)
         yield [source.replace(value, f"lambda *x, **axes: {mean}(*x, **axes) / {REPLICAS}")]
-
-
-def means(source: Source, statement: ast.stmt) -> list[ast.Call]:
-    return [call for name in MEANS for call in source.calls(name, statement)]
 
 
 def whole_losses(source: Source, statement: ast.stmt) -> list[ast.expr]:

@@ -4,9 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
-
-MEANS = "reduce_mean", "mean"
+from ...examiner.repair import MEANS, Source, repairs
 
 
 @repairs("fm49", keeps_training=True)
@@ -16,7 +14,7 @@ def value_for_each_example(source: Source, line: int) -> Iterator[Sequence[Edit]
     if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Name):
         statement = source.assignment(statement.value.id, source.function(statement))
     means = [call for name in MEANS for call in source.calls(name, statement)] if statement else []
-    whole = [call for call in means if len(call.args) == 1 and not call.keywords]
+    whole = source.over_all(MEANS, statement) if statement else []
     if whole and len(whole) == len(means):
         yield [source.add_argument(call, "axis=-1") for call in whole]
         yield [source.replace(whole[0], source.code(whole[0].args[0]))]

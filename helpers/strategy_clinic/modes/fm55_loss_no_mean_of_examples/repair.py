@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 
 from ...examiner.blame import keyword, name_of
 from ...examiner.edits import Edit
-from ...examiner.repair import Source, repairs
+from ...examiner.repair import SUMS, Source, repairs
 
 CONTEXT = "tf.distribute.get_replica_context()"
 SUMMED = f'{CONTEXT}.all_reduce("SUM", {{}})'
 FROM_HERE = f"({{0}} + {CONTEXT}.replica_id_in_sync_group * {{1}})"  # if all parts are as large
-SUMS = "reduce_sum", "sum"
 COUNT = "num_replicas_in_sync"
 
 
@@ -42,7 +41,7 @@ def sums_of_all_replicas(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     """
     for statement in dividing(source, line):
         divisors = divisors_in(source, statement)
-        others = sums_in(source, source.function(statement))
+        others: list[ast.expr] = [*source.over_all(SUMS, source.function(statement))]
         for sums in [divisors] if len(others) == len(divisors) else [divisors, others]:
             edits = [source.replace(each, SUMMED.format(source.code(each))) for each in sums]
             if sums:
@@ -69,20 +68,10 @@ def dividing(source: Source, line: int) -> list[ast.stmt]:
 def divisors_in(source: Source, statement: ast.stmt) -> list[ast.expr]:
     """Returns the sums by which a statement divides, or else all of its sums, or names by which it divides."""
     quotients = [each for each in source.of(ast.BinOp, statement) if isinstance(each.op, ast.Div)]
-    sums = sums_in(source, statement)
-    below = [call for each in quotients for call in sums_in(source, each.right)]
+    sums = source.over_all(SUMS, statement)
+    below = [call for each in quotients for call in source.over_all(SUMS, each.right)]
     named = [each.right for each in quotients if isinstance(each.right, ast.Name)]
     return [*(below or sums or named)]
-
-
-def sums_in(source: Source, node: ast.AST) -> list[ast.expr]:
-    """Returns the sums over all examples; one along an axis has a value for each."""
-    return [
-        call
-        for name in SUMS
-        for call in source.calls(name, node)
-        if len(call.args) == 1 and not call.keywords
-    ]
 
 
 def without_count(source: Source, statement: ast.stmt) -> list[Edit]:

@@ -21,16 +21,8 @@ def count_on(source: Source, line: int) -> Iterator[Sequence[Edit]]:
 
 def headers(source: Source, statement: ast.stmt) -> list[ast.AST]:
     """Returns a statement, or what its loop goes over, and what the loops around it go over."""
-    around = [statement, *source.parents_of(statement)]
-    return [
-        each.iter if isinstance(each, ast.For) else each
-        for each in around
-        if is_read(each, statement)
-    ]
-
-
-def is_read(node: ast.AST, statement: ast.stmt) -> bool:
-    return isinstance(node, ast.For) or node is statement
+    loops = [each.iter for each in source.parents_of(statement) if isinstance(each, ast.For)]
+    return [statement.iter if isinstance(statement, ast.For) else statement, *loops]
 
 
 def from_first(source: Source, part: ast.AST) -> Iterator[Sequence[Edit]]:
