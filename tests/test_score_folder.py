@@ -123,31 +123,33 @@ def finding(mode, line, **fields):
     return Finding(mode, location, Evidence.OBSERVED, Text(), Text(), **fields)
 
 
-def scored(other, *findings, ended="finished", runs=()):
+def scored(other, *findings, ended="finished", runs=(), notes=()):
     on_lines = tuple(each.line == 14 for each in findings)
-    return score_folder.Score(other, findings, on_lines, ended, runs)
+    return score_folder.Score(other, findings, on_lines, ended, runs, notes)
 
 
 def test_words_and_totals(folder):
     correct, broken, _ = score_folder.variants(folder)
     right, near, other = finding("fm37", 14), finding("fm37", 13), finding("fm23", 14)
+    said = ("steps of another length (fm37)", "so it does (fm26)")
     scores = {
-        "correct": scored(correct),
+        "correct": scored(correct, notes=said[1:]),
         "FALSE POSITIVE": scored(correct, other),
         "ENDED raised": scored(correct, ended="raised"),
-        "on the line": scored(broken, right),
+        "on the line": scored(broken, right, notes=said),
         "on the line, 1 false": scored(broken, right, other),
         "on the line, not first, 2 false": scored(broken, other, right, finding("fm23", 3)),
         "named": scored(broken, near),
         "named, 1 false": scored(broken, near, other),
-        "missed": scored(broken, other),
+        "in a note": scored(broken, notes=said),
+        "missed": scored(broken, other, notes=said[1:]),
     }
     assert [each.word for each in scores.values()] == list(scores)
     told = score_folder.totals(list(scores.values()))
     assert told == (
-        "5 of 6 faults named (36 to 100 %); 3 of 6 on the line (12 to 88 %); 4 likeliest first; "
+        "5 of 7 faults named (29 to 96 %); 3 of 7 on the line (10 to 82 %); 4 likeliest first; "
         "5 false findings beside, in 4 programs; 5 of 11 findings right (17 to 77 %); "
-        "1 of 3 correct accused (1 to 91 %)"
+        "1 of 3 correct accused (1 to 91 %); notes name 1 more, and a mode in 1 of 3 correct"
     )
     assert "fm23 at train.py:14" in score_folder.line_of(scores["missed"])
 

@@ -151,11 +151,27 @@ class Score:
         return bool(self.named) and self.findings[0] in self.named
 
     @property
+    def noted(self) -> bool:
+        """Tells whether a note names the mode that no finding names; in a correct program, any mode."""
+        modes = self.variant.modes if self.variant.fault else [r"fm\d+"]
+        return not self.named and any(
+            re.search(rf"\({mode}\)", note) for mode in modes for note in self.notes
+        )
+
+    @property
     def word(self) -> str:
         if not self.variant.fault:
             failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
             return "FALSE POSITIVE" if self.findings else failed
-        word = "on the line" if self.on_line else "named" if self.named else "missed"
+        word = (
+            "on the line"
+            if self.on_line
+            else "named"
+            if self.named
+            else "in a note"
+            if self.noted
+            else "missed"
+        )
         beside = f", {len(self.false)} false" if self.named and self.false else ""
         return word + (", not first" if self.named and not self.first else "") + beside
 
@@ -320,6 +336,8 @@ def totals(scores: list[Score]) -> str:
                 sum(len(each.named) for each in scores), sum(len(each.findings) for each in scores)
             ),
             rate(sum(bool(each.findings) for each in well), len(well), "correct accused"),
+            f"notes name {sum(each.noted for each in broken)} more, "
+            f"and a mode in {sum(each.noted for each in well)} of {len(well)} correct",
         ]
     )
 
