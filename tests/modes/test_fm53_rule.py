@@ -5,7 +5,9 @@ from importlib import import_module
 
 import pytest
 from recorded import LINE, OTHER, found, modes, run, stack, strategy, updated
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
+from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     BatchTaken,
     DatasetBatched,
@@ -14,6 +16,7 @@ from strategy_clinic.observer.events import (
     InputShared,
     ModelCalled,
     Outcome,
+    ReplicaCountRead,
 )
 
 rule = import_module("strategy_clinic.modes.fm53_same_work_on_every_replica.rule")
@@ -47,6 +50,23 @@ def pair(*events, examples, sizes=(16,)):
 def test_each_replica_has_the_whole_batch(runs, line):
     found_lines = [each.line for each in found(*runs) if each.mode == "fm53"]
     assert found_lines == ([line] if line else [])
+
+
+@pytest.mark.parametrize(
+    "runs, noted",
+    [
+        (pair(examples=(16, 32), sizes=()), True),
+        (pair(examples=(16, 16), sizes=()), False),
+        (pair(examples=(16, 24), sizes=()), False),
+        (pair(ReplicaCountRead(LINE), examples=(16, 32), sizes=()), False),
+        (pair(SHARED, examples=(16, 32), sizes=()), False),
+        (pair(examples=(16, 32), sizes=(8,)), False),
+    ],
+    ids=["arrays", "divided", "another size", "their number is read", "tensors", "a dataset"],
+)
+def test_steps_that_grow_with_the_devices_are_noted(runs, noted):
+    notes = [note for note in diagnose(Runs(runs)).notes if "fm53" in note]
+    assert ["16 examples on 1 replica and 32 on 2" in note for note in notes] == [True] * noted
 
 
 # Tensors that a step gives to all replicas

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 
 from ...examiner import blame
-from ...examiner.findings import Finding
+from ...examiner.findings import Finding, Note, counted
 from ...examiner.recording import Recording
-from ...examiner.rule import Runs, blames, compared, names, observed, rule, rule_of_runs
+from ...examiner.rule import Runs, Steps, blames, compared, names, observed, rule, rule_of_runs
 from ...observer.events import (
     BatchTaken,
     DatasetBatched,
@@ -17,6 +17,7 @@ from ...observer.events import (
     GradientsApplied,
     InputShared,
     ModelCalled,
+    ReplicaCountRead,
     Stack,
 )
 from ...programs.error_text import useful_line
@@ -101,6 +102,23 @@ def whole_batch_of_dataset(runs: Runs) -> Iterator[Finding]:
         )
         proof = f"compared {few} and {many} devices: a step has {one.examples} and {other.examples} examples"
         yield compared("fm53", (few, many), made[-1], message, proof)
+
+
+@rule_of_runs("fm53")
+def larger_step_without_dataset(runs: Runs) -> Steps:
+    """Notes that steps grow with the devices, in a program that does not read their number and whose batches were not seen."""
+    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    if few == many or given_otherwise(by_count[many]):
+        return
+    one, other = by_count[few], by_count[many]
+    is_known = bool(other.of(DatasetBatched) or other.of(ReplicaCountRead))
+    if not is_known and other.examples * few == one.examples * many > 0:
+        yield Note(
+            f"a step takes in {one.examples} examples on {counted(few, 'replica')} and {other.examples} on {many}, and the "
+            "program does not read their number: either its batch grows with the devices in another way, "
+            "or each replica takes the whole batch (fm53)"
+        )
 
 
 def given_otherwise(recording: Recording) -> bool:
