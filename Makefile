@@ -12,12 +12,12 @@ CODE := helpers tests tools book upstream hatch_build.py
 lab: .venv/lab
 	@$(BIN)/clinic notebooks my_notebooks --open
 
-# Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py. Of the examinations that
-# are replayed, the fewest that have every kind of event and of run: see tests/replayed.py.
+# Of the notebooks, eight and those that have changed since all have passed: see tests/changed_pages.py. Of the recorded
+# examinations, the fewest are run that have every kind of event and of run, and the others replayed: see tests/replayed.py.
+test: export EXAMINATIONS = cover
 test: lint types
 	pages=$$($(BIN)/python tests/changed_pages.py) \
 	  && $(BIN)/$(SIDE_BY_SIDE) -m "not thorough" --durations 10 --nbval tests $$pages
-	EXAMINATIONS=cover $(BIN)/pytest -n 2 -p no:nbval --durations 5 tests/examiner tests/modes tests/observer
 
 # All notebooks. The state that has passed is the one from before the run: they may be edited while it takes its minutes.
 pages: .venv/test

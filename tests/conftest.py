@@ -8,7 +8,6 @@ import tempfile
 from pathlib import Path
 
 import pytest
-import replayed
 from project_copy import RestoredFolder, copy_project
 from replayed import examinations  # noqa: F401 - a fixture of every test
 from strategy_clinic.base import files
@@ -34,14 +33,8 @@ LONGEST = ("test_browser", "test_records", "test_measured_programs")
 LAST = "test_options_and_files"
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(items):
     """What takes longest begins first, so that no worker is left with it at the end; what slows down others is the last."""
-    if replayed.MODE == "cover":
-        config.hook.pytest_deselected(
-            items=[each for each in items if not replayed.is_chosen(each)]
-        )
-        items[:] = sorted(filter(replayed.is_chosen, items), key=replayed.seconds_of, reverse=True)
-        return
     rank = {stem: place for place, stem in enumerate(LONGEST)} | {LAST: len(LONGEST) + 1}
     items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 

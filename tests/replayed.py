@@ -22,7 +22,7 @@ MODES = {
     "replay": "what is recorded is replayed",
     "record": "what is out of date is run, and recorded",
     "live": "everything is run",
-    "cover": "the fewest tests are run whose programs have every kind of event and of run that is recorded",
+    "cover": "as replay, but the fewest are run that have every kind of event and of run that is recorded",
 }
 MODE = os.environ.get("EXAMINATIONS", "replay")
 LAZY = "started when a program runs"  # in place of the path of a fork server
@@ -35,7 +35,7 @@ def examinations(request):
     Without `monkeypatch`: what every test has would come before the fixtures of a test, and be undone after them.
     """
     assert MODE in MODES, f"EXAMINATIONS={MODE} is not known; valid: {', '.join(MODES)}"
-    if MODE in ("live", "cover") or not is_replayed(request.node):
+    if not is_replayed(request.node) or is_live(request.node):
         yield
         return
     start, numbers = python_process.fork_server, itertools.count(1)
@@ -67,21 +67,14 @@ def path_of(node: pytest.Item, number: int) -> Path:
 # The fewest tests that show that programs run as recorded
 
 
-def is_chosen(item: pytest.Item) -> bool:
-    """Tells whether a test is run with EXAMINATIONS=cover."""
-    return is_replayed(item) and path_of(item, 1) in chosen()
+def is_live(item: pytest.Item) -> bool:
+    return MODE == "live" or MODE == "cover" and path_of(item, 1) in chosen()
 
 
 @functools.cache
 def chosen() -> frozenset[Path]:
     files = sorted(FOLDER.glob("test_*/*.xz"))
     return frozenset(covering({path: kinds_in(path) for path in files}))
-
-
-def seconds_of(item: pytest.Item) -> float:
-    """Returns how long the runs of a test took that were recorded."""
-    recorded = recordings.Recorded.read(path_of(item, 1)).runs
-    return sum(run["seconds"] for _, runs in recorded for run in runs)
 
 
 def covering(kinds: Mapping[Path, set[str]]) -> list[Path]:
