@@ -8,7 +8,7 @@ from recorded import run
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
 from strategy_clinic.examiner.frontends import ipython_magic, widget
-from strategy_clinic.examiner.runs import plan
+from strategy_clinic.examiner.runs import mend, plan
 from strategy_clinic.examiner.runs.progress import RunStarted
 from strategy_clinic.observer.events import Frame
 from test_inside import seen, tables
@@ -76,9 +76,10 @@ def test_unloaded_it_is_gone(magic_shell):
 def box(monkeypatch):
     made = widget.program_box()
 
-    def fill(text, show=False):
+    def fill(text, **also):
         made.controls["program"].value = text
-        made.controls["show"].value = show
+        for name in ("show", "repair"):
+            made.controls[name].value = also.get(name, False)
         made.button.click()
         return made.status.value, made.answer.value
 
@@ -112,6 +113,32 @@ def test_the_field_shows_the_marked_up_program(box, monkeypatch):
     assert "data-clinic-state='done'" in status
     assert "data-clinic-marked='2'" in answer and "&lt;b&gt;" in answer
     assert "replica 1" not in answer and "replica 1" in box("x = 1\ny = 2", show=True)[1]
+
+
+TRAINS = "import tensorflow as tf\ng = tape.gradient(loss, weights)\n"
+
+
+@pytest.fixture
+def without_gradient(monkeypatch):
+    """Instead of runs: fm13 is found on the second line of a program, and not after a repair of that line."""
+
+    def examine(program, counts, restart=None, report=None, show=False):
+        line = Location((Frame(program.listing.file, 2, "step"),))
+        finding = Finding("fm13", line, Evidence.OBSERVED, Text("none"), Text("observed"), (2,))
+        is_wrong = TRAINS in program.listing.text
+        return Examination("the program", [run()], [finding] if is_wrong else [])
+
+    monkeypatch.setattr(plan, "examine", examine)
+    monkeypatch.setattr(mend, "examine", examine)
+
+
+def test_the_field_shows_a_proven_repair_if_asked_to(box, without_gradient):
+    _, answer = box(TRAINS)
+    assert (
+        f"*{widget.MEND}* tries repairs of fm13" in answer and "+g = tape.gradient(" not in answer
+    )
+    _, answer = box(TRAINS, repair=True)
+    assert "+g = tape.gradient(" in answer and "tries repairs" not in answer
 
 
 def test_a_refusal_of_the_page_is_one():

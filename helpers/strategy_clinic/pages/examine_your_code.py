@@ -68,7 +68,8 @@ found = examiner.marked_up(program or example, counts, keras, show=True)
 #
 # Paste it and press the button. Pasted text runs in an empty folder, and a file runs with the files of its folder. Make the
 # training short: use a small part of the data and one epoch. *Also show what each replica holds* makes two more runs, which end
-# after a few steps. Nothing leaves this machine.
+# after a few steps. *Also try repairs in copies* examines a copy with each repair that can be written, and shows the changed lines
+# of those that the runs have proven. Nothing leaves this machine.
 
 # %% tags=["panel"]
 box = examiner.program_box()
@@ -81,6 +82,6 @@ box = examiner.program_box()
 # - Runs are compared at the same global batch size, and only if a second run on the same devices gives the same values.
 # - In a notebook, lines are counted in each cell. Magics and shell lines are run; those left out are listed on the card.
 # - In any notebook, after `%load_ext strategy_clinic`, `%%examine` above a cell examines that cell, with the earlier cells whose
-#   names it uses; `%%examine --show` also shows what each replica holds.
+#   names it uses; `%%examine --show` also shows what each replica holds, and `%%examine --mend` proven repairs.
 # - `clinic examine train.py` does the same in a terminal. It also kills a program that looks for its
 #   own saves, and starts it again, because only then do you see what a file lacks; `--restart` does so at three moments.

@@ -14,6 +14,7 @@ from ...triage import ipython_hook
 from ..cells import Cell, is_program, listing_of, python_in
 from ..report import html, text
 from ..runs import plan
+from ..runs.mend import mend, repairs_to_try
 from ..runs.progress import Progress
 from . import program_input
 
@@ -23,6 +24,7 @@ FLAGS = {
     "--no-restart": "never do so; otherwise once if it looks for its own saves",
     "--counts": "also report what decides about speed and memory",
     "--show": "also show what each replica holds, where the runs part",
+    "--mend": "also show repairs that runs have proven",
     "--alone": "without the cells that ran before",
     "--with-history": "with them in any case",
     "--empty": "in an empty folder, without the files beside it",
@@ -83,14 +85,15 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
     listing = listing_of(f"cell {number}", cells)
     with program_input.empty_folder() as empty:
         folder = empty if options.empty else Path.cwd()
-        program = program_input.program_here(folder, options.keras, options.limit, options.steps)
-        examination = plan.examine(
-            program.with_listing(listing),
-            options.devices,
-            restart_in(options),
-            print_progress,
-            options.show,
-        )
+        program = program_input.program_here(
+            folder, options.keras, options.limit, options.steps
+        ).with_listing(listing)
+        asked = options.devices, restart_in(options), print_progress
+        examination = plan.examine(program, *asked, options.show)
+        if options.mend:
+            mend(program, examination, *asked)
+        else:
+            examination.notes += repairs_to_try(program, examination, f"`%%{MAGIC} --mend`")
     if earlier:
         examination.notes.append(included(earlier))
     links = project.published_notebooks()

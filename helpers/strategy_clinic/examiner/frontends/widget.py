@@ -12,23 +12,29 @@ from ..cells import Listing
 from ..findings import Examination
 from ..report import html, text
 from ..runs import plan
+from ..runs.mend import mend, repairs_to_try
+from ..runs.program_spec import ProgramSpec
 from ..runs.progress import Progress, Reporter
 from . import program_input
 from .ipython_magic import device_counts, print_progress
 
 PROGRAM_HINT = "Paste a program, or the path of a .py or .ipynb file that this kernel can read."
 SHOW = "Also show what each replica holds"
+MEND = "Also try repairs in copies"
 FILES = (".py", ".ipynb")
 EMPTY = "examiner/frontends/templates/field.html"
 
 
 def marked_up(
-    program: str, devices: str = "1, 2", keras: int = 3, show: bool = False
+    program: str, devices: str = "1, 2", keras: int = 3, show: bool = False, repair: bool = False
 ) -> Examination:
-    """Examines a program, given as text or as a path, and shows it with what was found, and with what each replica held."""
+    """Examines a program, given as text or as a path, and shows it with what was found.
+
+    Shows what each replica held, and proven repairs, if asked for.
+    """
     from IPython.display import display
 
-    examination, listing = examine_given(program, devices, keras, print_progress, show)
+    examination, listing = examine_given(program, devices, keras, print_progress, show, repair)
     display(html.as_display(examination, listing), raw=True)
     if examination.tables:
         display(html.tables_as_display(examination.tables), raw=True)
@@ -36,24 +42,33 @@ def marked_up(
 
 
 def examine_given(
-    given: str, devices: str, keras: int, report: Reporter, show: bool = False
+    given: str,
+    devices: str,
+    keras: int,
+    report: Reporter,
+    show: bool = False,
+    repair: bool = False,
 ) -> tuple[Examination, Listing]:
     """Examines a text in an empty folder, a file with what is in its folder; returns its lines, too."""
     counts, path = device_counts(str(devices)), Path(given.strip()).expanduser().absolute()
     is_path = "\n" not in given.strip() and path.suffix in FILES
     with program_input.empty_folder() as empty:
-        program = program_input.program_here(path.parent if is_path else empty, keras)
-        if is_path and path.suffix == ".py":
-            script = replace(program, arguments=(path.name,))
-            examination = plan.examine(script, counts, report=report, show=show)
-            return examination, program_input.script_listing(path)
-        listing = (
-            program_input.notebook_listing(path, path.name)
-            if is_path
-            else program_input.pasted_listing(given)
-        )
-        of_cells = program.with_listing(listing)
-        return plan.examine(of_cells, counts, report=report, show=show), listing
+        here = program_input.program_here(path.parent if is_path else empty, keras)
+        program = program_given(given, path if is_path else None, here)
+        examination = plan.examine(program, counts, report=report, show=show)
+        if repair:
+            mend(program, examination, counts, report=report)
+        else:
+            examination.notes += repairs_to_try(program, examination, f"*{MEND}*")
+        return examination, program.listing or program_input.script_listing(path)
+
+
+def program_given(text: str, path: Path | None, here: ProgramSpec) -> ProgramSpec:
+    if path is None:
+        return here.with_listing(program_input.pasted_listing(text))
+    if path.suffix == ".py":
+        return replace(here, arguments=(path.name,))
+    return here.with_listing(program_input.notebook_listing(path, path.name))
 
 
 # The field
@@ -80,9 +95,9 @@ class Box:
 
     def click(self, _: object = None) -> None:
         self.button.disabled = True
-        program, devices, keras, show = (control.value for control in self.controls.values())
+        program, devices, keras, *also = (control.value for control in self.controls.values())
         try:
-            self.examination, listing = examine_given(program, devices, keras, self.report, show)
+            self.examination, listing = examine_given(program, devices, keras, self.report, *also)
             answer = html.card_of_program(self.examination, listing, links="")
             tables = self.examination.tables
             self.answer.value = answer + (card(tables) if tables else "")
@@ -115,6 +130,7 @@ def make_widgets(program: str) -> tuple[dict[str, Any], Any, Any, Any]:
         "devices": ipywidgets.Text("1, 2", description="Devices", tooltip="such as 1, 2, 4"),
         "keras": ipywidgets.Dropdown(options=[2, 3], value=3, description="Keras"),
         "show": ipywidgets.Checkbox(description=SHOW, indent=False),
+        "repair": ipywidgets.Checkbox(description=MEND, indent=False),
     }
     button = ipywidgets.Button(
         description="What is wrong with it?", button_style="primary", tooltip="Run and compare it"

@@ -62,11 +62,13 @@ def mend(
     return attempts
 
 
-def repairs_to_try(program: ProgramSpec, examination: Examination) -> list[str]:
-    """Returns a note for the findings of which `mend` would try repairs."""
+def repairs_to_try(
+    program: ProgramSpec, examination: Examination, option: str = "--mend"
+) -> list[str]:
+    """Returns a note for the findings of which `mend` would try repairs, with the option that asks for it."""
     found = [each for each in examination.findings if next(candidates(program, each), None)]
     modes = ", ".join(dict.fromkeys(each.mode for each in found))
-    note = f"--mend tries repairs of {modes} in copies, and shows those that are proven"
+    note = f"{option} tries repairs of {modes} in copies, and shows those that are proven"
     return [note] if found else []
 
 
