@@ -277,6 +277,77 @@ OTHERS = {
         "norm = partial(layers.BatchNormalization, momentum=0.7)\nx = norm()(x)  # here\n",
         "norm = partial(layers.BatchNormalization, momentum=0.7, synchronized=True)\nx = norm()(x)\n",
     ),
+    "a normalization whose arguments are passed on": (
+        "fm38",
+        "x = layers.BatchNormalization(momentum=0.8, **norm)(x)  # here\n",
+        'x = layers.BatchNormalization(momentum=0.8, **{**norm, "synchronized": True})(x)\n',
+    ),
+    "an optimizer of an object": (
+        "fm09",
+        """
+        class Bench:
+            def __init__(self):
+                self.model = made()
+                self.adam = keras.optimizers.Adam()
+                self.start = Checkpoint(o=self.adam).write(PATH)  # here
+
+            def step(self, batch):
+                weights = self.model.trainable_variables
+                self.adam.apply_gradients(zip(self.gradients(batch), weights))
+        """,
+        """
+        class Bench:
+            def __init__(self):
+                self.model = made()
+                self.adam = keras.optimizers.Adam()
+                self.adam.build(self.model.trainable_variables)
+                self.start = Checkpoint(o=self.adam).write(PATH)
+
+            def step(self, batch):
+                weights = self.model.trainable_variables
+                self.adam.apply_gradients(zip(self.gradients(batch), weights))
+        """,
+    ),
+    "an optimizer that is made before its model": (
+        "fm09",
+        """
+        def main():
+            adam = optimizers.Adam()
+            net = made()
+            save(adam)  # here
+            for batch in data:
+                adam.apply(gradients(batch), net.trainable_weights)
+        """,
+        """
+        def main():
+            adam = optimizers.Adam()
+            net = made()
+            adam.build(net.trainable_variables)
+            save(adam)
+            for batch in data:
+                adam.apply(gradients(batch), net.trainable_weights)
+        """,
+    ),
+    "one of two optimizers": (
+        "fm09",
+        """
+        with s.scope():
+            a, b = made(), made()
+            one = tf.keras.optimizers.Adam()
+            other = tf.keras.optimizers.SGD()
+            b.compile(other)
+        save(other)  # here
+        """,
+        """
+        with s.scope():
+            a, b = made(), made()
+            one = tf.keras.optimizers.Adam()
+            other = tf.keras.optimizers.SGD()
+            other.build(b.trainable_variables)
+            b.compile(other)
+        save(other)
+        """,
+    ),
     "a size that is divided by the processes": (
         "fm21",
         "def make(ctx):\n    size = whole // ctx.num_input_pipelines  # here\n    return d.batch(size)\n",

@@ -233,6 +233,12 @@ class Source:
             return Edit((line, column + comma), (line, column + comma), f" {text}")
         return Edit(after, after, f", {text}")
 
+    def set_argument(self, call: ast.Call, name: str, value: str) -> Edit:
+        """Adds a keyword argument to a call, which may be given one of this name by `**`."""
+        for unpacked in [word.value for word in call.keywords if word.arg is None]:
+            return self.replace(unpacked, f'{{**{self.code(unpacked)}, "{name}": {value}}}')
+        return self.add_argument(call, f"{name}={value}")
+
     def indent(self, statement: ast.stmt) -> str:
         line = self.lines[statement.lineno - 1]
         return line[: len(line) - len(line.lstrip())]

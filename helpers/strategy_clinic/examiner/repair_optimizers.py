@@ -3,52 +3,70 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from .blame import keyword
 from .edits import Edit
 from .repair import Source, names
 
+OPTIMIZERS = re.compile(r"\boptimizers\.")  # in the code of what makes one
+WEIGHTS = re.compile(r"(.+)\.trainable_(?:variables|weights)")
+
 
 def build_where_made(source: Source) -> Iterator[Sequence[Edit]]:
-    """Yields the edits for the only optimizer that the module makes, and the model that it trains."""
-    made = [
+    """Yields for each optimizer that the module makes, and each model that it trains, the line that creates its variables."""
+    for made in source.of(ast.Assign):
+        if isinstance(made.value, ast.Call) and OPTIMIZERS.search(source.code(made.value.func)):
+            optimizer = source.code(made.targets[0])
+            for model in trained_by(source, optimizer):
+                yield from built_after(source, made, optimizer, model)
+
+
+def built_after(
+    source: Source, made: ast.Assign, optimizer: str, model: str
+) -> Iterator[Sequence[Edit]]:
+    """Yields the line below the statements that make an optimizer and its model, if they stand in one block."""
+    names_of_model = {model, f"self.{model}", model.removeprefix("self.")}
+    own = [
         each
         for each in source.of(ast.Assign)
-        if isinstance(each.value, ast.Call) and ".optimizers." in source.code(each.value.func)
+        if source.function(each) is source.function(made)
+        and names_of_model & {*map(source.code, each.targets)}
     ]
-    if len(made) != 1 or source.function(made[0]) is not source.tree:
-        return
-    optimizer, statement = source.code(made[0].targets[0]), made[0]
-    if source.calls("build") or source.simple_statement(statement.lineno) is not statement:
-        return
-    for weights in trained_by(source, optimizer):
-        known = {name for each in before(source, statement) for name in targets(source, each)}
-        if weights.partition(".")[0] in known:
-            yield [source.insert_after(statement, f"{optimizer}.build({weights})")]
+    later = [each for each in own if each.lineno > made.lineno and each in source.block(made)]
+    place = later[-1] if later else made
+    known = model.partition(".")[0] in source.names_before(made) - {"self"}
+    if source.simple_statement(place.lineno) is place and (later or known or own):
+        name = source.code(own[0].targets[0]) if own else model
+        yield [source.insert_after(place, f"{optimizer}.build({name}.trainable_variables)")]
 
 
 def trained_by(source: Source, optimizer: str) -> list[str]:
-    """Returns the weights, as code, that an optimizer applies gradients to, or those of the model it is compiled into."""
+    """Returns the models, as code, whose weights an optimizer is given with gradients, or that are compiled with it."""
     found = []
-    for call in source.calls("apply_gradients"):
-        pairs = call.args[0] if call.args else None
-        if isinstance(pairs, ast.Call) and len(pairs.args) == 2 and names(call.func) == {optimizer}:
-            found.append(source.code(pairs.args[1]))
+    for call in [*source.calls("apply_gradients"), *source.calls("apply")]:
+        zipped = [each.args for each in source.calls("zip", call)]
+        given = zipped[0] if zipped else call.args
+        if len(given) == 2 and of_one_name(source, call.func, optimizer):
+            found += weights_of(source, given[1])
     for call in source.calls("compile"):
         chosen = call.args[0] if call.args else keyword(call, "optimizer")
         if chosen is not None and source.code(chosen) == optimizer:
-            found += [f"{name}.trainable_variables" for name in names(call.func)]
-    return [each for each in dict.fromkeys(found) if each.endswith(".trainable_variables")]
+            found += names(call.func)
+    return list(dict.fromkeys(found))
 
 
-def before(source: Source, statement: ast.stmt) -> list[ast.Assign]:
-    return [
-        each
-        for each in source.of(ast.Assign)
-        if each.lineno < statement.lineno and source.function(each) is source.function(statement)
-    ]
+def of_one_name(source: Source, method: ast.expr, optimizer: str) -> bool:
+    """Tells whether a method is one of an object that has the name of the optimizer, as its attribute elsewhere."""
+    name = source.code(method).rpartition(".")[0].rpartition(".")[2]
+    return name == optimizer.rpartition(".")[2]
 
 
-def targets(source: Source, statement: ast.Assign) -> list[str]:
-    return [source.code(each) for each in statement.targets]
+def weights_of(source: Source, given: ast.expr) -> list[str]:
+    """Returns the model whose weights are given, in their place or by a name that they were assigned to."""
+    if isinstance(given, ast.Name):
+        assigned = source.assignment(given.id, source.function(given))
+        given = assigned.value if assigned else given
+    is_of_model = WEIGHTS.fullmatch(source.code(given))
+    return [is_of_model[1]] if is_of_model else []

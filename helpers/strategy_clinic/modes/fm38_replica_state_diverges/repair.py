@@ -16,7 +16,7 @@ def synchronize(source: Source, line: int) -> Iterator[Sequence[Edit]]:
     layers = normalizations(source, statement) or normalizations(source, source.tree)
     open_layers = [call for call in layers if keyword(call, "synchronized") is None]
     if open_layers:
-        yield [source.add_argument(call, "synchronized=True") for call in open_layers]
+        yield [source.set_argument(call, "synchronized", "True") for call in open_layers]
     chosen = [word.value for call in layers if (word := switched(call))]
     if chosen:
         yield [source.replace(value, "True") for value in chosen]
