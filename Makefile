@@ -4,8 +4,8 @@ BIN := .venv/bin
 PINS := pyproject.toml requirements.lock
 # A file is one worker's, and files are taken in their order: what takes long is not left for the end.
 SIDE_BY_SIDE := pytest -n 2 --dist loadfile --no-loadscope-reorder
-# Without nbval, which takes a second of every session and has no quick test.
-QUICK := -m "not slow" -p no:nbval --durations 10 tests
+# Without plugins that take a second of every session and have no quick test.
+QUICK := -m "not slow" -p no:nbval -p no:anyio --durations 10 tests
 CODE := helpers tests tools book upstream hatch_build.py
 
 # A reader runs and edits copies, which git does not see: what JupyterLab saves changes nothing of the clone.

@@ -211,6 +211,7 @@ def test_nothing_is_logged_without_verbose(option, logged):
 # Edits in Jupyter
 
 
+@pytest.mark.slow
 def test_pull_brings_back_what_was_rendered(project):
     for source in sources.sources():
         before = source.read_text()

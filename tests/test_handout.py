@@ -46,6 +46,7 @@ def colours(book) -> list[str]:
     return [each["colour"] for each in display.reported(book) if "colour" in each]
 
 
+@pytest.mark.slow
 def test_a_handout_holds_every_mode_and_no_solution(everything):
     names = {Path(mode.notebook).name for mode in registry.modes()}
     given = {path.name for path in (everything / GIVEN / "notebooks").iterdir()}
@@ -81,6 +82,7 @@ def handed_out_solutions(folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_handed_out_file_holds_a_solution(everything):
     assert handed_out_solutions(everything) == []
     leaked = [line.split(": ", 1)[1] for line in handed_out_solutions(files.package())]

@@ -47,6 +47,7 @@ def is_marked(each) -> bool:
     return "nbgrader" in each.metadata
 
 
+@pytest.mark.slow
 def test_every_exercise_has_a_cell_that_nbgrader_can_grade(course):
     names = {Path(mode.notebook).name for mode in registry.modes()}
     given = {path.name: path for path in (course / nbgrader.SOURCE).iterdir()}

@@ -125,6 +125,7 @@ def test_a_program_says_how_many_steps_it_has_counted():
     assert "steps" not in Program(options=("gradient_accumulation_steps=2",)).pairs()
 
 
+@pytest.mark.slow
 def test_what_is_drawn_fits_together():
     """Hypothesis finds no program that asks for what cannot be: the rest of a generator, or a file with an own loss."""
     wrong = settings(database=None, max_examples=500)

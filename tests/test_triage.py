@@ -271,6 +271,7 @@ def ended_if_endless():
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_of_a_huge_text_no_more_is_read_than_of_a_long_one(name, ended_if_endless):
     text = huge(name)
