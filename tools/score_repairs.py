@@ -11,6 +11,7 @@ The last line has the share of the findings of the planted faults that no except
 
 import argparse
 import ast
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -65,7 +66,9 @@ def attempts_in(variant: score_folder.Variant, folder: Path) -> Iterator[mend.At
 
 def mend_programs(folder: Path, only: str, totals: bool) -> None:
     recorded = score_folder.RECORDINGS / folder.name
-    faults = [each for each in score_folder.variants(folder) if each.fault and only in each.name]
+    faults = [
+        each for each in score_folder.variants(folder) if each.fault and re.search(only, each.name)
+    ]
     states: Counter[str] = Counter()
     for variant in faults:
         for attempt in attempts_in(variant, recorded):

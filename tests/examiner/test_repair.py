@@ -348,6 +348,94 @@ OTHERS = {
         save(other)
         """,
     ),
+    "a counter of a module": (
+        "fm05",
+        """
+        class Average(tf.Module):
+            def __init__(self):
+                self.updates = 0  # here
+
+            def update(self):
+                self.updates += 1
+                print(self.updates)
+        """,
+        """
+        class Average(tf.Module):
+            def __init__(self):
+                self.updates = tf.Variable(0, trainable=False)
+
+            def update(self):
+                self.updates.assign_add(1)
+                print(int(self.updates))
+        """,
+    ),
+    "a best value beside a checkpoint": (
+        "fm54",
+        """
+        class Job:
+            def __init__(self):
+                self.best = float("inf")  # here
+                self.saver = tf.train.Checkpoint(net=self.net)
+
+            def judge(self, loss):
+                self.best = min(self.best, loss)
+        """,
+        """
+        class Job:
+            def __init__(self):
+                self.best = tf.Variable(float("inf"), trainable=False)
+                self.saver = tf.train.Checkpoint(net=self.net, best=self.best)
+
+            def judge(self, loss):
+                self.best.assign(min(float(self.best), loss))
+        """,
+    ),
+    "a value beside one that a file has": (
+        "fm54",
+        """
+        class Slow(Callback):
+            def __init__(self):
+                self.mean, self.best = 0.0, None  # here
+
+            def resume(self):
+                told = json.loads(PATH.read_text())
+                self.mean = float(told["mean"])
+
+            def on_epoch_end(self, epoch, logs):
+                PATH.write_text(json.dumps({"epoch": epoch, "mean": self.mean}))
+        """,
+        """
+        class Slow(Callback):
+            def __init__(self):
+                self.mean, self.best = 0.0, None
+
+            def resume(self):
+                told = json.loads(PATH.read_text())
+                self.mean = float(told["mean"])
+                self.best = float(told["best"])
+
+            def on_epoch_end(self, epoch, logs):
+                PATH.write_text(json.dumps({"epoch": epoch, "mean": self.mean, "best": self.best}))
+        """,
+    ),
+    "a name beside one that an archive has": (
+        "fm54",
+        """
+        def main():
+            best = 9.0  # here
+            if PATH.exists():
+                epoch = int(np.load(PATH)["epoch"])
+            np.savez(PATH, epoch=epoch)
+        """,
+        """
+        def main():
+            best = 9.0
+            if PATH.exists():
+                epoch = int(np.load(PATH)["epoch"])
+                best = int(np.load(PATH)["best"])
+            np.savez(PATH, epoch=epoch, best=best)
+        """,
+    ),
     "a size that is divided by the processes": (
         "fm21",
         "def make(ctx):\n    size = whole // ctx.num_input_pipelines  # here\n    return d.batch(size)\n",
@@ -509,6 +597,15 @@ ALONE = {
     "arrays in fit": ("fm52", "model.fit(x, y, batch_size=16)  # here"),
     "a sum along an axis": ("fm55", "n = tf.reduce_sum(m, axis=1)  # here"),
     "two statements in a line": ("fm13", "a = 1; g = tape.gradient(l, w)  # here"),
+    "a value of an object that nothing saves": (
+        "fm54",
+        "class Slow(Callback):\n    def __init__(self):\n        self.best = 0.0  # here",
+    ),
+    "a value that is multiplied in its place": (
+        "fm05",
+        "class M(tf.Module):\n    def __init__(self):\n        self.n = 1  # here\n"
+        "    def grow(self):\n        self.n *= 2",
+    ),
     "arguments that are not known": ("fm38", "v = tf.Variable(0.0, **options)  # here"),
     "no strategy": ("fm03", "model = make()  # here"),
     "a strategy that is made later": (

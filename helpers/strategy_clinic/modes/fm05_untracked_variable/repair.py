@@ -7,10 +7,12 @@ from ...examiner.blame import keyword
 from ...examiner.edits import Edit
 from ...examiner.repair import Source, repairs
 from ...examiner.repair_saved import hold, made_at
+from ...examiner.repair_values import keep_number
 
 
 @repairs("fm05", keeps_training=True)
 def save_what_is_missed(source: Source, line: int) -> Iterator[Sequence[Edit]]:
+    yield from keep_number(source, line)
     yield from add_to_checkpoints(source, line)
     yield from hold(source, line, [*made_at(source, source.told, line), *parts(source, line)])
 
