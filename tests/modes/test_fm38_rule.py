@@ -50,6 +50,24 @@ def test_replicas_that_differ_at_the_end():
     )
 
 
+def test_it_is_the_call_that_another_layer_does_not_come_from():
+    """As of a function that makes layers, which is given what makes them agree once."""
+    apart, agree, twice = (stack("a.py", 63, line) for line in (70, 69, 70))
+    own = variable(1, name="b/mean", copies=2, parts=(10, 11), location=apart)
+
+    def line(*others):
+        (finding,) = found(run(own, *others, ended(diverged_copies=diverged(0.2))))
+        return finding.line
+
+    def other(number, **fields):
+        return variable(number, copies=2, parts=(20, 21), **fields)
+
+    assert line(other(2, name="a/mean", location=agree)) == 70
+    assert line(other(2, name="a/kernel", location=agree)) == 63
+    assert line(variable(2, name="a/mean", copies=0, location=agree)) == 63
+    assert line(other(2, name="a/mean", location=twice)) == 63
+
+
 def test_how_many_variables_differ():
     copies = *diverged(0.2), DivergedCopies(2, 0.3, ()), DivergedCopies(3, 0.3, ())
     made = [variable(n, copies=2, parts=()) for n in (1, 2, 3)]

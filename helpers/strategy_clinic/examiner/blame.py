@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -565,6 +566,15 @@ def nodes_of_function(frame: Frame, name: str) -> list[ast.AST]:
     """Returns the nodes of functions of this name that are defined in the function of a frame."""
     functions = functions_named(nodes_in_scope(frame), name)
     return [node for function in functions for node in ast.walk(function)]
+
+
+def from_parting(stack: Stack, others: Iterable[Stack]) -> Stack:
+    """Returns the innermost frame that no other stack has behind the same frames; the whole stack if another is the same."""
+    shared = (
+        sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(stack, other)))
+        for other in others
+    )
+    return stack[max(shared, default=0) :] or stack
 
 
 # Who chose a function or a number that was passed on

@@ -3,10 +3,10 @@
 import ast
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ...examiner.blame import called_at, from_choice, nodes_of_file
+from ...examiner.blame import called_at, from_choice, from_parting, nodes_of_file
 from ...examiner.divergence import SAME, by_key, distance
 from ...examiner.findings import Evidence, Finding, FollowUp, Location, Text
 from ...examiner.recording import Recording
@@ -58,7 +58,8 @@ def replicas_differ(recording: Recording) -> Iterator[Finding]:
         if made and made.location:
             message = f"{made.name} has another value on each of {made.copies} replicas{others}"
             proof = f"the copies are {first.distance:.2g} of their size apart {when}"
-            location = from_choice(made_before_load(recording, located(made, first)))
+            location = from_parting(located(made, first), agreeing(recording, made, diverged))
+            location = from_choice(made_before_load(recording, location))
             yield observed("fm38", recording, location, message, proof)
 
 
@@ -66,6 +67,15 @@ def located(made: VariableMade, copies: DivergedCopies) -> Stack:
     """Returns where the program makes a variable, or else the layer that has it."""
     is_own = MAKES & {*called_at(made.location[0])}
     return made.location if is_own else copies.layer_location or made.location
+
+
+def agreeing(
+    recording: Recording, made: VariableMade, diverged: Sequence[DivergedCopies]
+) -> list[Stack]:
+    """Returns where the variables of the same kind are made whose copies agree, as those of another layer."""
+    apart, kind = {each.number for each in diverged}, made.name.rpartition("/")[2]
+    alike = [each for each in recording.variables.values() if each.name.endswith(f"/{kind}")]
+    return [each.location for each in alike if each.copies > 1 and each.number not in apart]
 
 
 def made_before_load(recording: Recording, stack: Stack) -> Stack:
