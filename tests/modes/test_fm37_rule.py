@@ -624,6 +624,30 @@ def test_the_line_that_makes_the_mean(tmp_path, lines, line):
     assert rule.from_mean(stack(path, *lines))[0].line == line
 
 
+CHOSEN = """\
+def make_step(strategy, share):
+    def learn(part):
+        return share(errors(part))
+
+    return lambda batch: strategy.run(learn, args=(batch,))
+
+
+def main():
+    mean = tf.reduce_mean
+    step = make_step(strategy, mean)
+    step(batch)
+"""
+
+
+def test_a_mean_that_is_given_to_the_function_around_the_step(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(CHOSEN)
+    learn, main = stack(path, 3, function="learn"), stack(path, 11, function="main")
+    assert rule.chosen((*learn, *main))[0].line == 9
+    path.write_text(CHOSEN.replace("share(", "tf.reduce_mean("))
+    assert rule.chosen((*learn, *main))[0].line == 3
+
+
 def test_the_step_that_is_given_to_run(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(INSIDE)

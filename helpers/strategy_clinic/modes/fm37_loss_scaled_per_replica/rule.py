@@ -228,8 +228,11 @@ def mean_of_part(pair: Pair) -> Stack:
 
 
 def chosen(stack: Stack) -> Stack:
-    """Returns the line that chose the function which a line calls, if its own function, or its object, was given that."""
-    given = {*blame.parameters(blame.function_at(stack[0]))} & {*blame.called_at(stack[0])}
+    """Returns the line that chose the function which a line calls, if its functions, or its object, were given that."""
+    around = blame.functions_around(stack[0])
+    given = {name for each in around for name in blame.parameters(each)} & {
+        *blame.called_at(stack[0])
+    }
     kept = blame.attribute_called(stack[0])
     return (kept, *stack) if kept else blame.from_choice(stack) if given else stack
 
