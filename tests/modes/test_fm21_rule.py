@@ -43,6 +43,16 @@ def test_a_function_that_is_given_the_size_of_the_batch(tmp_path, size, line):
     assert modes(batches(1, 8), batches(2, 8, inside)) == [("fm21", line)]
 
 
+def test_a_size_that_the_function_computes_is_blamed_where_it_does(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def make(context):\n    size = WHOLE // context.num_input_pipelines\n"
+        "    return DATA.batch(size)\n"
+    )
+    inside = DatasetBatched((*stack(path, 3), *LINE), 8)
+    assert modes(batches(1, 8), batches(2, 8, inside)) == [("fm21", 2)]
+
+
 def test_a_batch_on_no_line_or_of_another_dataset_is_not_blamed():
     others = DatasetBatched((), 8), DatasetBatched(OTHER, 8)
     assert modes(batches(1, 8), batches(2, 8, *others)) == [("fm21", 7)]

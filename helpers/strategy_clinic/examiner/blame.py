@@ -432,6 +432,13 @@ def from_decision(stack: Stack, functions: Collection[str]) -> Stack:
     return stack
 
 
+def from_assignment(stack: Stack, functions: Collection[str]) -> Stack:
+    """Returns the line of the same function that assigns what these functions get first; the stack if there is none."""
+    name = argument_name(stack[0], functions) if stack else ""
+    assigned = last_assignment(stack[0], name) if name else None
+    return (assigned, *stack) if assigned else stack
+
+
 def passes_on(frame: Frame, functions: Collection[str]) -> bool:
     """Tells whether a line gives a call of these functions, or else its outermost call, what its own function was given."""
     function, calls = function_at(frame), calls_in(statement_at(frame))

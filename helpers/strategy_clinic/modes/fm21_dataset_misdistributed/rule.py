@@ -75,7 +75,8 @@ def growth(one: Recording, other: Recording) -> Iterator[Finding]:
     batched = [each for each in other.batched_in_functions if each.location]
     inside = [each.location for each in batched if each.size * many == more]
     message = f"each replica takes a whole batch: a step has {examples} examples on {counted(few, 'device')} and {more} on {many}"
-    location = blame.from_decision(inside[-1], BATCHES) if inside else made.location
+    decided = blame.from_decision(inside[-1], BATCHES) if inside else made.location
+    location = blame.from_assignment(decided, BATCHES)
     yield compared("fm21", (few, many), location, message)
 
 
