@@ -11,7 +11,10 @@ from strategy_clinic.examiner.recording import Role
 from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     BatchTaken,
+    Carries,
     GradientComputed,
+    LossTraced,
+    Operation,
     Outcome,
     Part,
     PartUsed,
@@ -60,6 +63,37 @@ OTHERS = {
     "an axis of each example": STEP.replace("reduce_sum(mask)", "reduce_sum(mask, axis=[1, 2])"),
     "no step": "for batch in data:\n    train(batch)\n    total = seen / tf.reduce_sum(counts)\n\n\n\n",
 }
+
+
+COUNTS = """\
+def count_of(mask):
+    return tf.reduce_sum(mask)
+
+def step(mask):
+    words = count_of(mask)
+    loss = total(mask) / words
+
+def report(mask):
+    print(count_of(mask))
+"""
+
+
+@pytest.mark.parametrize(
+    "text, line", [(COUNTS, 6), (COUNTS.replace("print(count_of(mask))", "pass"), 2)]
+)
+def test_a_count_that_several_lines_take_is_divided_by_on_the_wrong_line(tmp_path, text, line):
+    path = tmp_path / "train.py"
+    path.write_text(text)
+    gradient, step = stack(path, 7, function="step"), stack(path, 6, function="step")
+    counted = *stack(path, 2, function="count_of"), *stack(path, 5, function="step")
+    operations = [
+        Operation(0, "RealDiv", step, (1, 2), Carries.TOTAL, False, None),
+        Operation(1, "Sum", step, (3,), Carries.TOTAL, False, None),
+        Operation(2, "Sum", counted, (3,), Carries.TOTAL, False, None),
+        Operation(3, "Mul", step, (), Carries.EXAMPLES, False, None),
+    ]
+    recording = run(GradientComputed(gradient, 0, 1), LossTraced(gradient, tuple(operations)))
+    assert rule.ratio_of_sums(recording)[0].line == line
 
 
 JOINED = """\

@@ -125,13 +125,14 @@ class Loss:
 
     # What combines examples otherwise than by a sum
 
-    def ratios(self) -> Iterator[Operation]:
-        """Yields what reduces the examples of a part to a number by which a loss is divided."""
+    def ratios(self) -> Iterator[tuple[Operation, Operation]]:
+        """Yields what divides a loss, with what reduces the examples of a part to the number by which it does."""
         for each in self.operations:
             if not self.divides_by(each, Carries.TOTAL):
                 continue
             for divisor in self.sources(each)[1:]:
-                yield from [part for part in self.behind(divisor) if self.is_reduction(part)][:1]
+                parts = [part for part in self.behind(divisor) if self.is_reduction(part)]
+                yield from [(each, part) for part in parts[:1]]
 
     def joins(self) -> Iterator[Operation]:
         """Yields what is no sum of values that each example has: what bends a sum, or joins examples with each other.

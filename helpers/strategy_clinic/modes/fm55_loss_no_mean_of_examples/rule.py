@@ -27,7 +27,7 @@ from ...examiner.suspects import (
     replaced_as_expected,
     uses,
 )
-from ...observer.events import Frame, GradientComputed, Part, PartUsed, Stack
+from ...observer.events import Frame, GradientComputed, Operation, Part, PartUsed, Stack
 from ...observer.replacements import Replacement
 
 SUMS = "reduce_sum", "count_nonzero", "sum"
@@ -225,11 +225,20 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 
 
 def ratio_of_sums(recording: Recording) -> Stack:
-    """Returns the line that computes of the examples of a part the number by which the loss is divided."""
-    found = [
-        each.location for loss in traced_losses(recording) for each in loss.written(loss.ratios())
-    ]
-    return blame.from_one_of(found[0]) if found else ()
+    """Returns the line that computes of the examples of a part the number by which the loss is divided.
+
+    A function that several lines call is right in itself: then it is the line that divides.
+    """
+    ratios = [ratio for loss in traced_losses(recording) for ratio in written_ratios(loss)]
+    for division, reduction in ratios[:1]:
+        blamed = blame.from_one_of(reduction.location)
+        return blamed if blamed == reduction.location else division.location
+    return ()
+
+
+def written_ratios(loss: lineage.Loss) -> list[tuple[Operation, Operation]]:
+    """Returns those of which the program wrote both operations."""
+    return [ratio for ratio in loss.ratios() if len([*loss.written(ratio)]) == 2]
 
 
 def joined_examples(recording: Recording, kind: str = "") -> Stack:
