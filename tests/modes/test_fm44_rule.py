@@ -138,4 +138,27 @@ def accuracy(labels, outputs):
 def test_the_line_is_the_one_that_returns_or_names_the_metric(tmp_path, lines, metric, line):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    assert rule.from_metrics(stack(path, *lines), metric)[0].line == line
+    assert rule.from_metrics(stack(path, *lines), metric, [str(path)])[0].line == line
+
+
+OWN_STEP = """\
+class Tagger(Model):
+    def __init__(self):
+        self.f1 = Mean(name="f1")
+    def test_step(self, batch):
+        logs = {"recall": recall(batch)}
+        logs["f1 of words"] = of_words(batch)
+        return logs
+model = Tagger()
+model.compile(Adam())
+print(history["recall"])
+"""
+
+
+@pytest.mark.parametrize(
+    "metric, line", [("val_f1", 3), ("recall", 5), ("val_f1 of words", 6), ("other", 9)]
+)
+def test_what_a_step_of_the_program_reports_is_blamed_where_it_has_its_name(tmp_path, metric, line):
+    path = tmp_path / "train.py"
+    path.write_text(OWN_STEP)
+    assert rule.from_metrics(stack(path, 9), metric, [str(path)])[0].line == line

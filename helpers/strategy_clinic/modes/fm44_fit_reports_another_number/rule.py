@@ -2,6 +2,7 @@
 
 import ast
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...examiner.blame import (
@@ -16,7 +17,12 @@ from ...examiner.blame import (
     with_keyword,
 )
 from ...examiner.divergence import nudged_run
-from ...examiner.printed import is_through_last_batch, printed_difference, source_of
+from ...examiner.printed import (
+    is_through_last_batch,
+    printed_difference,
+    program_files,
+    source_of,
+)
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
 from ...observer.events import Frame, MetricsReported, Stack
@@ -53,7 +59,8 @@ def reported_differently(runs: Runs) -> Steps:
             if not (yield from is_stable(by_count[many], other, name, least)):
                 return
             message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
-            yield compared("fm44", (few, many), from_metrics(other.compiled_at, name), message)
+            location = from_metrics(other.compiled_at, name, program_files(by_count[many]))
+            yield compared("fm44", (few, many), location, message)
             return
 
 
@@ -118,8 +125,14 @@ def differs(
     return not distance(values, others, name) <= limit  # also if one is NaN
 
 
-def from_metrics(stack: Stack, metric: str) -> Stack:
-    """Returns the line that returns a metric; else the one that gives metrics to `compile`, maybe in a caller."""
+def from_metrics(stack: Stack, metric: str, paths: Sequence[str]) -> Stack:
+    """Returns the line that returns a metric; else the one that gives metrics to `compile`, maybe in a caller.
+
+    Where `compile` gets none, a step of the program reports the metric by its name.
+    """
+    reported = [] if metrics_in(stack[0]) else reported_at(paths, metric.removeprefix("val_"))
+    if reported:
+        return (reported[0], *stack)
     name = metrics_given(stack[0])
     while name and len(stack) > 1:
         function = function_at(stack[0])
@@ -132,6 +145,27 @@ def from_metrics(stack: Stack, metric: str) -> Stack:
     if lines:
         return (stack[0]._replace(line=lines[0]), *stack[1:])
     return with_keyword(stack, "metrics")
+
+
+def reported_at(paths: Sequence[str], name: str) -> list[Frame]:
+    """Returns the lines that put a value under this name into a dict, and then those that make an object of this name."""
+    put: list[Frame] = []
+    made: list[Frame] = []
+    for path in paths:
+        for node in nodes_of_file(path):
+            match node:
+                case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=key))]):
+                    put += [Frame(path, node.lineno, "")] if key == name else []
+                case ast.Dict():
+                    values = [v for k, v in zip(node.keys, node.values) if is_text(k, name)]
+                    put += [Frame(path, value.lineno, "") for value in values]
+                case ast.keyword(arg="name", value=ast.Constant(value=key)) if key == name:
+                    made.append(Frame(path, node.value.lineno, ""))
+    return [*put, *made]
+
+
+def is_text(node: ast.expr | None, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
 
 
 def returns_of_metric(frame: Frame, metric: str) -> list[int]:
