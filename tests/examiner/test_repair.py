@@ -366,7 +366,7 @@ OTHERS = {
 
             def update(self):
                 self.updates.assign_add(1)
-                print(int(self.updates))
+                print(int(self.updates.numpy()))
         """,
     ),
     "a best value beside a checkpoint": (
@@ -387,7 +387,7 @@ OTHERS = {
                 self.saver = tf.train.Checkpoint(net=self.net, best=self.best)
 
             def judge(self, loss):
-                self.best.assign(min(float(self.best), loss))
+                self.best.assign(min(float(self.best.numpy()), loss))
         """,
     ),
     "a value beside one that a file has": (

@@ -21,6 +21,7 @@ from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     ExceptionRaised,
     GradientComputed,
+    ModelCalled,
     Outcome,
     Owner,
     StepEnded,
@@ -87,6 +88,21 @@ def trained(value, *events):
 
 def examined(first, again):
     return [(each.mode, each.line) for each in diagnose(Runs([first]), again).findings]
+
+
+@pytest.mark.parametrize("called, line", [([2], 2), ([2, 5], 5), ([9], 5)])
+def test_a_model_that_is_called_before_the_tape(tmp_path, called, line):
+    """A call that the tape sees, or in another function, says nothing."""
+    path = tmp_path / "train.py"
+    path.write_text(
+        "def step(x, y):\n    outputs = model(x)\n    errors = y - outputs\n"
+        "    with tf.GradientTape() as tape:\n        loss = tf.reduce_sum(errors)\n"
+        "    return tape.gradient(loss, model.weights)\n\ndef test(x):\n    return model(x)\n"
+    )
+    names = {2: "step", 5: "step", 9: "test"}
+    calls = [ModelCalled(stack(path, n, function=names[n]), 8, 1, (1,)) for n in called]
+    gradient = GradientComputed(stack(path, 6, function="step"), 2, 2)
+    assert modes(run(*calls, gradient, RAISED, outcome=Outcome.RAISED)) == [("fm34", line)]
 
 
 def test_a_variable_that_matters_and_gets_no_gradient():

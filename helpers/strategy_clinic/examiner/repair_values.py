@@ -118,7 +118,7 @@ def in_variable(source: Source, statement: ast.Assign) -> Iterator[Sequence[Edit
         return
     value = f"tf.Variable({source.code(statement.value)}, trainable=False)"
     made = source.replace(statement.value, value)
-    for read in (f"{number}({lost})", lost):
+    for read in (f"{number}({lost}.numpy())", lost):
         yield [made, *saved, *used(source, scope, statement, lost, read)]
 
 

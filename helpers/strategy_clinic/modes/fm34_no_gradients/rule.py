@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from ...examiner import blame
 from ...examiner.divergence import effect_of
@@ -11,6 +12,7 @@ from ...examiner.rule import Steps, blames, line_of, observed, rule
 from ...observer.events import (
     GradientComputed,
     GradientsApplied,
+    ModelCalled,
     Owner,
     Stack,
     StepEnded,
@@ -103,7 +105,30 @@ def loss_without_gradient(recording: Recording, stack: Stack) -> Stack:
     located = recording.last_incomplete_gradient or stack
     if located and "fit" in blame.called_at(located[0]):
         return (*line_of_loss(located), *located)
-    return from_cut_above(located) or blame.from_argument(located, ("gradient",))
+    return (
+        from_cut_above(located)
+        or call_outside_tape(recording, located)
+        or blame.from_argument(located, ("gradient",))
+    )
+
+
+def call_outside_tape(recording: Recording, stack: Stack) -> Stack:
+    """Returns the last call of a model in the function of this line that none of its tapes sees; nothing if one sees a call."""
+    function = blame.function_at(stack[0]) if stack else None
+    tapes = [each for each in ast.walk(function) if is_tape(each)] if function else []
+    frames = [frame for each in recording.of(ModelCalled) for frame in each.location]
+    calls = [frame for frame in frames if tapes and frame.scope == stack[0].scope]
+    if any(blame.spans(tape, frame.line) for frame in calls for tape in tapes):
+        return ()
+    return (calls[-1], *stack) if calls else ()
+
+
+def is_tape(node: ast.AST) -> TypeGuard[ast.With]:
+    return isinstance(node, ast.With) and any(
+        isinstance(each.context_expr, ast.Call)
+        and blame.called_name(each.context_expr) == "GradientTape"
+        for each in node.items
+    )
 
 
 def from_cut_above(stack: Stack) -> Stack:
