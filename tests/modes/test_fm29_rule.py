@@ -36,6 +36,17 @@ def test_an_optimizer_that_starts_anew_after_loading():
     assert "which was at step 3" in str(finding.message)
 
 
+@pytest.mark.parametrize("shape, line", [((3,), 20), ((4,), 7)], ids=["its weights", "others"])
+def test_an_optimizer_that_takes_the_place_of_the_loaded_one(shape, line):
+    """It is made on line 20, after line 7 has filled one for weights of these shapes."""
+    weight, slot = variable(2), variable(5, maker=Owner.OPTIMIZER, shape=shape)
+    own = variable(11, maker=Owner.OPTIMIZER, location=OTHER)
+    new = updated(trains=(2,), steps=0, variables=(11, 12, 13))
+    before = saved(optimizers=(state(),))
+    (finding,) = found(run(weight, slot, before, loaded(variables=(2, 5)), own, new))
+    assert (finding.mode, finding.line) == ("fm29", line)
+
+
 def test_weights_that_are_copied_from_a_model_that_was_only_loaded():
     copied = WeightsCopied(OTHER, "set_weights", source=(2,), target=(8,), equal=True)
     before, new = saved(optimizers=(state(),)), updated(trains=(8,), steps=0)

@@ -1,6 +1,7 @@
 """Checks fm29: loaded weights are trained on by a new optimizer that is otherwise the one before."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from ...examiner.blame import from_caller, from_contents, from_decision, from_one_of
 from ...examiner.findings import Finding, Location, Text
@@ -14,6 +15,7 @@ from ...observer.events import (
     Loaded,
     OptimizerReplaced,
     OptimizerState,
+    Owner,
     Saved,
     Stack,
     VariablesKept,
@@ -48,6 +50,9 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             blamed = saved_at(recording, load, made_at) or from_decision(
                 load.location, (load.function,)
             )
+            made = recording.variable(min(new.variables, default=0))
+            if made and made.location and has_taken_place(recording, load, new):
+                blamed = made.location
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = Text(
@@ -77,6 +82,18 @@ def optimizer_replaced(recording: Recording) -> Iterator[Finding]:
                 message = f"compiled again: the optimizer, which was at step {old.steps}, is replaced by a new one"
                 proof = f"the next update is step 0 of a new {old.kind}, with the same loss and variables"
                 yield observed("fm29", recording, from_one_of(replaced.location), message, proof)
+
+
+def has_taken_place(recording: Recording, load: Loaded, new: OptimizerState) -> bool:
+    """Tells whether a file filled an optimizer for the weights that the new one trains."""
+    filled = [each for each in load.variables if recording.maker_of(each) is Owner.OPTIMIZER]
+    trained = shapes_of(recording, new.trains)
+    return bool(trained) and trained <= shapes_of(recording, filled)
+
+
+def shapes_of(recording: Recording, numbers: Iterable[int]) -> Counter[tuple[int | None, ...]]:
+    made = [recording.variable(each) for each in numbers]
+    return Counter(each.shape for each in made if each)
 
 
 def copied_to(recording: Recording, update: GradientsApplied) -> set[int]:
