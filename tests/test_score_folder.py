@@ -188,7 +188,8 @@ def test_any_line_of_a_guilty_statement_counts(folder, tmp_path, begins, line, e
 
 def test_a_line_of_a_notebook_is_guilty_by_its_text(folder, tmp_path):
     variant = score_folder.variants(folder)[1]
-    fault = replace(variant.fault, guilty=[["train.ipynb", "loss = tf"]])
+    guilty = [["train.ipynb", "another"], ["train.ipynb", "loss = tf"]]
+    fault = replace(variant.fault, guilty=guilty)
     frames = (Frame(str(tmp_path / "train.ipynb"), 2, "step"),)
     for code, expected in (("loss = tf.reduce_mean(errors)", True), ("loss = 1", False)):
         found = replace(finding("fm37", 1), location=Location(frames, 3, code))

@@ -227,17 +227,14 @@ def lines_of(path: Path) -> list[str]:
 
 def is_guilty(finding: Finding, variant: Variant, place: Path) -> bool:
     """Tells whether a finding is on a line that is to blame, or on another one of the same statement."""
-    for name, begins in variant.fault.guilty if variant.fault else ():
-        path = place / name
-        if Path(finding.file) != path:
-            continue
-        if finding.location.code:
-            return finding.location.code.startswith(begins)
-        lines = lines_of(path)
-        guilty = [n for n, line in enumerate(lines, 1) if line.strip().startswith(begins)]
-        if any(finding.line in statement_at(path, number) for number in guilty):
-            return True
-    return False
+    guilty = variant.fault.guilty if variant.fault else []
+    here = [begins for name, begins in guilty if Path(finding.file) == place / name]
+    if finding.location.code:
+        return finding.location.code.startswith(tuple(here))
+    path = Path(finding.file)
+    lines = enumerate(lines_of(path) if here else [], 1)
+    numbers = [n for n, line in lines if line.strip().startswith(tuple(here))]
+    return any(finding.line in statement_at(path, number) for number in numbers)
 
 
 def statement_at(path: Path, line: int) -> range:
