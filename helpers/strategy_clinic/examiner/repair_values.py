@@ -18,15 +18,24 @@ IN_PLACE = {ast.Add: "assign_add", ast.Sub: "assign_sub"}
 
 
 def keep_number(source: Source, line: int) -> Iterator[Sequence[Edit]]:
-    """Yields the edits by which what the statement of this line makes is saved and read again."""
-    statement = source.simple_statement(line)
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    for target in targets:
-        for lost in target.elts if isinstance(target, ast.Tuple) else [target]:
-            if isinstance(lost, ast.Name | ast.Attribute):
-                yield from beside_another(source, source.code(lost))
-    if isinstance(statement, ast.Assign) and len(targets) == 1:
-        yield from in_variable(source, statement)
+    """Yields the edits by which what a statement makes is saved and read again: that of this line, or one that is told."""
+    for each in (line, *source.told):
+        statement = source.simple_statement(each)
+        if isinstance(statement, ast.Assign):
+            for lost in names_made(source, statement):
+                yield from beside_another(source, lost)
+            if len(statement.targets) == 1:
+                yield from in_variable(source, statement)
+
+
+def names_made(source: Source, statement: ast.Assign) -> list[str]:
+    """Returns the names and attributes that get a value, as code."""
+    targets = [
+        each
+        for target in statement.targets
+        for each in (target.elts if isinstance(target, ast.Tuple) else [target])
+    ]
+    return [source.code(each) for each in targets if isinstance(each, ast.Name | ast.Attribute)]
 
 
 # As another one
@@ -43,23 +52,30 @@ class Read:
 
 def beside_another(source: Source, lost: str) -> Iterator[Sequence[Edit]]:
     """Yields copies of the places that save and read another value; those that make it a whole number last."""
-    name = lost.rpartition(".")[2]
-    for read in sorted(reads(source), key=lambda each: "int(" in source.code(each.statement)):
+    found = kept_beside(source, lost)
+    for read, saves in sorted(found, key=lambda each: "int(" in source.code(each[0].statement)):
+        name, line = lost.rpartition(".")[2], source.code(read.statement)
+        for quote in "'\"":
+            line = line.replace(f"{quote}{read.key}{quote}", f"{quote}{name}{quote}")
+        kept = [kept_in(source, each, read, lost) for each in saves]
+        again = source.insert_after(read.statement, renamed(line, read.target, lost))
+        yield [*filter(None, kept), again]
+
+
+def kept_beside(source: Source, lost: str) -> list[tuple[Read, list[ast.Call | ast.Dict]]]:
+    """Returns the values of the same object that are saved and read by a key, with what saves them, and not this one."""
+    owner, _, name = lost.rpartition(".")
+    found = []
+    for read in reads(source):
         saves = [
             each
             for each in holders(source)
             if (value := values_in(each).get(read.key)) and mentions(source, value, read.target)
         ]
-        is_alike = lost.rpartition(".")[0] == read.target.rpartition(".")[0]
         known = any(name in values_in(each) for each in saves)
-        if saves and is_alike and lost != read.target and not known:
-            keys = [f"{quote}{read.key}{quote}" for quote in "'\""]
-            line = source.code(read.statement)
-            for key in keys:
-                line = line.replace(key, key.replace(read.key, name))
-            kept = [kept_in(source, each, read, lost) for each in saves]
-            again = source.insert_after(read.statement, renamed(line, read.target, lost))
-            yield [*filter(None, kept), again]
+        if saves and not known and owner == read.target.rpartition(".")[0] and lost != read.target:
+            found.append((read, saves))
+    return found
 
 
 def reads(source: Source) -> list[Read]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+from ..base.files import source_text
 from ..observer.events import (
     Ended,
     ExceptionRaised,
+    Frame,
     GradientsApplied,
     Loaded,
     OptimizerState,
@@ -25,14 +28,16 @@ from ..observer.events import (
     VariableWritten,
 )
 from ..programs.error_text import useful_line
-from .after_restart import Lost, has_consequence, lost_values, made_at, without_unstable
-from .blame import called_at, from_contents
+from .after_restart import Key, Lost, has_consequence, lost_values, made_at, without_unstable
+from .blame import called_at, from_contents, nodes_of_file
 from .divergence import distance, repeats_again, tolerance
 from .findings import Evidence, Finding, Location, Note, Text, counted
 from .hangs import waiting_at
 from .moments import interrupted, saves_of
 from .printed import program_files
 from .recording import Moment, Recording, Role
+from .repair import Source
+from .repair_values import kept_beside
 from .rule import Steps
 
 RESTART = "restart"
@@ -113,16 +118,31 @@ def finding_of_lost(run: Recording, lost: Lost, mode: str) -> Finding:
     _, owner, name = lost.held
     place = f"{name} of {owner}" if owner else name
     reason = "begins again" if lost.is_reset else "is not saved, or before it changes"
-    message = (
-        f"{place} {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
-        f"and {shortened(lost.right)} in the run that was never stopped"
+    made, beside = made_at(lost.held), saved_beside(lost.held)
+    message = Text(
+        place,
+        *((" of ", Location(made)) if beside else ()),
+        f" {reason}: after {lost.updates} updates it is {shortened(lost.value)} where a restart goes on, "
+        f"and {shortened(lost.right)} in the run that was never stopped",
     )
     fix = f"save {name} with each checkpoint, and begin with the saved value after a restart"
     stopped = run.before or run
     save = stopped.of(Saved)[-1]
     holder = from_contents(save.made_at, program_files(stopped)) or save.location
-    location = holder if lost.is_tensor else made_at(lost.held) or holder
+    location = holder if lost.is_tensor else beside or made or holder
     return finding(run, location, message, fix, mode)
+
+
+def saved_beside(held: Key) -> Stack:
+    """Returns the line that saves another value of the same object by a name, and not this one; nothing if there is none."""
+    path, owner, name = held
+    if not nodes_of_file(path):
+        return ()
+    source = Source(source_text(Path(path)))
+    for lost in (f"self.{name}", name):
+        for _, saves in kept_beside(source, lost):
+            return (Frame(path, saves[0].lineno, owner),)
+    return ()
 
 
 def shortened(value: str) -> str:
@@ -131,13 +151,15 @@ def shortened(value: str) -> str:
 
 
 def finding(
-    run: Recording, location: Stack, message: str, fix: str = "", mode: str = RESTART
+    run: Recording, location: Stack, message: str | Text, fix: str = "", mode: str = RESTART
 ) -> Finding:
     end = "had ended" if run.role is Role.AGAIN else "was killed"
     moment = f" {run.moment.value}" if run.moment else ""
     proof = f"observed on {counted(run.devices, 'device')}: it {end}{moment}, and was started again in the folder that it left"
-    text = Text(message), Text(proof)
-    return Finding(mode, Location(location), Evidence.OBSERVED, *text, (run.devices,), fix)
+    said = message if isinstance(message, Text) else Text(message)
+    return Finding(
+        mode, Location(location), Evidence.OBSERVED, said, Text(proof), (run.devices,), fix
+    )
 
 
 def failure(run: Recording, whole: Recording) -> Finding | Note:
