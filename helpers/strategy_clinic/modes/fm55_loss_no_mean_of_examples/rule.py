@@ -227,12 +227,12 @@ def differs_at_first(one: Recording, other: Recording) -> Answers[bool]:
 def ratio_of_sums(recording: Recording) -> Stack:
     """Returns the line that computes of the examples of a part the number by which the loss is divided.
 
-    A function that several lines call is right in itself: then it is the line that divides.
+    A function that only counts is right in itself: then it is the line that divides.
     """
     ratios = [ratio for loss in traced_losses(recording) for ratio in written_ratios(loss)]
     for division, reduction in ratios[:1]:
-        blamed = blame.from_one_of(reduction.location)
-        return blamed if blamed == reduction.location else division.location
+        is_near = division.location[0].scope == reduction.location[0].scope
+        return (reduction if is_near else division).location
     return ()
 
 
