@@ -48,7 +48,7 @@ REDUCES = 'strategy.reduce("SUM", losses, axis=None)'
 DROPOUT = ("tf.keras.layers.Dense(2)]", "tf.keras.layers.Dense(2), tf.keras.layers.Dropout(0.3)]")
 WRONG = {
     "the sum of means": ([(RETURNS, "    return tf.reduce_mean(errors)\n")], "fm37", REDUCES),
-    "the mean of parts": ([("SUM", "MEAN")], "fm37", "strategy.reduce"),
+    "the mean of parts": ([("SUM", "MEAN")], "fm39", "strategy.reduce"),
     "the first replica": (
         [(REDUCES, "strategy.experimental_local_results(losses)[0]")],
         "fm44",
@@ -248,7 +248,7 @@ print(f"epoch {epoch} " + " ".join(f"tune/{each.name}={each.result():.3f}" for e
         ("epoch 3 tune/acc=1.000 tune/loss=2.000", 19),
         ("step 3 / second 1.0000", 25),
         ("step 3 / third 1.0000", 25),
-        ("other 1.0", 0),
+        ("other 1.0", 3),
     ],
 )
 def test_where_a_printed_number_comes_from(tmp_path, text, line):
@@ -256,5 +256,8 @@ def test_where_a_printed_number_comes_from(tmp_path, text, line):
     many = run(variable(1, location=stack(tmp_path / "train.py", 2)))
     label = printed.NUMBER.split(text)[-2]
     difference = printed.PrintedDifference(many, many, text, label, "1.0", "2.0", 2.0)
-    found = printed.source_of(difference)
-    assert [frame.line for frame in found] == ([line] if line else [])
+    assert [frame.line for frame in printed.source_of(difference)] == [line]
+    more = "\nstrategy.reduce('SUM', another, axis=None)\n"
+    (tmp_path / "train.py").write_text(SOURCE + more)
+    here = [] if text.startswith("other") else [line]
+    assert [frame.line for frame in printed.source_of(difference)] == here

@@ -16,7 +16,7 @@ from recorded import (
     variable,
     written,
 )
-from strategy_clinic.examiner import blame
+from strategy_clinic.examiner import blame, lineage
 from strategy_clinic.examiner.divergence import (
     first_divergence,
     straight_update_ratio,
@@ -30,8 +30,10 @@ from strategy_clinic.examiner.runs import plan
 from strategy_clinic.examiner.runs.program_spec import ProgramSpec
 from strategy_clinic.observer.events import (
     BatchTaken,
+    Carries,
     GradientComputed,
     GradientsApplied,
+    Operation,
     Owner,
     Part,
     PartUsed,
@@ -646,6 +648,22 @@ def test_a_mean_that_is_given_to_the_function_around_the_step(tmp_path):
     assert rule.chosen((*learn, *main))[0].line == 9
     path.write_text(CHOSEN.replace("share(", "tf.reduce_mean("))
     assert rule.chosen((*learn, *main))[0].line == 3
+
+
+@pytest.mark.parametrize("function, line", [("step", 9), ("penalty_of", 3)])
+def test_a_penalty_is_blamed_where_it_is_added_or_in_its_own_function(function, line):
+    """A step that computes it divides it where it adds it; another function may be given to several steps."""
+    lines = {"step": 8, "penalty_of": 3}
+    step = stack("train.py", 9, function="step")
+    own = stack("train.py", lines[function], function=function)
+    operations = (
+        Operation(0, "AddV2", step, (1, 2), Carries.TOTAL, False, None),
+        Operation(1, "Sum", step, (), Carries.TOTAL, False, None),
+        Operation(2, "L2Loss", own, (3,), Carries.WEIGHTS, False, None),
+        Operation(3, "ReadVariableOp", own, (), Carries.WEIGHTS, False, None),
+    )
+    (blamed,) = lineage.Loss(stack("train.py", 10), operations).penalties()
+    assert blamed.location[0].line == line
 
 
 def test_the_step_that_is_given_to_run(tmp_path):

@@ -5,8 +5,11 @@ from importlib import import_module
 
 import pytest
 from recorded import LINE, OTHER, found, modes, run, stack, strategy
+from strategy_clinic.examiner.divergence import Divergence
+from strategy_clinic.examiner.engine import diagnose
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import Metric, MetricsReported, Outcome
+from strategy_clinic.examiner.rule import Runs
+from strategy_clinic.observer.events import Metric, MetricsReported, Outcome, StepEnded
 
 rule = import_module("strategy_clinic.modes.fm44_fit_reports_another_number.rule")
 
@@ -91,9 +94,16 @@ def test_a_metric_that_differs_in_a_later_epoch():
     assert modes(run(strategy(1), *one, devices=1), run(strategy(2), *one)) == []
 
 
-def test_a_metric_without_a_loss_says_nothing():
+def test_a_metric_without_a_loss_says_something_if_the_same_weights_are_trained():
+    """As of a model whose own step calls its loss otherwise."""
     one, other = (MetricsReported(OTHER, (Metric("error", value),), LINE) for value in (2.0, 4.0))
     assert modes(*on_two(one, other)) == []
+    step = StepEnded(1, (), (), (), ())
+    pair = run(strategy(1), step, one, devices=1), run(strategy(2), step, other)
+    (finding,) = found(*pair)
+    assert finding.mode == "fm44" and str(finding.message).endswith("with the same weights")
+    apart = Runs(pair, [Divergence(*pair, 1, "weight", 0.5)])
+    assert "fm44" not in [each.mode for each in diagnose(apart).findings]
 
 
 def test_a_metric_that_only_one_run_has():

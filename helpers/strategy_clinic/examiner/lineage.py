@@ -105,11 +105,12 @@ class Loss:
     # What is joined
 
     def penalties(self) -> Iterator[Operation]:
-        """Yields what is computed from weights alone, and added to what comes from examples."""
+        """Yields what adds what is computed from weights alone to what comes from examples, or what another function computes."""
         for each in self.top:
             for source in self.sources(each) if each.kind in SUMS else ():
                 if source.carries is Carries.WEIGHTS and self.reads_weights(source):
-                    yield self.without_factors(source)
+                    penalty = self.without_factors(source)
+                    yield each if is_of_one_function(each, penalty) else penalty
 
     def reads_weights(self, operation: Operation) -> bool:
         return any(each.kind == "ReadVariableOp" for each in self.behind(operation))
@@ -151,6 +152,11 @@ class Loss:
     def written(self, operations: Iterable[Operation]) -> Iterator[Operation]:
         """Yields those that the program wrote: what `fit` computes is all on the line that calls it, as the gradient is."""
         return (each for each in operations if each.location[:1] != self.location[:1])
+
+
+def is_of_one_function(one: Operation, other: Operation) -> bool:
+    scopes = [[frame.scope for frame in each.location[:1]] for each in (one, other)]
+    return scopes[0] == scopes[1]
 
 
 def are_near(some: list[float], others: list[float]) -> bool:

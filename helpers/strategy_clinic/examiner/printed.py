@@ -19,6 +19,7 @@ from .blame import (
     calls_in_file,
     functions_named,
     is_over_replicas,
+    keyword,
     nodes_of_file,
 )
 from .divergence import (
@@ -235,7 +236,10 @@ def is_comparable(line: str) -> bool:
 
 
 def source_of(difference: PrintedDifference) -> Stack:
-    """Returns the line that joins the values of replicas to the number that is printed; else the line that prints it."""
+    """Returns the line that joins the values of replicas to the number that is printed; else the line that prints it.
+
+    Where no call prints the words that are written, it is the only line that reduces over replicas.
+    """
     paths = program_files(difference.many)
     printed = [
         (sum(map(len, pieces)), path, call)
@@ -245,7 +249,13 @@ def source_of(difference: PrintedDifference) -> Stack:
         if (pieces := constants_in(call)) and are_in_order(pieces, difference.text)
     ]
     if not printed:
-        return ()
+        reduced = {
+            Frame(path, call.lineno, "")
+            for path in paths
+            for call in calls_in_file(path)
+            if called_name(call) == "reduce" and keyword(call, "axis")
+        }
+        return tuple(reduced) if len(reduced) == 1 else ()
     _, path, call = max(printed, key=lambda each: each[0])
     joined = joining_line(path, printed_value(call, difference.label))
     return (Frame(path, joined or call.lineno, ""),)

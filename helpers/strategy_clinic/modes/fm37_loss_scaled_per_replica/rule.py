@@ -107,10 +107,10 @@ def printed_loss(runs: Runs) -> Steps:
             if shown:
                 yield found(pair, (), *shown)
                 return
-        location = source_of(difference)
+        location = source_of(difference) if difference.factor > 1 else ()
         if location:
-            way = "the sum of means" if difference.factor > 1 else "a mean of parts of a mean"
-            yield compared("fm37", difference.counts, location, f"{difference}: it is {way}")
+            message = f"{difference}: it is the sum of means"
+            yield compared("fm37", difference.counts, location, message)
 
 
 def scaling_without_clipping(pair: Pair) -> Answers[Shown | None]:

@@ -1,4 +1,4 @@
-"""Blames, for fm39, the line that gives a value of all replicas to functions which take one value."""
+"""Checks fm39: a mean of shares is printed. Blames the line that gives a value of all replicas to what takes one value."""
 
 from ...examiner.blame import (
     called_at,
@@ -8,9 +8,21 @@ from ...examiner.blame import (
     from_caller,
     function_at,
 )
+from ...examiner.printed import printed_difference, source_of
 from ...examiner.recording import Recording
-from ...examiner.rule import blames, reclassify
+from ...examiner.rule import Runs, Steps, blames, compared, reclassify, rule_of_runs
 from ...observer.events import ExceptionRaised, Frame, Stack
+
+
+@rule_of_runs("fm39", last=True)
+def mean_of_shares(runs: Runs) -> Steps:
+    """Checks a loss that is right for the updates, and is printed as a mean of what each replica has of it."""
+    difference = yield from printed_difference(runs)
+    if difference and difference.is_by_replicas and difference.is_loss and difference.factor < 1:
+        location = source_of(difference)
+        if location:
+            message = f"{difference}: it is a mean of shares, whose sum is the loss"
+            yield compared("fm39", difference.counts, location, message)
 
 
 @blames("fm39")

@@ -25,7 +25,7 @@ from ...examiner.printed import (
 )
 from ...examiner.recording import Recording
 from ...examiner.rule import Answers, Runs, Steps, compared, rule_of_runs
-from ...observer.events import Frame, MetricsReported, Stack
+from ...observer.events import Frame, MetricsReported, Stack, StepEnded
 
 FIX = (
     "add up what the replicas return, with each part divided by the examples of the whole batch: "
@@ -47,19 +47,23 @@ def reported_differently(runs: Runs) -> Steps:
         values, others = (
             {each.name: each.value for each in report.metrics} for report in (one, other)
         )
-        differing = [name for name in values if differs(values, others, name, other.compiled_at)]
-        if differing and other.compiled_at and distance_of_loss(values, others) <= SAME_LOSS:
+        # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
+        apart = any(each.one is by_count[few] for each in runs.divergences)
+        is_compared = bool(by_count[few].of(StepEnded)) and not apart
+        of_loss = distance_of_loss(values, others, 0.0 if is_compared else math.inf)
+        compiled = other.compiled_at
+        differing = [each for each in values if differs(values, others, each, compiled, of_loss)]
+        if differing and compiled and of_loss <= SAME_LOSS:
             name = differing[0]
-            # Where the trainings differ, their metrics do, too: then only a factor shows that it is the metric.
-            apart = any(each.one is by_count[few] for each in runs.divergences)
             factor = abs(others[name] / values[name]) if values[name] else 0.0
             if apart and not is_near(factor, (many / few, few / many)):
                 return
             least = distance(values, others, name) / CLEARLY
             if not (yield from is_stable(by_count[many], other, name, least)):
                 return
-            message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same loss"
-            location = from_metrics(other.compiled_at, name, program_files(by_count[many]))
+            same = "loss" if any(each.endswith("loss") for each in values) else "weights"
+            message = f"{name} is {values[name]:.6g} on {few} and {others[name]:.6g} on {many} devices, with the same {same}"
+            location = from_metrics(compiled, name, program_files(by_count[many]))
             yield compared("fm44", (few, many), location, message)
             return
 
@@ -108,20 +112,24 @@ def distance(values: dict[str, float], others: dict[str, float], name: str) -> f
     return abs(values[name] - others[name]) / (1e-6 + abs(values[name]))
 
 
-def distance_of_loss(values: dict[str, float], others: dict[str, float]) -> float:
-    """Returns how far the loss is apart, or what a model with a `train_step` of its own calls a loss."""
+def distance_of_loss(values: dict[str, float], others: dict[str, float], default: float) -> float:
+    """Returns how far the loss is apart, or what a `train_step` of the program calls one; `default` if it calls nothing so."""
     losses = ["loss"] if "loss" in values else [name for name in values if name.endswith("loss")]
-    return max((distance(values, others, name) for name in losses), default=math.inf)
+    return max((distance(values, others, name) for name in losses), default=default)
 
 
 def differs(
-    values: dict[str, float], others: dict[str, float], name: str, compiled_at: Stack
+    values: dict[str, float],
+    others: dict[str, float],
+    name: str,
+    compiled_at: Stack,
+    of_loss: float,
 ) -> bool:
     if name not in others or name.endswith("loss"):
         return False
     is_own = compiled_at and returns_of_metric(compiled_at[0], name)
     limit = OTHER_VALUE if is_own else OTHER_METRIC
-    limit = max(limit, CLEARLY * distance_of_loss(values, others))
+    limit = max(limit, CLEARLY * of_loss)
     return not distance(values, others, name) <= limit  # also if one is NaN
 
 
