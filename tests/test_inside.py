@@ -1,6 +1,7 @@
 """What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from PIL import Image
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.runs.inside import around_first, without_halves
 from strategy_clinic.inside import html, text
-from strategy_clinic.inside.excerpt import excerpt_of
+from strategy_clinic.inside.excerpt import Excerpt, excerpt_of
 from strategy_clinic.inside.main import line_of
 from strategy_clinic.inside.message import words_of
 from strategy_clinic.inside.printed import MOST, LastLine
@@ -27,6 +28,7 @@ from strategy_clinic.inside.values import BLOCKS, value_of, value_of_words
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import step_figure
 from strategy_clinic.panel.changed_lines import changed_lines
+from strategy_clinic.panel.live_steps import steps_html
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -215,6 +217,57 @@ def test_the_page_names_each_row_and_column():
     assert (
         f"<th scope='row'>gradient: {KERNEL}<br><b>≠ their sum is 2 times that of one device</b></th>"
         in page
+    )
+
+
+ROWS = {  # some with a word in the column of what is compared, one without, and one that is held together
+    "gradient": (A, A, A),
+    "returned": (A, B, A),
+}
+
+
+def of_each_kind():
+    several = [each for key, held in ROWS.items() for each in seen(key, *held[:2])]
+    one = [each for key, held in ROWS.items() for each in seen(key, held[2])]
+    together = seen("reported", 3.0, first=TOGETHER), seen("reported", 3.0, first=TOGETHER)
+    return tables([*several, *together[0]], [*one, *together[1]])
+
+
+def drawn_rows(shown):
+    """The words that a picture of all rows has beside each other, from the top to the bottom."""
+    (step,) = shown.steps
+    sheet = step_figure.Sheet([Excerpt("broken", shown, step, step.rows, 0)])
+    places: dict[float, list[tuple[float, str]]] = {}
+    for each in sheet.axes.texts:
+        places.setdefault(each.get_position()[1], []).append(
+            (each.get_position()[0], each.get_text())
+        )
+    return [[word for _, word in sorted(row)] for _, row in sorted(places.items()) if len(row) > 2]
+
+
+def test_each_form_has_the_same_columns_in_the_same_order():
+    shown = of_each_kind()
+    heads = ["replica 0", "replica 1", "compared", "one device"]
+    first, *_ = text.table_of(shown.steps[0], shown)
+    assert re.split(r"  +", first.strip())[1:-1] == heads
+    compared = ["sum", text.NOTHING, "same"]
+    assert [text.cells_of(row, shown)[-3] for row in shown.steps[0].rows] == compared
+    for page in (html.page(shown), html.card(shown), steps_html(shown, shown.steps[0])):
+        assert re.findall("<th scope='col'>(.*?)</th>", page) == ["stage and name", *heads]
+        cells = [re.findall("<td.*?>(.*?)</td>", row, re.DOTALL) for row in page.split("<tr")]
+        cells = [[cell.strip() for cell in row] for row in cells if row]
+        assert [row[-2] for row in cells] == compared and all(row[-1] for row in cells)
+    _, head, *boxes = drawn_rows(shown)
+    assert head == heads and [row[-2] for row in boxes] == compared
+
+
+def test_each_form_says_what_its_words_mean():
+    shown = of_each_kind()
+    for page in (html.page(shown), html.card(shown), steps_html(shown, shown.steps[0])):
+        assert f"<dt>sum</dt><dd>{COMPARISONS['sum'].replace(chr(39), '&#39;')}</dd>" in page
+        assert text.FITS in page and "<dt>distinct</dt>" not in page
+    assert "<dl></dl>" not in html.card(tables([], [])) and text.FITS not in html.card(
+        tables([], [])
     )
 
 

@@ -14,11 +14,9 @@ from .values import Value
 
 STAGES = stages.TABLE.values()
 ABOUT = (
-    "Each column is a replica; the last one is one device with the same examples. A row is marked with ≠ where parts do not add "
-    "up to what one device has, or where copies that should agree do not; the other rows fit. What differs need not be wrong: "
-    "statistics of a part of a batch differ from those of the whole batch. Of a large tensor, the norm is shown (the root of the "
-    "sum of its squares), and a strip with sums of its blocks: brown above 0, blue below. A dot: nothing "
-    "was held, or the run ended before."
+    "Each column is a replica; the last one is one device with the same examples. What differs need not be wrong: statistics of a "
+    "part of a batch differ from those of the whole batch. Below the norm of a large tensor is a strip with sums of its blocks: "
+    "brown above 0, blue below. A dot: nothing was held, or the run ended before."
 )
 GENERATOR = "Strategy Clinic"  # by which a page that was written before is known
 PAGE, CARD = "inside/templates/page.html", "inside/templates/card.html"
@@ -47,6 +45,10 @@ def is_page(words: str) -> bool:
 grouped = excerpt.grouped
 
 
+def legend(tables: Tables) -> list[str]:
+    return [*text.legend_of(row for step in tables.steps for row in step.rows)]
+
+
 @dataclass(frozen=True)
 class Cell:
     """What one replica holds, or all of them together."""
@@ -57,10 +59,12 @@ class Cell:
 
 
 def cells(row: Row, tables: Tables) -> list[Cell]:
-    words, values = text.values_in(row, tables), [*row.cells, row.alone]
+    """Returns the cells of the columns that `text.columns_of` names."""
+    *mine, alone = text.values_in(row, tables)
+    held = [Cell(*each) for each in zip(mine, row.cells)]
     if row.is_together:
-        return [Cell(words[0], values[0], tables.replicas), Cell(words[-1], row.alone)]
-    return [Cell(*each) for each in zip(words, values)]
+        held = [Cell(mine[0], row.cells[0], tables.replicas)]
+    return [*held, Cell(text.compared_in(row), None), Cell(alone, row.alone)]
 
 
 @dataclass(frozen=True)

@@ -69,13 +69,17 @@ def aligned(rows: list[list[str]]) -> list[str]:
 
 def cells_of(row: Row, tables: Tables) -> list[str]:
     *mine, alone = values_in(row, tables)
-    compared = row.compared or NOTHING
-    return [DIFFERS if row.mark else " ", label(row), *mine, compared, alone, row.mark]
+    return [DIFFERS if row.mark else " ", label(row), *mine, compared_in(row), alone, row.mark]
 
 
 def columns_of(tables: Tables) -> list[str]:
+    """Returns the heads of all columns but that of the names: in each form of the tables these, in this order."""
     *mine, alone = tables.columns
     return [*mine, "compared", alone]
+
+
+def compared_in(row: Row) -> str:
+    return row.compared or NOTHING
 
 
 def excerpt_in_words(excerpt: Excerpt, below: Iterable[str] = ()) -> str:

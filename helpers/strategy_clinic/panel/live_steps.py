@@ -96,7 +96,7 @@ def steps_html(tables: Tables, step: Step | None) -> str:
     parts = {
         "groups": list(grouped(rows, tables)),
         "changed": changed_lines(tables),
-        "legend": list(text.legend_of(rows)),
+        "words": list(text.legend_of(rows)),
     }
     return from_template(
         "panel/templates/live_steps.html", tables=tables, step=step, text=text, **parts

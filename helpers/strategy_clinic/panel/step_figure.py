@@ -66,7 +66,7 @@ class Sheet:
         columns = max(len(each.tables.columns) for each in excerpts)
         least = max(LEAST_BOX, (LEAST_WIDTH - COMPARED) / columns)
         self.box = max(least, LETTER * max(map(len, words), default=0) + 0.2)
-        self.columns, self.width = columns, self.box * columns + COMPARED + 2 * EDGE
+        self.width = self.box * columns + COMPARED + 2 * EDGE
         self.todo: list[tuple[float, Any]] = []
         self.mark = ""  # that was written last
         self.add_legend(legend_of(excerpts))
@@ -87,7 +87,7 @@ class Sheet:
         ink = LACK if excerpt.step.marked else HAVE
         self.add(BETWEEN, lambda y: None)
         self.add_words(excerpt.headline, BOLD, TITLE, color=ink, weight="bold", fontsize=9.5)
-        self.add(HEAD, partial(self.write_columns, excerpt.tables.columns))
+        self.add(HEAD, partial(self.write_columns, text.columns_of(excerpt.tables)))
         for code, rows in excerpt.groups:
             if code:
                 self.add_code(code)
@@ -155,18 +155,15 @@ class Sheet:
             self.write_box(EDGE + 1.4 * (place + 0.5), y, 1.4, sign, verdict)
 
     def write_columns(self, columns: list[str], y: float) -> None:
-        for place, column in enumerate(columns):
-            self.write(self.middle(place), column, y, color=INK, ha="center")
-        self.write(self.between, "compared", y, color=INK, ha="center")
+        for column, (x, _) in zip(columns, self.columns(len(columns) - 2)):
+            self.write(x, column, y, color=INK, ha="center")
 
     def write_row(self, row: Row, words: list[str], y: float) -> None:
         *mine, alone = words
-        verdict, width = verdict_on(row), self.box * (self.columns - 1) / len(mine)
-        for place, word in enumerate(mine):
-            if word:
-                self.write_box(EDGE + width * (place + 0.5), y, width, word, verdict)
-        self.write(self.between, row.compared, y, color=INK, ha="center")
-        self.write_box(self.middle(self.columns - 1), y, self.box, alone, verdict)
+        *places, (between, _), last = self.columns(len(mine))
+        for word, (x, width) in zip([*mine, alone], [*places, last]):
+            self.write_box(x, y, width, word, verdict_on(row))
+        self.write(between, text.compared_in(row), y, color=INK, ha="center")
 
     def write_box(self, x: float, y: float, width: float, word: str, verdict: bool | None) -> None:
         most = int((width - 0.15) / LETTER)
@@ -174,11 +171,8 @@ class Sheet:
         verdict = None if verdict and word in (NONE, NO_COPY) else verdict
         draw_box(self.axes, (x, y), (width / 2 - 0.06, ROW / 2 - 0.08), short, verdict)
 
-    @property
-    def between(self) -> float:
-        return EDGE + self.box * (self.columns - 1) + COMPARED / 2
-
-    def middle(self, place: int) -> float:
-        """Returns the middle of a column: the last one is behind what is said to be compared."""
-        behind = COMPARED if place == self.columns - 1 else 0
-        return EDGE + self.box * (place + 0.5) + behind
+    def columns(self, boxes: int) -> list[tuple[float, float]]:
+        """Returns the middle and the width of each column: so many boxes of replicas, what is compared, and one device."""
+        room = self.width - 2 * EDGE - COMPARED - self.box
+        widths = [*[room / boxes] * boxes, COMPARED, self.box]
+        return [(EDGE + sum(widths[:n]) + width / 2, width) for n, width in enumerate(widths)]
