@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first, without_halves
+from strategy_clinic.examiner.runs.inside import around_first
 from strategy_clinic.inside import html, text
 from strategy_clinic.inside.excerpt import Excerpt, excerpt_of
 from strategy_clinic.inside.main import line_of
@@ -621,16 +621,43 @@ def test_of_a_message_the_words_that_say_what_failed_are_kept(said, words):
     assert words_of(said) == words
 
 
-def test_what_a_replica_had_not_reached_differs_from_nothing():
-    several = [*seen("examples", [[1]]), *seen("loss", 1.0), *seen("variable", A, B)]
-    one = [*seen("examples", [[1]]), *seen("loss", 5.0), *seen("variable", A)]
-    ended = without_halves(tables(several, one))
-    assert [row.mark for row in ended.steps[0].rows] == [
-        "only replica 0 has examples",
-        "",
-        "the copies differ",
-    ]
-    assert without_halves(tables([], [])).steps == ()
+HALF = "their sum is 0.2 times that of one device"
+ONE = "only replica 0 has examples"
+# How many workers there are, whether a failure has ended the second step in between, and what is said of its examples, loss
+# and variable: replica 1 has nothing of the first two, and the copies of the last one differ.
+FAILED = [
+    (1, False, (ONE, HALF, "the copies differ"), ("together", "sum", "same")),
+    (1, True, (ONE, "", "the copies differ"), ("together", "", "same")),
+    (2, True, ("", "", "the copies differ"), ("", "", "same")),
+    (2, False, (ONE, HALF, "the copies differ"), ("together", "sum", "same")),
+]
+
+
+@pytest.mark.parametrize("workers, is_cut, marks, compared", FAILED)
+def test_in_a_step_that_a_failure_ends_only_what_all_came_to_is_compared(
+    workers, is_cut, marks, compared
+):
+    """Those in one process are given their examples before they begin; the step of another worker may not be known."""
+    several, one = [], []
+    for step in (1, 2):
+        several += seen("examples", [[1]], step=step) + seen("loss", 1.0, step=step)
+        one += seen("examples", [[1]], step=step) + seen("loss", 5.0, step=step)
+        several, one = (
+            several + seen("variable", A, B, step=step),
+            one + seen("variable", A, step=step),
+        )
+    record = [*several, *ended("TypeError: no")], [*one, *ended("loss: 1")]
+    shown = tables_of("train.py", *record, 2, workers=workers, is_cut=is_cut)
+    whole, last = shown.steps
+    assert [row.mark for row in whole.rows] == [ONE, HALF, "the copies differ"]
+    assert tuple(row.mark for row in last.rows[:3]) == marks
+    assert tuple(row.compared for row in last.rows[:3]) == compared
+    assert last.rows[3].mark.startswith("it is “TypeError: no”"), "how it ends is always compared"
+    assert shown.workers == workers
+
+
+def test_where_a_failure_ends_the_first_step_early_there_may_be_none():
+    assert tables_of("train.py", [], [], 2, is_cut=True).steps == ()
 
 
 def test_what_all_replicas_hold_is_one_cell():
