@@ -137,7 +137,6 @@ def tables_of(
     one: Iterable[Seen],
     replicas: int,
     notes: Sequence[str] = (),
-    workers: int = 1,
     is_cut: bool = False,
 ) -> Tables:
     """Returns the tables of two runs; `is_cut` tells that a failure has ended the one of several replicas in a step."""
@@ -148,9 +147,9 @@ def tables_of(
     }
     end = rows_at.pop((END, 0), ())
     steps = [Step(*place, rows) for place, rows in rows_at.items()]
-    steps = with_end(without_halves(steps, workers) if is_cut and steps else steps, end)
+    steps = with_end(without_halves(steps) if is_cut and steps else steps, end)
     said = dict.fromkeys([*notes, *(each.name for each in unseen), *limits_of(steps)])
-    return Tables(program, replicas, tuple(steps), tuple(said), workers=workers)
+    return Tables(program, replicas, tuple(steps), tuple(said))
 
 
 def with_end(steps: list[Step], end: tuple[Row, ...]) -> list[Step]:
@@ -160,19 +159,11 @@ def with_end(steps: list[Step], end: tuple[Row, ...]) -> list[Step]:
     return [Step(1, 0, end)] if any(row.mark for row in end) else []
 
 
-def without_halves(steps: list[Step], workers: int) -> list[Step]:
-    """Returns steps of which a failure has ended the last one: what some replicas had not come to is not compared in it."""
+def without_halves(steps: list[Step]) -> list[Step]:
+    """Returns steps of which a failure has ended the last one: in it, what some replicas had not come to is not compared."""
     *whole, last = steps
-    rows = (
-        replace(row, mark="", compared="") if is_half(row, workers) else row for row in last.rows
-    )
+    rows = (replace(row, mark="", compared="") if None in row.cells else row for row in last.rows)
     return [*whole, replace(last, rows=tuple(rows))]
-
-
-def is_half(row: Row, workers: int) -> bool:
-    """Tells whether some replicas have nothing. Those of one process have been given their examples before they begin."""
-    is_given = row.stage.key == "examples" and workers == 1
-    return None in row.cells and not is_given
 
 
 def limits_of(steps: Sequence[Step]) -> Iterator[str]:

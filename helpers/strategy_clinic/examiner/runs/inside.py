@@ -123,11 +123,12 @@ def look_inside(
     devices: int = USUAL_DEVICES,
     steps: int = USUAL_STEPS,
     expected: int = 0,
+    cluster: str = "",
 ) -> Tables:
     """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
     sandbox = InsideSandbox(program.checked(), steps)
     with sandbox:
-        return tables_in(sandbox, devices, expected)
+        return tables_in(sandbox, devices, expected, cluster)
 
 
 def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: str = "") -> Tables:
@@ -142,10 +143,11 @@ def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: 
         one = sandbox.watch(1, options_for(replicas))
     notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
     notes += [*notes_on(several), *notes_on(one)]
-    name, failed = sandbox.program.name, several.is_cut
-    tables = tables_of(name, several.seen, one.seen, replicas, notes, several.workers, failed)
+    name, records = sandbox.program.name, (several.seen, one.seen)
+    tables = tables_of(name, *records, replicas, notes, several.is_cut)
     ends = [*ends_of(several, sandbox), *ends_of(one, sandbox)]
-    return with_source(replace(tables, ends=tuple(dict.fromkeys(ends))), sandbox)
+    known = replace(tables, workers=several.workers, ends=tuple(dict.fromkeys(ends)))
+    return with_source(known, sandbox)
 
 
 def around_first(tables: Tables) -> Tables:
