@@ -1,12 +1,15 @@
 """What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
+import base64
 import io
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
+from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
 from strategy_clinic.examiner.runs.inside import around_first
 from strategy_clinic.inside import html, text
@@ -28,7 +31,9 @@ from strategy_clinic.inside.values import BLOCKS, value_of, value_of_words
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import step_figure
 from strategy_clinic.panel.changed_lines import changed_lines
+from strategy_clinic.panel.figures import HAVE, INK, LACK, PAPER, QUIET, few_colours
 from strategy_clinic.panel.live_steps import steps_html
+from strategy_clinic.rendering import sources
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -276,7 +281,9 @@ def test_a_picture_has_the_text_of_its_step():
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
 
 
-NARROW, LEAST_LETTER = 370, 8  # pixels of a column on a page of 400, and of a letter in it
+NARROW, LEAST_LETTER = 370, 9  # pixels of a column on a page of 400, and of a letter in it
+POINTS = 8.5  # of the smallest letters, those of code
+MOST_BYTES = 60_000
 
 
 def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
@@ -287,8 +294,44 @@ def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
     picture = step_figure.draw({"broken": shown})
     with Image.open(io.BytesIO(picture.png)) as image:
         width = image.width
-    letter = 9 * 110 / 72  # points at as many dots to the inch
-    assert letter * min(1, NARROW / width) >= LEAST_LETTER
+    assert letter_in(width) >= LEAST_LETTER
+
+
+def letter_in(width):
+    """Pixels of the smallest letter of a picture of so many pixels, on a narrow page."""
+    return POINTS * 110 / 72 * min(1, NARROW / width)  # at 110 dots to the inch
+
+
+def test_the_pictures_of_pages_are_small_and_their_letters_are_read_on_a_narrow_page():
+    """The site's page loads a picture as a file, and has its content as text: both are what a reader downloads of a view."""
+    found = pictures_of_pages()
+    assert len(found) == 20
+    for page, (picture, alt) in found.items():
+        png = base64.b64decode(picture)
+        with Image.open(io.BytesIO(png)) as image:
+            assert letter_in(image.width) >= LEAST_LETTER, page
+        assert len(png) + len(alt.encode()) <= MOST_BYTES, page
+
+
+def test_a_small_picture_has_the_colours_of_its_words_and_boxes():
+    assert len(few_colours()) <= 16, "half a byte for a dot"
+    picture = step_figure.draw({"broken": example()})
+    with Image.open(io.BytesIO(picture.png)) as image:
+        drawn = {colour for _, colour in image.convert("RGB").getcolors()}
+    assert drawn <= set(few_colours())
+    assert {to_hex([part / 255 for part in each]) for each in drawn} >= {PAPER, INK, LACK, QUIET}
+
+
+def pictures_of_pages():
+    """The stored pictures of what replicas hold, with their texts, by page."""
+    return {
+        path.stem: (output.data["image/png"].replace("\n", ""), output.data["text/plain"])
+        for path in files.stored_notebooks()
+        for cell in sources.read_notebook(path).cells
+        if cell.source.endswith("session.inside(two)")
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    }
 
 
 def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
@@ -297,7 +340,50 @@ def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
     assert step_figure.words_in(shown.first[1], shown) == [several, one]
     sheet = step_figure.Sheet(step_figure.excerpts_of({"broken": shown}))
     drawn = [each.get_text() for each in sheet.axes.texts]
-    assert several in drawn and any("…" in each and each.endswith(": True") for each in drawn)
+    assert several in drawn, "one box for all replicas"
+    assert "the array has\nones only: True" in drawn, "two lines"
+
+
+@pytest.mark.parametrize(
+    "words, lines",
+    [
+        ("0.5", "0.5"),
+        ("8×3, norm 4.899", "8×3, norm 4.899"),
+        ("16×16, norm 4.899", "16×16, norm\n4.899"),
+        ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1"),
+        ("a sentence that has so many words: True", "a sentence that\nhas so m…: True"),
+        ("", ""),
+    ],
+)
+def test_a_box_has_two_lines_and_of_what_does_not_fit_the_end(words, lines):
+    assert step_figure.in_lines(words, 15 * step_figure.LETTER + 0.16) == lines
+
+
+def test_the_box_of_one_device_is_quiet_since_others_are_compared_with_it():
+    sheet = step_figure.Sheet(
+        step_figure.excerpts_of({"broken": tables(seen("loss", 1.0, 1.0), seen("loss", 1.0))})
+    )
+    frames = [to_hex(each.get_edgecolor()) for each in sheet.axes.patches]
+    assert frames == [HAVE, LACK, QUIET, LACK, LACK, QUIET], "three samples and a row"
+
+
+def test_the_picture_says_what_none_means_where_it_is_shown():
+    without = tables(seen("loss", 1.0, 1.0), seen("loss", 1.0))
+    for given, word in ((seen("loss", 1.0), "none"), (seen("state", 1.0), "no copy"), (None, "")):
+        shown = tables(given, seen(given[0].stage, 3.0)) if given else without
+        legend = step_figure.legend_of(step_figure.excerpts_of({"broken": shown}))
+        known = [line.split(":")[0] for line in legend if line.split(":")[0] in step_figure.ABOUT]
+        assert known == [word] * bool(word)
+
+
+def test_all_numbers_of_a_row_are_shown_if_they_are_short():
+    few = np.arange(8.0)
+    (row,) = tables(seen("gradient", few, 8 + few), seen("gradient", few)).steps[0].rows
+    assert text.words_of(row) == ["0 1 2 3 4 5 6 7", "8 9 10 11 12 13 14 15", "0 1 2 3 4 5 6 7"]
+    (row,) = tables(seen("gradient", few, few / 3), seen("gradient", few)).steps[0].rows
+    assert text.words_of(row)[0] == "8 numbers, norm 11.83", "no number, or all of them"
+    assert html.page(tables(seen("gradient", few), [])).count("class='inside-strip'") == 0
+    assert html.page(tables(seen("gradient", few / 3), [])).count("class='inside-strip'") == 1
 
 
 def test_a_view_without_steps_cannot_be_drawn():
@@ -399,7 +485,7 @@ def test_long_words_are_cut_in_a_cell_and_whole_in_the_mark():
     shown = tables([*seen("loss", 1.0, 1.0), *ended(words)], [*seen("loss", 2.0), *ended("1")])
     assert text.values_in(shown.first[1], shown)[0] == f"{words[: text.MOST_WORDS - 1]}…"
     assert words in shown.first[1].mark
-    assert excerpt_of("broken", shown).headline.endswith("it ends otherwise than on one device")
+    assert excerpt_of("broken", shown).headline == f"broken, step 1: it ends with “{words.strip()}”"
 
 
 def test_the_last_line_that_is_printed_is_kept_and_printed():
@@ -518,7 +604,7 @@ def test_an_excerpt_has_the_first_row_that_differs_and_some_before_and_after_it(
     cut = excerpt_of("broken", tables(several, one))
     assert [row.name for row in cut.rows] == names[2:]
     assert [bool(row.mark) for row in cut.rows] == [False] * 7 + [True] * 4
-    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1: their sum")
+    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1, at gradient: kernel_j: ")
     right = [each for name in names for each in seen("gradient", A + B, name=name)]
     alike = excerpt_of("fixed", tables(several, right), cut)
     assert [row.name for row in alike.rows] == names[2:] and not alike.more

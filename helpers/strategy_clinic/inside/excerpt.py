@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import shorten
 
+from .stages import MOST_QUOTED
 from .tables import Row, Step, Tables
 
 MOST_BEFORE, MOST_AFTER = 7, 3  # rows, of the first one that differs
@@ -27,8 +29,9 @@ class Excerpt:
     @property
     def headline(self) -> str:
         name = f"{self.name}, which makes no {self.wanted}" if self.wanted else self.name
-        first = next(map(in_short, self.step.marked), "nothing differs")
-        return f"{name}, {self.step.title}: {first}"
+        return (
+            f"{name}, {self.step.title}{next(map(in_short, self.step.marked), ': nothing differs')}"
+        )
 
     @property
     def more(self) -> str:
@@ -41,7 +44,11 @@ class Excerpt:
 
 
 def in_short(row: Row) -> str:
-    return "it ends otherwise than on one device" if row.stage.key == "end" else row.mark
+    """Returns what differs first; of how a program ends, only what it is on several replicas."""
+    value = row.cells[0]
+    if row.stage.key == "end" and value is not None:
+        return f": it ends with “{shorten(value.words, MOST_QUOTED, placeholder=' …')}”"
+    return f", at {row.title}: {row.mark}"
 
 
 def excerpt_of(name: str, tables: Tables, like: Excerpt | None = None) -> Excerpt:
@@ -79,8 +86,8 @@ def leads_to(row: Row, first: Row) -> bool:
 
 def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     """Returns rows of the same stages with names that end as theirs do; metrics, too, where these are few."""
-    names, stages = {tail(row) for row in others}, {row.stage.key for row in others}
-    found = [row for row in step.rows if row.stage.key in stages and tail(row) in names]
+    kinds = set(map(kind, others))
+    found = [row for row in step.rows if kind(row) in kinds]
     if not any(row.stage.is_in_picture for row in found):
         found = [row for row in step.rows if row.stage.is_in_picture] + found
     found = found or [*step.rows]
@@ -90,8 +97,9 @@ def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(found[:most])
 
 
-def tail(row: Row) -> str:
-    return row.name.rpartition("/")[2]
+def kind(row: Row) -> tuple[str, str]:
+    """Returns the stage, and of the name the end, which is the same in a program with other layers."""
+    return row.stage.key, row.name.rpartition("/")[2]
 
 
 def grouped(rows: Iterable[Row], tables: Tables) -> Iterator[tuple[str, list[Row]]]:

@@ -14,13 +14,12 @@ from .values import Value
 
 STAGES = stages.TABLE.values()
 ABOUT = (
-    "Each column is a replica; the last one is one device with the same examples. What differs need not be wrong: statistics of a "
-    "part of a batch differ from those of the whole batch. Below the norm of a large tensor is a strip with sums of its blocks: "
-    "brown above 0, blue below. A dot: nothing was held, or the run ended before."
+    "Each column is a replica; the last one is one device with the same examples. What differs need not be wrong: statistics of "
+    "a part of a batch differ from those of the whole batch. Below the norm of a large tensor is a strip with sums of its "
+    "blocks: brown above 0, blue below. A dot: nothing was held, or the run ended before."
 )
 GENERATOR = "Strategy Clinic"  # by which a page that was written before is known
 PAGE, CARD = "inside/templates/page.html", "inside/templates/card.html"
-MANY = text.MOST_NUMBERS  # of more numbers a strip of colour is drawn
 COLOURS = "178,86,0", "0,98,178"  # of numbers above and below 0
 
 
@@ -114,9 +113,10 @@ def scale(row: Row) -> float:
     return scale_of(row)
 
 
-def strips(value: Value | None, largest: float) -> Iterator[list[str]]:
+def strips(cell: Cell, largest: float) -> Iterator[list[str]]:
     """Yields the colours of a tensor that is too large to be shown as numbers."""
-    if value is not None and len(value.entries) > MANY and largest > 0:
+    value = cell.value
+    if value is not None and "norm" in cell.words and largest > 0:
         yield [colour(entry / largest) for entry in value.entries]
 
 
