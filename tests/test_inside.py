@@ -465,10 +465,17 @@ def test_an_error_has_a_line_and_is_compared_with_what_is_printed():
     assert row.stage.key == "end" and row.lines == LINE and row.alone.words == "loss: 1"
 
 
-def test_before_an_end_that_differs_stands_what_the_replicas_return():
+def test_before_an_end_that_differs_stands_what_the_replicas_return_or_came_to_last():
     several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
     broken = tables([*several, *ended("TypeError: no")], [*one, *ended("loss: 1")])
     assert [row.stage.key for row in excerpt_of("a", broken).rows] == ["returned", "end"]
+    several, one = seen("loss", 1.0) + seen("sent", 1.0), seen("loss", 2.0) + seen("sent", 2.0)
+    for how, stages in (("in a step", ["loss", "sent", "end"]), ("", ["loss", "end"])):
+        end = replace(ended("TypeError: no")[0], how=how)
+        record = [*several, end], [*one, *ended("loss: 1")]
+        failed = tables_of("train.py", *record, 2, is_cut=True)
+        assert [row.stage.key for row in excerpt_of("a", failed).rows] == stages
+    several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
     state = tables(
         [*several, *seen("reported", 1.0, first=TOGETHER)], [*one, *seen("reported", 2.0)]
     )

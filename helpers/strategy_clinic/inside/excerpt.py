@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from textwrap import shorten
 
+from .record import IN_A_STEP
 from .stages import MOST_QUOTED
 from .tables import Row, Step, Tables
 
@@ -74,14 +75,20 @@ def around_first(step: Step) -> tuple[Row, ...]:
     """Returns the first row that differs, what comes before it, and some of what differs after it."""
     first = step.marked[0]
     place = step.rows.index(first)
-    before = [row for row in step.rows[:place] if row.stage.is_in_picture or leads_to(row, first)]
+    came = step.rows[:place]
+    before = [row for row in came if row.stage.is_in_picture or leads_to(row, first, came[-1])]
     after = [row for row in step.rows[place + 1 :] if row.mark]
     return (*before[-MOST_BEFORE:], first, *after[:MOST_AFTER])
 
 
-def leads_to(row: Row, first: Row) -> bool:
-    """Tells whether a row says why a program ends otherwise: what replicas return may be of no use to it."""
-    return first.stage.key == "end" and row.stage.key == "returned"
+def leads_to(row: Row, first: Row, last: Row) -> bool:
+    """Tells whether a row says why a program ends otherwise.
+
+    What replicas return may be of no use to it, and what a step came to last may be what fails in it.
+    """
+    if first.stage.key != "end":
+        return False
+    return row.stage.key == "returned" or (first.how == IN_A_STEP and row.stage is last.stage)
 
 
 def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
