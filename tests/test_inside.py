@@ -376,6 +376,19 @@ def test_the_picture_says_what_none_means_where_it_is_shown():
         assert known == [word] * bool(word)
 
 
+def test_one_number_is_in_brackets_where_it_is_no_scalar():
+    """Such as one example, whose number might be read as how many there are."""
+    (row,) = (
+        tables(seen("examples", [[0]], np.zeros((0, 1))), seen("examples", [[0]])).steps[0].rows
+    )
+    assert text.words_of(row) == ["[0]", "none (0×1)", "[0]"]
+    assert any(line.startswith("[0]: a tensor") for line in text.legend_of([row]))
+    (row,) = tables(seen("loss", 0.5, 0.5), seen("loss", 1.0)).steps[0].rows
+    assert text.words_of(row) == ["0.5", "0.5", "1"]
+    (said,) = tables([*seen("loss", 0.5, 0.5), *ended("[1.0] norm")], []).steps
+    assert not any("[" in line or "norm" in line for line in text.legend_of([row, *said.rows]))
+
+
 def test_all_numbers_of_a_row_are_shown_if_they_are_short():
     few = np.arange(8.0)
     (row,) = tables(seen("gradient", few, 8 + few), seen("gradient", few)).steps[0].rows

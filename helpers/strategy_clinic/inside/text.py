@@ -19,6 +19,7 @@ LONGEST = 56
 MOST_WORDS = 28  # letters, of words in a cell
 FITS = "≠: does not fit one device, or the copies disagree. No sign: it fits as the column “compared” says; · is not compared."
 NORM = f"norm: the root of the sum of squares, shown of more than {MOST_NUMBERS} numbers, unless they are short"
+SIGNS = {"[": "[0]: a tensor of one number that is no scalar, such as one example", "norm": NORM}
 DRAWN = (
     "drawn",
     "random",
@@ -30,8 +31,8 @@ def legend_of(rows: Iterable[Row]) -> Iterator[str]:
     plain = [*rows]
     known = {row.compared for row in plain}
     yield from (f"{word}: {about}" for word, about in COMPARISONS.items() if word in known)
-    if any("norm" in words for row in plain for words in words_of(row)):
-        yield NORM
+    shown_words = [words for row in plain if row.stage.key != "end" for words in words_of(row)]
+    yield from (about for sign, about in SIGNS.items() if any(sign in each for each in shown_words))
 
 
 def in_words(tables: Tables) -> str:
@@ -130,7 +131,9 @@ def is_short(value: Value | None) -> bool:
 
 
 def numbers_of(value: Value) -> str:
-    return " ".join(map(number, value.entries))
+    """Returns all numbers of a tensor; one of a tensor that is no scalar in brackets, since that may be what differs."""
+    words = " ".join(map(number, value.entries))
+    return f"[{words}]" if value.shape and value.size == 1 else words
 
 
 def shown(value: Value | None, has_room: bool = False) -> str:
