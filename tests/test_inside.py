@@ -571,6 +571,18 @@ def test_the_fixed_program_is_shown_in_the_step_of_the_broken_one():
     assert words == "fixed, which makes no step 2, step 1: nothing differs"
 
 
+def test_the_fixed_program_is_shown_with_rows_of_the_same_stage_and_name():
+    gradients = seen("gradient", A, A) + seen("gradient", 1.0, 1.0, name="dense/bias")
+    alone = seen("gradient", 2 * A) + seen("gradient", 2.0, name="dense/bias")
+    broken = excerpt_of(
+        "broken", tables([*gradients, *seen("sent", A, A)], [*alone, *seen("sent", A)])
+    )
+    sent = seen("sent", A, A, name="other/kernel") + seen("sent", 1.0, 1.0, name="other/bias")
+    fixed = excerpt_of("fixed", tables([*gradients, *sent], alone), broken)
+    kinds = [(row.stage.key, row.name) for row in fixed.rows]
+    assert kinds == [("gradient", KERNEL), ("gradient", "dense/bias"), ("sent", "other/kernel")]
+
+
 def test_the_lines_that_differ_are_below_the_rows():
     known = replace(tables(seen("loss", 1.0, 1.0), seen("loss", 1.0)), path="p.py")
     broken = replace(known, source=("a = 1", "b = 2  # wrong: not 3", "c = 4"))
