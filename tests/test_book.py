@@ -12,6 +12,7 @@ import pytest
 from conftest import build_book, changed
 from strategy_clinic import Setup, book
 from strategy_clinic.base import files, outcomes
+from strategy_clinic.inside.text import FITS
 from strategy_clinic.modes import groups, kinds, registry
 from strategy_clinic.panel import cards
 from strategy_clinic.programs.switches import for_setup
@@ -20,7 +21,7 @@ from strategy_clinic.rendering import sources
 
 pytestmark = pytest.mark.slow
 
-MOST_DATA = 60_000  # bytes of a page's switches
+MOST_DATA = 60_000  # bytes of a page's switches, and of its picture of what replicas hold with the words for it
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 
 
@@ -29,12 +30,13 @@ class Page(HTMLParser):
 
     def __init__(self, text: str):
         super().__init__()
-        self.loads, self.links, self.names = [], [], set()
+        self.loads, self.links, self.names, self.pictures = [], [], set(), []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
         self.names |= {given.get("id"), given.get("name")}
+        self.pictures += [(given["src"], given.get("alt", ""))] if tag == "img" else []
         self.loads += [given[LOADS[tag]]] if given.get(LOADS.get(tag)) else []
         self.links += [given["href"]] if tag == "a" and given.get("href") else []
 
@@ -83,6 +85,17 @@ def test_a_page_for_every_mode(site):
         badges = sources.badges(Path(mode.notebook).stem)
         for address in re.findall(r"\((http[^)]+)\)", badges):
             assert address.replace("&", "&amp;") in text
+
+
+def test_a_picture_of_what_replicas_hold_is_a_small_file(site):
+    """What a reader downloads of it: the file that the page loads, and the words for it in the page."""
+    sizes = {
+        path.stem: (path.parent / unquote(source)).stat().st_size + len(words.encode())
+        for path, page in pages(site).items()
+        for source, words in page.pictures
+        if words.startswith(FITS)
+    }
+    assert len(sizes) == 20 and 10_000 < max(sizes.values()) <= MOST_DATA, sizes
 
 
 def test_no_page_speaks_of_what_only_a_notebook_has(site):

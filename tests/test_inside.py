@@ -1,15 +1,19 @@
 """What the tables say of records that are written here: what is compared with what, what is marked, and how it is shown."""
 
+import base64
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 from PIL import Image
+from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
-from strategy_clinic.examiner.runs.inside import around_first, without_halves
+from strategy_clinic.examiner.runs.inside import around_first
 from strategy_clinic.inside import html, text
-from strategy_clinic.inside.excerpt import excerpt_of
+from strategy_clinic.inside.excerpt import Excerpt, excerpt_of
 from strategy_clinic.inside.main import line_of
 from strategy_clinic.inside.message import words_of
 from strategy_clinic.inside.printed import MOST, LastLine
@@ -27,6 +31,9 @@ from strategy_clinic.inside.values import BLOCKS, value_of, value_of_words
 from strategy_clinic.observer.events import Frame
 from strategy_clinic.panel import step_figure
 from strategy_clinic.panel.changed_lines import changed_lines
+from strategy_clinic.panel.figures import HAVE, INK, LACK, PAPER, QUIET, few_colours
+from strategy_clinic.panel.live_steps import steps_html
+from strategy_clinic.rendering import sources
 
 LINE = (Frame("/program/train.py", 17, "step"),)
 KERNEL = "dense/kernel"
@@ -218,12 +225,65 @@ def test_the_page_names_each_row_and_column():
     )
 
 
+ROWS = {  # some with a word in the column of what is compared, one without, and one that is held together
+    "gradient": (A, A, A),
+    "returned": (A, B, A),
+}
+
+
+def of_each_kind():
+    several = [each for key, held in ROWS.items() for each in seen(key, *held[:2])]
+    one = [each for key, held in ROWS.items() for each in seen(key, held[2])]
+    together = seen("reported", 3.0, first=TOGETHER), seen("reported", 3.0, first=TOGETHER)
+    return tables([*several, *together[0]], [*one, *together[1]])
+
+
+def drawn_rows(shown):
+    """The words that a picture of all rows has beside each other, from the top to the bottom."""
+    (step,) = shown.steps
+    sheet = step_figure.Sheet([Excerpt("broken", shown, step, step.rows, 0)])
+    places: dict[float, list[tuple[float, str]]] = {}
+    for each in sheet.axes.texts:
+        places.setdefault(each.get_position()[1], []).append(
+            (each.get_position()[0], each.get_text())
+        )
+    return [[word for _, word in sorted(row)] for _, row in sorted(places.items()) if len(row) > 2]
+
+
+def test_each_form_has_the_same_columns_in_the_same_order():
+    shown = of_each_kind()
+    heads = ["replica 0", "replica 1", "compared", "one device"]
+    first, *_ = text.table_of(shown.steps[0], shown)
+    assert re.split(r"  +", first.strip())[1:-1] == heads
+    compared = ["sum", text.NOTHING, "same"]
+    assert [text.cells_of(row, shown)[-3] for row in shown.steps[0].rows] == compared
+    for page in (html.page(shown), html.card(shown), steps_html(shown, shown.steps[0])):
+        assert re.findall("<th scope='col'>(.*?)</th>", page) == ["stage and name", *heads]
+        cells = [re.findall("<td.*?>(.*?)</td>", row, re.DOTALL) for row in page.split("<tr")]
+        cells = [[cell.strip() for cell in row] for row in cells if row]
+        assert [row[-2] for row in cells] == compared and all(row[-1] for row in cells)
+    _, head, *boxes = drawn_rows(shown)
+    assert head == heads and [row[-2] for row in boxes] == compared
+
+
+def test_each_form_says_what_its_words_mean():
+    shown = of_each_kind()
+    for page in (html.page(shown), html.card(shown), steps_html(shown, shown.steps[0])):
+        assert f"<dt>sum</dt><dd>{COMPARISONS['sum'].replace(chr(39), '&#39;')}</dd>" in page
+        assert text.FITS in page and "<dt>distinct</dt>" not in page
+    assert "<dl></dl>" not in html.card(tables([], [])) and text.FITS not in html.card(
+        tables([], [])
+    )
+
+
 def test_a_picture_has_the_text_of_its_step():
     picture = step_figure.draw({"broken": example()})
     assert picture.png.startswith(b"\x89PNG") and "≠" in picture.alt
 
 
-NARROW, LEAST_LETTER = 370, 8  # pixels of a column on a page of 400, and of a letter in it
+NARROW, LEAST_LETTER = 370, 9  # pixels of a column on a page of 400, and of a letter in it
+POINTS = 8.5  # of the smallest letters, those of code
+MOST_BYTES = 60_000
 
 
 def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
@@ -234,8 +294,44 @@ def test_the_letters_of_a_picture_are_read_on_a_narrow_page():
     picture = step_figure.draw({"broken": shown})
     with Image.open(io.BytesIO(picture.png)) as image:
         width = image.width
-    letter = 9 * 110 / 72  # points at as many dots to the inch
-    assert letter * min(1, NARROW / width) >= LEAST_LETTER
+    assert letter_in(width) >= LEAST_LETTER
+
+
+def letter_in(width):
+    """Pixels of the smallest letter of a picture of so many pixels, on a narrow page."""
+    return POINTS * 110 / 72 * min(1, NARROW / width)  # at 110 dots to the inch
+
+
+def test_the_pictures_of_pages_are_small_and_their_letters_are_read_on_a_narrow_page():
+    """The site's page loads a picture as a file, and has its content as text: both are what a reader downloads of a view."""
+    found = pictures_of_pages()
+    assert len(found) == 20
+    for page, (picture, alt) in found.items():
+        png = base64.b64decode(picture)
+        with Image.open(io.BytesIO(png)) as image:
+            assert letter_in(image.width) >= LEAST_LETTER, page
+        assert len(png) + len(alt.encode()) <= MOST_BYTES, page
+
+
+def test_a_small_picture_has_the_colours_of_its_words_and_boxes():
+    assert len(few_colours()) <= 16, "half a byte for a dot"
+    picture = step_figure.draw({"broken": example()})
+    with Image.open(io.BytesIO(picture.png)) as image:
+        drawn = {colour for _, colour in image.convert("RGB").getcolors()}
+    assert drawn <= set(few_colours())
+    assert {to_hex([part / 255 for part in each]) for each in drawn} >= {PAPER, INK, LACK, QUIET}
+
+
+def pictures_of_pages():
+    """The stored pictures of what replicas hold, with their texts, by page."""
+    return {
+        path.stem: (output.data["image/png"].replace("\n", ""), output.data["text/plain"])
+        for path in files.stored_notebooks()
+        for cell in sources.read_notebook(path).cells
+        if cell.source.endswith("session.inside(two)")
+        for output in cell.outputs
+        if "image/png" in output.get("data", {})
+    }
 
 
 def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
@@ -244,7 +340,63 @@ def test_of_words_that_do_not_fit_a_box_the_end_is_shown():
     assert step_figure.words_in(shown.first[1], shown) == [several, one]
     sheet = step_figure.Sheet(step_figure.excerpts_of({"broken": shown}))
     drawn = [each.get_text() for each in sheet.axes.texts]
-    assert several in drawn and any("…" in each and each.endswith(": True") for each in drawn)
+    assert several in drawn, "one box for all replicas"
+    assert "the array has\nones only: True" in drawn, "two lines"
+
+
+@pytest.mark.parametrize(
+    "words, lines",
+    [
+        ("0.5", "0.5"),
+        ("8×3, norm 4.899", "8×3, norm 4.899"),
+        ("16×16, norm 4.899", "16×16, norm\n4.899"),
+        ("1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "1 1 1 1 1 1 1 1\n1 1 1 1 1 1 1 1"),
+        ("a sentence that has so many words: True", "a sentence that\nhas so m…: True"),
+        ("", ""),
+    ],
+)
+def test_a_box_has_two_lines_and_of_what_does_not_fit_the_end(words, lines):
+    assert step_figure.in_lines(words, 15 * step_figure.LETTER + 0.16) == lines
+
+
+def test_the_box_of_one_device_is_quiet_since_others_are_compared_with_it():
+    sheet = step_figure.Sheet(
+        step_figure.excerpts_of({"broken": tables(seen("loss", 1.0, 1.0), seen("loss", 1.0))})
+    )
+    frames = [to_hex(each.get_edgecolor()) for each in sheet.axes.patches]
+    assert frames == [HAVE, LACK, QUIET, LACK, LACK, QUIET], "three samples and a row"
+
+
+def test_the_picture_says_what_none_means_where_it_is_shown():
+    without = tables(seen("loss", 1.0, 1.0), seen("loss", 1.0))
+    for given, word in ((seen("loss", 1.0), "none"), (seen("state", 1.0), "no copy"), (None, "")):
+        shown = tables(given, seen(given[0].stage, 3.0)) if given else without
+        legend = step_figure.legend_of(step_figure.excerpts_of({"broken": shown}))
+        known = [line.split(":")[0] for line in legend if line.split(":")[0] in step_figure.ABOUT]
+        assert known == [word] * bool(word)
+
+
+def test_one_number_is_in_brackets_where_it_is_no_scalar():
+    """Such as one example, whose number might be read as how many there are."""
+    (row,) = (
+        tables(seen("examples", [[0]], np.zeros((0, 1))), seen("examples", [[0]])).steps[0].rows
+    )
+    assert text.words_of(row) == ["[0]", "none (0×1)", "[0]"]
+    assert any(line.startswith("[0]: a tensor") for line in text.legend_of([row]))
+    (row,) = tables(seen("loss", 0.5, 0.5), seen("loss", 1.0)).steps[0].rows
+    assert text.words_of(row) == ["0.5", "0.5", "1"]
+    (said,) = tables([*seen("loss", 0.5, 0.5), *ended("[1.0] norm")], []).steps
+    assert not any("[" in line or "norm" in line for line in text.legend_of([row, *said.rows]))
+
+
+def test_all_numbers_of_a_row_are_shown_if_they_are_short():
+    few = np.arange(8.0)
+    (row,) = tables(seen("gradient", few, 8 + few), seen("gradient", few)).steps[0].rows
+    assert text.words_of(row) == ["0 1 2 3 4 5 6 7", "8 9 10 11 12 13 14 15", "0 1 2 3 4 5 6 7"]
+    (row,) = tables(seen("gradient", few, few / 3), seen("gradient", few)).steps[0].rows
+    assert text.words_of(row)[0] == "8 numbers, norm 11.83", "no number, or all of them"
+    assert html.page(tables(seen("gradient", few), [])).count("class='inside-strip'") == 0
+    assert html.page(tables(seen("gradient", few / 3), [])).count("class='inside-strip'") == 1
 
 
 def test_a_view_without_steps_cannot_be_drawn():
@@ -326,10 +478,17 @@ def test_an_error_has_a_line_and_is_compared_with_what_is_printed():
     assert row.stage.key == "end" and row.lines == LINE and row.alone.words == "loss: 1"
 
 
-def test_before_an_end_that_differs_stands_what_the_replicas_return():
+def test_before_an_end_that_differs_stands_what_the_replicas_return_or_came_to_last():
     several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
     broken = tables([*several, *ended("TypeError: no")], [*one, *ended("loss: 1")])
     assert [row.stage.key for row in excerpt_of("a", broken).rows] == ["returned", "end"]
+    several, one = seen("loss", 1.0) + seen("sent", 1.0), seen("loss", 2.0) + seen("sent", 2.0)
+    for how, stages in (("in a step", ["loss", "sent", "end"]), ("", ["loss", "end"])):
+        end = replace(ended("TypeError: no")[0], how=how)
+        record = [*several, end], [*one, *ended("loss: 1")]
+        failed = tables_of("train.py", *record, 2, is_cut=True)
+        assert [row.stage.key for row in excerpt_of("a", failed).rows] == stages
+    several, one = seen("returned", 1.0, 2.0), seen("returned", 3.0)
     state = tables(
         [*several, *seen("reported", 1.0, first=TOGETHER)], [*one, *seen("reported", 2.0)]
     )
@@ -346,7 +505,7 @@ def test_long_words_are_cut_in_a_cell_and_whole_in_the_mark():
     shown = tables([*seen("loss", 1.0, 1.0), *ended(words)], [*seen("loss", 2.0), *ended("1")])
     assert text.values_in(shown.first[1], shown)[0] == f"{words[: text.MOST_WORDS - 1]}…"
     assert words in shown.first[1].mark
-    assert excerpt_of("broken", shown).headline.endswith("it ends otherwise than on one device")
+    assert excerpt_of("broken", shown).headline == f"broken, step 1: it ends with “{words.strip()}”"
 
 
 def test_the_last_line_that_is_printed_is_kept_and_printed():
@@ -412,6 +571,18 @@ def test_the_fixed_program_is_shown_in_the_step_of_the_broken_one():
     assert words == "fixed, which makes no step 2, step 1: nothing differs"
 
 
+def test_the_fixed_program_is_shown_with_rows_of_the_same_stage_and_name():
+    gradients = seen("gradient", A, A) + seen("gradient", 1.0, 1.0, name="dense/bias")
+    alone = seen("gradient", 2 * A) + seen("gradient", 2.0, name="dense/bias")
+    broken = excerpt_of(
+        "broken", tables([*gradients, *seen("sent", A, A)], [*alone, *seen("sent", A)])
+    )
+    sent = seen("sent", A, A, name="other/kernel") + seen("sent", 1.0, 1.0, name="other/bias")
+    fixed = excerpt_of("fixed", tables([*gradients, *sent], alone), broken)
+    kinds = [(row.stage.key, row.name) for row in fixed.rows]
+    assert kinds == [("gradient", KERNEL), ("gradient", "dense/bias"), ("sent", "other/kernel")]
+
+
 def test_the_lines_that_differ_are_below_the_rows():
     known = replace(tables(seen("loss", 1.0, 1.0), seen("loss", 1.0)), path="p.py")
     broken = replace(known, source=("a = 1", "b = 2  # wrong: not 3", "c = 4"))
@@ -465,7 +636,7 @@ def test_an_excerpt_has_the_first_row_that_differs_and_some_before_and_after_it(
     cut = excerpt_of("broken", tables(several, one))
     assert [row.name for row in cut.rows] == names[2:]
     assert [bool(row.mark) for row in cut.rows] == [False] * 7 + [True] * 4
-    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1: their sum")
+    assert cut.left_out == 0 and cut.headline.startswith("broken, step 1, at gradient: kernel_j: ")
     right = [each for name in names for each in seen("gradient", A + B, name=name)]
     alike = excerpt_of("fixed", tables(several, right), cut)
     assert [row.name for row in alike.rows] == names[2:] and not alike.more
@@ -568,16 +739,36 @@ def test_of_a_message_the_words_that_say_what_failed_are_kept(said, words):
     assert words_of(said) == words
 
 
-def test_what_a_replica_had_not_reached_differs_from_nothing():
-    several = [*seen("examples", [[1]]), *seen("loss", 1.0), *seen("variable", A, B)]
-    one = [*seen("examples", [[1]]), *seen("loss", 5.0), *seen("variable", A)]
-    ended = without_halves(tables(several, one))
-    assert [row.mark for row in ended.steps[0].rows] == [
-        "only replica 0 has examples",
-        "",
-        "the copies differ",
-    ]
-    assert without_halves(tables([], [])).steps == ()
+HALF = "their sum is 0.2 times that of one device"
+ONE = "only replica 0 has examples"
+MARKS, COMPARED_WITH = (ONE, HALF, "the copies differ"), ("together", "sum", "same")
+
+
+@pytest.mark.parametrize(
+    "is_cut, marks, compared",
+    [
+        (False, MARKS, COMPARED_WITH),
+        (True, ("", "", "the copies differ"), ("", "", "same")),
+    ],
+)
+def test_in_a_step_that_a_failure_ends_only_what_all_came_to_is_compared(is_cut, marks, compared):
+    """Replica 1 has no examples and no loss, and the copies of the variable differ, in each of two steps."""
+    several, one = [], []
+    for step in (1, 2):
+        several += seen("examples", [[1]], step=step) + seen("loss", 1.0, step=step)
+        one += seen("examples", [[1]], step=step) + seen("loss", 5.0, step=step)
+        several += seen("variable", A, B, step=step)
+        one += seen("variable", A, step=step)
+    record = [*several, *ended("TypeError: no")], [*one, *ended("loss: 1")]
+    whole, last = tables_of("train.py", *record, 2, is_cut=is_cut).steps
+    assert tuple(row.mark for row in whole.rows) == MARKS
+    assert tuple(row.mark for row in last.rows[:3]) == marks
+    assert tuple(row.compared for row in last.rows[:3]) == compared
+    assert last.rows[3].mark.startswith("it is “TypeError: no”"), "how it ends is always compared"
+
+
+def test_where_a_failure_ends_the_first_step_early_there_may_be_none():
+    assert tables_of("train.py", [], [], 2, is_cut=True).steps == ()
 
 
 def test_what_all_replicas_hold_is_one_cell():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from axe import violations
 from browser import CHROMIUM, FLAGS, NEEDS, SCHEMES, WIDTHS
+from strategy_clinic.base.templates import from_template
 from strategy_clinic.examiner.findings import Evidence, Examination, Finding, Location, Text
 from strategy_clinic.examiner.report import html as report
 from strategy_clinic.inside import html
@@ -100,7 +101,8 @@ LAB = {
 IN_LAB = """<!DOCTYPE html><html lang='en'><head><title>page</title>
 <meta name='viewport' content='width=device-width'>
 <style>body{{background:{0};color:{1}}}:root{{--jp-ui-font-color1:{1};--jp-border-color2:{2}}}</style>
-</head><body><main><h1>page</h1>{3}</main></body></html>"""
+</head><body><main><h1>page</h1>
+<div style='display:flex;overflow:hidden'><div style='flex:1 1 auto'>{3}</div></div></main></body></html>"""
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -118,6 +120,23 @@ def test_the_table_below_a_panel_is_read_in_both_themes(chromium, tmp_path, sche
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     page.keyboard.press("Tab")
     assert page.locator(".clinic-steps:focus").count() == 1, "its rows are scrolled by keyboard"
+    box = page.locator(".clinic-steps").bounding_box()
+    assert box["x"] + box["width"] <= width, "what is wider is scrolled, also in a widget"
     words = page.locator(".clinic-steps").inner_text()
     assert "sum" in words and "norm" in words and "Lines that the fixed program changes" in words
+    page.close()
+
+
+# As ipywidgets has it.
+SELECT = """<style>select{{outline:none!important;box-shadow:none}}</style><div class='clinic-panel'>{}
+<select aria-label='Devices'><option>2</option></select></div>"""
+
+
+def test_what_has_the_focus_in_a_panel_is_seen(chromium):
+    page = chromium.new_page()
+    page.set_content(SELECT.format(from_template("panel/templates/about.html", note="a note")))
+    shadow = "getComputedStyle(document.querySelector('select')).boxShadow"
+    assert page.evaluate(shadow) == "none"
+    page.keyboard.press("Tab")
+    assert page.evaluate(shadow).endswith("0px 0px 0px 2px")
     page.close()

@@ -237,11 +237,26 @@ def test_the_last_row_is_what_is_printed_last_or_raised(last, several, one, tmp_
 
 
 def test_a_step_that_an_exception_ends_is_shown_as_far_as_it_came(tmp_path):
-    """Some replicas have got further than others in it: only how it ends is compared with one device."""
+    """One replica has a loss, the other has none, and of its examples sometimes none: only what both have is compared."""
     tables = shown(tmp_path, for_setup(files.program_text("fm32", "broken"), MIRRORED))
     (step,) = tables.steps
     assert [row.stage.key for row in step.rows if row.mark] == ["end"]
+    assert all(bool(row.compared) == (None not in row.cells) for row in step.rows)
     assert step.rows[-1].cells[0].words.startswith("InvalidArgumentError: You must feed a value")
+
+
+COUNTS = BEGIN.replace("data = ", "count = tf.Variable(0)\ndata = ")
+COUNTS = COUNTS.replace("UPDATE", "count.assign_add(1)") + LOOP
+
+
+def test_a_failure_after_the_last_step_takes_no_mark_off_it(tmp_path):
+    """The counter has one copy, which is a fact about a whole step, and not what a replica had not come to."""
+    tables = shown(tmp_path, f"{COUNTS}\n1 / 0\n")
+    assert len(tables.ends) == 2 and all("ZeroDivisionError" in each for each in tables.ends)
+    for step in tables.steps:
+        (row,) = [row for row in step.rows if row.mark]
+        assert row.stage.key == "state" and row.cells[1] is None
+        assert row.mark == "it is 2 times that of one device"
 
 
 WORKERS = RIGHT.replace("MirroredStrategy()", "MultiWorkerMirroredStrategy()") + LOOP

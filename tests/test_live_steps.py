@@ -4,9 +4,12 @@ import time
 
 import pytest
 from strategy_clinic import Setup
+from strategy_clinic.base import files
 from strategy_clinic.base.errors import UserError
+from strategy_clinic.examiner.frontends.page_tables import tables_of
 from strategy_clinic.panel import live_steps
-from strategy_clinic.panel.live_steps import PROCESSES, LiveSteps
+from strategy_clinic.panel.live_steps import SERVERS, LiveSteps
+from strategy_clinic.setups import strategies
 from test_inside import A, B, seen, tables
 
 
@@ -83,12 +86,36 @@ def test_it_says_the_measured_time_and_shows_progress_meanwhile(asked, live, mon
     assert live.progress.layout.display == "none"
 
 
-@pytest.mark.parametrize("strategy", ["multi_worker", "parameter_server"])
-def test_where_it_cannot_follow_one_sentence_says_so(asked, live, strategy):
-    asked.setup = Setup(strategy, 2)
+def test_where_it_cannot_follow_one_sentence_says_so(asked, live):
+    asked.setup = Setup("parameter_server", 2)
     live.switch.value = True
-    assert PROCESSES.format(strategy) in live.status.value
+    assert SERVERS.format("parameter_server") in live.status.value
     assert asked.jobs == [] and live.shown.value == ""
+
+
+@pytest.mark.parametrize("strategy", sorted(strategies.TABLE.keys() - {"parameter_server"}))
+def test_it_follows_every_other_strategy(asked, live, strategy):
+    asked.setup = Setup(strategy, strategies.TABLE[strategy].counts[-1])
+    live.switch.value = True
+    assert len(asked.jobs) == 1 and "step 2</caption>" in live.shown.value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part, stage", [("broken", "loss"), ("fixed", None)])
+def test_the_workers_of_a_page_have_a_column_each(part, stage):
+    """Real processes, with the lines that the panel has chosen."""
+    known = {}
+
+    def look(name, setup):
+        known[name] = tables_of(files.program_text("fm37", name), setup)
+        return known[name]
+
+    live = LiveSteps([part], lambda: Setup("multi_worker", 2), look)
+    live.switch.value = True
+    (shown,) = known.values()
+    assert (shown.first[1].stage.key if shown.first else None) == stage, shown.headline
+    assert "<th scope='col'>replica 1, worker 1</th>" in live.shown.value
+    assert shown.ends == () and live.status.value.count("seconds") == 1
 
 
 def test_a_program_that_cannot_run_gives_its_reason(asked, live):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from textwrap import shorten
 
+from .record import IN_A_STEP
+from .stages import MOST_QUOTED
 from .tables import Row, Step, Tables
 
 MOST_BEFORE, MOST_AFTER = 7, 3  # rows, of the first one that differs
@@ -27,8 +30,9 @@ class Excerpt:
     @property
     def headline(self) -> str:
         name = f"{self.name}, which makes no {self.wanted}" if self.wanted else self.name
-        first = next(map(in_short, self.step.marked), "nothing differs")
-        return f"{name}, {self.step.title}: {first}"
+        return (
+            f"{name}, {self.step.title}{next(map(in_short, self.step.marked), ': nothing differs')}"
+        )
 
     @property
     def more(self) -> str:
@@ -41,7 +45,11 @@ class Excerpt:
 
 
 def in_short(row: Row) -> str:
-    return "it ends otherwise than on one device" if row.stage.key == "end" else row.mark
+    """Returns what differs first; of how a program ends, only what it is on several replicas."""
+    value = row.cells[0]
+    if row.stage.key == "end" and value is not None:
+        return f": it ends with “{shorten(value.words, MOST_QUOTED, placeholder=' …')}”"
+    return f", at {row.title}: {row.mark}"
 
 
 def excerpt_of(name: str, tables: Tables, like: Excerpt | None = None) -> Excerpt:
@@ -67,20 +75,26 @@ def around_first(step: Step) -> tuple[Row, ...]:
     """Returns the first row that differs, what comes before it, and some of what differs after it."""
     first = step.marked[0]
     place = step.rows.index(first)
-    before = [row for row in step.rows[:place] if row.stage.is_in_picture or leads_to(row, first)]
+    came = step.rows[:place]
+    before = [row for row in came if row.stage.is_in_picture or leads_to(row, first, came[-1])]
     after = [row for row in step.rows[place + 1 :] if row.mark]
     return (*before[-MOST_BEFORE:], first, *after[:MOST_AFTER])
 
 
-def leads_to(row: Row, first: Row) -> bool:
-    """Tells whether a row says why a program ends otherwise: what replicas return may be of no use to it."""
-    return first.stage.key == "end" and row.stage.key == "returned"
+def leads_to(row: Row, first: Row, last: Row) -> bool:
+    """Tells whether a row says why a program ends otherwise.
+
+    What replicas return may be of no use to it, and what a step came to last may be what fails in it.
+    """
+    if first.stage.key != "end":
+        return False
+    return row.stage.key == "returned" or (first.how == IN_A_STEP and row.stage is last.stage)
 
 
 def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     """Returns rows of the same stages with names that end as theirs do; metrics, too, where these are few."""
-    names, stages = {tail(row) for row in others}, {row.stage.key for row in others}
-    found = [row for row in step.rows if row.stage.key in stages and tail(row) in names]
+    kinds = set(map(kind, others))
+    found = [row for row in step.rows if kind(row) in kinds]
     if not any(row.stage.is_in_picture for row in found):
         found = [row for row in step.rows if row.stage.is_in_picture] + found
     found = found or [*step.rows]
@@ -90,8 +104,9 @@ def alike(step: Step, others: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(found[:most])
 
 
-def tail(row: Row) -> str:
-    return row.name.rpartition("/")[2]
+def kind(row: Row) -> tuple[str, str]:
+    """Returns the stage, and of the name the end, which is the same in a program with other layers."""
+    return row.stage.key, row.name.rpartition("/")[2]
 
 
 def grouped(rows: Iterable[Row], tables: Tables) -> Iterator[tuple[str, list[Row]]]:

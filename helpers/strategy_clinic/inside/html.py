@@ -14,15 +14,12 @@ from .values import Value
 
 STAGES = stages.TABLE.values()
 ABOUT = (
-    "Each column is a replica; the last one is one device with the same examples. A row is marked with ≠ where parts do not add "
-    "up to what one device has, or where copies that should agree do not; the other rows fit. What differs need not be wrong: "
-    "statistics of a part of a batch differ from those of the whole batch. Of a large tensor, the norm is shown (the root of the "
-    "sum of its squares), and a strip with sums of its blocks: brown above 0, blue below. A dot: nothing "
-    "was held, or the run ended before."
+    "Each column is a replica; the last one is one device with the same examples. What differs need not be wrong: statistics of "
+    "a part of a batch differ from those of the whole batch. Below the norm of a large tensor is a strip with sums of its "
+    "blocks: brown above 0, blue below. A dot: nothing was held, or the run ended before."
 )
 GENERATOR = "Strategy Clinic"  # by which a page that was written before is known
 PAGE, CARD = "inside/templates/page.html", "inside/templates/card.html"
-MANY = text.MOST_NUMBERS  # of more numbers a strip of colour is drawn
 COLOURS = "178,86,0", "0,98,178"  # of numbers above and below 0
 
 
@@ -47,6 +44,10 @@ def is_page(words: str) -> bool:
 grouped = excerpt.grouped
 
 
+def legend(tables: Tables) -> list[str]:
+    return [*text.legend_of(row for step in tables.steps for row in step.rows)]
+
+
 @dataclass(frozen=True)
 class Cell:
     """What one replica holds, or all of them together."""
@@ -57,10 +58,12 @@ class Cell:
 
 
 def cells(row: Row, tables: Tables) -> list[Cell]:
-    words, values = text.values_in(row, tables), [*row.cells, row.alone]
+    """Returns the cells of the columns that `text.columns_of` names."""
+    *mine, alone = text.values_in(row, tables)
+    held = [Cell(*each) for each in zip(mine, row.cells)]
     if row.is_together:
-        return [Cell(words[0], values[0], tables.replicas), Cell(words[-1], row.alone)]
-    return [Cell(*each) for each in zip(words, values)]
+        held = [Cell(mine[0], row.cells[0], tables.replicas)]
+    return [*held, Cell(text.compared_in(row), None), Cell(alone, row.alone)]
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,10 @@ def scale(row: Row) -> float:
     return scale_of(row)
 
 
-def strips(value: Value | None, largest: float) -> Iterator[list[str]]:
+def strips(cell: Cell, largest: float) -> Iterator[list[str]]:
     """Yields the colours of a tensor that is too large to be shown as numbers."""
-    if value is not None and len(value.entries) > MANY and largest > 0:
+    value = cell.value
+    if value is not None and "norm" in cell.words and largest > 0:
         yield [colour(entry / largest) for entry in value.entries]
 
 

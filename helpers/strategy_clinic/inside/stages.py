@@ -254,7 +254,7 @@ TABLE = {
         Stage("drawn", "random numbers", "replicas draw different ones", are_distinct),
         Stage("loss", "loss", ADD_UP, parts_add_up, True, True),
         Stage("gradient", "gradient", ADD_UP, parts_add_up, True, True),
-        Stage("sent", "sent to be added", ADD_UP, parts_add_up, True),
+        Stage("sent", "sent to be aggregated", ADD_UP, parts_add_up, True),
         Stage("aggregated", "aggregated", "the same on all, and as on one device", is_equal, True),
         Stage(
             "update",

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from ..observer.events import Frame, Stack
 from . import stages
-from .record import END, IN_A_STEP, TOGETHER, UNSEEN, Seen
+from .record import END, TOGETHER, UNSEEN, Seen
 from .stages import Held, Stage
 from .values import Value
 
@@ -137,14 +137,17 @@ def tables_of(
     one: Iterable[Seen],
     replicas: int,
     notes: Sequence[str] = (),
+    is_cut: bool = False,
 ) -> Tables:
+    """Returns the tables of two runs; `is_cut` tells that a failure has ended the one of several replicas in a step."""
     mine, unseen = split(several)
     places, alone = by_place(mine), by_place(split(one)[0])
     rows_at = {
         place: rows_of(rows, alone.get(place, {}), replicas) for place, rows in places.items()
     }
     end = rows_at.pop((END, 0), ())
-    steps = with_end([Step(*place, rows) for place, rows in rows_at.items()], end)
+    steps = [Step(*place, rows) for place, rows in rows_at.items()]
+    steps = with_end(without_halves(steps) if is_cut and steps else steps, end)
     said = dict.fromkeys([*notes, *(each.name for each in unseen), *limits_of(steps)])
     return Tables(program, replicas, tuple(steps), tuple(said))
 
@@ -152,15 +155,15 @@ def tables_of(
 def with_end(steps: list[Step], end: tuple[Row, ...]) -> list[Step]:
     """Returns steps with how the program ended below the last one; where none was made, alone if that differs."""
     if steps:
-        is_cut = any(row.how == IN_A_STEP for row in end)
-        rows = map(not_compared, steps[-1].rows) if is_cut else steps[-1].rows
-        return [*steps[:-1], replace(steps[-1], rows=(*rows, *end))]
+        return [*steps[:-1], replace(steps[-1], rows=(*steps[-1].rows, *end))]
     return [Step(1, 0, end)] if any(row.mark for row in end) else []
 
 
-def not_compared(row: Row) -> Row:
-    """Returns a row of a step that an exception has ended: some replicas have got further in it than others."""
-    return replace(row, mark="", compared="")
+def without_halves(steps: list[Step]) -> list[Step]:
+    """Returns steps of which a failure has ended the last one: in it, what some replicas had not come to is not compared."""
+    *whole, last = steps
+    rows = (replace(row, mark="", compared="") if None in row.cells else row for row in last.rows)
+    return [*whole, replace(last, rows=tuple(rows))]
 
 
 def limits_of(steps: Sequence[Step]) -> Iterator[str]:

@@ -10,12 +10,16 @@ from .stages import COMPARISONS
 from .tables import Row, Step, Tables
 from .values import Value
 
-MOST_NUMBERS = 4  # that a cell has; of more, the norm is shown
+MOST_NUMBERS = (
+    4  # that a cell has; of more, the norm is shown, unless all numbers of its row are short
+)
+SHORT = 31  # letters of the numbers in a cell: two lines of a box in a picture
 NOTHING, DIFFERS = "·", "≠"
 LONGEST = 56
 MOST_WORDS = 28  # letters, of words in a cell
 FITS = "≠: does not fit one device, or the copies disagree. No sign: it fits as the column “compared” says; · is not compared."
-NORM = f"norm: the root of the sum of squares, shown of more than {MOST_NUMBERS} numbers"
+NORM = f"norm: the root of the sum of squares, shown of more than {MOST_NUMBERS} numbers, unless they are short"
+SIGNS = {"[": "[0]: a tensor of one number that is no scalar, such as one example", "norm": NORM}
 DRAWN = (
     "drawn",
     "random",
@@ -27,9 +31,8 @@ def legend_of(rows: Iterable[Row]) -> Iterator[str]:
     plain = [*rows]
     known = {row.compared for row in plain}
     yield from (f"{word}: {about}" for word, about in COMPARISONS.items() if word in known)
-    numbers = [row for row in plain if row.stage.key not in DRAWN]
-    if any("norm" in shown(cell) for row in numbers for cell in (*row.cells, row.alone)):
-        yield NORM
+    shown_words = [words for row in plain if row.stage.key != "end" for words in words_of(row)]
+    yield from (about for sign, about in SIGNS.items() if any(sign in each for each in shown_words))
 
 
 def in_words(tables: Tables) -> str:
@@ -69,13 +72,17 @@ def aligned(rows: list[list[str]]) -> list[str]:
 
 def cells_of(row: Row, tables: Tables) -> list[str]:
     *mine, alone = values_in(row, tables)
-    compared = row.compared or NOTHING
-    return [DIFFERS if row.mark else " ", label(row), *mine, compared, alone, row.mark]
+    return [DIFFERS if row.mark else " ", label(row), *mine, compared_in(row), alone, row.mark]
 
 
 def columns_of(tables: Tables) -> list[str]:
+    """Returns the heads of all columns but that of the names: in each form of the tables these, in this order."""
     *mine, alone = tables.columns
     return [*mine, "compared", alone]
+
+
+def compared_in(row: Row) -> str:
+    return row.compared or NOTHING
 
 
 def excerpt_in_words(excerpt: Excerpt, below: Iterable[str] = ()) -> str:
@@ -92,10 +99,16 @@ def excerpt_in_words(excerpt: Excerpt, below: Iterable[str] = ()) -> str:
 
 def values_in(row: Row, tables: Tables) -> list[str]:
     """Returns what is shown in each column; what the replicas hold together is in the first."""
+    *mine, alone = words_of(row)
+    return [*mine, *[NOTHING] * (tables.replicas - len(mine)), alone]
+
+
+def words_of(row: Row) -> list[str]:
+    """Returns what is shown of each value: all numbers or none if a row has more than a few."""
+    values = [*row.cells, row.alone]
     if row.stage.key in DRAWN:
-        return lettered([*row.cells, row.alone])
-    cells = [shown(each) for each in row.cells]
-    return [*cells, *[NOTHING] * (tables.replicas - len(cells)), shown(row.alone)]
+        return lettered(values)
+    return [shown(each, all(map(is_short, values))) for each in values]
 
 
 def lettered(values: list[Value | None]) -> list[str]:
@@ -112,8 +125,19 @@ def label(row: Row) -> str:
     return row.title[: -len(row.name)] + name
 
 
-def shown(value: Value | None) -> str:
-    """Returns the numbers of a small tensor, and of a larger one its shape and its norm."""
+def is_short(value: Value | None) -> bool:
+    """Tells whether the numbers of a tensor are all known, and fit into a cell."""
+    return value is None or (value.is_whole and len(numbers_of(value)) <= SHORT)
+
+
+def numbers_of(value: Value) -> str:
+    """Returns all numbers of a tensor; one of a tensor that is no scalar in brackets, since that may be what differs."""
+    words = " ".join(map(number, value.entries))
+    return f"[{words}]" if value.shape and value.size == 1 else words
+
+
+def shown(value: Value | None, has_room: bool = False) -> str:
+    """Returns the numbers of a small tensor, and of a larger one its shape and its norm, unless there is room for them."""
     if value is None:
         return NOTHING
     if value.words:
@@ -122,8 +146,8 @@ def shown(value: Value | None) -> str:
         return f"none ({shape_of(value)})"
     if not value.entries:
         return f"{shape_of(value)} {value.dtype}"
-    if value.is_whole and len(value.entries) <= MOST_NUMBERS:
-        return " ".join(map(number, value.entries))
+    if value.is_whole and (has_room or len(value.entries) <= MOST_NUMBERS):
+        return numbers_of(value)
     size = f"{value.size} numbers" if len(value.shape) == 1 else shape_of(value)
     return f"{size}, norm {number(value.norm)}"
 

@@ -17,6 +17,8 @@ PAPER, INK, HAVE, LACK, QUIET = "#ffffff", "#4a4a4a", "#2f7f5f", "#b34a31", "#b0
 BOXES = {True: ("white", HAVE, HAVE), False: (LACK, PAPER, LACK), None: (INK, PAPER, QUIET)}
 
 LETTER = 0.075  # inches
+DOTS = 110  # to the inch
+EDGES = 1, 0.5  # how much of a colour a dot has at the edge of a letter
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,33 @@ def canvas(width: float, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def as_picture(figure: Any, alt: str, colours: int = 0) -> Picture:
-    """Returns a figure as a picture, in as many colours if that is said."""
+def as_picture(figure: Any, alt: str, *, is_small: bool = False) -> Picture:
+    """Returns a figure as a picture; a small one has our own colours only, each also mixed with that of the paper."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110, facecolor=PAPER, metadata={"Software": None})
-    return Picture(with_few_colours(buffer, colours) if colours else buffer.getvalue(), alt)
+    figure.savefig(buffer, format="png", dpi=DOTS, facecolor=PAPER, metadata={"Software": None})
+    return Picture(with_few_colours(buffer) if is_small else buffer.getvalue(), alt)
 
 
-def with_few_colours(png: io.BytesIO, colours: int) -> bytes:
+def with_few_colours(png: io.BytesIO) -> bytes:
     from PIL import Image
 
-    small = io.BytesIO()
+    small, palette = io.BytesIO(), Image.new("P", (1, 1))
+    palette.putpalette([part for colour in few_colours() for part in colour])
     with Image.open(png) as image:
-        image.convert("RGB").quantize(colours).save(small, "png", optimize=True)
+        few = image.convert("RGB").quantize(palette=palette, dither=Image.Dither.NONE)
+        few.save(small, "png", optimize=True)
     return small.getvalue()
+
+
+def few_colours() -> list[tuple[int, ...]]:
+    """Returns at most 16 colours, so that a dot is half a byte: the paper's, and the edges of letters and boxes on it."""
+    paper, *inks = (bytes.fromhex(each[1:]) for each in (PAPER, INK, HAVE, LACK, QUIET))
+    mixed = [
+        tuple(round(part * a + (1 - part) * b) for a, b in zip(ink, paper))
+        for ink in inks
+        for part in EDGES
+    ]
+    return [tuple(paper), *mixed]
 
 
 def grid(

@@ -17,9 +17,7 @@ from .changed_lines import changed_lines
 Look = Callable[[str, Setup], Tables]  # from the name of a program and a setup
 BETWEEN_SIGNS = 0.25  # seconds, of progress
 USUAL = 2.0  # seconds that the two runs of a program take on two devices
-PROCESSES = (
-    "The tables do not follow {}: its programs run in several processes, which are not looked into."
-)
+SERVERS = "The tables do not follow {}: its servers compute the steps, and what they hold is not looked into."
 SWITCH = "Show what each replica holds"
 
 
@@ -50,8 +48,8 @@ class LiveSteps:
         self.draw()
 
     def show(self, subject: str, setup: Setup) -> None:
-        if strategies.TABLE[setup.strategy].tasks:
-            return self.say(PROCESSES.format(setup.strategy))
+        if "ps" in (strategies.TABLE[setup.strategy].tasks or {}):
+            return self.say(SERVERS.format(setup.strategy))
         if (subject, setup) not in self.known:
             began = time.monotonic()
             self.known[subject, setup] = self.run(subject, setup, began)
@@ -96,7 +94,7 @@ def steps_html(tables: Tables, step: Step | None) -> str:
     parts = {
         "groups": list(grouped(rows, tables)),
         "changed": changed_lines(tables),
-        "legend": list(text.legend_of(rows)),
+        "words": list(text.legend_of(rows)),
     }
     return from_template(
         "panel/templates/live_steps.html", tables=tables, step=step, text=text, **parts

@@ -10,16 +10,18 @@ from ..inside import text
 from ..inside.excerpt import Excerpt, excerpt_of
 from ..inside.tables import AT_THE_END, Row, Tables
 from .changed_lines import changed_lines
-from .figures import HAVE, INK, LACK, PAPER, Picture, as_picture, draw_box
+from .figures import DOTS, HAVE, INK, LACK, PAPER, Picture, as_picture, draw_box
 
-# In inches. Letters of 9 points.
+# In inches. Letters of 9 points, those of code of 8.5: 9 pixels of a picture of the usual width on a page of 400.
 LETTER, BOLD, MONOSPACE = 0.075, 0.083, 0.0722
-BETWEEN, TITLE, HEAD, LINE, ROW = 0.22, 0.3, 0.24, 0.2, 0.33
-LEAST_BOX, LEAST_WIDTH, COMPARED, INDENT, EDGE = 1.05, 5.0, 0.85, 0.12, 0.05
-MOST_COLOURS = 20  # of letters and boxes, so that the file is small
+# Heights are whole numbers of pixels, even ones, so that the same box has the same pixels wherever it is: the file is smaller.
+BETWEEN, TITLE, HEAD, LINE, ROW, BESIDE = (pixels / DOTS for pixels in (24, 34, 26, 22, 36, 16))
+WIDTH, LEAST_BOX, COMPARED, INDENT, EDGE = 4.85, 1.05, 0.72, 0.12, 0.05
+SAMPLES = 1.3, 1.22, 2.23  # the widths of the boxes that say what boxes mean
 END = 6  # letters at the end of words that are too long for their box
 NONE, NO_COPY = "none", "no copy"  # where a replica holds nothing
-FITS = {"fits one device": True, "does not fit": False, "not compared": None}
+FITS = {"fits one device": True, "does not fit": False, "one device, or not compared": None}
+ABOUT = {NONE: "nothing is held here", NO_COPY: "the variable has no copy on this replica"}
 
 
 def draw(programs: Mapping[str, Tables]) -> Picture:
@@ -27,7 +29,7 @@ def draw(programs: Mapping[str, Tables]) -> Picture:
     excerpts = excerpts_of(programs)
     shown = (text.excerpt_in_words(each, changed_lines(each.tables)) for each in excerpts)
     alt = "\n\n".join(["\n".join([text.FITS, *legend_of(excerpts)]), *shown])
-    return as_picture(Sheet(excerpts).figure, alt, MOST_COLOURS)
+    return as_picture(Sheet(excerpts).figure, alt, is_small=True)
 
 
 def excerpts_of(programs: Mapping[str, Tables]) -> list[Excerpt]:
@@ -40,7 +42,10 @@ def excerpts_of(programs: Mapping[str, Tables]) -> list[Excerpt]:
 
 
 def legend_of(excerpts: Sequence[Excerpt]) -> list[str]:
-    return [*text.legend_of(row for each in excerpts for row in each.rows)]
+    """Returns what the words mean that these rows have."""
+    words = {word for each in excerpts for row in each.rows for word in words_in(row, each.tables)}
+    legend = text.legend_of(row for each in excerpts for row in each.rows)
+    return [*legend, *(f"{word}: {about}" for word, about in ABOUT.items() if word in words)]
 
 
 def verdict_on(row: Row) -> bool | None:
@@ -57,16 +62,22 @@ def words_in(row: Row, tables: Tables) -> list[str]:
     return [words[0], words[-1]] if row.is_together else words  # the first box is for all replicas
 
 
+def in_lines(words: str, width: float) -> str:
+    """Returns words in one line or two that fit into a width; of words that do not fit, the beginning and the end."""
+    most = int((width - 0.15) / LETTER)
+    first, *others = wrap(words, most) or [""]
+    rest = " ".join(others)
+    last = rest if len(others) < 2 else f"{rest[: most - END - 1]}…{rest[-END:]}"
+    return f"{first}\n{last}".strip()
+
+
 class Sheet:
     """A figure that is written from the top to the bottom."""
 
     def __init__(self, excerpts: list[Excerpt]) -> None:
-        rows = [(each, row) for each in excerpts for row in each.rows if row.stage.key != "end"]
-        words = [word for each, row in rows for word in words_in(row, each.tables)]
         columns = max(len(each.tables.columns) for each in excerpts)
-        least = max(LEAST_BOX, (LEAST_WIDTH - COMPARED) / columns)
-        self.box = max(least, LETTER * max(map(len, words), default=0) + 0.2)
-        self.columns, self.width = columns, self.box * columns + COMPARED + 2 * EDGE
+        self.box = max(LEAST_BOX, (WIDTH - COMPARED - 2 * EDGE) / columns)
+        self.width = self.box * columns + COMPARED + 2 * EDGE
         self.todo: list[tuple[float, Any]] = []
         self.mark = ""  # that was written last
         self.add_legend(legend_of(excerpts))
@@ -87,7 +98,7 @@ class Sheet:
         ink = LACK if excerpt.step.marked else HAVE
         self.add(BETWEEN, lambda y: None)
         self.add_words(excerpt.headline, BOLD, TITLE, color=ink, weight="bold", fontsize=9.5)
-        self.add(HEAD, partial(self.write_columns, excerpt.tables.columns))
+        self.add_columns(text.columns_of(excerpt.tables))
         for code, rows in excerpt.groups:
             if code:
                 self.add_code(code)
@@ -96,6 +107,14 @@ class Sheet:
         if excerpt.more:
             self.add_words(excerpt.more, color=INK, x=INDENT)
         self.add_changed(changed_lines(excerpt.tables))
+
+    def add_columns(self, heads: list[str]) -> None:
+        columns = self.columns(len(heads) - 2)
+        words = [
+            "\n".join(wrap(head, int(width / LETTER))) for head, (_, width) in zip(heads, columns)
+        ]
+        lines = max(each.count("\n") for each in words)
+        self.add(HEAD + lines * BESIDE, partial(self.write_columns, columns, words))
 
     def add_changed(self, lines: list[str]) -> None:
         for title in lines[:1]:
@@ -110,7 +129,16 @@ class Sheet:
         if row.mark and row.mark != self.mark:
             self.add_words(row.mark, x=2 * INDENT, color=LACK)
         self.mark = row.mark
-        self.add(ROW, partial(self.write_row, row, words_in(row, tables)))
+        boxes = self.boxes_of(row, words_in(row, tables))
+        lines = max(word.count("\n") for _, _, word in boxes)
+        self.add(ROW + lines * BESIDE, partial(self.write_row, row, boxes))
+
+    def boxes_of(self, row: Row, words: list[str]) -> list[tuple[float, float, str]]:
+        """Returns the middle and the width of each box of a row, and its words in lines that fit into it."""
+        *places, _, last = self.columns(len(words) - 1)
+        return [
+            (x, width, in_lines(word, width)) for word, (x, width) in zip(words, [*places, last])
+        ]
 
     def add_words(
         self,
@@ -150,35 +178,32 @@ class Sheet:
         self.axes.text(x, y, words, **{"va": "center", "fontsize": 9, "parse_math": False, **looks})
 
     def write_samples(self, y: float) -> None:
-        for place, (words, verdict) in enumerate(FITS.items()):
+        left = EDGE
+        for width, (words, verdict) in zip(SAMPLES, FITS.items()):
             sign = f"{text.DIFFERS} {words}" if verdict is False else words
-            self.write_box(EDGE + 1.4 * (place + 0.5), y, 1.4, sign, verdict)
+            self.write_box(left + width / 2, y, width, sign, verdict)
+            left += width
 
-    def write_columns(self, columns: list[str], y: float) -> None:
-        for place, column in enumerate(columns):
-            self.write(self.middle(place), column, y, color=INK, ha="center")
-        self.write(self.between, "compared", y, color=INK, ha="center")
+    def write_columns(self, columns: list[tuple[float, float]], heads: list[str], y: float) -> None:
+        for head, (x, _) in zip(heads, columns):
+            self.write(x, head, y, color=INK, ha="center")
 
-    def write_row(self, row: Row, words: list[str], y: float) -> None:
-        *mine, alone = words
-        verdict, width = verdict_on(row), self.box * (self.columns - 1) / len(mine)
-        for place, word in enumerate(mine):
-            if word:
-                self.write_box(EDGE + width * (place + 0.5), y, width, word, verdict)
-        self.write(self.between, row.compared, y, color=INK, ha="center")
-        self.write_box(self.middle(self.columns - 1), y, self.box, alone, verdict)
+    def write_row(self, row: Row, boxes: list[tuple[float, float, str]], y: float) -> None:
+        """Writes the boxes of a row. That of one device is neither right nor wrong, since the others are compared with it."""
+        *mine, alone = boxes
+        for x, width, word in mine:
+            self.write_box(x, y, width, word, verdict_on(row))
+        self.write_box(alone[0], y, *alone[1:], None)
+        between, _ = self.columns(len(mine))[-2]
+        self.write(between, text.compared_in(row), y, color=INK, ha="center")
 
     def write_box(self, x: float, y: float, width: float, word: str, verdict: bool | None) -> None:
-        most = int((width - 0.15) / LETTER)
-        short = word if len(word) <= most else f"{word[: most - END - 1]}…{word[-END:]}"
-        verdict = None if verdict and word in (NONE, NO_COPY) else verdict
-        draw_box(self.axes, (x, y), (width / 2 - 0.06, ROW / 2 - 0.08), short, verdict)
+        verdict = None if verdict and word in ABOUT else verdict
+        height = ROW + word.count("\n") * BESIDE
+        draw_box(self.axes, (x, y), (width / 2 - 0.06, height / 2 - 0.08), word, verdict)
 
-    @property
-    def between(self) -> float:
-        return EDGE + self.box * (self.columns - 1) + COMPARED / 2
-
-    def middle(self, place: int) -> float:
-        """Returns the middle of a column: the last one is behind what is said to be compared."""
-        behind = COMPARED if place == self.columns - 1 else 0
-        return EDGE + self.box * (place + 0.5) + behind
+    def columns(self, boxes: int) -> list[tuple[float, float]]:
+        """Returns the middle and the width of each column: so many boxes of replicas, what is compared, and one device."""
+        room = self.width - 2 * EDGE - COMPARED - self.box
+        widths = [*[room / boxes] * boxes, COMPARED, self.box]
+        return [(EDGE + sum(widths[:n]) + width / 2, width) for n, width in enumerate(widths)]

@@ -164,7 +164,7 @@ def arrange(panel: Panel) -> Any:
     """Returns the panel in two columns, which become one when the window is narrow; history and programs below them."""
     import ipywidgets
 
-    about = ipywidgets.HTML(from_template("panel/templates/note.html", note=NOTE))
+    about = ipywidgets.HTML(from_template("panel/templates/about.html", note=NOTE))
     controls = [*panel.controls.values(), panel.button, panel.status, about]
     columns = ipywidgets.Layout(
         grid_template_columns="repeat(auto-fit, minmax(min(320px, 100%), 1fr))", grid_gap="4px 18px"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...inside.tables import Tables
 from ...programs.run import AT_ONCE, SECONDS
 from ...programs.switches import for_setup
+from ...setups import strategies
 from ...setups.parameters import Setup
 from ..runs.inside import USUAL_STEPS, look_inside
 from . import program_input
@@ -26,4 +27,5 @@ def tables_of(text: str, setup: Setup, at_once: int = AT_ONCE) -> Tables:
         program = program_input.program_here(folder, setup.keras, SECONDS)
         program = replace(program, arguments=("program.py",))
         expected = setup.devices if at_once > 1 else 0
-        return look_inside(program, setup.devices, USUAL_STEPS, expected)
+        cluster = setup.strategy if strategies.TABLE[setup.strategy].tasks else ""
+        return look_inside(program, setup.devices, USUAL_STEPS, expected, cluster)

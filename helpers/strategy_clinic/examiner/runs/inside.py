@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ...base import files
 from ...inside.message import words_of
-from ...inside.record import TOGETHER, Seen, read_record, record_file
-from ...inside.tables import Row, Step, Tables, tables_of
+from ...inside.record import IN_A_STEP, TOGETHER, Seen, read_record, record_file
+from ...inside.tables import Tables, tables_of
 from ...observer.events import ExceptionRaised, Outcome, StrategyMade
 from ..cells import Line
 from ..findings import Location, counted
@@ -42,6 +42,7 @@ class Watched:
 
     recordings: tuple[Recording, ...]
     seen: tuple[Seen, ...]
+    is_cut: bool = False  # a failure has ended it in a step
 
     @property
     def replicas(self) -> int:
@@ -99,7 +100,14 @@ class InsideSandbox(Sandbox):
         if self.stopped:
             raise KeyboardInterrupt
         seen = [self.seen_by(worker, run) for worker, run in enumerate(recordings)]
-        return Watched(tuple(recordings), tuple(each for part in seen for each in part))
+        is_cut = any(map(self.ended_in_a_step, recordings))
+        return Watched(tuple(recordings), tuple(each for part in seen for each in part), is_cut)
+
+    def ended_in_a_step(self, run: Recording) -> bool:
+        """Tells whether a failure has ended a run in a step. When it ends one worker, others are at another place."""
+        if run.task:
+            return run.outcome is Outcome.RAISED or run.outcome in ENDS
+        return any(each.how == IN_A_STEP for each in self.seen[run])
 
     def seen_by(self, worker: int, run: Recording) -> Iterator[Seen]:
         """Yields what a worker has seen, with the number of its replica; what all hold together is told by the first."""
@@ -115,11 +123,12 @@ def look_inside(
     devices: int = USUAL_DEVICES,
     steps: int = USUAL_STEPS,
     expected: int = 0,
+    cluster: str = "",
 ) -> Tables:
     """Returns what each replica holds in the first steps; raises UserError if the program cannot be run."""
     sandbox = InsideSandbox(program.checked(), steps)
     with sandbox:
-        return tables_in(sandbox, devices, expected)
+        return tables_in(sandbox, devices, expected, cluster)
 
 
 def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: str = "") -> Tables:
@@ -134,22 +143,11 @@ def tables_in(sandbox: InsideSandbox, devices: int, expected: int = 0, cluster: 
         one = sandbox.watch(1, options_for(replicas))
     notes = [] if replicas > 1 else [NOT_DISTRIBUTED]
     notes += [*notes_on(several), *notes_on(one)]
-    tables = tables_of(sandbox.program.name, several.seen, one.seen, replicas, notes)
+    name, records = sandbox.program.name, (several.seen, one.seen)
+    tables = tables_of(name, *records, replicas, notes, several.is_cut)
     ends = [*ends_of(several, sandbox), *ends_of(one, sandbox)]
     known = replace(tables, workers=several.workers, ends=tuple(dict.fromkeys(ends)))
-    return with_source(without_halves(known) if ends else known, sandbox)
-
-
-def without_halves(tables: Tables) -> Tables:
-    """Returns tables whose last step, which a failure has ended, marks nothing where some replicas had not come so far."""
-    *whole, last = tables.steps or [Step(0, 0, ())]
-    rows = tuple(replace(row, mark="") if is_half(row) else row for row in last.rows)
-    return replace(tables, steps=(*whole, replace(last, rows=rows))[: len(tables.steps)])
-
-
-def is_half(row: Row) -> bool:
-    """Tells whether some replicas have nothing; examples are given to all of them before they begin."""
-    return row.stage.key != "examples" and None in row.cells
+    return with_source(known, sandbox)
 
 
 def around_first(tables: Tables) -> Tables:

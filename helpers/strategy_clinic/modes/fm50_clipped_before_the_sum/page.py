@@ -93,7 +93,7 @@ session = clinic.open("fm50", strategy, devices, save_format, keras)
 # yet; `upstream/clipping_before_all_reduce.md` is ready.
 #
 # The first table shows the norm of the first update, in units of one device, for equal gradients. The picture follows one
-# step: the gradients add up to that of one device, and what is sent to be added does not. The last table runs the class in
+# step: the gradients add up to that of one device, and what is sent to be aggregated does not. The last table runs the class in
 # other programs.
 
 # %% tags=["figure"]
