@@ -1,8 +1,10 @@
 """The examiner's rule for fm31: a step that is not given to `strategy.run`, and gets the batch of all replicas."""
 
+from dataclasses import replace
+
 import pytest
-from recorded import modes, run, stack
-from strategy_clinic.observer.events import ExceptionRaised, Outcome
+from recorded import modes, run, stack, strategy, updated, variable
+from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, Outcome
 
 PROGRAM = """\
 def step(x):
@@ -46,3 +48,21 @@ def test_who_gets_the_values_of_all_replicas(tmp_path, lines, expected):
         stack(path, *lines), "TypeError", f"Traceback (most recent call last):\n{MESSAGE}", ()
     )
     assert modes(run(raised, outcome=Outcome.RAISED)) == [expected]
+
+
+WEIGHT = variable(1, copies=2, parts=(10, 11))
+
+
+@pytest.mark.parametrize(
+    "replicas, weight, told",
+    [([1], WEIGHT, True), ([1, 2], WEIGHT, False), ([1], variable(1), False), ([], WEIGHT, False)],
+    ids=["outside", "in replicas, too", "one copy", "no model"],
+)
+def test_a_step_that_no_replica_runs(tmp_path, replicas, weight, told):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    calls = [ModelCalled(stack(path, 3, 7, 20), 8, each, (1,)) for each in replicas]
+    update = replace(updated(trains=(1,)), location=stack(path, 4, 7, 20))
+    recording = run(strategy(2), weight, *calls, update)
+    assert recording.trains_alone == told
+    assert ("fm31", 7) in modes(recording) if told else "fm31" not in dict(modes(recording))

@@ -299,6 +299,14 @@ class Recording:
         saves = self.before.of(Saved) if self.before else []
         return [replace(save, variables=(), omitted=()) for save in saves]
 
+    @cached_property
+    def trains_alone(self) -> bool:
+        """Tells whether models are trained that have their variables on several devices, and no replica calls them."""
+        calls = [each for each in self.of(ModelCalled) if self.trained & {*each.variables}]
+        copies = [made.copies for each in self.trained if (made := self.variable(each))]
+        is_outside = bool(calls) and all(each.replicas == 1 for each in calls)
+        return is_outside and min(copies, default=0) > 1 and not self.task
+
     @property
     def checkpoints(self) -> list[Saved]:
         return [save for save in self.of(Saved) if save.kind is SaveKind.CHECKPOINT]

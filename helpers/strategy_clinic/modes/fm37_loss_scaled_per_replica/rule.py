@@ -321,6 +321,8 @@ def is_same_training(one: Recording, other: Recording) -> bool:
     """Tells whether both were seen to take in the same number of examples in a step, with optimizers of the same rate."""
     if any(used.part in OTHER_REASONS for used in other.of(PartUsed)) or other.of(InputShared):
         return False
+    if other.trains_alone:
+        return False
     rates = [
         {update.optimizer.learning_rate for update in each.of(GradientsApplied)}
         for each in (one, other)
