@@ -19,7 +19,7 @@ from strategy_clinic.base import files
 from strategy_clinic.sweep import record, settled
 from strategy_clinic.sweep.differences import Outcome, Result
 from strategy_clinic.sweep.expected import Expected, expected
-from strategy_clinic.sweep.runs import catalogue, program, test_cells
+from strategy_clinic.sweep.runs import catalogue, cells, program, test_cells
 from strategy_clinic.sweep.tables.quick import QUICK
 
 pytest_plugins = ["pytester"]
@@ -128,6 +128,13 @@ def test_where_it_differs_first_is_told_if_it_is_asked_for(items):
     assert "[XPASS(strict)] clipping_before_all_reduce: gradients are clipped" in text
     _, text = items({KNOWN: recorded(KNOWN)}, "--first-difference", "--runxfail")
     assert f"parts: {KNOWN}" in text
+
+
+def test_another_backend_of_keras_ends_the_run_with_a_sentence(items, monkeypatch):
+    monkeypatch.setattr(test_cells, "start", lambda keras: cells.require_tensorflow("jax"))
+    ends, text = items({SAME: Result(Outcome.SAME), KNOWN: recorded(KNOWN)})
+    assert ends == {}
+    assert text.count("Keras runs on jax here") == 1 and "set KERAS_BACKEND=tensorflow" in text
 
 
 MUTATIONS_OF_JUDGEMENT = {

@@ -34,7 +34,8 @@ def main(replicas: int, parts: str) -> None:
 
     place = Place(3, replicas, Parts(parts))
     with place.scope():
-        layer = place.keras.layers.Conv2D(4, 3)
+        # A bias would raise where the shape is wrong.
+        layer = place.keras.layers.Conv2D(4, 3, use_bias=False)
         layer.build((None, *SHAPES["images"]))
     *_, last = place.dataset(inputs("images", place.rows))
     outputs = place.strategy.run(lambda batch, _: layer(batch), last)
