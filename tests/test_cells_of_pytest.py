@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import prove_cells
+import prove_repairs
 import pytest
 from conftest import ROOT
 from law import all_tests_of, edit
@@ -18,7 +19,7 @@ from strategy_clinic.base import files
 from strategy_clinic.sweep import record, settled
 from strategy_clinic.sweep.differences import Outcome, Result
 from strategy_clinic.sweep.expected import Expected, expected
-from strategy_clinic.sweep.runs import catalogue, program, test_cells
+from strategy_clinic.sweep.runs import catalogue, cells, program, test_cells
 from strategy_clinic.sweep.tables.quick import QUICK
 
 pytest_plugins = ["pytester"]
@@ -127,6 +128,13 @@ def test_where_it_differs_first_is_told_if_it_is_asked_for(items):
     assert "[XPASS(strict)] clipping_before_all_reduce: gradients are clipped" in text
     _, text = items({KNOWN: recorded(KNOWN)}, "--first-difference", "--runxfail")
     assert f"parts: {KNOWN}" in text
+
+
+def test_another_backend_of_keras_ends_the_run_with_a_sentence(items, monkeypatch):
+    monkeypatch.setattr(test_cells, "start", lambda keras: cells.require_tensorflow("jax"))
+    ends, text = items({SAME: Result(Outcome.SAME), KNOWN: recorded(KNOWN)})
+    assert ends == {}
+    assert text.count("Keras runs on jax here") == 1 and "set KERAS_BACKEND=tensorflow" in text
 
 
 MUTATIONS_OF_JUDGEMENT = {
@@ -292,14 +300,19 @@ def numbers(text: str) -> list[list[object]]:
 
 
 def law_quick() -> list[str]:
-    """The tier has cells of the tables, takes at most a minute, and has one for each report of Keras 3 that needs no cluster."""
+    """The tier has cells of the tables, takes at most a minute, and has one for each report that needs no cluster."""
     settled.settled.cache_clear()
     stored = record.records()[-1].cells
     names = {cell.name for cell in catalogue.chosen_cells([3])}
     rows = {name: expected(name, stored) for name in names}
     shown = {each.row.report for name, each in rows.items() if name in QUICK and each.row}
+    at_night = {
+        each.row.report for name, each in rows.items() if name.startswith("workers/") and each.row
+    }
+    reports = tomllib.loads((files.ROOT / "upstream" / "reports.toml").read_text())
     in_process = [each for name, each in rows.items() if not name.startswith("workers/")]
     wanted = {each.row.report for each in in_process if each.row} - {""}
+    wanted |= reports.keys() - at_night
     problems = [f"{name} is no cell" for name in QUICK - names]
     problems += [f"no cell of the tier shows {report}" for report in sorted(wanted - shown)]
     seconds = START + sum(stored[name].seconds or MOST for name in QUICK & stored.keys())
@@ -394,6 +407,14 @@ MUTATIONS = [
             'cells = ["nothing"',
         ),
     ),
+    (
+        "law_quick",
+        edit(
+            "helpers/strategy_clinic/sweep/settled.toml",
+            'cells = ["check/deletion/an iterator/*"]',
+            'cells = ["nothing"]',
+        ),
+    ),
     ("law_packaged", needs_another_module),
     ("law_packaged", edit(LISTED, "runs/in_turn.py", "runs/child.py")),
     ("law_packaged", edit(LISTED, '"replica_cells/sweep/items.py"', '"replica_cells/items.py"')),
@@ -454,7 +475,15 @@ def test_a_repair_is_seen_by_the_cells_of_its_report():
     assert prove_cells.cells_of("dropout_same_mask") == [
         "layer/Dropout/randomness/loop/even/x2/keras3"
     ]
-    assert prove_cells.cells_of("iterator_deletion_waits") == []
+    assert prove_cells.cells_of("fit_of_several_workers") == []
+
+
+@pytest.mark.parametrize("names", [[], ["nonsense"]])
+def test_another_keras_needs_names_of_reports(names, monkeypatch, capsys):
+    keras = prove_repairs.installed_keras()
+    monkeypatch.setattr(sys, "argv", ["prove_cells.py", "--keras", str(keras), *names])
+    assert prove_cells.main() == 2
+    assert f"none is named{' nonsense' if names else ''}." in capsys.readouterr().err
 
 
 def test_what_becomes_of_a_cell_with_a_repair_is_told(tmp_path):

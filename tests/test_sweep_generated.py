@@ -4,6 +4,8 @@ import ast
 import random
 import time
 
+import prove_drawn
+import prove_repairs
 import pytest
 from conftest import ROOT
 from hypothesis import Phase, find, settings
@@ -229,6 +231,44 @@ def test_the_command_reaches_the_search(monkeypatch):
     monkeypatch.setattr(command, "generate_programs", lambda *options: asked.append(options) or 0)
     assert cli.main(["sweep", "--generate", "2", "--seed", "7"]) == 0
     assert asked == [(2.0, 7)]
+
+
+# The proof by repairs, tools/prove_drawn.py
+
+REPAIRS = [prove_repairs.Repair(name, (f"report {name}",), (), ()) for name in "abcdefg"]
+
+
+def proven_by(report, *needed):
+    """Returns the names of the repairs that prove a program, which differs unless these are made, and how many were tried."""
+    tried = []
+
+    def differs(some):
+        tried.append(some)
+        return not set(needed) <= {each.name for each in some}
+
+    found = prove_drawn.proven(report, REPAIRS, differs)
+    return "".join(each.name for each in found), len(tried)
+
+
+@pytest.mark.parametrize(
+    "report, needed, found",
+    [
+        ("report c", "c", ("c", 1)),
+        ("report a", "c", ("c", 7)),
+        ("", "g", ("g", 7)),
+        ("report b", "x", ("", 2)),
+        ("", "ag", ("abcdefg", 3)),
+    ],
+)
+def test_a_program_is_proven_by_the_fewest_repairs(report, needed, found):
+    assert proven_by(report, *needed) == found
+
+
+def test_a_proof_says_whether_the_choices_told_of_the_error():
+    assert prove_drawn.verdict("report a", []) == ("no repair takes the difference away", True)
+    assert prove_drawn.verdict("report a", REPAIRS[:1]) == ("no longer differs with a", True)
+    says = "no longer differs with b: another error"
+    assert prove_drawn.verdict("report a", REPAIRS[1:2]) == (says, False)
 
 
 # Real programs

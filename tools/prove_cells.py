@@ -2,6 +2,7 @@
 
 `python tools/prove_cells.py [NAME ...]` prints for each report whether its cell turns red, since the error is gone; NAME is
 a report or a repair. `--whole` makes all repairs in one copy and runs the whole tier; without any repair it must be green.
+`--keras FOLDER` makes no repair, and runs the cells of the named reports on another Keras, which has repaired them itself.
 The exit status is 1 if a cell of the tier stays as it is.
 """
 
@@ -83,6 +84,17 @@ def prove(repairs: list[Repair], keras: Path) -> Iterator[tuple[str, bool]]:
                 yield seen(copy, report)
 
 
+def prove_on(keras: Path, reports: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yields a line for each report, whose error another Keras does not have; raises NoRepair."""
+    known = {path.stem for path in (ROOT / "upstream").glob("*.md")}
+    if not reports or (unknown := sorted(set(reports) - known)):
+        found = f"none is named {', '.join(unknown)}" if reports else "none is named"
+        raise NoRepair(f"--keras needs names of reports, and {found}.")
+    for report in reports:
+        with tempfile.TemporaryDirectory() as folder:
+            yield seen(prove_repairs.copied(keras, Path(folder)), report)
+
+
 def whole(keras: Path) -> Iterator[tuple[str, bool]]:
     """Runs the tier with all repairs: yields a line for each cell that is red, and for each that should be."""
     every = [*prove_repairs.repairs().values()]
@@ -97,17 +109,26 @@ def whole(keras: Path) -> Iterator[tuple[str, bool]]:
         yield f"{name} stays as it is", False
 
 
+def proofs(options: argparse.Namespace) -> Iterator[tuple[str, bool]]:
+    """Returns the proofs that the arguments ask for."""
+    keras = prove_repairs.checked(options.keras)
+    if options.whole:
+        return whole(keras)
+    if options.keras:
+        return prove_on(keras, options.names)
+    chosen = [each for each in prove_repairs.chosen(options.names) if each.reports]
+    return prove([each for each in chosen if each.name != prove_repairs.TOGETHER], keras)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="a report or a repair")
     parser.add_argument("--whole", action="store_true", help="all repairs and the whole tier")
+    parser.add_argument("--keras", type=Path, help="the folder `keras` of another environment")
     options = parser.parse_args()
     try:
-        keras = prove_repairs.installed_keras()
-        chosen = [each for each in prove_repairs.chosen(options.names) if each.reports]
-        apart = [each for each in chosen if each.name != prove_repairs.TOGETHER]
         results = []
-        for says, is_seen in whole(keras) if options.whole else prove(apart, keras):
+        for says, is_seen in proofs(options):
             print(says, flush=True)
             results.append(is_seen)
         return 0 if all(results) else 1

@@ -6,7 +6,7 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..differences import Outcome, Result
 from .child import question
@@ -21,7 +21,8 @@ PROGRAMS = 150  # of a process, whose memory grows
 class Worker:
     """A process that runs one program after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
         self.process: subprocess.Popen[str] | None = None
         self.asked = 0
 
@@ -50,7 +51,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
+            env=self.environment,
         )
         self.asked = 0
 
@@ -62,8 +63,9 @@ class Worker:
 
 
 @contextlib.contextmanager
-def worker() -> Iterator[Worker]:
-    made = Worker()
+def worker(environment: Mapping[str, str] | None = None) -> Iterator[Worker]:
+    """Yields a process, with these variables of its environment besides our own."""
+    made = Worker(environment or {})
     try:
         yield made
     finally:

@@ -2,6 +2,9 @@
 
 import contextlib
 import math
+import os
+import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,7 @@ import tensorflow as tf
 from ..items import BATCH, How, Item
 from ..sizes import FEATURES
 from .callback import in_new_folder
+from .onednn import shape_of_the_last_part
 from .own import Stop, stop_after
 from .place import (
     Measured,
@@ -22,9 +26,11 @@ from .place import (
     train_loop,
     weights_of,
 )
-from .training import data
+from .training import data, unaligned
 
 EPOCHS = 2
+WAIT = 0.1  # seconds; a deletion that does not wait takes a hundredth at most
+TRIES, ITERATORS = 30, 8  # of a race
 
 
 def measure(item: Item, how: How, place: Place) -> Measured:
@@ -162,10 +168,12 @@ def backup(keras: Any) -> Any:
 
 
 def unchanged_arrays(item: Item, how: How, place: Place) -> Measured:
-    """Returns whether the arrays are as before, of which a generator gives slices that TensorFlow reads where they are."""
+    """Returns whether the arrays are as before; a generator gives slices, which TensorFlow reads where they are, or copies."""
     x, y = map(aligned, arrays(place))
-    before = x.copy(), y.copy()
-    slices = ((x[n : n + BATCH], y[n : n + BATCH]) for _ in range(9) for n in (0, BATCH))
+    before, taken = (x.copy(), y.copy()), unaligned if item.options.get("copied") else np.asarray
+    slices = (
+        (taken(x[n : n + BATCH]), taken(y[n : n + BATCH])) for _ in range(9) for n in (0, BATCH)
+    )
     fit(compiled(place), slices, epochs=EPOCHS, steps_per_epoch=2, batch_size=None)
     changed = [np.abs(one - other).max() for one, other in zip((x, y), before)]
     return Measured({"changed": float(max(changed))}, {"changed": 0.0})
@@ -257,6 +265,53 @@ def norm_of_repeated_ids(item: Item, how: How, place: Place) -> Measured:
     )
 
 
+def shape_of_a_part(item: Item, how: How, place: Place) -> Measured:
+    """Returns the shape of what a convolution gives of the last part, which on one device has always a row."""
+    if not place.replicas:
+        return Measured({"shape": np.asarray((6, 6, 4))})
+    shape = shape_of_the_last_part(place.replicas, place.parts, item.options["onednn"])
+    return Measured({"shape": np.asarray(shape)})
+
+
+def deletion_of_an_iterator(item: Item, how: How, place: Place) -> Measured:
+    """Returns whether a deletion waits for the thread that autotunes the data, which is more often so on one CPU."""
+    if not place.replicas:
+        return Measured({"waits": 0.0})
+    options = tf.data.Options()
+    options.autotune.enabled = item.options["autotuned"]
+    data = tf.data.Dataset.range(9).prefetch(tf.data.AUTOTUNE).with_options(options)
+    with on_one_cpu():
+        waits = any(longest_deletion(data) > WAIT for _ in range(TRIES))
+    return Measured({"waits": float(waits)})
+
+
+@contextlib.contextmanager
+def on_one_cpu() -> Iterator[None]:
+    """Lets this thread, and those that it starts, run on one CPU, where the system can do that."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def longest_deletion(data: Any) -> float:
+    """Returns the seconds that the slowest of some deletions takes, after as long as a step of training."""
+    iterators = [iter(data) for _ in range(ITERATORS)]
+    for iterator in iterators:
+        next(iterator)
+    time.sleep(0.4)
+    times = [time.perf_counter()]
+    while iterators:
+        iterators.pop()
+        times.append(time.perf_counter())
+    return max(after - before for before, after in zip(times, times[1:]))
+
+
 CHECKS = {
     "steps": steps,
     "loss": loss,
@@ -266,4 +321,6 @@ CHECKS = {
     "history": history,
     "rows": rows_of_a_sum,
     "repeated ids": norm_of_repeated_ids,
+    "shape": shape_of_a_part,
+    "deletion": deletion_of_an_iterator,
 }

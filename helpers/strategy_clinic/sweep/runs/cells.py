@@ -1,11 +1,13 @@
 """Cells by their names, in this process."""
 
+import importlib
 from typing import Any
 
 from ...base import dataset_iterators
+from ...base.errors import UserError
 from ...setups import runtime
 from ..differences import Raised, Result
-from ..items import cells_of
+from ..items import KERAS, cells_of
 from .catalogue import ITEMS
 from .measured import References, result_of, split_cpu, values_at
 
@@ -19,11 +21,22 @@ def results_of(path: str, keras: int, names: dict[str, float | None]) -> dict[st
 
 
 def start(keras: int = 3) -> None:
-    """Starts TensorFlow with several devices, and does not wait for tf.data where an iterator is deleted."""
+    """Starts TensorFlow with several devices, and does not wait for tf.data where an iterator is deleted.
+
+    Raises UserError where Keras was imported with another backend, as by a conftest.py that comes first.
+    """
     runtime.choose_keras(keras)
     runtime.start_tensorflow()
     split_cpu()
     dataset_iterators.turn_off_autotuning(setattr)
+    require_tensorflow(importlib.import_module(KERAS[3]).backend.backend())
+
+
+def require_tensorflow(backend: str) -> None:
+    if backend != "tensorflow":
+        raise UserError(
+            f"Keras runs on {backend} here, and the cells need TensorFlow: set KERAS_BACKEND=tensorflow."
+        )
 
 
 def values_of_cell(name: str, replicas: int) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from ...base.errors import UserError
 from ..expected import Expected, expected
 from ..items import Cell
 from ..pytest_plugin import OPTION
@@ -42,8 +43,11 @@ def xfail(known: Expected) -> list[pytest.MarkDecorator]:
 
 @pytest.fixture(scope="session")
 def replicas() -> None:
-    """Starts TensorFlow with several devices, once for a process."""
-    start(KERAS_VERSION)
+    """Starts TensorFlow with several devices, once for a process; ends the run with a sentence where it cannot."""
+    try:
+        start(KERAS_VERSION)
+    except UserError as error:
+        pytest.exit(str(error), returncode=2)
 
 
 def test_cell(cell: Cell, known: Expected, replicas: None, pytestconfig: pytest.Config) -> None:

@@ -12,6 +12,7 @@ FIT = ((How.FIT, Parts.EVEN, COUNTS), (How.FIT, Parts.UNEVEN, (2,)))
 EVALUATE = ((How.EVALUATE, Parts.EVEN, COUNTS), (How.EVALUATE, Parts.UNEVEN, COUNTS))
 LOOP = ((How.LOOP, Parts.EVEN, COUNTS), (How.LOOP, Parts.UNEVEN, (2,)))
 ONCE = ((How.FIT, Parts.EVEN, COUNTS),)
+EMPTY = ((How.LOOP, Parts.EMPTY, (2,)),)
 
 
 def row(
@@ -36,8 +37,13 @@ ITEMS = [
     row("restart", "evaluate", ((How.EVALUATE, Parts.UNEVEN, COUNTS),), BOTH),
     row("restart", "fit again after a backup", ONCE),
     row("arrays", "a generator of slices", ((How.FIT, Parts.EVEN, (2,)),)),
+    row("arrays", "a generator of copies", ((How.FIT, Parts.EVEN, (2,)),), copied=True),
     row("paper", "ScheduleFreeAdamW", ((How.LOOP, Parts.EVEN, (1,)),)),
     row("history", "float8", ((How.FIT, Parts.EVEN, (2,)),)),
     row("rows", "counted with aggregation sum", ((How.FIT, Parts.EVEN, (2,)),)),
     row("repeated ids", "clipnorm", ((How.FIT, Parts.EVEN, (1,)),)),
+    row("shape", "Conv2D with oneDNN", EMPTY, onednn=True),
+    row("shape", "Conv2D", EMPTY, onednn=False),
+    row("deletion", "an iterator", ((How.LOOP, Parts.EVEN, (1,)),), autotuned=True),
+    row("deletion", "an iterator, not autotuned", ((How.LOOP, Parts.EVEN, (1,)),), autotuned=False),
 ]

@@ -44,5 +44,7 @@ QUICK = frozenset(
     check/history/float8/fit/even/x2/keras3
     check/rows/counted with aggregation sum/fit/even/x2/keras3
     check/repeated ids/clipnorm/fit/even/x1/keras3
+    check/shape/Conv2D with oneDNN/loop/empty/x2/keras3
+    check/deletion/an iterator/loop/even/x1/keras3
     """.strip().split("\n    ")
 )

@@ -52,9 +52,9 @@ ITEMS = [
     row(SERVERS, "plain", (How.LOOP, Parts.EVEN, ONE), (How.LOOP, Parts.UNEVEN, ONE)),
     row(
         SERVERS,
-        "methods of Keras 2",
+        "methods",
         (How.FIT, Parts.EVEN, ONE),
         (How.EVALUATE, Parts.EVEN, ONE),
-        keras=(2,),
+        (How.PREDICT, Parts.EVEN, ONE),
     ),
 ]
