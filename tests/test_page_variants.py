@@ -21,6 +21,16 @@ def class_in(mode: str, subject: str, name: str) -> str:
     return ast.unparse(found)
 
 
+def method_in(mode: str, subject: str, name: str, method: str) -> str:
+    """Returns the source of a method of a class of a page's program."""
+    (found,) = [
+        each
+        for each in ast.parse(class_in(mode, subject, name)).body[0].body
+        if getattr(each, "name", "") == method
+    ]
+    return ast.unparse(found)
+
+
 def block_in(mode: str, words: str) -> str:
     """Returns the block of code in the text of a page that has these words."""
     lines = files.mode_pages()[mode].read_text().splitlines()
@@ -66,7 +76,7 @@ def pasted() -> str:
         block_in("fm55", "def dice"),
         block_in("fm54", "class Remembering"),
         with_methods(WRAPPING, block_in("fm30", "def from_config")),
-        with_methods(SCALING, block_in("fm30", '"factor": self.factor')),
+        with_methods(SCALING, method_in("fm72", "fixed", "Scaled", "get_config")),
         class_in("fm33", "fixed", "Centre"),
     ]
     return "\n\n".join(pieces)

@@ -18,6 +18,7 @@ TYPED = {
     "Could not locate clas 'MyLayer'": "fm30",
     "The optimizer cannot recognise variable": "fm10",
     "optimizer cannot recognize": "fm10",
+    "ValueError: Unknwon layer: Attention": "fm30",
 }
 BEGUN_LATE = {
     "ot convert a symbolic Tensor (loss/mul:0) to a numpy array.": "fm07",

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import itertools
 import json
 import os
 import re
@@ -21,12 +22,31 @@ from strategy_clinic.base import files
 HEADINGS = [
     "Current behavior",
     "Expected behavior",
+    "Documentation",
     "Standalone code",
     "Output",
     "Cause",
     "Since",
     "Repair",
+    "Size",
+    "What may be answered",
 ]
+FAIRNESS = ("Documentation", "Size", "What may be answered")
+MEASURED = "tools/measure_sizes.py"
+# Their sizes depend on what runs at the same time, so that they are not the same again.
+VARYING = {
+    "distributed_generator_overwrites_arrays",
+    "generator_loses_batches",
+    "iterator_deletion_waits",
+}
+# Their cases are written, and have not been run.
+NOT_MEASURED = {"logs_of_each_batch", "on_batch_methods_not_distributed"}
+# What an object of the package says, in its docstring.
+QUOTED = re.compile(r"^(?:and )?`([\w.]+)`(?: says)?:\n\n((?:>.*\n)+)", re.MULTILINE)
+SIZE = re.compile(
+    r"^(\d devices?, .+): got (\S+)(?: ± \S+)?, right (\S+?)(?: ± [^\s:]+)?(?:: (\S+)(?: ± \S+)? %)?$",
+    re.MULTILINE,
+)
 MOST_LINES = 30  # of a program
 SHOWN_ON = ("2.21.0", "3.15.1")  # whose output the reports have, and whose Keras the repairs change
 RESULTS = {"wrong", "right", "not there"}
@@ -130,6 +150,33 @@ def law_sections() -> list[str]:
     return problems
 
 
+def law_fairness() -> list[str]:
+    """Each report has what is documented, its size on ordinary data, and an answer that a maintainer may give."""
+    measured = set(re.findall(r"^@case\(.*?^def (\w+)", (ROOT / MEASURED).read_text(), re.M | re.S))
+    problems = [
+        f"{report.stem} is not measured" for report in reports() if report.stem not in measured
+    ]
+    for report in reports():
+        found = sections(report)
+        documented, size, answer = (found.get(name, "") for name in FAIRNESS)
+        if not QUOTED.search(documented):
+            problems.append(f"{report.name} quotes no documentation")
+        if f"`python {MEASURED} {report.stem}` on virtual devices" not in words(size):
+            problems.append(f"{report.name} does not say where its size was measured")
+        if bool(SIZE.search(size)) == (report.stem in NOT_MEASURED):
+            problems.append(
+                f"{report.name} does not say how large the effect is, or is measured now"
+            )
+        if not re.match(r'\s*".+?" \S', answer, re.DOTALL):
+            problems.append(f"{report.name} has no answer of a maintainer, or none to it")
+    return problems
+
+
+def words(text: str) -> str:
+    """Returns a text without its line breaks, and without the signs of a quotation."""
+    return " ".join(re.sub(r"^> ?", "", text, flags=re.MULTILINE).split())
+
+
 def law_filed_text() -> list[str]:
     """A report is what is filed: its program imports Keras by its name, and it has one line of versions, and no searches."""
     problems = []
@@ -206,6 +253,10 @@ MUTATIONS = [
     ("law_sections", edit(f"{CLIPPING}.md", "## Cause", "## Source")),
     ("law_sections", replace_all("got 0.1414", "got 0.1")),
     ("law_sections", edit(f"{CLIPPING}.md", "/3422977a", "/master/")),
+    ("law_fairness", edit(f"{CLIPPING}.md", "> clipnorm", "clipnorm")),
+    ("law_fairness", replace_all(" on virtual devices", " on GPUs")),
+    ("law_fairness", replace_all(" devices, norm", " devices: norm")),
+    ("law_fairness", edit(f"{CLIPPING}.md", '"Each replica clips', "Each replica clips")),
     ("law_filed_text", edit(f"{CLIPPING}.md", "keras.layers", "tf.keras.layers")),
     ("law_filed_text", edit(f"{CLIPPING}.md", "## Since", "| 2.21.0 | wrong |\n\n## Since")),
     ("law_filed_text", edit(f"{CLIPPING}.md", "## Repair", "Also elsewhere.\n\n## Repair")),
@@ -332,6 +383,83 @@ def test_errors_show_as_reported(lane, legacy):
     ran = json.loads(done.stdout)
     assert set(ran["outputs"]) == set(programs)
     assert not (sentences := surprises(ran)), "\n".join(sentences)
+
+
+DOCUMENTED = """
+import inspect, json, operator, sys
+import keras
+import tensorflow as tf
+names = json.load(sys.stdin)
+found = {name: inspect.getdoc(operator.attrgetter(name)(sys.modules[__name__])) for name in names}
+json.dump(found, sys.__stdout__)
+"""
+
+
+@pytest.mark.slow
+def test_quotations_are_in_the_docstrings():
+    """What a report quotes is asked of the installed packages."""
+    quoted = {report.name: QUOTED.findall(report.read_text()) for report in reports()}
+    names = sorted({name for each in quoted.values() for name, _ in each})
+    done = subprocess.run(
+        [sys.executable, "-c", DOCUMENTED], input=json.dumps(names), capture_output=True, text=True
+    )
+    says = json.loads(done.stdout)
+    missing = [
+        f"{report}: {name} does not say: {quotation}"
+        for report, each in quoted.items()
+        for name, quotations in each
+        for quotation in re.split(r"^>\n", quotations, flags=re.MULTILINE)
+        if words(quotation) not in words(says[name])
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def otherwise(before: str, now: str) -> list[str]:
+    """Returns the lines that are printed otherwise now: of something else, or another number than other last digits make."""
+    pairs = itertools.zip_longest(SIZE.findall(before), SIZE.findall(now), fillvalue=())
+    return [f"{one}, {two}" for one, two in pairs if not alike(one, two)]
+
+
+def alike(one: tuple[str, ...], two: tuple[str, ...]) -> bool:
+    try:
+        (*means, change), (*others, other) = (
+            [float(each or 0) for each in row[1:]] for row in (one, two)
+        )
+    except ValueError:  # an error, or nothing
+        return one == two
+    same = one[0] == two[0] and change == pytest.approx(other, abs=3)
+    return same and means == pytest.approx(others, rel=0.05, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "old, new, is_other",
+    [
+        ("0.769", "0.768", False),
+        ("-12.0", "-12.4", False),
+        ("0.769", "0.669", True),
+        ("-12.0", "-22.0", True),
+        ("test loss", "reported loss", True),
+        ("got 0.769 ± 0.018", "got RuntimeError", True),
+        ("2 devices", "no devices", True),
+    ],
+)
+def test_other_size_is_seen(old, new, is_other):
+    line = "2 devices, test loss: got 0.769 ± 0.018, right 0.9 ± 0.1: -12.0 ± 1.2 %"
+    assert bool(otherwise(line, line.replace(old, new))) == is_other
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(set(tables()) - VARYING - NOT_MEASURED))
+def test_size_is_as_reported(name):
+    """On the versions that the reports were measured on."""
+    if importlib.metadata.version("keras") != SHOWN_ON[1]:
+        pytest.skip(f"the sizes are of Keras {SHOWN_ON[1]}")
+    command = [sys.executable, str(ROOT / MEASURED), name]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    report = ROOT / "upstream" / f"{name}.md"
+    assert not (lines := otherwise(block(sections(report)["Size"], "text"), done.stdout)), lines
 
 
 def results_of(*outcomes: str) -> prove_repairs.Tests:

@@ -258,10 +258,13 @@ function makeTriage(data) {
 
   function withErrors(wording, text) {
     for (const pieces of plainReadings(wording)) {
-      const found = lengthOf(pieces) >= number.least && nearly(pieces, text);
+      const found = mayHaveErrors(pieces) && nearly(pieces, text);
       if (found) return found;
     }
     return "";
+  }
+  function mayHaveErrors(pieces) {
+    return lengthOf(pieces) >= (pieces.some(piece => piece.includes(" ")) ? number.least_of_words : number.least);
   }
   function nearly(pieces, text) {
     let begin = -1, place = 0, left = number.most_edits;

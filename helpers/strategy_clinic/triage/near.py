@@ -19,7 +19,10 @@ READ = 10_000  # characters that are read of the end of a text,
 PLACES = 10  # and places of it where a part of a wording is compared
 PER_EDIT = 12  # letters for each of which one may be wrong,
 MOST_EDITS = 2  # and how many in a wording
-LEAST = 20  # letters that a wording must have for a wrong one
+LEAST, LEAST_OF_WORDS = (
+    20,
+    13,
+)  # letters that a wording must have for a wrong one, if it is one word or several
 SHORT, PART = 300, 12  # characters at most, and at least, of a text that can be a part of a message
 HALF = 0.4  # about half of a message names its mode,
 LITTLE = 0.25  # and so much of it is a hint
@@ -119,9 +122,14 @@ def cuts(piece: str, most: int) -> Iterator[tuple[int, str]]:
 def with_errors(wording: Wording, text: str) -> str:
     """Returns what in a plain text is the wording with a few letters wrong; empty if nothing is."""
     for pieces in plain_readings(wording):
-        if sum(map(len, pieces)) >= LEAST and (found := nearly(pieces, text)):
+        if may_have_errors(pieces) and (found := nearly(pieces, text)):
             return found
     return ""
+
+
+def may_have_errors(pieces: tuple[str, ...]) -> bool:
+    least = LEAST_OF_WORDS if any(" " in piece for piece in pieces) else LEAST
+    return sum(map(len, pieces)) >= least
 
 
 def nearly(pieces: tuple[str, ...], text: str) -> str:

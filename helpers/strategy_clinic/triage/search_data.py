@@ -81,6 +81,7 @@ NUMBERS = {
     "per_edit": near.PER_EDIT,
     "most_edits": near.MOST_EDITS,
     "least": near.LEAST,
+    "least_of_words": near.LEAST_OF_WORDS,
     "short": near.SHORT,
     "part": near.PART,
     "half": near.HALF,

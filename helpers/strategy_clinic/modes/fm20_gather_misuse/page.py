@@ -68,8 +68,9 @@ session = clinic.open("fm20", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# If you only want to look at the losses of this process, do not gather. `experimental_local_results` returns a tuple with one
-# entry for each replica, and accepts scalars:
+# For one number, such as the mean loss, do not gather: `strategy.reduce("MEAN", losses(), axis=None)` accepts scalars, see
+# [FM39](fm39_per_replica_on_host.ipynb). To look at the losses of this process, do not gather either.
+# `experimental_local_results` returns a tuple with one entry for each replica, and accepts scalars:
 #
 # ```python
 # for loss in strategy.experimental_local_results(losses()):

@@ -80,7 +80,7 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 #     return tf.reduce_max(tf.abs(labels - outputs))
 # ```
 #
-# Python that has to stay, such as a print or a file, goes outside the compiled function: return the value and handle it there.
+# Python that has to stay, such as a print, goes outside the compiled function: return the value and handle it there.
 #
 # ## Why
 #

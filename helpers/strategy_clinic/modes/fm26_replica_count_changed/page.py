@@ -76,7 +76,7 @@ session = clinic.open("fm26", strategy, devices, save_format, keras)
 
 # %% [markdown]
 # Small batches use many devices badly. You can keep 8 examples for each replica and multiply the learning rate by the number of
-# replicas. That is a common rule for large batches, but it is a new schedule, and the weights differ from those of the old run.
+# replicas. It is a common rule, but a new schedule: the weights differ from those of the old run.
 #
 # ## Why
 #

@@ -71,9 +71,8 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# With `fit`, the callback `BackupAndRestore("backup")` is simpler. It saves the weights, the optimizer's state and the number of
-# the epoch. Start the same script again after a crash, and it continues. A `fit` that ends deletes its backup. A backup that
-# stays in the folder, from a crash or from `delete_checkpoint=False`, makes the next training skip its epochs.
+# With `fit`, the callback `BackupAndRestore("backup")` is simpler: start the same script again after a crash, and it continues. A
+# backup that stays in the folder, from a crash or from `delete_checkpoint=False`, makes the next training skip its epochs.
 #
 # In a custom training loop use `tf.train.Checkpoint(model=model, optimizer=optimizer)`; with `model=model` alone the state is
 # not in the file. Call `optimizer.build(model.trainable_variables)` in the scope before `restore`. An optimizer that is built
@@ -84,8 +83,8 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 #
 # Training has a state in addition to the weights. SGD with momentum has one slot variable for each weight, and Adam has two.
 # Every optimizer counts its steps, and a learning rate schedule reads this counter. These variables belong to the optimizer:
-# `get_weights()` does not return them. A new optimizer starts with zeros, as in every new training, so there is no error. Plain
-# SGD with a constant learning rate has nothing to lose.
+# `get_weights()` does not return them. A new optimizer starts with zeros, so there is no error. Plain SGD with a constant
+# learning rate has nothing to lose.
 #
 # A `.weights.h5` file contains the state, but only an optimizer that is already built can load it. Otherwise `load_weights`
 # warns and leaves the optimizer as it is. Call `model.optimizer.build(model.trainable_variables)` before `load_weights`.
@@ -96,8 +95,6 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 #
 # `load_model(..., compile=False)` loads no optimizer either. After an `.h5` file Keras 3 has the step counter and no slot
 # variables, and `fit` raises `Unknown variable`: [FM10](fm10_variable_unknown_to_optimizer.ipynb).
-#
-# A configuration and the weights in two files are enough to predict with, and training from them ends elsewhere.
 
 # %% tags=["figure"]
 # The program above with other lines to save and load.

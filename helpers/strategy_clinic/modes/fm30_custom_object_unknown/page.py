@@ -8,12 +8,11 @@
 # | `` TypeError: Cannot deserialize object of type `Scale`. … `` | `load_model` of `.keras`, a class | 2 |
 # | `ValueError: Unknown layer: 'Scale'. …` | `load_model` of `.h5`, a class. A loss: Keras 2 `Unknown loss function`, Keras 3.15 `string indices must be integers, not 'str'` | 2, 3 |
 # | `` ValueError: Requested the deserialization of a `Lambda` layer … `` | `load_model`, a Python lambda in the model; on Keras 2 of `.keras` only | 2, 3 |
-# | no message: other predictions | `load_model` of an own `tf.keras.Model` | 3 |
 #
 # A file contains the names of the classes and functions, and not their code. Keras finds only those names that are registered.
 #
-# *Raises on Keras 2 and 3, when it loads a `.keras` or `.h5` file, with any strategy or none. An own `tf.keras.Model` can load
-# with a wrong result.*
+# *Raises on Keras 2 and 3, when it loads a `.keras` or `.h5` file, with any strategy or none. If a model loads and predicts
+# otherwise, see [FM72](fm72_model_with_defaults.ipynb).*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -65,7 +64,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# A model with a layer of your own is saved and loaded. It fails even in one script, where the class is defined.
+# A model with a layer of your own is saved and loaded, in one script.
 
 # %% tags=["broken"]
 # broken.py
@@ -91,9 +90,8 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # loaded = tf.keras.models.load_model("model.keras")
 # ```
 #
-# For a *layer*, Keras records numbers, strings and lists that the constructor was given. With a layer or an array as argument,
-# saving raises `NotImplementedError: Object … was created by passing non-serializable argument values`. Write `get_config`, and
-# put an array into it as a list, by `array.tolist()`. A layer as argument needs `from_config`, too:
+# If saving itself raises `NotImplementedError: Object … was created by passing non-serializable argument values`, the constructor
+# gets an array or a layer. Write `get_config`: an array becomes a list by `array.tolist()`, and a layer needs `from_config`, too:
 #
 # ```python
 # def get_config(self):
@@ -104,26 +102,17 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 #     return cls(tf.keras.layers.deserialize(config.pop("inner")), **config)
 # ```
 #
-# For your own `tf.keras.Model`, Keras 3 records the *default* arguments. Saving or loading raises, or loading returns another
-# model without an error. Let the constructor accept `**kwargs`, pass them to `super().__init__`, and write:
-#
-# ```python
-# def get_config(self):
-#     return {**super().get_config(), "factor": self.factor}
-# ```
-#
 # ## Why
 #
-# The architecture in a file is a list of class names with the arguments of each layer. The code of a class is in your source
-# files. Keras looks the name up among its own classes, among those that are registered, and in `custom_objects`. A loss, a metric
-# or an activation of your own is looked up in the same way. If the name is one of Keras, such as `mse`, see
-# [FM27](fm27_format_not_loadable.ipynb).
+# The architecture in a file is a list of class names with the arguments of each layer. Keras looks the name up among its own
+# classes, among those that are registered, and in `custom_objects`. A loss, a metric or an activation of your own is looked up in
+# the same way. If the name is one of Keras, such as `mse`, see [FM27](fm27_format_not_loadable.ipynb).
 #
-# `could not be deserialized properly` has two more causes. The file was saved with the decorator, and the program that loads it
-# does not import the class: import it, or pass `custom_objects={"my_project>Scale": Scale}`. Or `get_config` leaves out an
-# argument, or the constructor does not accept `**kwargs`.
+# `could not be deserialized properly` is raised, too, if the file was saved with the decorator and the class is not imported:
+# import it, or pass `custom_objects={"my_project>Scale": Scale}`. For its other causes see
+# [FM72](fm72_model_with_defaults.ipynb).
 #
-# Without `custom_objects` you can load a file with `compile=False` if only the loss or a metric is unknown.
+# If only the loss or a metric is unknown, `compile=False` loads the file without it.
 #
 # A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and Keras refuses to run it unless you pass
 # `safe_mode=False`. Do this only with files that you trust. Keras 2 runs it from an `.h5` file without a question.
@@ -132,7 +121,9 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # `Sequential` and functional models): rename a class, and loading raises, see [FM06](fm06_architecture_changed.ipynb). See
 # [the guide to saving](https://www.tensorflow.org/guide/keras/serialization_and_saving#custom_objects).
 #
-# A configuration that is kept apart contains the class names, so `model_from_json` needs the decorator as well.
+# `model_from_json` needs the decorator as well.
+#
+# The tables show which files load again, and what comes back.
 
 # %% tags=["figure"]
 # Saves and loads four models, as `.keras` and as `.h5`, without a decorator and without custom_objects.
@@ -260,4 +251,5 @@ session.table(
 #
 # - [FM27](fm27_format_not_loadable.ipynb): `load_model` does not know the format of the file.
 # - [FM45](fm45_keras2_file_in_keras3.ipynb): a file of Keras 2, and a class that has changed.
+# - [FM72](fm72_model_with_defaults.ipynb): it loads, and the arguments of the constructor are the defaults.
 # - [FM05](fm05_untracked_variable.ipynb): what a layer of your own needs for its variables to be saved.

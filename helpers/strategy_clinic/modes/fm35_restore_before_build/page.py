@@ -53,7 +53,7 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Call the model on one batch before `restore`. A batch of zeros of the right shape is enough.
+# Call the model on one batch before `restore`. Zeros of the right shape are enough.
 #
 # `restored.build((None, 3))` is also enough for this model, but not for a model with a layer that contains layers and has no
 # `build` method of its own. Keras then warns that the layer is marked as built "despite not being actually built".
@@ -77,14 +77,13 @@ session = clinic.open("fm35", strategy, devices, save_format, keras)
 # second time. The checkpoint counts its value as used, so the second kernel keeps its random values. `model.weights` now
 # contains both kernels.
 #
-# Each layer that contains layers repeats this, so a nested model loses several variables. The table counts the kernels and biases
-# of three `Dense` layers.
+# Each layer that contains layers repeats this. The table counts the kernels and biases of three `Dense` layers.
 #
 # `assert_existing_objects_matched()` right after `restore` passes, because no variable exists yet. `assert_consumed()` raises
 # there for every model without variables. After the first call it passes on Keras 2, and on Keras 3 it raises again.
 #
-# `restore` creates the counter `save_counter`, so it belongs in the strategy's scope. The weights of an unbuilt model are created
-# by its first call, which belongs there, too.
+# `restore` creates the counter `save_counter`, so it belongs in the strategy's scope, and so does the first call, which creates
+# the weights.
 #
 # `Sequential` and functional models are not affected, whether they know their input shape or not: they build their layers one
 # by one. A `Sequential` inside a subclassed model is affected.

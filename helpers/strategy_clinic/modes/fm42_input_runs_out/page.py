@@ -75,12 +75,11 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # [FM64](fm64_generator_loses_batches.ipynb). Keras 2 reports one more epoch, with a loss of 0.0, and stops.
 #
 # **A dataset**: `repeat()` makes it endless, and `steps_per_epoch` says what an epoch is. Or leave out `steps_per_epoch`: `fit`
-# then reads the whole dataset in each epoch. Keras 3 still warns whenever data of unknown length end, those of `validation_data`
-# too. For a dataset without `steps_per_epoch` and `validation_steps` this warning means nothing, but `optimizer.iterations`
-# counts the end as a step, on Keras 3.15 in each epoch and on Keras 2 once. A learning rate schedule then advances too far.
+# then reads the whole dataset in each epoch. Keras 3 still warns when data of unknown length end. Without `steps_per_epoch` and
+# `validation_steps` the warning means nothing, but `optimizer.iterations` counts the end as a step, on Keras 3.15 in each epoch
+# and on Keras 2 once. A learning rate schedule then advances too far.
 #
-# Call `shuffle` before `repeat`, so that each epoch has each example once. `repeat` before `batch` lets a batch span two epochs;
-# after `batch` the last batch of each epoch may be smaller.
+# Call `shuffle` before `repeat`, so that each epoch has each example once.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -88,15 +87,14 @@ session = clinic.open("fm42", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# With `steps_per_epoch`, `fit` keeps one iterator for all epochs and takes that number of batches from it in each. A dataset
-# from a file or a Python generator has no known length, so `fit` cannot tell when to start from the beginning. The second
-# epoch finds no data. Keras 3 warns, ends that epoch, and creates a new iterator for the next one. Keras 2 warns and ends the
-# training. On Keras 2, too many `validation_steps` end the validation in the same way: `val_loss` is missing after the first
-# epoch.
+# With `steps_per_epoch`, `fit` keeps one iterator for all epochs and takes that number of batches from it in each. A dataset from
+# a file or a Python generator has no known length, so `fit` cannot tell when to start from the beginning. The second epoch finds
+# no data. Keras 3 warns, ends that epoch, and creates a new iterator for the next one. Keras 2 warns and ends the training. On
+# Keras 2, too many `validation_steps` do the same to the validation: `val_loss` is missing.
 #
 # A dataset of known length starts from the beginning by itself if its length is a multiple of `steps_per_epoch`.
-# `tf.data.experimental.assert_cardinality` declares the length of a file. If the length is not a multiple, the epoch in which
-# the data end is too short, for arrays too.
+# `tf.data.experimental.assert_cardinality` declares the length of a file. If the length is not a multiple, the epoch in which the
+# data end is too short, for arrays too.
 #
 # In a custom loop nothing restarts an iterator. Either repeat the dataset, or call `iter(...)` at the start of each epoch.
 #

@@ -50,8 +50,8 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # ## The program
 #
 # Two workers update a metric, and the chief, worker 0, prints its value. `report` reads in a thread, so that the program can give
-# up after five seconds; without the thread it waits for ever. On this page the program runs in two processes. As a file that is
-# started once, it has one worker and prints the right value. These lines start it on two workers of one machine:
+# up after five seconds; without the thread it waits for ever. As a file that is started once, it has one worker and prints the
+# right value. These lines start it on two workers of one machine:
 #
 # ```sh
 # for task in 0 1; do
@@ -75,7 +75,7 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # fixed.py
 
 # %% [markdown]
-# Save on every worker, too, with a folder of its own for each, since two workers that write to the same path disturb each other:
+# Save on every worker, too, with a folder of its own for each:
 #
 # ```python
 # keeps = strategy.extended.should_checkpoint
@@ -98,8 +98,8 @@ session = clinic.open("fm47", strategy, devices, save_format, keras)
 # - They continue to train: the chief's sum meets their next all-reduce, and both raise if the shapes differ.
 #
 # The variables of a metric are of this kind on Keras 2 and 3. On Keras 2 the moving statistics of batch normalization are, too,
-# and a save reads all variables of a model. On Keras 3 a model's files and checkpoints do not contain its metrics, so the
-# chief can save a model alone. Do not rely on it: a counter of your own in the same checkpoint is enough to hang.
+# and a save reads all variables of a model. On Keras 3 a model's files and checkpoints do not contain its metrics, so the chief
+# can save a model alone. A counter of your own in the same checkpoint is enough to hang.
 #
 # The table shows what the chief can do alone, for a model with batch normalization and a metric. See [Multi-worker training with
 # Keras](https://www.tensorflow.org/tutorials/distribute/multi_worker_with_keras#model_saving_and_loading).

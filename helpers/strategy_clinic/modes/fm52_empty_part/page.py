@@ -64,7 +64,7 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Leave out the last batch if it is smaller. With shuffled data every epoch leaves out other examples.
+# Leave out the last batch if it is smaller.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -95,7 +95,7 @@ session = clinic.open("fm52", strategy, devices, save_format, keras)
 # match`, or `Inputs to operation AddN_7 of type AddN must have the same size and shape` before TensorFlow 2.21. Return
 # `tf.reduce_mean(losses)` there. For the second message before the first step see [FM71](fm71_first_batch_of_fit.ipynb).
 #
-# The table shows whether the weights stay finite, and the picture the step with the empty part.
+# The table shows whether the weights stay finite.
 
 # %% tags=["figure"]
 # The program with other numbers of examples, and with synchronized statistics, on one, two and four devices.

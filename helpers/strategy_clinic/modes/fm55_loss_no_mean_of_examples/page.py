@@ -88,22 +88,21 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #     return tf.fill(tf.shape(labels)[:1], 1 - 2 * overlap / total)
 # ```
 #
-# Keras's own `Dice` and `Tversky` do not combine the sums. `ignore_class`, a mask, and `reduction="mean_with_sample_weight"` of Keras 3
-# divide by what each part has left. Count what is left with `all_reduce` in a loss of your own, or scale the weights of each batch
-# before it is distributed: `data.map(lambda x, y, weights: (x, y, weights / tf.reduce_mean(weights)))`.
+# Keras's own `Dice` and `Tversky` do not combine the sums. `ignore_class`, a mask, and `reduction="mean_with_sample_weight"` of
+# Keras 3 divide by what each part has left. Scale the weights of each batch before it is distributed: `data.map(lambda x, y,
+# weights: (x, y, weights / tf.reduce_mean(weights)))`.
 #
-# Keras's own comment promises `sum(loss * sample_weight) / valid`, but Keras 2 does the same with a mask: one may call it the
-# design. It was seen on virtual devices; `upstream/masked_loss_mean_of_means.md` is not reported yet.
+# Keras 2 does the same with a mask: one may call it the design. It was seen on virtual devices;
+# `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #
 # ## Why
 #
 # A ratio of two sums is not the mean of the ratios. In the run above, the first replica divides by 16 words and the second by 4.
-# Both count the same in the sum of the gradients, so a word of a short sentence counts four times as much as one of a long one.
+# So a word of a short sentence counts four times as much as one of a long one.
 #
-# If you mean the loss of each part, nothing is wrong. In shuffled data the parts are alike: the gradient of Dice for 64
-# random examples differed by 8 % on two replicas and 16 % on four.
-#
-# With in-batch negatives, each example is compared with fewer others, so the loss is smaller.
+# In shuffled data the parts are alike: the gradient of Dice for 64 random examples differed by 8 % on two replicas and 16 % on
+# four, and a masked loss of a thousand sequences of 1 to 20 steps trained to the same test loss (below 0.1 % apart) on one, two
+# and four devices.
 #
 # The tables show four losses of the same batch, and `dice`; the picture follows one step. See [Custom training with
 # tf.distribute](https://www.tensorflow.org/tutorials/distribute/custom_training#define_the_loss_function).
