@@ -92,6 +92,8 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
 # - Layers are found by name. `load_weights` sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
 #   equal names it sets the weights, on one and two devices, too, and not the optimizer.
+# - `keras.models.load_model` of the folder sets `optimizer.iterations` and nothing else, silently, in a new process, too. Take
+#   `load_weights`, and compare a weight with the saved one.
 #
 # The tables say which step comes back. See [`tf.train.CheckpointOptions`](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions).
 
