@@ -92,8 +92,8 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # divide by what each part has left. Count what is left with `all_reduce` in a loss of your own, or scale the weights of each batch
 # before it is distributed: `data.map(lambda x, y, weights: (x, y, weights / tf.reduce_mean(weights)))`.
 #
-# The mask of `Embedding(mask_zero=True)` is divided out again after that. There, take a sum, as
-# `tf.keras.losses.MeanSquaredError(reduction="sum")`, with weights that add up to one in each batch: `data.map(weighted)`.
+# A mask, as of `Embedding(mask_zero=True)`, is divided out after that. There, take a sum, as
+# `MeanSquaredError(reduction="sum")`, with weights that add up to one: `data.map(weighted)`.
 #
 # ```python
 # def weighted(ids, labels):
@@ -101,8 +101,7 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 #     return ids, labels, kept / tf.reduce_sum(kept)
 # ```
 #
-# Keras's own comment promises `sum(loss * sample_weight) / valid`, but Keras 2 does the same with a mask: one may call it the
-# design. It was seen on virtual devices; `upstream/masked_loss_mean_of_means.md` is not reported yet.
+# Keras 2 does the same with a mask: one may call it the design. `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #
 # ## Why
 #
