@@ -5,6 +5,7 @@ with strategy.scope():
     layers = [tf.keras.Input((1,)), tf.keras.layers.Dense(1, kernel_initializer="ones")]
     model = tf.keras.Sequential(layers)
     optimizer = tf.keras.optimizers.SGD(0.125)
+    model.compile(optimizer, "mse")
     optimizer.build(model.trainable_variables)  # fixed: before the first step
 examples = [[1.0]] * 4 + [[2.0]] * 4, [[0.0]] * 8
 dataset = tf.data.Dataset.from_tensor_slices(examples).batch(8)
