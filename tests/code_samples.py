@@ -43,6 +43,7 @@ PIECES = [
     ("fm73", "body = tf_keras.layers.Dense(8)\nmodel = tf.keras.Sequential([body])"),
     ("fm74", "tf.saved_model.save(net, 'out')\nf = tf.saved_model.load('out').signatures['serving_default']"),
     ("fm76", "options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)\nmanager.save(options=options)"),
+    ("fm78", "strategy = tf.distribute.MultiWorkerMirroredStrategy()\nwith strategy.scope():\n    m = make()\nm.fit(data)"),
     ("fm57", "keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices))"),
     ("fm43", "for x in data:\n    f = tf.function(lambda y: y + 1)\n"),
     ("fm15", "@tf.function\ndef f(x):\n    if step % 4 == 0:\n        opt.apply_gradients(zip(sums, variables))"),

@@ -130,7 +130,7 @@ def test_what_is_installed_is_named_with_its_errors(installed):
 
 def test_a_development_version_and_nothing_are_no_problem(installed):
     installed(keras="3.16.0.dev2026102704")
-    assert "multi-worker-fit" in known_errors.of_installed()
+    assert "list-named-layers" in known_errors.of_installed()
     installed()
     assert known_errors.of_installed() == {}
 

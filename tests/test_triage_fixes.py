@@ -42,6 +42,15 @@ FIXES = [
     ("fm19", "InternalError: Collective ops is aborted by: Shape mismatch in the collective instance 103.", "fm59"),
     ("fm55", "  File \"keras/src/trainers/trainer.py\", line 1117, in _symbolic_build\n    backend.compute_output_spec(\n"
      "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "outside of the replicas"),
+    ("fm45", "TypeError: Unrecognized keyword arguments: ['batch_shape']", "is of Keras 3"),
+    ("fm45", "TypeError: Error when deserializing class 'InputLayer' using config={'batch_shape': [None, 2], 'sparse': False, "
+     "'optional': False}.", "is of Keras 3"),
+    ("fm45", "TypeError: Error when deserializing class 'InputLayer' using config={'batch_input_shape': [None, 2]}.",
+     "read it with Keras 2"),
+    ("fm78", "model.fit(dataset)\nValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) with an unsupported type",
+     "strategy.run"),
+    ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
+     "ClusterCoordinator"),
 ]  # fmt: skip
 OF_NO_MODE = [
     ("ModuleNotFoundError: No module named 'foo'", "a module that is not installed"),
@@ -52,6 +61,8 @@ OF_NO_MODE = [
     ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
     ("ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': (2, 5)}", "keras.Input(batch_shape"),
     ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
+    ("AttributeError: module 'tensorflow.python.distribute.input_lib' has no attribute 'DistributedDatasetInterface'",
+     "import `tensorflow.keras`"),
     ("ValueError: A non-DistributedValues value 8 cannot be reduced with the given reduce op ReduceOp.SUM.", "strategy.reduce"),
 ]  # fmt: skip
 SAYS_IT = re.compile(": |, ")  # what a kind says after its name

@@ -7,7 +7,7 @@
 # | `TypeError: float() argument must be a string or a real number, not 'PerReplica'` | `float(losses)` | 2, 3 |
 # | `TypeError: unsupported operand type(s) for +: 'PerReplica' and 'float'` | `losses + 1.0`; `f"{losses:.2f}"`: `unsupported format string passed to PerReplica.__format__` | 2, 3 |
 # | `ValueError: It looks like you are using a PerReplica object while not inside a replica context, which is not supported.` | `tf.reduce_mean(losses)`; `metric.update_state(losses)`, on Keras 2 `The output of a metric function can only be a single Tensor` | 2, 3 |
-# | `ValueError: Attempt to convert a value (PerReplica:{…` | `tf.constant(losses)`; `fit` of Keras 3 on several workers | 2, 3 |
+# | `ValueError: Attempt to convert a value (PerReplica:{…` | `tf.constant(losses)`; from `fit` of Keras 3 on several workers: see FM78 | 2, 3 |
 # | no message: `loss: 0.5` | `float(losses)` on several workers with one device each: the share of one worker; 1.0 is right | 2, 3 |
 #
 # With two or more devices, `strategy.run` returns one value for each replica, in a `PerReplica` object. With one device it
@@ -124,7 +124,7 @@ figures.numbers(REPORTED, ['"SUM"', '"MEAN"'], [1.0, 1.0], "Which loss is printe
 # [`DistributedValues`](https://www.tensorflow.org/api_docs/python/tf/distribute/DistributedValues).
 #
 # `fit` reduces its own losses. If `Attempt to convert a value (PerReplica:{…` comes from `fit` under
-# `MultiWorkerMirroredStrategy`, see [FM41](fm41_multi_worker_start.ipynb).
+# `MultiWorkerMirroredStrategy`, see [FM78](fm78_fit_on_several_workers.ipynb).
 
 # %% tags=["figure"]
 # The program with other lines in the place of float(losses), on one device and on two.

@@ -74,8 +74,7 @@ session = clinic.open("fm41", strategy, devices, save_format, keras)
 # level of a module is enough. Import such a module after the strategy exists. To find the line, move the one that creates the
 # strategy up, also between the imports, until it works.
 #
-# `fit` of Keras 3 does not run on several workers: it raises `Attempt to convert a value (PerReplica…`
-# ([keras#20585](https://github.com/keras-team/keras/issues/20585)). Write a loop with `strategy.run`, or use `tf_keras`.
+# `fit` of Keras 3 does not run on several workers: see [FM78](fm78_fit_on_several_workers.ipynb).
 
 # %% tags=["fixed"]
 # fixed.py

@@ -92,6 +92,15 @@ session = clinic.open("fm55", strategy, devices, save_format, keras)
 # Keras 3 divide by what each part has left. Scale the weights of each batch before it is distributed: `data.map(lambda x, y,
 # weights: (x, y, weights / tf.reduce_mean(weights)))`.
 #
+# A mask, as of `Embedding(mask_zero=True)`, is divided out after that. There, take a sum, as
+# `MeanSquaredError(reduction="sum")`, with weights that add up to one: `data.map(weighted)`.
+#
+# ```python
+# def weighted(ids, labels):
+#     kept = tf.cast(ids != 0, tf.float32)
+#     return ids, labels, kept / tf.reduce_sum(kept)
+# ```
+#
 # Keras 2 does the same with a mask: one may call it the design. It was seen on virtual devices;
 # `upstream/masked_loss_mean_of_means.md` is not reported yet.
 #

@@ -86,6 +86,12 @@ session = clinic.open("fm68", strategy, devices, save_format, keras)
 # `baseline`, plots, comparisons. `upstream/loss_of_own_train_step.md` is ready to be reported. On Keras 2 `compute_loss` has
 # updated the same metric before, and the smaller number is mixed in.
 #
+# On Keras 3 a `Loss` object, and `model.compute_loss`, that are called in the scope but outside of a replica are divided, too:
+# `upstream/loss_in_scope.md`. Functions such as `tf.keras.losses.MSE`, and `reduction="sum"`, are not. On Keras 2 the calls raise.
+#
+# Keras 3.5 to 3.7 do not divide ([keras#20609](https://github.com/keras-team/keras/issues/20609)): on 3.7 the program above reports
+# 4.0, and its update is too large by the number of replicas, as is that of `fit` itself.
+#
 # The reverse is a mean of your own. Nothing has divided `tf.reduce_mean(...)`, neither in `train_step` nor in a `compute_loss`
 # of your own; the example in the documentation of `compute_loss` does not divide either. Then the update is as many times too
 # large as there are replicas, which is worse: see

@@ -82,16 +82,15 @@ session = clinic.open("fm76", strategy, devices, save_format, keras)
 # For a variable of Keras 3, the copy is a new `tf.Variable`, in a `tf.function` that is called for each save: see
 # [FM12](fm12_variables_recreated.ipynb), and `_copy_trackable_to_cpu` in `keras/src/backend/tensorflow/core.py`.
 #
-# `keras.callbacks.OrbaxCheckpoint` of Keras 3.15 saves in the background, too. Orbax is not installed here. Version 0.12.8 was run
-# in an environment of its own, and no test repeats that:
+# `keras.callbacks.OrbaxCheckpoint` of Keras 3.15 saves in the background, too. With Orbax 0.12.8, which no test of ours has:
 #
 # - `fit` waits at its end. `sys.exit` or an exception before leaves the last save as `2.orbax-checkpoint-tmp`, and loading takes
 #   the one before. `callback.wait_until_finished()` waits.
-# - With a relative `directory` no save is complete. The second save raises `ValueError: Checkpoint path should be absolute`; a `fit` of one
-#   epoch ends and raises nothing.
+# - With a relative `directory` no save is complete. Only the second save raises `Checkpoint path should be absolute`.
 # - Under `MirroredStrategy` `fit` raises `int() argument must be … not 'MirroredVariable'`.
-# - Layers are found by name. `load_weights` sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
-#   equal names it sets the weights, on one and two devices, too, and not the optimizer.
+# - `load_weights` finds layers by name. It sets nothing, silently, in a second model of the process, whose layer is `dense_2`. With
+#   equal names it sets the weights, and not the optimizer.
+# - `keras.models.load_model` sets `optimizer.iterations` and nothing else, silently, in a new process, too.
 #
 # The tables say which step comes back. See [`tf.train.CheckpointOptions`](https://www.tensorflow.org/api_docs/python/tf/train/CheckpointOptions).
 
