@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from recorded import modes, run, stack, strategy, updated, variable
-from strategy_clinic.observer.events import ExceptionRaised, ModelCalled, Outcome
+from strategy_clinic.observer.events import ExceptionRaised, GradientComputed, ModelCalled, Outcome
 
 PROGRAM = """\
 def step(x):
@@ -54,15 +54,23 @@ WEIGHT = variable(1, copies=2, parts=(10, 11))
 
 
 @pytest.mark.parametrize(
-    "replicas, weight, told",
-    [([1], WEIGHT, True), ([1, 2], WEIGHT, False), ([1], variable(1), False), ([], WEIGHT, False)],
-    ids=["outside", "in replicas, too", "one copy", "no model"],
+    "replicas, weight, function, told",
+    [
+        ([1], WEIGHT, "step", True),
+        ([1, 2], WEIGHT, "step", False),
+        ([1], variable(1), "step", False),
+        ([], WEIGHT, "step", False),
+        ([1], WEIGHT, "main", False),
+    ],
+    ids=["outside", "in replicas, too", "one copy", "no model", "another function"],
 )
-def test_a_step_that_no_replica_runs(tmp_path, replicas, weight, told):
+def test_a_step_that_no_replica_runs(tmp_path, replicas, weight, function, told):
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    calls = [ModelCalled(stack(path, 3, 7, 20), 8, each, (1,)) for each in replicas]
-    update = replace(updated(trains=(1,)), location=stack(path, 4, 7, 20))
-    recording = run(strategy(2), weight, *calls, update)
+    place = stack(path, 4, function="step") + stack(path, 7, 20, function="main")
+    called = stack(path, 3, function=function)
+    calls = [ModelCalled(called, 8, each, (1,)) for each in replicas]
+    update = replace(updated(trains=(1,)), location=place)
+    recording = run(strategy(2), weight, *calls, GradientComputed(place, 0, 1), update)
     assert recording.trains_alone == told
     assert ("fm31", 7) in modes(recording) if told else "fm31" not in dict(modes(recording))

@@ -301,8 +301,16 @@ class Recording:
 
     @cached_property
     def trains_alone(self) -> bool:
-        """Tells whether models are trained that have their variables on several devices, and no replica calls them."""
-        calls = [each for each in self.of(ModelCalled) if self.trained & {*each.variables}]
+        """Tells whether steps train models that have their variables on several devices, and none is called in a replica.
+
+        Of a step inside `fit` the calls are not reported.
+        """
+        steps = {each.location[0].scope for each in self.of(GradientComputed) if each.location}
+        calls = [
+            each
+            for each in self.of(ModelCalled)
+            if self.trained & {*each.variables} and steps & {frame.scope for frame in each.location}
+        ]
         copies = [made.copies for each in self.trained if (made := self.variable(each))]
         is_outside = bool(calls) and all(each.replicas == 1 for each in calls)
         return is_outside and min(copies, default=0) > 1 and not self.task

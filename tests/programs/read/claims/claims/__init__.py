@@ -1,0 +1,2 @@
+NUMBERS = ("age", "km", "power", "years")
+BATCH = 48
