@@ -39,8 +39,6 @@ VARYING = {
     "generator_loses_batches",
     "iterator_deletion_waits",
 }
-# Their cases are written, and have not been run.
-NOT_MEASURED = {"logs_of_each_batch", "on_batch_methods_not_distributed"}
 # What an object of the package says, in its docstring.
 QUOTED = re.compile(r"^(?:and )?`([\w.]+)`(?: says)?:\n\n((?:>.*\n)+)", re.MULTILINE)
 SIZE = re.compile(
@@ -163,10 +161,8 @@ def law_fairness() -> list[str]:
             problems.append(f"{report.name} quotes no documentation")
         if f"`python {MEASURED} {report.stem}` on virtual devices" not in words(size):
             problems.append(f"{report.name} does not say where its size was measured")
-        if bool(SIZE.search(size)) == (report.stem in NOT_MEASURED):
-            problems.append(
-                f"{report.name} does not say how large the effect is, or is measured now"
-            )
+        if not SIZE.search(size):
+            problems.append(f"{report.name} does not say how large the effect is")
         if not re.match(r'\s*".+?" \S', answer, re.DOTALL):
             problems.append(f"{report.name} has no answer of a maintainer, or none to it")
     return problems
@@ -450,7 +446,7 @@ def test_other_size_is_seen(old, new, is_other):
 
 @pytest.mark.slow
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", sorted(set(tables()) - VARYING - NOT_MEASURED))
+@pytest.mark.parametrize("name", sorted(set(tables()) - VARYING))
 def test_size_is_as_reported(name):
     """On the versions that the reports were measured on."""
     if importlib.metadata.version("keras") != SHOWN_ON[1]:
