@@ -106,8 +106,9 @@ def imported(text: str) -> set[str]:
 
 
 def undeclared(texts: list[str], declared: list[str]) -> set[str]:
-    """Returns the imports that no requirement names; what lies beside the tests is imported by its file's name."""
-    ours = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
+    """Returns the imports that no requirement names; what lies beside the tests is imported by the name of its file or folder."""
+    files = [path for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")]
+    ours = {name for path in files for name in (path.stem, path.parent.name)}
     known = {"strategy_clinic", *UNDECLARED, *ours, *sys.stdlib_module_names}
     words = {word for text in texts for word in IMPORT.findall(text)} - known
     allowed = required(declared)

@@ -3,7 +3,7 @@
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
-# | `ValueError: Attempt to convert a value (PerReplica:{…` | `fit` and `evaluate`, on each of two workers | 3 |
+# | `ValueError: Attempt to convert a value (PerReplica:{…}) with an unsupported type (<class 'tensorflow.python.distribute.values.PerReplica'>) to a Tensor.` | `fit` and `evaluate`, on each of two workers | 3 |
 # | `ValueError: Invalid reduction dimension 0 for input with 0 dimensions…` | `train_on_batch`; `fit` up to Keras 3.3 | 3 |
 # | `ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.` | `fit`, `evaluate` and `predict` under `ParameterServerStrategy` | 3 |
 #
