@@ -121,6 +121,20 @@ def test_a_tensor_is_stored_where_it_is_made(tmp_path):
     assert blamed("fm33", stack(path, 1)) == [1]
 
 
+READS = "model.book = Book()\n\ndef log():\n    print(model.book.usage.numpy())\n"
+BOOK = "class Book:\n    def call(self, x):\n        self.usage = tf.reduce_sum(x)\n"
+
+
+@pytest.mark.parametrize("reads, lines", [(READS, [3, 4]), (READS.replace("usage", "x"), [4])])
+def test_a_tensor_of_an_object_in_another_file(tmp_path, reads, lines):
+    """The line that stores the object is not to blame."""
+    path, book = tmp_path / "train.py", tmp_path / "book.py"
+    path.write_text(reads)
+    book.write_text(BOOK)
+    made = variable(1, location=stack(book, 2))
+    assert blamed("fm33", stack(path, 4), made) == lines
+
+
 def test_a_tensor_that_raises_where_it_is_read(tmp_path):
     path = tmp_path / "train.py"
     text = (

@@ -48,6 +48,7 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "/program/train.py", lin
 IN_TRACE = (
     '  File "/lib/tensorflow/python/framework/func_graph.py", line 1, in func_graph_from_py_func\n'
 )
+OF_TENSOR = '  File "/lib/tensorflow/python/framework/tensor.py", line 260, in __getattr__\n'
 IN_FIT = '  File "/lib/keras/src/utils/traceback_utils.py", line 113, in error_handler\n'
 IN_CALLBACK = (LINE[0]._replace(function="on_epoch_end"),)
 
@@ -56,12 +57,20 @@ IN_CALLBACK = (LINE[0]._replace(function="on_epoch_end"),)
     "traceback, traced, at, expected",
     [
         (TRACEBACK + MESSAGE, (), LINE, "fm33"),
-        (TRACEBACK + IN_TRACE + MESSAGE, (), LINE, "fm07"),
+        (TRACEBACK + OF_TENSOR + MESSAGE, (), LINE, "fm33"),
+        (TRACEBACK + IN_TRACE + OF_TENSOR + MESSAGE, (), LINE, "fm07"),
         (TRACEBACK + MESSAGE, LINE, LINE, "fm07"),
         (TRACEBACK + IN_FIT + MESSAGE, (), LINE, "fm07"),
         (TRACEBACK + IN_FIT + MESSAGE, (), IN_CALLBACK, "fm33"),
     ],
-    ids=["after a trace", "in a trace", "in a traced function", "in a step", "in a callback"],
+    ids=[
+        "after a trace",
+        "an attribute",
+        "in a trace",
+        "in a traced function",
+        "in a step",
+        "in a callback",
+    ],
 )
 def test_a_tensor_that_is_converted(traceback, traced, at, expected):
     assert modes(run(ExceptionRaised(at, "TypeError", traceback, traced))) == [(expected, 7)]

@@ -1,5 +1,6 @@
 """Checks fm07: a graph has a number of Python that the program changes later, or a random number that was drawn once."""
 
+import re
 from collections.abc import Iterator
 
 from ...examiner.findings import Finding
@@ -14,6 +15,7 @@ from ...observer.events import (
 )
 
 LIBRARIES = "tensorflow/python/", "keras/src/"  # which every trace goes through
+OF_TENSOR = re.compile(r"tensorflow/python/framework/tensor\.py")  # whose methods trace nothing
 CALLBACKS = (
     "on_epoch_",
     "on_batch_",
@@ -53,7 +55,8 @@ def random_number_frozen(recording: Recording) -> Iterator[Finding]:
 def leaked(run: Recording, mode: str, raised: ExceptionRaised, stack: Stack) -> str:
     """Tells a tensor of a finished trace, which raises where nothing is traced, from one that a traced function converts."""
     is_symbolic = "SymbolicTensor" in raised.traceback
-    in_library = any(path in raised.traceback for path in LIBRARIES)
+    frames = OF_TENSOR.sub("", raised.traceback)
+    in_library = any(path in frames for path in LIBRARIES)
     in_callback = any(frame.function.startswith(CALLBACKS) for frame in stack)
     in_trace = raised.traced or (in_library and not in_callback)
     return mode if in_trace or not is_symbolic else "fm33"

@@ -1,6 +1,7 @@
 """Blames, for fm33, the line that stores the tensor of a graph where other code finds it."""
 
 import ast
+from collections.abc import Sequence
 
 from ...examiner.blame import (
     Assignment,
@@ -13,6 +14,7 @@ from ...examiner.blame import (
     statement_at,
     targets_of,
 )
+from ...examiner.printed import program_files
 from ...examiner.recording import Recording
 from ...examiner.rule import blames
 from ...observer.events import Frame, Stack
@@ -27,25 +29,30 @@ def storing_line(recording: Recording, stack: Stack) -> Stack:
         if line:
             rest = stack[i + 1 :] if line == frame.line else stack[i:]
             return (frame._replace(line=line), *rest)
-    stored = [line for frame in stack[:1] for line in lines_that_store(frame)]
-    return (stack[0]._replace(line=stored[0]), *stack) if len(stored) == 1 else stack
+    paths = [*dict.fromkeys([*(frame.path for frame in stack[:1]), *program_files(recording)])]
+    stored = [place for frame in stack[:1] for place in places_that_store(frame, paths)]
+    return (stored[0], *stack) if len(stored) == 1 else stack
 
 
-def lines_that_store(frame: Frame) -> list[int]:
-    """Returns the lines of other functions that compute an attribute which this line reads."""
-    own = function_at(frame)
-    read = {
-        each.attr
-        for each in nodes_under(statement_at(frame))
-        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Load)
-    }
+def places_that_store(frame: Frame, paths: Sequence[str]) -> list[Frame]:
+    """Returns the lines of other functions that compute an attribute whose value this line reads."""
+    own, read = function_at(frame), attributes_read(frame)
     return [
-        each.lineno
-        for each in nodes_of_file(frame.path)
+        place
+        for path in paths
+        for each in nodes_of_file(path)
         if isinstance(each, ast.Assign) and not isinstance(each.value, ast.Constant)
         if {target.attr for target in each.targets if isinstance(target, ast.Attribute)} & read
-        and function_at(frame._replace(line=each.lineno)) is not own
+        and function_at(place := Frame(path, each.lineno, "")) is not own
     ]
+
+
+def attributes_read(frame: Frame) -> set[str]:
+    """Returns the attributes of which a line takes the value, or calls a method: of `model.book.usage.numpy()` it is `usage`."""
+    nodes = [each for each in nodes_under(statement_at(frame)) if isinstance(each, ast.Attribute)]
+    methods = {each.func for each in nodes_under(statement_at(frame)) if isinstance(each, ast.Call)}
+    owners = {each.value for each in nodes if each not in methods}
+    return {each.attr for each in nodes if isinstance(each.ctx, ast.Load) and each not in owners}
 
 
 def stored_at(frame: Frame) -> int:
