@@ -89,7 +89,8 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # neither. New slots would be new variables in the middle of training, often inside a traced step, so Keras raises. Plain SGD has
 # no slots, but it keeps the index and raises too. `compile` does not reset the optimizer that it gets.
 #
-# Without `compile`, `fit` continues with the training step that it traced before, in which the base is frozen.
+# Without `compile`, `fit` continues with the training step that it traced before, in which the base is frozen. So does a custom
+# loop: give it a new optimizer, made in the scope, and a new `tf.function` for the step.
 #
 # On Keras 3.7 and 3.10 `fit` says `numpy() is only available when eager execution is enabled`, as in
 # [FM01](fm01_host_read_in_replica.ipynb), in place of the first message.
