@@ -187,7 +187,7 @@ def test_a_program_is_pasted(front, page):
     )
     page.get_by_label("Program", exact=True).focus()
     page.keyboard.insert_text(FAILING)
-    tab_to(page, "button.clinic-examine button, button.clinic-examine", 4)
+    tab_to(page, "button.clinic-examine button, button.clinic-examine", 5)
     page.keyboard.press("Space")
     shown = page.locator(".clinic-examined .clinic-listing")
     shown.wait_for(state="visible")
