@@ -163,15 +163,8 @@ class Score:
         if not self.variant.fault:
             failed = f"ENDED {self.ended}" if self.ended != "finished" else "correct"
             return "FALSE POSITIVE" if self.findings else failed
-        word = (
-            "on the line"
-            if self.on_line
-            else "named"
-            if self.named
-            else "in a note"
-            if self.noted
-            else "missed"
-        )
+        words = {"on the line": self.on_line, "named": bool(self.named), "in a note": self.noted}
+        word = next((word for word, holds in words.items() if holds), "missed")
         beside = f", {len(self.false)} false" if self.named and self.false else ""
         return word + (", not first" if self.named and not self.first else "") + beside
 

@@ -15,7 +15,7 @@ from ...inside.html import is_page
 from ..findings import Examination
 from ..report import html, machine_readable, terminal, text
 from ..runs import plan
-from ..runs.mend import mend, repairs_to_try
+from ..runs.mend import mend_if
 from ..runs.program_spec import ProgramSpec
 from .program_input import with_notebook
 
@@ -48,10 +48,8 @@ def examine_command(options: argparse.Namespace) -> int:
         examination = plan.examine(
             program, options.devices, options.restart, report, bool(options.show)
         )
-        if options.mend:
-            mend(program, examination, options.devices, options.restart, report)
-        else:
-            examination.notes += repairs_to_try(program, examination)
+        asked = options.devices, options.restart, report
+        mend_if(options.mend, "--mend", program, examination, *asked)
     write_reports(examination, program.folder, options)
     return text.exit_status(examination)
 

@@ -14,7 +14,7 @@ from ...triage import ipython_hook
 from ..cells import Cell, is_program, listing_of, python_in
 from ..report import html, text
 from ..runs import plan
-from ..runs.mend import mend, repairs_to_try
+from ..runs.mend import mend_if
 from ..runs.progress import Progress
 from . import program_input
 
@@ -90,10 +90,7 @@ def examine_cell(shell: Any, line: str, cell: str) -> None:
         ).with_listing(listing)
         asked = options.devices, restart_in(options), print_progress
         examination = plan.examine(program, *asked, options.show)
-        if options.mend:
-            mend(program, examination, *asked)
-        else:
-            examination.notes += repairs_to_try(program, examination, f"`%%{MAGIC} --mend`")
+        mend_if(options.mend, f"`%%{MAGIC} --mend`", program, examination, *asked)
     if earlier:
         examination.notes.append(included(earlier))
     links = project.published_notebooks()

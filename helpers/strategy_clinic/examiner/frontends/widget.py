@@ -12,7 +12,7 @@ from ..cells import Listing
 from ..findings import Examination
 from ..report import html, text
 from ..runs import plan
-from ..runs.mend import mend, repairs_to_try
+from ..runs.mend import mend_if
 from ..runs.program_spec import ProgramSpec
 from ..runs.progress import Progress, Reporter
 from . import program_input
@@ -56,10 +56,7 @@ def examine_given(
         here = program_input.program_here(path.parent if is_path else empty, keras)
         program = program_given(given, path if is_path else None, here)
         examination = plan.examine(program, counts, report=report, show=show)
-        if repair:
-            mend(program, examination, counts, report=report)
-        else:
-            examination.notes += repairs_to_try(program, examination, f"*{MEND}*")
+        mend_if(repair, f"*{MEND}*", program, examination, counts, report=report)
         return examination, program.listing or program_input.script_listing(path)
 
 

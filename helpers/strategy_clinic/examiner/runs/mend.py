@@ -62,6 +62,22 @@ def mend(
     return attempts
 
 
+def mend_if(
+    wanted: bool,
+    option: str,
+    program: ProgramSpec,
+    examination: Examination,
+    counts: Sequence[object],
+    restart: bool | None = None,
+    report: Reporter = ignore,
+) -> None:
+    """Tries all repairs if that is wanted, and else notes the option that asks for it, if there are repairs to try."""
+    if wanted:
+        mend(program, examination, counts, restart, report)
+    else:
+        examination.notes += repairs_to_try(program, examination, option)
+
+
 def repairs_to_try(
     program: ProgramSpec, examination: Examination, option: str = "--mend"
 ) -> list[str]:

@@ -87,11 +87,10 @@ def whole_batch_in_keras(runs: Runs) -> Iterator[Finding]:
 @rule_of_runs("fm53")
 def whole_batch_of_dataset(runs: Runs) -> Iterator[Finding]:
     """Checks for batches of one size of which a step on more devices has more examples: each replica has all of them."""
-    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few == many or given_otherwise(by_count[many]):
+    pair = least_and_most(runs)
+    if pair is None:
         return
-    one, other = by_count[few], by_count[many]
+    (one, other), (few, many) = pair, (each.replicas for each in pair)
     sizes = {each.size for each in one.of(DatasetBatched)}
     is_as_large = sizes == {each.size for each in other.of(DatasetBatched)}
     made = [each.location for each in other.of(DatasetBatched) if each.size == one.examples]
@@ -107,11 +106,10 @@ def whole_batch_of_dataset(runs: Runs) -> Iterator[Finding]:
 @rule_of_runs("fm53")
 def larger_step_without_dataset(runs: Runs) -> Steps:
     """Notes that steps grow with the devices, in a program that does not read their number and whose batches were not seen."""
-    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
-    few, many = min(by_count, default=1), max(by_count, default=1)
-    if few == many or given_otherwise(by_count[many]):
+    pair = least_and_most(runs)
+    if pair is None:
         return
-    one, other = by_count[few], by_count[many]
+    (one, other), (few, many) = pair, (each.replicas for each in pair)
     is_known = bool(other.of(DatasetBatched) or other.of(ReplicaCountRead))
     if not is_known and other.examples * few == one.examples * many > 0:
         yield Note(
@@ -119,6 +117,15 @@ def larger_step_without_dataset(runs: Runs) -> Steps:
             "program does not read their number: either its batch grows with the devices in another way, "
             "or each replica takes the whole batch (fm53)"
         )
+
+
+def least_and_most(runs: Runs) -> tuple[Recording, Recording] | None:
+    """Returns the runs with the fewest and the most replicas, if nothing else tells how examples reach these."""
+    by_count = {each.replicas: each for each in runs.whole if each.finished and not each.task}
+    few, many = min(by_count, default=1), max(by_count, default=1)
+    if few == many or given_otherwise(by_count[many]):
+        return None
+    return by_count[few], by_count[many]
 
 
 def given_otherwise(recording: Recording) -> bool:

@@ -231,7 +231,7 @@ def ratio_of_sums(recording: Recording) -> Stack:
     """
     ratios = [ratio for loss in traced_losses(recording) for ratio in written_ratios(loss)]
     for division, reduction in ratios[:1]:
-        is_near = division.location[0].scope == reduction.location[0].scope
+        is_near = lineage.is_of_one_function(division, reduction)
         return (reduction if is_near else division).location
     return ()
 
