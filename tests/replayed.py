@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 import recordings
+from recordings import Recorded
 from strategy_clinic.examiner.runs.sandbox import Sandbox
 from strategy_clinic.processes import python_process
 
@@ -43,7 +44,7 @@ def examinations(request):
     def sandbox(program):
         path = path_of(request.node, next(numbers))
         if not recordings.stale(path, program):
-            return recordings.ReplayedSandbox(program, recordings.Recorded.read(path))
+            return recordings.ReplayedSandbox(program, Recorded.read(path))
         if program.fork_server == LAZY:
             program = replace(program, fork_server=start())
         return recordings.RecordingSandbox(program, path) if MODE == "record" else Sandbox(program)
@@ -74,14 +75,15 @@ def is_live(item: pytest.Item) -> bool:
 @functools.cache
 def chosen() -> frozenset[Path]:
     files = sorted(FOLDER.glob("test_*/*.xz"))
-    return frozenset(covering({path: kinds_in(path) for path in files}))
+    runs = {path: sum(len(runs) for _, runs in Recorded.read(path).runs) for path in files}
+    return frozenset(covering({path: kinds_in(path) for path in files}, runs))
 
 
-def covering(kinds: Mapping[Path, set[str]]) -> list[Path]:
-    """Returns files that together have all kinds: the one that adds most to those before it comes next."""
+def covering(kinds: Mapping[Path, set[str]], runs: Mapping[Path, int]) -> list[Path]:
+    """Returns files that together have all kinds: the one that adds most to those before it for each run comes next."""
     left, found = set().union(*kinds.values()), []
     while left:
-        found.append(max(kinds, key=lambda path: len(kinds[path] & left)))
+        found.append(max(kinds, key=lambda path: len(kinds[path] & left) / runs[path]))
         left -= kinds[found[-1]]
     return found
 
@@ -89,7 +91,7 @@ def covering(kinds: Mapping[Path, set[str]]) -> list[Path]:
 def kinds_in(path: Path) -> set[str]:
     """Returns which events there are, for what runs were made, with which options, and how they ended."""
     found = set()
-    for key, runs in recordings.Recorded.read(path).runs:
+    for key, runs in Recorded.read(path).runs:
         _, role, _, *options = key.split()
         found |= {role, *(each for each in options if each.startswith("--") or "=" in each)}
         for run in runs:

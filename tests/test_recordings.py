@@ -240,7 +240,8 @@ def test_an_examination_is_replayed_without_a_run(program, tmp_path, monkeypatch
 
 def test_the_fewest_files_have_all_kinds():
     kinds = {"a": {"1", "2"}, "b": {"1", "2", "3"}, "c": {"4"}, "d": {"3"}, "e": {"4", "2"}}
-    assert replayed.covering(kinds) == ["b", "c"]
+    assert replayed.covering(kinds, dict.fromkeys(kinds, 1)) == ["b", "c"]
+    assert replayed.covering(kinds, dict.fromkeys(kinds, 1) | {"b": 4, "e": 2}) == ["a", "c", "d"]
 
 
 def test_the_kinds_of_a_recording_are_those_of_its_events_and_its_runs(program, tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 from strategy_clinic.programs.run import Job, run_programs
 from strategy_clinic.setups.parameters import Setup
+from thorough import mostly_thorough
 
 PROGRAM = """import tensorflow as tf
 
@@ -53,8 +54,8 @@ def printed(case: str, reduction: str, keras: int) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keras", [3, 2])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("keras", mostly_thorough([3, 2], 3))
+@pytest.mark.parametrize("case", mostly_thorough(CASES, "words to come"))
 def test_a_sum_with_weights_is_that_of_one_device_and_a_mean_is_not(case, keras):
     one, *others = printed(case, "sum", keras)
     assert one.startswith("[") and others == [one, one]
