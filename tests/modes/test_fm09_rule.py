@@ -3,7 +3,20 @@
 from dataclasses import replace
 
 import pytest
-from recorded import LINE, OTHER, found, modes, run, saved, state, variable
+from recorded import (
+    LINE,
+    OTHER,
+    ended,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    state,
+    updated,
+    variable,
+    written,
+)
 from strategy_clinic.observer.events import CheckpointRestored, Owner
 
 SLOTS = [variable(1), variable(4, maker=Owner.OPTIMIZER), variable(5, maker=Owner.OPTIMIZER)]
@@ -48,3 +61,44 @@ def test_what_is_new_and_no_optimizers_is_no_slot():
 )
 def test_slots_that_are_rightly_as_they_are(events):
     assert modes(run(*SLOTS, *events)) == []
+
+
+# Weights of the start, with slots of the training since then
+
+START = saved(held=[1])
+UPDATE = updated(variables=(4, 5, 6), steps=0)
+BACK = [replace(restored(unmatched="", uses=(4, 5, 6)), variables=(1,)), loaded(variables=(1,))]
+AT_END = ended(optimizers=(state(steps=9),))
+
+
+def test_weights_of_the_start_that_are_trained_on_with_the_slots_of_the_training_before():
+    (finding,) = found(run(*SLOTS, variable(6), START, UPDATE, *BACK, AT_END))
+    assert (finding.mode, finding.line) == ("fm09", 20)
+    assert "line 7 loads them after updates by Adam, whose v6 stays" in str(finding.proof)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [UPDATE, START, *BACK, AT_END],
+        [START, UPDATE, *BACK, ended(optimizers=(state(),))],
+        [START, UPDATE, BACK[0], loaded(variables=(1, 6)), AT_END],
+        [START, UPDATE, *BACK, written(number=6), AT_END],
+        [START, replace(UPDATE, optimizer=state(variables=(4, 5))), *BACK, AT_END],
+        [START, replace(UPDATE, optimizer=state(trains=(9,))), *BACK, AT_END],
+        [START, UPDATE, replace(BACK[0], optimizers=(state(steps=0),)), BACK[1], AT_END],
+        [replace(START, location=()), UPDATE, *BACK, AT_END],
+    ],
+    ids=[
+        "saved in the training",
+        "not trained on",
+        "loaded with the slots",
+        "reset by the program",
+        "without slots",
+        "of another model",
+        "a new optimizer",
+        "no line",
+    ],
+)
+def test_weights_that_are_loaded_again_without_slots(events):
+    assert "fm09" not in dict(modes(run(*SLOTS, variable(6), *events)))

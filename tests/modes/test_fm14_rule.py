@@ -185,6 +185,43 @@ def test_a_clone_that_gets_values_or_is_not_used(events):
     assert modes(run(*events)) == []
 
 
+# A clone whose variables are trained in place of those of its source
+
+INSTEAD = GradientComputed(OTHER, 2, 3, disconnected=(3, 4), connected=(5,))
+GIVEN = updated(trains=(3, 4))
+
+
+def test_an_optimizer_that_is_given_the_variables_of_a_copy():
+    (finding,) = found(run(CLONE, INSTEAD, GIVEN))
+    assert (finding.mode, finding.line) == ("fm14", 20)
+    assert "line 7 makes the copy, which nothing calls" in str(finding.proof)
+    deepcopied = replace(COPIED, function="deepcopy")
+    assert modes(run(deepcopied, INSTEAD, GIVEN)) == [("fm14", 20)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [CLONE, INSTEAD, updated(trains=(5,))],
+        [CLONE, replace(INSTEAD, disconnected=(3, 4), connected=(1, 2)), GIVEN],
+        [CLONE, INSTEAD, replace(INSTEAD, disconnected=(), connected=(3, 4)), GIVEN],
+        [CLONE, INSTEAD, GIVEN, CALLED],
+        [CLONE, INSTEAD, GIVEN, written(number=3)],
+        [replace(CLONE, location=()), INSTEAD, GIVEN],
+    ],
+    ids=[
+        "not given to an optimizer",
+        "beside the original",
+        "trained by another loss",
+        "called",
+        "written by the program",
+        "on no line",
+    ],
+)
+def test_variables_of_a_copy_that_may_have_no_gradient(events):
+    assert modes(run(*events)) == []
+
+
 # One model under two names
 
 NAMES = """\

@@ -3,10 +3,29 @@
 from dataclasses import replace
 
 import pytest
-from recorded import OTHER, found, loaded, modes, run, saved, stack, updated, variable, written
+from recorded import (
+    OTHER,
+    found,
+    loaded,
+    modes,
+    run,
+    saved,
+    stack,
+    strategy,
+    updated,
+    variable,
+    written,
+)
 from score_restarts import examined as examined_restarts
 from strategy_clinic.examiner.recording import Role
-from strategy_clinic.observer.events import ModelCalled, Owner, SaveKind, VariableSharedCentrally
+from strategy_clinic.observer.events import (
+    ExceptionRaised,
+    ModelCalled,
+    Outcome,
+    Owner,
+    SaveKind,
+    VariableSharedCentrally,
+)
 
 MIRRORED = variable(1, copies=2, parts=(10, 11))
 SAVED = [variable(2), saved(held=[1], kind=SaveKind.MODEL)]
@@ -203,3 +222,38 @@ def test_the_line_that_made_this_model_and_no_other():
 )
 def test_a_model_that_is_where_it_belongs(events):
     assert modes(run(*events)) == []
+
+
+# What is loaded outside the scope and trained in it raises
+
+MISMATCH = ExceptionRaised(
+    OTHER,
+    "ValueError",
+    "ValueError: Trying to create optimizer slot variable under the scope for tf.distribute.Strategy (<x>), "
+    "which is different from the scope used for the original variable (<y>).",
+    (),
+)
+
+
+@pytest.mark.parametrize(
+    "events, mode",
+    [
+        ([strategy(), variable(2), OUTSIDE], "fm25"),
+        ([variable(1), strategy(), variable(2), OUTSIDE], "fm25"),
+        ([strategy(), variable(1), variable(2), OUTSIDE], "fm03"),
+        ([strategy(), variable(2), replace(OUTSIDE, in_scope=True)], "fm03"),
+        ([strategy(), variable(2)], "fm03"),
+        ([strategy(), variable(2), replace(OUTSIDE, location=())], "fm03"),
+    ],
+    ids=[
+        "loaded",
+        "another model before there is a strategy",
+        "another model, too",
+        "loaded in the scope",
+        "made",
+        "on no line",
+    ],
+)
+def test_weights_of_another_scope_that_were_loaded(events, mode):
+    ((named, line),) = modes(run(*events, MISMATCH, outcome=Outcome.RAISED))
+    assert named == mode and (mode == "fm03" or line == 7)

@@ -23,6 +23,8 @@ from strategy_clinic.examiner.rule import Runs
 from strategy_clinic.observer.events import (
     CheckpointRestored,
     Frame,
+    GradientsApplied,
+    LearningRateWritten,
     OptimizerReplaced,
     Owner,
     VariablesKept,
@@ -319,3 +321,41 @@ def test_transfer_learning_needs_an_optimizer_of_its_own():
     events = saved(optimizers=(state(),)), loaded()
     assert modes(run(*events, kept, again)) == []
     assert modes(run(*events, replace(kept, path="ck-2"), again)) == [("fm29", 7)]
+
+
+RATE = LearningRateWritten(LINE, 12, 0.4)
+
+
+@pytest.mark.parametrize(
+    "rates, whole, expected",
+    [
+        ((RATE,), (RATE,), [("fm29", 20)]),
+        ((), (RATE,), []),
+        ((RATE,), (), []),
+        ((replace(RATE, number=9),), (RATE,), []),
+        ((RATE,), (replace(RATE, location=OTHER),), []),
+    ],
+    ids=["before each step", "not again", "not before", "of another optimizer", "another line"],
+)
+def test_a_rate_that_the_program_sets(rates, whole, expected):
+    """The new optimizer has another rate than the one before, since the program has set it after the restart."""
+    second = restarted(0)
+    (update,) = second.of(GradientsApplied)
+    new = replace(update.optimizer, learning_rate="0.4", variables=(11, 12, 13))
+    events = [*second.events[:-1], *rates, replace(update, optimizer=new)]
+    assert second.events[-1] is update
+    again = replace(second, events=tuple(events), whole=run(*whole))
+    assert modes(again) == expected
+
+
+def test_an_optimizer_in_the_checkpoint_that_is_not_the_one_that_trains():
+    """A function makes both, and line 9 calls it for the one in the checkpoint."""
+    maker = stack("/program/train.py", 3)
+    in_file = variable(5, maker=Owner.OPTIMIZER, location=(*maker, *stack("/program/train.py", 9)))
+    own = variable(11, maker=Owner.OPTIMIZER, location=(*maker, *stack("/program/train.py", 8)))
+    new = updated(trains=(2,), steps=0, variables=(11, 12, 13))
+    before, load = saved(optimizers=(state(),)), loaded(variables=(2, 5))
+    assert modes(run(variable(2), own, in_file, before, load, new)) == [("fm29", 9)]
+    assert modes(run(variable(2), in_file, before, load, own, new)) == [("fm29", 3)]
+    of_the_load = replace(in_file, location=load.location)
+    assert modes(run(variable(2), own, of_the_load, before, load, new)) == [("fm29", 3)]

@@ -5,7 +5,18 @@ from collections.abc import Iterator
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
 from ...examiner.rule import line_of, observed, rule
-from ...observer.events import CheckpointRestored, Owner, Saved
+from ...observer.events import (
+    CheckpointRestored,
+    Ended,
+    GradientsApplied,
+    Loaded,
+    OptimizerState,
+    Owner,
+    Saved,
+    VariableWritten,
+)
+
+COUNT_AND_RATE = 2  # the first variables of an optimizer
 
 
 @rule("fm09", explains_divergence=False)
@@ -28,3 +39,49 @@ def slots_missing(recording: Recording) -> Iterator[Finding]:
                 line_of(restored.location, "a restore"),
                 f" {recording.name_of(slots[0])} kept the value of step {stepped[0].steps}",
             )
+
+
+@rule("fm09", explains_divergence=False)
+def slots_of_the_training_before(recording: Recording) -> Iterator[Finding]:
+    """Checks whether weights go back to what they were before all training, and the slots that they have got since stay."""
+    updates = recording.of(GradientsApplied)
+    saves = recording.of(Saved, until=updates[0]) if updates else []
+    for load in recording.of(Loaded):
+        save = next((each for each in saves if each.path == load.path and each.location), None)
+        states = trained_on(recording, load) if save else []
+        if save and states:
+            slot = recording.name_of(states[0].variables[COUNT_AND_RATE])
+            yield observed(
+                "fm09",
+                recording,
+                save.made_at or save.location,
+                "the weights of the start are loaded again, and the optimizer keeps what it has learnt since then",
+                line_of(load.location, "a later line"),
+                f" loads them after updates by {states[0].kind}, whose {slot} stays, and it makes more updates",
+            )
+            return
+
+
+def trained_on(recording: Recording, load: Loaded) -> list[OptimizerState]:
+    """Returns the optimizers that have trained before a load and train after it, and whose slots nothing has changed."""
+    updates = [each.optimizer for each in recording.of(GradientsApplied, until=load)]
+    writes = [each for each in recording.of(VariableWritten) if each.writer is not Owner.OPTIMIZER]
+    changed = {each.number for each in writes}
+    changed |= {number for each in recording.of(Loaded) for number in each.variables}
+    ended = recording.last(Ended)
+    return [
+        used
+        for used in updates
+        for then in states_at(recording, load)
+        for last in (ended.optimizers if ended else ())
+        if used.variables[:1] == then.variables[:1] == last.variables[:1]
+        and 0 < then.steps < last.steps
+        and {*used.trains} & {*load.variables}
+        and used.variables[COUNT_AND_RATE:]
+        and not {*used.variables[COUNT_AND_RATE:]} & changed
+    ]
+
+
+def states_at(recording: Recording, load: Loaded) -> tuple[OptimizerState, ...]:
+    restored = recording.of(CheckpointRestored, until=load)[-1:]
+    return restored[0].optimizers if restored else ()

@@ -158,6 +158,42 @@ def is_changed(recording: Recording, clone: WeightsCopied, alone: set[int]) -> b
 
 
 @rule("fm14")
+def clone_in_place_of_its_source(recording: Recording) -> Iterator[Finding]:
+    """Checks whether an optimizer is given the variables of a clone, which no loss contains, and nobody those of the original."""
+    computed = recording.of(GradientComputed)
+    connected = {number for each in computed for number in each.connected}
+    asked = connected | {number for each in computed for number in each.disconnected}
+    for clone in recording.of(WeightsCopied):
+        pairs = zip(clone.source, clone.target)
+        meant = {own: original for original, own in pairs if own in asked - connected}
+        is_mistaken = (
+            meant and not {*meant.values()} & asked and not is_changed_by_program(recording, clone)
+        )
+        called = [each for each in recording.of(CopyCalled) if {*each.target} == {*clone.target}]
+        updates = [
+            update
+            for update in recording.of(GradientsApplied, after=clone)
+            if {*meant} & {*update.optimizer.trains}
+        ]
+        if is_mistaken and clone.location and updates and not called:
+            first = next(each for each in computed if {*meant} & {*each.disconnected})
+            finding = observed(
+                "fm14",
+                recording,
+                first.location or clone.location,
+                f"{len(meant)} of the variables given here are those of a copy, and the loss is computed from the original",
+                line_of(clone.location, clone.function),
+                " makes the copy, which nothing calls; their gradients are None, and those of the original are not asked for",
+            )
+            yield replace(finding, fix="give the variables of the model that the step calls")
+
+
+def is_changed_by_program(recording: Recording, clone: WeightsCopied) -> bool:
+    writes = recording.of(VariableWritten, after=clone)
+    return bool({each.number for each in writes if each.writer is Owner.USER} & {*clone.target})
+
+
+@rule("fm14")
 def one_object_under_two_names(recording: Recording) -> Iterator[Finding]:
     """Checks whether a program copies weights between two names of one model, as from a network to its target network."""
     for copied in recording.of(CopiedToItself):

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from ...examiner.blame import from_factory
 from ...examiner.findings import Finding
 from ...examiner.recording import Recording
-from ...examiner.rule import line_of, observed, rule
+from ...examiner.rule import blames, line_of, observed, reclassify, rule
 from ...observer.events import (
+    ExceptionRaised,
     GradientsApplied,
     Loaded,
     ModelCalled,
     Owner,
     Saved,
     Stack,
+    StrategyMade,
     VariableMade,
     VariableWritten,
 )
@@ -100,3 +102,29 @@ def is_only_read(recording: Recording, call: ModelCalled) -> bool:
     later = recording.of(GradientsApplied, after=call)
     trained = {number for update in later for number in update.optimizer.trains}
     return not {*call.variables} & (written | trained)
+
+
+@reclassify("fm03")
+def scope_mismatch(recording: Recording, mode: str, _: ExceptionRaised, __: Stack) -> str:
+    """Tells weights that were loaded outside the scope from others that were made there."""
+    return "fm25" if load_of_all_outside(recording) else mode
+
+
+@blames("fm25")
+def line_of_load(recording: Recording, stack: Stack) -> Stack:
+    load = load_of_all_outside(recording)
+    return load.location if load else stack
+
+
+def load_of_all_outside(recording: Recording) -> Loaded | None:
+    """Returns the load outside the scope that made all weights on one device since there is a strategy."""
+    strategy = recording.last(StrategyMade)
+    made = recording.of(VariableMade, after=strategy) if strategy else []
+    outside = {
+        each.number
+        for each in made
+        if each.maker in (Owner.LAYER, Owner.CHECKPOINT)
+        if not each.copies and each.number not in recording.copies
+    }
+    loads = [each for each in recording.of(Loaded) if not each.in_scope and each.location]
+    return next((each for each in loads if outside and outside <= {*each.undistributed}), None)

@@ -12,6 +12,7 @@ from ...observer.events import (
     CheckpointRestored,
     Frame,
     GradientsApplied,
+    LearningRateWritten,
     Loaded,
     OptimizerReplaced,
     OptimizerState,
@@ -41,7 +42,7 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
                 each
                 for save in saves
                 for each in save.optimizers
-                if each.steps and is_like(recording, each, new)
+                if each.steps and is_like(recording, each, update)
             ]
             is_meant = is_transfer(recording, load) or begins_anew(recording, load, update)
             if is_meant or is_replaced(recording, load, update):
@@ -52,7 +53,9 @@ def optimizer_lost(recording: Recording) -> Iterator[Finding]:
             )
             made = recording.variable(min(new.variables, default=0))
             if made and made.location and has_taken_place(recording, load, new):
-                blamed = made.location
+                is_earlier = recording.is_before(made, load)
+                beside = kept_instead(recording, load, made.location) if is_earlier else ()
+                blamed = beside or made.location
             if old and load.location and blamed[0] not in reported:
                 reported.add(blamed[0])
                 message = Text(
@@ -89,6 +92,17 @@ def has_taken_place(recording: Recording, load: Loaded, new: OptimizerState) -> 
     filled = [each for each in load.variables if recording.maker_of(each) is Owner.OPTIMIZER]
     trained = shapes_of(recording, new.trains)
     return bool(trained) and trained <= shapes_of(recording, filled)
+
+
+def kept_instead(recording: Recording, load: Loaded, used_at: Stack) -> Stack:
+    """Returns where the optimizer was made that the file filled, if the program made it beside the one that it uses."""
+    filled = [each for each in load.variables if recording.maker_of(each) is Owner.OPTIMIZER]
+    made_at = recording.location_of(min(filled, default=0))
+    if made_at[:1] == load.location[:1]:
+        return ()
+    while made_at and used_at and made_at[0] == used_at[0]:
+        made_at, used_at = made_at[1:], used_at[1:]
+    return made_at
 
 
 def shapes_of(recording: Recording, numbers: Iterable[int]) -> Counter[tuple[int | None, ...]]:
@@ -161,15 +175,26 @@ def begins_anew(recording: Recording, load: Loaded, update: GradientsApplied) ->
     )
 
 
-def is_like(recording: Recording, old: OptimizerState, new: OptimizerState) -> bool:
+def is_like(recording: Recording, old: OptimizerState, update: GradientsApplied) -> bool:
     """Tells whether an optimizer goes on with the same training; with another number of variables, it is another one.
 
-    After a restart it may begin at the rate at which the whole run began, and which the program has lowered since.
+    After a restart it may begin at the rate at which the whole run began, and which the program has lowered since; or at
+    one that the program sets before each step.
     """
+    new = update.optimizer
     updates = recording.whole.of(GradientsApplied) if recording.whole else []
-    begun = [update.optimizer for update in updates if not update.optimizer.steps]
+    begun = [each.optimizer for each in updates if not each.optimizer.steps]
     rates = {each.learning_rate for each in (old, *begun) if is_same_kind(each, new)}
-    return remembers(old, new) and is_same_kind(old, new) and new.learning_rate in rates
+    is_expected = new.learning_rate in rates or is_rate_set(recording, update)
+    return remembers(old, new) and is_same_kind(old, new) and is_expected
+
+
+def is_rate_set(recording: Recording, update: GradientsApplied) -> bool:
+    """Tells whether a line has set the rate of a restarted program before this update that sets it in the whole run, too."""
+    own = recording.of(LearningRateWritten, until=update)
+    lines = {each.location[:1] for each in own if each.number in update.optimizer.variables}
+    whole = recording.whole.of(LearningRateWritten) if recording.whole else []
+    return bool(lines & {each.location[:1] for each in whole})
 
 
 def remembers(old: OptimizerState, new: OptimizerState) -> bool:
