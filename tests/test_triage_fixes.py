@@ -33,6 +33,12 @@ FIXES = [
      "type", "aggregation"),
     ("fm23", "ValueError: Trying to run metric.update_state in replica context when the metric was not "
      "created in TPUStrategy scope.", "scope"),
+    ("fm13", "UserWarning: Gradients do not exist for variables ['critic/kernel'] when minimizing the loss. If using "
+     "`model.compile()`, did you forget to provide a `loss` argument?", "fm34"),
+    ("fm17", "InvalidArgumentError: NodeDef expected inputs 'string' do not match 0 inputs specified; Op<name=_Send; signature=",
+     "the release of TensorFlow that the TPU has"),
+    ("fm27", "NotImplementedError: Saving the model to HDF5 format requires the model to be a Functional model or a Sequential "
+     "model.", "`.keras`"),
     ("fm27", "AttributeError: '_UserObject' object has no attribute 'predict'", "serve(batch)"),
     ("fm27", "TypeError: '_UserObject' object is not callable", "serve(batch)"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "fm55"),
@@ -59,6 +65,8 @@ OF_NO_MODE = [
     ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "Keras of another version"),
     ("RuntimeError: Virtual devices cannot be modified after being initialized", "before anything else of TensorFlow"),
     ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
+    ("AttributeError: 'SGD' object has no attribute 'get_scaled_loss'", "mixed precision"),
+    ("AttributeError: The layer sequential_2 has never been called and thus has no defined output.", "without symbolic inputs"),
     ("ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': (2, 5)}", "keras.Input(batch_shape"),
     ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
     ("AttributeError: module 'tensorflow.python.distribute.input_lib' has no attribute 'DistributedDatasetInterface'",
