@@ -25,7 +25,8 @@ ERRORS = [
     ("fm13", "WARNING:tensorflow:Gradients do not exist for variables ['critic/kernel:0'] when minimizing the loss."),
     ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Tower Context."),
     ("fm17", "RuntimeError: Cannot find any TPU cores in the system (master address grpc://10.0.0.2:8470)."),
-    ("fm17", "InvalidArgumentError: NodeDef expected inputs 'string' do not match 0 inputs specified; Op<name=_Send; "),
+    ("fm17", "InvalidArgumentError: NodeDef expected inputs 'string' do not match 0 inputs specified; Op<name=_Send; "
+     "signature=tensor:T -> ; attr=T:type; attr=tensor_name:string; attr=send_device:string"),
     ("fm18", "ValueError: TPUConfig.num_shards is not set correctly. According to TPU system metadata"),
     ("fm19", "AssertionError: batch_size must be divisible by the number of TPU cores in use (33 vs 8)"),
     ("fm20", "RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use all_gather()"),

@@ -53,6 +53,9 @@ FIXES = [
      "'optional': False}.", "is of Keras 3"),
     ("fm45", "TypeError: Error when deserializing class 'InputLayer' using config={'batch_input_shape': [None, 2]}.",
      "read it with Keras 2"),
+    ("fm48", "W tensorflow/core/grappler/optimizers/data/auto_shard.cc:766] AUTO sharding policy will apply DATA sharding policy "
+     "as it failed to apply FILE sharding policy because of the following reason: Did not find a shardable", "on one machine"),
+    ("fm09", "ValueError: Optimizer weight shape (256, 32) not compatible with provided weight shape (4,).", "compile=False"),
     ("fm78", "model.fit(dataset)\nValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) with an unsupported type",
      "strategy.run"),
     ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
