@@ -58,6 +58,8 @@ FIXES = [
     ("fm48", "W tensorflow/core/grappler/optimizers/data/auto_shard.cc:766] AUTO sharding policy will apply DATA sharding policy "
      "as it failed to apply FILE sharding policy because of the following reason: Did not find a shardable", "on one machine"),
     ("fm09", "ValueError: Optimizer weight shape (256, 32) not compatible with provided weight shape (4,).", "compile=False"),
+    ("fm74", "ValueError: Could not find matching concrete function to call loaded from the SavedModel. Got:\n  Positional "
+     "arguments (1 total):\n    * <tf.Tensor 'x:0' shape=(4, 3) dtype=float32>", "input_signature"),
     ("fm78", "model.fit(dataset)\nValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) with an unsupported type",
      "strategy.run"),
     ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
