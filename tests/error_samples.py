@@ -22,8 +22,11 @@ ERRORS = [
      "but the layer was expecting 0 weights."),
     ("fm12", "ValueError: tf.function-decorated function tried to create variables on non-first call."),
     ("fm13", "    optimizer.apply_gradients(zip(grads, weights))\nValueError: None values not supported."),
+    ("fm13", "WARNING:tensorflow:Gradients do not exist for variables ['critic/kernel:0'] when minimizing the loss."),
     ("fm15", "ValueError: You must specify an aggregation method to update a MirroredVariable in Tower Context."),
     ("fm17", "RuntimeError: Cannot find any TPU cores in the system (master address grpc://10.0.0.2:8470)."),
+    ("fm17", "InvalidArgumentError: NodeDef expected inputs 'string' do not match 0 inputs specified; Op<name=_Send; "
+     "signature=tensor:T -> ; attr=T:type; attr=tensor_name:string; attr=send_device:string"),
     ("fm18", "ValueError: TPUConfig.num_shards is not set correctly. According to TPU system metadata"),
     ("fm19", "AssertionError: batch_size must be divisible by the number of TPU cores in use (33 vs 8)"),
     ("fm20", "RuntimeError: tf.distribute.Strategy.gather method requires cross-replica context, use all_gather()"),
@@ -33,6 +36,8 @@ ERRORS = [
      "dtype=float32)\n}' (of type <class 'tensorflow.python.distribute.values.PerReplica'>) as input for layer 'dense'."),
     ("fm26", "ValueError: You are trying to load a weight file containing 1 layers into a model with 19 layers."),
     ("fm27", "OSError: SavedModel file does not exist at: ckpt/{saved_model.pbtxt|saved_model.pb}"),
+    ("fm27", "NotImplementedError: Saving the model to HDF5 format requires the model to be a Functional model or a Sequential "
+     "model. It does not work for subclassed models, because such models are defined via the body of a Python method"),
     ("fm28", "    w = np.array(model.get_weights())\n"
      "ValueError: could not broadcast input array from shape (3,3) into shape (3)"),
     ("fm29", "WARNING:tensorflow:Error in loading the saved optimizer state. As a result, your model is starting "
@@ -79,6 +84,9 @@ OF_NO_MODE = [
     "ValueError: train batch size 6 must be divisible by number of replicas 8",
     "InvalidArgumentError: Batch size: 32 is not divisible by num_workers: 3 [Op:ExperimentalRebatchDataset]",
     "With TF_CONFIG on both machines, InternalError: Collective Op has group_size 8 but that group has size 4",
+    "AttributeError: The layer sequential_2 has never been called and thus has no defined output.",
+    "AttributeError: 'LossScaleOptimizer' object has no attribute 'get_unscaled_gradients'",
+    "DeadlineExceededError: Barrier timed out. Id: WaitForAllTasks::8. This usually happens because a task",
     "TypeError: Cannot convert a symbolic Keras input/output to a numpy array. The loss uses an Input.",
     "",
     "Hello, my code does not work, please help.",

@@ -22,7 +22,9 @@ FIXES = [
      "with either `.keras` or `.h5` extension.Received: save_format=tf", "model.export(folder)"),
     ("fm04", "TypeError: Model.save_weights() got an unexpected keyword argument 'save_format'", ".weights.h5"),
     ("fm04", "ValueError: Invalid filepath extension for saving. Please add either a `.keras` extension", ".keras"),
-    ("fm06", "ValueError: Layer 'dense_12' expected 2 variables, but received 0 variables during loading.", "h5py"),
+    ("fm06", "ValueError: Layer 'dense_12' expected 2 variables, but received 0 variables during loading.", "older format"),
+    ("fm06", "ValueError: Layer count mismatch when loading weights from file. Model expected 1 layers, found 0 saved layers.",
+     "ends in `.weights.h5`"),
     ("fm06", "AssertionError: Unresolved object in checkpoint (root).model.hidden._kernel: attributes {", "fm35"),
     ("fm67", "OperatorNotAllowedInGraphError: Using a symbolic `tf.Tensor` as a Python `bool` is not allowed.", "tf.cond"),
     ("fm08", "OpError: file is too short to be an sstable", "the checkpoint before it"),
@@ -33,6 +35,12 @@ FIXES = [
      "type", "aggregation"),
     ("fm23", "ValueError: Trying to run metric.update_state in replica context when the metric was not "
      "created in TPUStrategy scope.", "scope"),
+    ("fm13", "UserWarning: Gradients do not exist for variables ['critic/kernel'] when minimizing the loss. If using "
+     "`model.compile()`, did you forget to provide a `loss` argument?", "fm34"),
+    ("fm17", "InvalidArgumentError: NodeDef expected inputs 'string' do not match 0 inputs specified; Op<name=_Send; signature=",
+     "the release of TensorFlow that the TPU has"),
+    ("fm27", "NotImplementedError: Saving the model to HDF5 format requires the model to be a Functional model or a Sequential "
+     "model.", "`.keras`"),
     ("fm27", "AttributeError: '_UserObject' object has no attribute 'predict'", "serve(batch)"),
     ("fm27", "TypeError: '_UserObject' object is not callable", "serve(batch)"),
     ("fm31", "AttributeError: 'NoneType' object has no attribute 'all_reduce'", "fm55"),
@@ -47,6 +55,11 @@ FIXES = [
      "'optional': False}.", "is of Keras 3"),
     ("fm45", "TypeError: Error when deserializing class 'InputLayer' using config={'batch_input_shape': [None, 2]}.",
      "read it with Keras 2"),
+    ("fm48", "W tensorflow/core/grappler/optimizers/data/auto_shard.cc:766] AUTO sharding policy will apply DATA sharding policy "
+     "as it failed to apply FILE sharding policy because of the following reason: Did not find a shardable", "on one machine"),
+    ("fm09", "ValueError: Optimizer weight shape (256, 32) not compatible with provided weight shape (4,).", "compile=False"),
+    ("fm74", "ValueError: Could not find matching concrete function to call loaded from the SavedModel. Got:\n  Positional "
+     "arguments (1 total):\n    * <tf.Tensor 'x:0' shape=(4, 3) dtype=float32>", "input_signature"),
     ("fm78", "model.fit(dataset)\nValueError: Attempt to convert a value (PerReplica:{ 0: <tf.Tensor>}) with an unsupported type",
      "strategy.run"),
     ("fm78", "ValueError: To use this dataset, you need to pass this dataset to ClusterCoordinator.create_per_worker_dataset.",
@@ -59,6 +72,8 @@ OF_NO_MODE = [
     ("ModuleNotFoundError: No module named 'tensorflow.contrib'", "Keras of another version"),
     ("RuntimeError: Virtual devices cannot be modified after being initialized", "before anything else of TensorFlow"),
     ("AttributeError: 'SGD' object has no attribute 'minimize'", "apply_gradients"),
+    ("AttributeError: 'SGD' object has no attribute 'get_scaled_loss'", "mixed precision"),
+    ("AttributeError: The layer sequential_2 has never been called and thus has no defined output.", "without symbolic inputs"),
     ("ValueError: Unrecognized keyword arguments passed to GRU: {'batch_input_shape': (2, 5)}", "keras.Input(batch_shape"),
     ("RuntimeError: Detected a call to `Model.predict` inside a `tf.function`.", "model(batch)"),
     ("AttributeError: module 'tensorflow.python.distribute.input_lib' has no attribute 'DistributedDatasetInterface'",

@@ -110,6 +110,17 @@ def test_a_verdict_on_an_older_page_is_left_out(recorded):
     assert [record.name for record in version_records.version_records()] == [recorded.name]
 
 
+def test_what_is_recorded_adds_to_verdicts_on_older_pages(recorded, here):
+    older = on("2.20.0", recorded)
+    older.codes["fm25"] = "of before"
+    written(older)
+    here("2.20.0")
+    assert version_records.version_record_here() == older
+    other = VERSIONS | {"tensorflow": "2.20.0", "keras": "3.12.0"}
+    written(replace(older, versions=other))
+    assert version_records.version_record_here().codes == {}
+
+
 def test_a_version_record_needs_no_other_one(recorded):
     other = on("2.20.0", recorded, fm25={"says": "in other words"})
     written(other, on("2.19.1", recorded))

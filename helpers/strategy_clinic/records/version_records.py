@@ -222,7 +222,10 @@ def record_versions(
 
 
 def version_record_here() -> VersionRecord:
-    """Returns the record of these versions so far; raises UserError where the records themselves are of them."""
+    """Returns what is stored of these versions, also on pages that have changed since.
+
+    Raises UserError where the records of a plain machine are of these versions.
+    """
     versions, recorded = versions_here(), of_plain_machine()
     if not recorded or runtime.kind() != "cpu":
         raise UserError(
@@ -230,8 +233,11 @@ def version_record_here() -> VersionRecord:
         )
     if version_name(versions["tensorflow"]) == recorded.name:
         raise UserError(f"TensorFlow {recorded.name} is what the records hold; run: clinic record")
-    new = VersionRecord(versions, datetime.date.today().isoformat())
-    return next((record for record in version_records() if record.versions == versions), new)
+    path = version_file(version_name(versions["tensorflow"]))
+    stored = parse_version_record(path.read_text()) if path.exists() else None
+    if stored and stored.versions == versions:
+        return stored
+    return VersionRecord(versions, datetime.date.today().isoformat())
 
 
 def both_keras_versions(wanted: ModeNotebook) -> dict[int, VersionVerdict]:

@@ -8,7 +8,6 @@
 # | `TypeError: object of type 'DistributedDataset' has no len()` | `len` of a distributed dataset | 2, 3 |
 # | `` ValueError: The `global_batch_size` 7 is not divisible by `num_replicas_in_sync` 2 `` | `get_per_replica_batch_size` | 2, 3 |
 # | `TypeError: make() takes 0 positional arguments but 1 was given` | a dataset function without an argument: `def make(context)` | 2, 3 |
-# | `Found an unshardable source dataset` | a warning with several workers: see FM48 | 2, 3 |
 #
 # `distribute_datasets_from_function` does not divide the batches that your function makes. Every replica takes a whole batch in
 # each step.

@@ -4,6 +4,7 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | `InvalidArgumentError: … Could not apply FILE based sharding: the dataset only has 1 file(s), which is not enough for the required 2 shards/workers. If you are using datasets with distribution strategy, consider setting the auto sharding policy to either DATA or OFF …` | the first step on several workers | 2, 3 |
+# | `Found an unshardable source dataset` | a warning for data that come from no files: nothing is wrong | 2, 3 |
 #
 # By default TensorFlow gives each worker files of its own if the dataset reads files, and raises if there are fewer files than
 # workers.
