@@ -61,7 +61,7 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # In a notebook nothing is lost: call `model.save_weights("my.weights.h5")` in the next cell.
 #
 # End the path in `.weights.h5`. `ModelCheckpoint(save_weights_only=True)` needs this ending, too, and without this argument it
-# needs `.keras`. Remove `save_format`.
+# needs `.keras` or `.h5`. Remove `save_format`.
 #
 # If you want a TensorFlow checkpoint, `write` and `read` keep the name that you choose. `save` appends a number, see
 # [FM08](fm08_checkpoint_path_wrong.ipynb).
