@@ -62,7 +62,9 @@ session = clinic.open("fm02", strategy, devices, save_format, keras)
 # if each loss is a mean over equal parts. [FM37](fm37_loss_scaled_per_replica.ipynb) and [FM19](fm19_partial_last_batch.ipynb)
 # show what goes wrong otherwise.
 #
-# If the step itself needs the sum, call `tf.distribute.get_replica_context().all_reduce("SUM", loss)`.
+# If the step itself needs the sum, call `tf.distribute.get_replica_context().all_reduce("SUM", loss)`. Every replica must
+# make this call: in an `if` on the number of the replica it raises `Some replicas made a different number of
+# replica_context().merge_call() calls`.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -160,6 +162,21 @@ session.table([*SETUPS, two.but(keras=session.setup.other_keras)])
 
 # %% tags=["solution"]
 # solution.py
+
+
+# %% tags=["tests"]
+# Tests what is raised if only one of the replicas calls `all_reduce`.
+def only_the_first():
+    if tf.get_static_value(context().replica_id_in_sync_group) == 0:
+        context().all_reduce("SUM", tf.ones(1))
+
+
+try:
+    build_strategy(two).run(only_the_first)
+except RuntimeError as error:
+    assert "Some replicas made a different number" in str(error)
+else:
+    raise AssertionError("it raises nothing")
 
 # %% [markdown]
 # ## Read next

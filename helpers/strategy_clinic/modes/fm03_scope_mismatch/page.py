@@ -4,9 +4,9 @@
 # | Message | Raised by | Keras |
 # |---|---|---|
 # | `RuntimeError: Need to be inside "with strategy.scope()" for <...MirroredStrategy object at ...>` | `fit`, with Adam or SGD with momentum | 3 |
-# | `` ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope() `` | `fit` in the scope, only a base model outside, or `enable_lora` outside | 3 |
+# | `` ValueError: `colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope() `` | a custom loop; on Keras 3 also `fit` in the scope, only a base model outside, or `enable_lora` outside | 2, 3 |
 # | `RuntimeError: Mixing different tf.distribute.Strategy objects: <...> is not <...>` | the optimizer outside; two strategy objects | 3 |
-# | `AssertionError: assert isinstance(var, values.DistributedVariable)` | `fit`, with plain SGD; the error has no message | 3 |
+# | `AssertionError: assert isinstance(var, values.DistributedVariable)` | `fit` and custom loops, with plain SGD; the error has no message | 3 |
 # | `ValueError: Variable (...) was not created in the distribution strategy scope of (...).` | `compile` | 2 |
 # | `` ValueError: Metric (...) passed to `model.compile` was created inside a different distribution strategy scope than the model. `` | `compile`, a metric outside | 2 |
 #
@@ -98,8 +98,8 @@ session = clinic.open("fm03", strategy, devices, save_format, keras)
 # - Adam and SGD with momentum keep slot variables beside each weight. The strategy refuses to place slots beside a weight that
 #   it did not create.
 # - Plain SGD has no slots. Under `MirroredStrategy` the update itself fails.
-# - A plain SGD from outside raises nothing. Under `MirroredStrategy` every replica adds 1 to `iterations`, so a learning-rate
-#   schedule runs as many times too fast as there are replicas.
+# - A plain SGD from outside raises nothing. Every replica adds 1 to `iterations`, so a learning-rate schedule runs as many times
+#   too fast as there are replicas.
 #
 # Keras 2 refuses a metric from outside the scope. Keras 3 accepts it, and it counts all replicas.
 #

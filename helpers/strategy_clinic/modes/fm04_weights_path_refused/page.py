@@ -61,7 +61,7 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # In a notebook nothing is lost: call `model.save_weights("my.weights.h5")` in the next cell.
 #
 # End the path in `.weights.h5`. `ModelCheckpoint(save_weights_only=True)` needs this ending, too, and without this argument it
-# needs `.keras`. Remove `save_format`.
+# needs `.keras` or `.h5`. Remove `save_format`.
 #
 # If you want a TensorFlow checkpoint, `write` and `read` keep the name that you choose. `save` appends a number, see
 # [FM08](fm08_checkpoint_path_wrong.ipynb).
@@ -71,9 +71,10 @@ session = clinic.open("fm04", strategy, devices, save_format, keras)
 # tf.train.Checkpoint(model=model).read("./my_checkpoint")
 # ```
 #
-# Keras 3 cannot read a checkpoint that `save_weights` of Keras 2 wrote. Convert it on Keras 2: install `tf_keras`, and set the
-# environment variable `TF_USE_LEGACY_KERAS=1` before TensorFlow is imported. This keeps the weights, and not the state of the
-# optimizer:
+# Keras 3 cannot read a checkpoint that `save_weights` of Keras 2 wrote: `load_weights` refuses it, and
+# `tf.train.Checkpoint(model).restore` raises nothing and leaves kernels random. Convert it on Keras 2: install `tf_keras`, and
+# set the environment variable `TF_USE_LEGACY_KERAS=1` before TensorFlow is imported. This keeps the weights, and not the state
+# of the optimizer:
 #
 # ```python
 # model = make_model()
@@ -183,6 +184,24 @@ session.table([each.but(keras=keras) for keras in (3, 2) for each in (alone, mir
 
 # %% tags=["solution"]
 # solution.py
+
+# %% tags=["tests"]
+# Tests what Keras 3 does with a checkpoint of Keras 2.
+OLD = """import tensorflow as tf
+import tf_keras
+
+model = tf_keras.Sequential([tf_keras.Input((3,)), tf_keras.layers.Dense(2)])
+model.set_weights([tf.ones((3, 2)), tf.ones(2)])
+model.save_weights("./of_keras_2")
+loaded = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(2)])
+tf.train.Checkpoint(loaded).restore("./of_keras_2").expect_partial()
+print(bool((loaded.get_weights()[0] == 1.0).all()))
+try:
+    loaded.load_weights("./of_keras_2")
+except ValueError:
+    print("refused")
+"""
+assert session.prints({"": OLD}, [alone.but(keras=3)])[""] == ["False\nrefused"]
 
 # %% [markdown]
 # ## Read next

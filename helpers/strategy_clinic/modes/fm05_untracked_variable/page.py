@@ -62,6 +62,8 @@ session = clinic.open("fm05", strategy, devices, save_format, keras)
 # The Keras formats save a model and nothing else. For them create the variable in a layer with `add_weight`, or write a
 # checkpoint beside the file, as the fixed program does.
 #
+# `tf.saved_model.save` needs the variable in an attribute of the object that it saves: `module.temperature = temperature`.
+#
 # `tf.train.list_variables(path)` shows what is in a checkpoint.
 #
 # To find out before you save, call the check whose source follows the program. It raises if the checkpoint would leave out one
@@ -69,8 +71,10 @@ session = clinic.open("fm05", strategy, devices, save_format, keras)
 #
 # ```python
 # assert_tracked(checkpoint, [temperature])
-# assert_tracked(checkpoint, model.variables)  # finds layers in a list
+# assert_tracked(checkpoint, model.weights)  # finds layers in a list
 # ```
+#
+# `model.variables` of Keras 3 also has the state of each `Dropout`, which no checkpoint holds.
 
 # %% tags=["fixed"]
 # fixed.py

@@ -56,7 +56,7 @@ session = clinic.open("fm08", strategy, devices, save_format, keras)
 #
 # `tf.train.latest_checkpoint(folder)` returns the path of the newest checkpoint. `save` returns the same path.
 # `assert_consumed()` raises if a value of the file went nowhere, or if a variable of the program got no value. On Keras 3 it
-# does not see layers in a Python list, see [FM05](fm05_untracked_variable.ipynb).
+# does not see layers in a Python list, see [FM65](fm65_layers_in_a_list.ipynb).
 #
 # It needs all variables at that moment. Call a subclass of `Model` on a batch before `restore`, and build the optimizer if it is
 # in the checkpoint: `optimizer.build(model.trainable_variables)`. Otherwise it raises `Unresolved object in checkpoint`.

@@ -57,7 +57,7 @@ session = clinic.open("fm09", strategy, devices, save_format, keras)
 #
 # Build the optimizer before the first save, so that the file holds its slots, as zeros. `assert_consumed()` raises if a variable
 # of the program got no value from the file. On Keras 3 it does not see layers in a Python list, see
-# [FM05](fm05_untracked_variable.ipynb).
+# [FM65](fm65_layers_in_a_list.ipynb).
 
 # %% tags=["fixed"]
 # fixed.py

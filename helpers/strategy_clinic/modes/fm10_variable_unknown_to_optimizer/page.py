@@ -90,7 +90,7 @@ session = clinic.open("fm10", strategy, devices, save_format, keras)
 # no slots, but it keeps the index and raises too. `compile` does not reset the optimizer that it gets.
 #
 # Without `compile`, `fit` continues with the training step that it traced before, in which the base is frozen. So does a custom
-# loop: give it a new optimizer, made in the scope, and a new `tf.function` for the step.
+# loop: give it a new optimizer, built in the scope (`optimizer.build(model.trainable_variables)`), and a new `tf.function`.
 #
 # On Keras 3.7 and 3.10 `fit` says `numpy() is only available when eager execution is enabled`, as in
 # [FM01](fm01_host_read_in_replica.ipynb), in place of the first message.

@@ -62,7 +62,7 @@ session = clinic.open("fm11", strategy, devices, save_format, keras)
 # Call the model once before anything asks for its variables. A `Sequential` can begin with `tf.keras.Input` instead: then it
 # creates its weights at once, as a functional model does.
 #
-# `zip` only stops where lists differ in length. The check below the program raises: call
+# `zip` raises nothing if lists differ in length. The check below the program does: call
 # `assert_gradients_fit(totals, model.trainable_variables)` right before `apply_gradients`.
 
 # %% tags=["fixed"]

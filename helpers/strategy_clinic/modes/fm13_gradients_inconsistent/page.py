@@ -87,9 +87,6 @@ print(pasted(checks.assert_gradients_fit))
 # path leads to the second head. `None` means "not connected", which is different from zero: Adam, or SGD with momentum, moves
 # a variable whose gradient is zero, and skips one whose gradient is `None`.
 #
-# The warning alone is harmless if this layer is meant to rest, such as a head or a pooler. If not, see
-# [FM34](fm34_no_gradients.ipynb).
-#
 # The picture shows four ways to handle it. See [getting a gradient of
 # None](https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none).
 

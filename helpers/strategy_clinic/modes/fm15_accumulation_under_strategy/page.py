@@ -21,7 +21,7 @@ MODE = FailureMode(
     slug="accumulation_under_strategy",
     title="`merge_call called while defining a new graph`: a condition around `apply_gradients`",
     sees="`merge_call` called while defining a new graph, from an update under `tf.cond`",
-    fix="put the condition around `strategy.run(update)`, outside of the replicas; give a variable for sums `aggregation`",
+    fix="put the condition around `strategy.run(update)`, outside of the replicas; create the sum with `aggregation=MEAN`",
     document="002",
     switches=("strategy",),
     symptoms=(

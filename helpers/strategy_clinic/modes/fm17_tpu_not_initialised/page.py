@@ -82,8 +82,6 @@ session = clinic.open("fm17", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## Why
 #
-# An empty name asks for the name of a TPU in a network. `tpu="local"` means the TPU of this machine.
-#
 # `TPUClusterResolver` was written for TPUs in a network, which have names. With an empty name it reads the environment
 # variables `KUBE_GOOGLE_CLOUD_TPU_ENDPOINTS`, `TPU_NAME` and `TPU_CONFIG`. If none is set, it raises. With `TPU_NAME=local` it
 # looks for a TPU of this name in the network.
@@ -149,8 +147,9 @@ session.table([one, one.but(keras=session.setup.other_keras), two])
 # %% [markdown]
 # ## Exercise
 #
-# This program was written for an empty name, and stops on a machine without a TPU. Let it continue there. It should print
-# `no TPU is used` and `total: 6.0`. Do not write `except Exception`, which would hide other errors.
+# The `except` of this program was written for `tpu=""`. With `tpu="local"` the program stops on a machine without a TPU. Let it
+# continue there. It should print `no TPU is used` and `total: 6.0`. Do not write `except Exception`, which would hide other
+# errors.
 
 # %% tags=["exercise"]
 # exercise.py

@@ -20,7 +20,7 @@ MODE = FailureMode(
     slug="gather_misuse",
     title="`strategy.gather` of a scalar: `Can't concatenate scalars`, `Requires start <= limit`",
     sees="`strategy.gather` raises: it can't concatenate scalars, or requires another context",
-    fix="read them with `experimental_local_results`, or gather `loss[tf.newaxis]`; in the step, `all_gather`",
+    fix="read the scalars with `experimental_local_results`, or gather `loss[tf.newaxis]`; in the step, `all_gather`",
     document="003",
     switches=("strategy", "devices"),
     symptoms=(
@@ -102,8 +102,8 @@ session = clinic.open("fm20", strategy, devices, save_format, keras)
 #
 # `gather` belongs to the cross-replica context: its argument is what `strategy.run` has returned.
 #
-# `tf.IndexedSlices`, the gradients of embeddings, are not refused if there are several replicas. They are made dense, with *all*
-# rows of the embedding for each replica.
+# `tf.IndexedSlices`, the gradients of embeddings, are not refused if a process has several replicas. They are made dense, with
+# *all* rows of the embedding for each replica.
 
 # %% tags=["figure"]
 # Steps that return different things; what they return is gathered along axis 0 under each setup.
@@ -188,6 +188,17 @@ session.table([one, two, *others, traced])
 
 # %% tags=["solution"]
 # solution.py
+
+# %% tags=["tests"]
+# Tests who accepts `tf.IndexedSlices`: two workers of one device each do not.
+SLICES = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+rows = strategy.run(lambda: tf.IndexedSlices(tf.ones((1, 2)), tf.constant([0]), tf.constant([4, 2])))
+print(strategy.gather(rows, axis=0).shape)
+"""
+printed = session.prints({"": SLICES}, [two, *others])
+assert printed[""] == ["(8, 2)", "(8, 2)", "NotImplementedError"]
 
 # %% [markdown]
 # ## Read next

@@ -9,7 +9,8 @@
 # A variable that is created outside `strategy.scope()` is an ordinary `tf.Variable`. It has one copy, and each replica writes to
 # it. Typical cases are a step counter and a moving average.
 #
-# *Wrong result without an error, on Keras 2 and 3, under every strategy with more than one replica; what a TPU does differs.*
+# *Wrong result without an error, on Keras 2 and 3, under every strategy with several replicas in one process. Several workers
+# and TPUs differ.*
 
 # %% tags=["declaration"]
 from strategy_clinic import FailureMode, Symptom
@@ -98,8 +99,8 @@ print(pasted(checks.assert_scope_of_writers))
 # A Keras metric outside the scope stays right under `MirroredStrategy`, because it adds up the values of all replicas. Under
 # `TPUStrategy`, Keras 3 counts one replica only, and Keras 2 raises.
 #
-# A model without an input shape creates its weights when it is first called: outside the scope, if called there.
-# `strategy.run` and `strategy.reduce` enter the scope themselves.
+# A model without an input shape creates its weights in its first call. Make this call in the scope, or in `strategy.run`, which
+# enters the scope itself.
 
 # %% tags=["figure"]
 # What each replica held in a step of both programs, and one device with the same examples.

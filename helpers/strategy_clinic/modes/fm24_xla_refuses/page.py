@@ -80,7 +80,7 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 #     return tf.reduce_max(tf.abs(labels - outputs))
 # ```
 #
-# Python that has to stay, such as a print, goes outside the compiled function: return the value and handle it there.
+# Python that has to stay, such as a print, goes outside of the compiled function: return the value.
 #
 # ## Why
 #
@@ -101,8 +101,8 @@ session = clinic.open("fm24", strategy, devices, save_format, keras)
 # People also meet `ResizeNearestNeighborGrad`, from `Resizing(interpolation="nearest")` behind a trainable layer, and
 # `DebugNumericSummaryV2`, from `tf.debugging.enable_check_numerics()`.
 #
-# The picture shows functions of one operation each. In `tf.range(tensor)` the tensor is a random number. The growing list is a
-# wrong result: the compiled function returns it *empty*, and nothing is raised. Give `TensorArray` its `size`.
+# The picture shows functions of one operation each. In `tf.range(tensor)` the tensor is a random number. The compiled function
+# returns the growing list *empty*: give `TensorArray` its `size`.
 
 # %% tags=["figure"]
 # Each function runs on this CPU without XLA and with it; "wrong" is another result without an error.

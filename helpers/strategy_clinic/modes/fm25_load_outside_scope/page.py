@@ -84,8 +84,8 @@ session = clinic.open("fm25", strategy, devices, save_format, keras)
 # On GPUs, look at the utilization that `nvidia-smi` shows, and not at the memory: [by
 # default](https://www.tensorflow.org/guide/gpu#limiting_gpu_memory_growth) TensorFlow reserves memory on every visible GPU.
 #
-# On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the model trains. With Adam,
-# or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
+# On Keras 3, `compile` outside the scope creates an optimizer that has no strategy. With plain SGD the model trains, and
+# every replica counts each step. With Adam, or with momentum, `fit` raises `Mixing different tf.distribute.Strategy objects`.
 #
 # `fit` uses the strategy under which the model was created. A model that was created without one uses the current strategy.
 # The first picture moves each of the three lines into the scope, and the second shows who holds the examples. With Adam on

@@ -162,7 +162,7 @@ print(text_table([["file", "call that reads it"], *rows]))
 # - What `tf.saved_model.load` returns has no `predict`, and cannot be called: use `loaded.serve(inputs)`. Keep the object
 #   `loaded`: its functions do not keep the variables.
 # - For a SavedModel of Keras 2 the endpoint is `serving_default`, and it returns a dictionary.
-# - An `.h5` file contains the loss as the string `mse`, which Keras 3 before 3.16 cannot turn into a function again. With
+# - If the loss is `"mse"`, an `.h5` file contains this string, which Keras 3 before 3.16 cannot turn into a function again. With
 #   `compile=False` the state of the optimizer is lost: [FM29](fm29_optimizer_state_lost.ipynb). With the loss
 #   `tf.keras.losses.MeanSquaredError()` the file opens as it is, but then `fit` raises `Unknown variable` on Keras 3:
 #   [FM10](fm10_variable_unknown_to_optimizer.ipynb).

@@ -93,8 +93,7 @@ session = clinic.open("fm29", strategy, devices, save_format, keras)
 # and load with the same layers trainable, and freeze some after that. If the number is equal by chance, nothing warns, and
 # variables of equal shape get the state of others.
 #
-# `load_model(..., compile=False)` loads no optimizer either. After an `.h5` file Keras 3 has the step counter and no slot
-# variables, and `fit` raises `Unknown variable`: [FM10](fm10_variable_unknown_to_optimizer.ipynb).
+# `load_model(..., compile=False)` loads no optimizer either. From an `.h5` file Keras 3 loads no slot variables.
 
 # %% tags=["figure"]
 # The program above with other lines to save and load.
@@ -135,8 +134,7 @@ figures.numbers(KERNELS, ["Keras 3", "Keras 2"], [1.0, 1.0], "The kernel after t
 # %% [markdown]
 # ## Try other setups
 #
-# Change the save format. `keras` and `checkpoint` bring the optimizer back, and `weights_h5` and `npz` do not. The strategy does
-# not matter.
+# Change the save format. `keras` and `checkpoint` bring the optimizer back, and `weights_h5` and `npz` do not.
 
 # %% tags=["panel"]
 session.panel()

@@ -72,7 +72,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The fix
 #
-# Decorate the class *before* you save, and import its module before you load. The argument is the name of your package. The
+# Decorate the class *before* you save. The argument is the name of your package. The
 # message calls the same decorator `keras.saving.register_keras_serializable`.
 
 # %% tags=["fixed"]
@@ -115,7 +115,7 @@ session = clinic.open("fm30", strategy, devices, save_format, keras)
 # If only the loss or a metric is unknown, `compile=False` loads the file without it.
 #
 # A `Lambda` layer with a Python lambda has no name. Its byte code is in the file, and Keras refuses to run it unless you pass
-# `safe_mode=False`. Do this only with files that you trust. Keras 2 runs it from an `.h5` file without a question.
+# `safe_mode=False`. Do this only with files that you trust.
 #
 # Checkpoints contain no class names. In a `.weights.h5` file the layers have names after their classes (on Keras 2 only those of
 # `Sequential` and functional models): rename a class, and loading raises, see [FM06](fm06_architecture_changed.ipynb). See
@@ -216,7 +216,7 @@ figures.words(OUTCOMES, ["Keras 3", "Keras 2"], ("factor 1.0", "ValueError"), "W
 # ## Try other setups
 #
 # Change the save format: `keras` and `h5` fail. `weights_h5`, `checkpoint` and `npz` work, because `make_model()` creates the
-# layers. The strategy does not matter.
+# layers.
 
 # %% tags=["panel"]
 session.panel()

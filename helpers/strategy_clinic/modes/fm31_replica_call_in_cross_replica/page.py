@@ -8,8 +8,8 @@
 # | `` RuntimeError: `apply_gradients() cannot be called in cross-replica context. … `` | `apply_gradients` of `tf.keras.optimizers.legacy`, under every strategy | 2 |
 # | `` ValueError: SyncOnReadVariable does not support `assign_add` in cross-replica context when aggregation is set to `tf.VariableAggregation.SUM`. `` | `metric.update_state`; on Keras 3 any variable with `ON_READ`; under strategies with copies of variables | 2, 3 |
 #
-# `strategy.scope()` creates variables for the strategy. It runs nothing on the devices, and in the scope no gradient can be taken
-# or applied. `strategy.run` does that.
+# `strategy.scope()` creates variables for the strategy. It runs nothing on the devices, and in the scope no optimizer can update
+# a variable. `strategy.run` calls the step on each device.
 #
 # *Raises on Keras 2 and 3, under every strategy, also with one device. It does not raise without a strategy.*
 

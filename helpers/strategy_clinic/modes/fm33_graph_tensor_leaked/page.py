@@ -3,7 +3,7 @@
 #
 # | Message | Raised by | Keras |
 # |---|---|---|
-# | `TypeError: <tf.Tensor 'Mean:0' shape=() dtype=float32> is out of scope and cannot be used here. Use return values, explicit Python locals or TensorFlow collections to access it. …` | `stored + 1.0` or `stored > 0.0` outside of the `tf.function`; `print(stored)` raises nothing | 2, 3 |
+# | `TypeError: <tf.Tensor 'Mean:0' shape=() dtype=float32> is out of scope and cannot be used here. Use return values, … cannot be accessed from here, because it was defined in FuncGraph(name=…), which is out of scope.` | `stored + 1.0` or `stored > 0.0` outside of the `tf.function`; `print(stored)` raises nothing | 2, 3 |
 # | `InaccessibleTensorError: <tf.Tensor …> is out of scope and cannot be used here. …` | after a `tf.range` loop or a `tf.cond` of the same `tf.function`, or around a nested one | 2, 3 |
 # | `AttributeError: 'SymbolicTensor' object has no attribute 'numpy'` | `stored.numpy()`; FM07 has this message, too | 2, 3 |
 # | `TypeError: float() argument must be a string or a real number, not 'SymbolicTensor'` | `float(stored)`; FM07 has this message, too | 2, 3 |

@@ -188,7 +188,7 @@ figures.words(SAYS, ["Keras 3", "Keras 2"], "raises", "What does a check of the 
 # %% [markdown]
 # ## Try other setups
 #
-# With Keras 2 the failure is gone. Another strategy does not change it.
+# With Keras 2 the failure is gone.
 
 # %% tags=["panel"]
 session.panel()
@@ -219,8 +219,7 @@ session.table([alone, two, two.but(strategy="central_storage"), alone.but(keras=
 # ## Read next
 #
 # - [FM09](fm09_optimizer_slots_missing.ipynb): an optimizer that is restored before its variables exist.
-# - [FM05](fm05_untracked_variable.ipynb): a checkpoint that does not contain the variable. On Keras 3.15 this includes all layers
-#   that a model keeps in a Python list or dictionary; `save_weights` stores them.
+# - [FM65](fm65_layers_in_a_list.ipynb): on Keras 3 a checkpoint does not contain layers that a model keeps in a Python list.
 # - [FM06](fm06_architecture_changed.ipynb): other restores in which an assert passes and values are missing.
 # - [FM08](fm08_checkpoint_path_wrong.ipynb): a `restore` that reads no file at all.
 # - [FM11](fm11_unbuilt_model.ipynb): `load_weights` before the first call, which raises.

@@ -72,8 +72,8 @@ session = clinic.open("fm38", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# `fit` processes one batch of sorted examples: eight are 1 and eight are 3. For the demonstration, `momentum=0.0`: the moving
-# statistics are those of the last batch. On one device it prints the mean `[2.]` and the variance `[1.]`.
+# `fit` processes one batch of sorted examples: eight are 1 and eight are 3. With `momentum=0.0`, the moving statistics are those
+# of the last batch. On one device it prints the mean `[2.]` and the variance `[1.]`.
 
 # %% tags=["broken"]
 # broken.py
@@ -108,15 +108,12 @@ print(pasted(checks.assert_replicas_agree))
 # %% [markdown]
 # ## Why
 #
-# A saved file gets the first copy on Keras 3, and an average of the copies on Keras 2. Under the strategy, each replica predicts
-# with its own copy.
+# A variable of the scope has one copy on each device, and each replica updates and uses its own.
 #
-# A variable of the scope has one copy on each device. Each replica updates its copy with its own examples.
-#
-# Keras 3 creates them with `VariableAggregation.NONE`: each copy keeps its value, and a reader or a file gets the first.
-# Central storage has one copy for all replicas, and refuses an update without an aggregation. Keras 2 creates them with
-# `VariableSynchronization.ON_READ` and `VariableAggregation.MEAN`: a reader gets the mean of the copies. That is the right
-# moving mean, but not the right variance, because it leaves out the differences between the replicas.
+# Keras 3 creates the moving statistics with `VariableAggregation.NONE`: each copy keeps its value, and a reader or a file gets the
+# first. Central storage has one copy for all replicas, and refuses an update without an aggregation. Keras 2 creates them with
+# `VariableSynchronization.ON_READ` and `VariableAggregation.MEAN`: a reader or a file gets the mean of the copies. That is the
+# right moving mean, but not the right variance, because it leaves out the differences between the replicas.
 #
 # The table shows how much the order of the examples matters, and the picture what the replicas held. The losses differ from
 # that of one device for the same reason: they are normalized with the statistics of a part. See
