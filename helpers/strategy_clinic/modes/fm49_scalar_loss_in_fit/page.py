@@ -79,7 +79,7 @@ session = clinic.open("fm49", strategy, devices, save_format, keras)
 # compute, and it returns before it divides. The sum over the replicas is then n times too large.
 #
 # With SGD this acts like a learning rate that is n times as large, and Adam hides it. The reported loss is n times as large.
-# Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak.
+# Penalties of layers, such as `kernel_regularizer`, are divided, so they are too weak then.
 #
 # Is this a bug? By the guide the function is wrong. But Keras does not check it, `compile` asks for "a float tensor", Keras 2
 # divides one number, Keras 3 divides it if there is a `sample_weight`, and its own `Dice` returns one. It is so from Keras 3.8 to
