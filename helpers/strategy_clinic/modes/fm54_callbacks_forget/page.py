@@ -81,9 +81,10 @@ session = clinic.open("fm54", strategy, devices, save_format, keras)
 #             tf.io.write_file("early.txt", f"{self.best} {self.wait}")
 # ```
 #
-# A `cooldown` of `ReduceLROnPlateau` is counted in `cooldown_counter`: keep it, too. Delete the file before a new training,
-# as you do with the backup. Do not use `restore_best_weights` then: the best weights are forgotten, too. Load the file of
-# `ModelCheckpoint` instead.
+# For `ReduceLROnPlateau`, put `BackupAndRestore` after it in the list: before it, the backup has the rate from before it was
+# lowered. With a `cooldown`, keep its `cooldown_counter`, too. Delete the file before a new training, as you do with the
+# backup. Do not use `restore_best_weights` then: the best weights are forgotten, too. Load the file of `ModelCheckpoint`
+# instead.
 #
 # ## Why
 #
