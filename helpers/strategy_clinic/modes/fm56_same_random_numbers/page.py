@@ -63,7 +63,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # %% [markdown]
 # ## The program
 #
-# Each replica drops units of one row of ones. The program counts the rows that are the same as another.
+# Each replica drops units of one row of ones. The program counts the rows that repeat another.
 
 # %% tags=["broken"]
 # broken.py
@@ -73,7 +73,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 #
 # Write a layer that draws from a `tf.random.Generator`. Created in the scope, it gives each replica its own numbers, also on
 # several workers. For the same numbers in each run use `from_seed`, with another seed in each layer. Keras 2 does not need
-# the layer.
+# the layer, and cannot load the `.weights.h5` of a trained model with it under a strategy.
 
 # %% tags=["fixed"]
 # fixed.py
@@ -96,8 +96,8 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # ```
 #
 # `tf.nn.dropout` and `tf.random.normal` in a layer also draw other numbers on each replica of one process. On several workers
-# `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there
-# `tf.random.set_seed(1 + task_id)`, and another number for a `chief`, whose `task_id` is 0, as that of worker 0.
+# `tf.random.set_seed(1)` makes them the same on each, as it does for the layers of Keras 2. Write there `tf.random.set_seed(1
+# + task_id)`, and another number for a `chief`, whose `task_id` is 0, too.
 #
 # ## Why
 #
@@ -115,7 +115,7 @@ session = clinic.open("fm56", strategy, devices, save_format, keras)
 # [promises](https://www.tensorflow.org/api_docs/python/tf/random/Generator) "a different stream of random numbers" for each.
 # Seen on virtual devices of a CPU; not reported yet: `upstream/dropout_same_mask.md` is ready.
 #
-# The tables show which layers repeat numbers, and the variance of a mean; the picture shows what two replicas drew.
+# The tables show which layers repeat numbers, and the variance of a mean; the picture what two replicas drew.
 
 # %% tags=["figure"]
 # The program above with other layers on four devices, with both versions of Keras.
