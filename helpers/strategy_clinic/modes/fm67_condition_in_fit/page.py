@@ -22,7 +22,7 @@ MODE = FailureMode(
     slug="condition_in_fit",
     title="``Using a symbolic `tf.Tensor` as a Python `bool` is not allowed``: `if` on a tensor in `fit`",
     sees="an `if` on a tensor in a layer, a loss or a `train_step` raises that a tensor cannot be a Python `bool`",
-    fix="choose in the graph, by `tf.where` or `tf.cond`, or put `@tf.function` on the function that has the `if`",
+    fix="choose in the graph, by `tf.where` or `tf.cond`, or move the `if` into a function of tensors that has `@tf.function`",
     document="001",
     switches=("strategy", "keras"),
     symptoms=(
@@ -81,9 +81,10 @@ session = clinic.open("fm67", strategy, devices, save_format, keras)
 #   `tf.where(x > 0.0, 1.0 / tf.where(x > 0.0, x, 1.0), 0.0)`.
 # - `if training:` may stay: `training` is a Python `bool`. So may `if tensor is None`, and `if x.shape[-1] == 3` in place of
 #   `tf.shape(x)[-1]`.
-# - `@tf.function` on `call`, on the loss or on the metric lets TensorFlow rewrite the `if`. On `train_step` it works, too, but
-#   Keras 2 raises there under `MirroredStrategy`: see [FM40](fm40_merge_call_in_nested_graph.ipynb). Then put the `if` into a
-#   function of its own that `train_step` calls, with `@tf.function`.
+# - To keep the `if`, move it into a function with `@tf.function` that gets and returns tensors, and call it in `call`, the
+#   loss, the metric or `train_step`. `@tf.function` on these themselves can raise: on `call` of a custom `Model` that is not
+#   built (`No gradients provided for any variable`, Keras 3), on an `update_state` that assigns in a branch, under a
+#   strategy, and on `train_step` on Keras 2 ([FM40](fm40_merge_call_in_nested_graph.ipynb)).
 # - `for row in tensor` becomes an operation on the whole tensor, or `tf.map_fn`.
 #
 # `compile(run_eagerly=True)` makes losses and `train_step` work, slowly. It does not help a layer of a `Sequential` or
@@ -160,6 +161,64 @@ here = session.setup.but(strategy="default", devices=1)
 printed = session.prints(programs, [here.but(keras=3), here.but(keras=2)])
 WORKS = {name: [words == "works" for words in row] for name, row in printed.items()}
 figures.grid(WORKS, ["Keras 3", "Keras 2"], "works", "raises", "Where may an `if` on a tensor be?")
+
+# %% tags=["tests"]
+# A function of tensors that has `@tf.function`, and `@tf.function` on the methods themselves.
+OWN = """import tensorflow as tf
+
+strategy = tf.distribute.get_strategy()
+x = tf.ones((8, 1))
+
+
+@tf.function
+def choose(number):
+    if number > 0.5:
+        return 2.0 * number
+    return number
+
+
+class Counts(tf.keras.metrics.Metric):
+    def __init__(self):
+        super().__init__()
+        self.total = self.add_weight(name="total", initializer="zeros")
+
+    def update_state(self, labels, outputs, sample_weight=None):
+        self.total.assign_add(choose(tf.reduce_max(labels)))
+
+    def result(self):
+        return tf.identity(self.total)
+
+
+class Own(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.dense = tf.keras.layers.Dense(1)
+
+    def call(self, inputs):
+        return self.dense(inputs * choose(tf.reduce_max(inputs)))
+
+
+with strategy.scope():
+    model = Own()
+    model.compile("sgd", "mse", metrics=[Counts()])
+model.fit(x, x, batch_size=8, verbose=0)
+print("works")
+"""
+CALL = "    def call("
+UPDATE = "    def update_state("
+ASSIGN = "        self.total.assign_add(choose(tf.reduce_max(labels)))\n"
+IN_BRANCH = "        if tf.reduce_max(labels) > 0.5:\n            self.total.assign_add(1.0)\n"
+METHODS = {
+    "a function": OWN,
+    "call": OWN.replace(CALL, f"    @tf.function\n{CALL}"),
+    "update_state": OWN.replace(UPDATE, f"    @tf.function\n{UPDATE}").replace(ASSIGN, IN_BRANCH),
+}
+PLACES = [here.but(keras=3), here.but(keras=2)]
+PLACES += [here.but(strategy="mirrored", devices=count, keras=3) for count in (2, 4)]
+ENDS = session.prints(METHODS, PLACES)
+assert ENDS["a function"] == ["works"] * 4
+assert ENDS["call"][:2] == ["ValueError", "works"], ENDS
+assert ENDS["update_state"][2:] == ["InaccessibleTensorError"] * 2, ENDS
 
 # %% [markdown]
 # ## Try other setups
