@@ -162,64 +162,6 @@ printed = session.prints(programs, [here.but(keras=3), here.but(keras=2)])
 WORKS = {name: [words == "works" for words in row] for name, row in printed.items()}
 figures.grid(WORKS, ["Keras 3", "Keras 2"], "works", "raises", "Where may an `if` on a tensor be?")
 
-# %% tags=["tests"]
-# A function of tensors that has `@tf.function`, and `@tf.function` on the methods themselves.
-OWN = """import tensorflow as tf
-
-strategy = tf.distribute.get_strategy()
-x = tf.ones((8, 1))
-
-
-@tf.function
-def choose(number):
-    if number > 0.5:
-        return 2.0 * number
-    return number
-
-
-class Counts(tf.keras.metrics.Metric):
-    def __init__(self):
-        super().__init__()
-        self.total = self.add_weight(name="total", initializer="zeros")
-
-    def update_state(self, labels, outputs, sample_weight=None):
-        self.total.assign_add(choose(tf.reduce_max(labels)))
-
-    def result(self):
-        return tf.identity(self.total)
-
-
-class Own(tf.keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.dense = tf.keras.layers.Dense(1)
-
-    def call(self, inputs):
-        return self.dense(inputs * choose(tf.reduce_max(inputs)))
-
-
-with strategy.scope():
-    model = Own()
-    model.compile("sgd", "mse", metrics=[Counts()])
-model.fit(x, x, batch_size=8, verbose=0)
-print("works")
-"""
-CALL = "    def call("
-UPDATE = "    def update_state("
-ASSIGN = "        self.total.assign_add(choose(tf.reduce_max(labels)))\n"
-IN_BRANCH = "        if tf.reduce_max(labels) > 0.5:\n            self.total.assign_add(1.0)\n"
-METHODS = {
-    "a function": OWN,
-    "call": OWN.replace(CALL, f"    @tf.function\n{CALL}"),
-    "update_state": OWN.replace(UPDATE, f"    @tf.function\n{UPDATE}").replace(ASSIGN, IN_BRANCH),
-}
-PLACES = [here.but(keras=3), here.but(keras=2)]
-PLACES += [here.but(strategy="mirrored", devices=count, keras=3) for count in (2, 4)]
-ENDS = session.prints(METHODS, PLACES)
-assert ENDS["a function"] == ["works"] * 4
-assert ENDS["call"][:2] == ["ValueError", "works"], ENDS
-assert ENDS["update_state"][2:] == ["InaccessibleTensorError"] * 2, ENDS
-
 # %% [markdown]
 # ## Try other setups
 #

@@ -114,8 +114,6 @@ DENSE = "tf.keras.layers.Dense(1)(inputs)"
 TABLE = "tf.sparse.from_dense(tf.ones((24, 3)))"
 LOOKUP = 'tf.keras.layers.StringLookup(vocabulary=["a", "b"])'
 WORDS = f"tf.keras.layers.Dense(1)(tf.keras.layers.Embedding(3, 2)({LOOKUP}(inputs))[:, 0])"
-TO_BOOL = "dataset = dataset.map(lambda x, y: (x, y > 0.0))\n"
-TO_FLOAT = "dataset = dataset.map(lambda x, y: (x, tf.cast(y, tf.float32)))\n"
 TO_DENSE = "dataset = dataset.map(lambda x, y: (tf.sparse.to_dense(x), y))\n"
 
 
@@ -133,8 +131,6 @@ CASES = {
     "11 in one batch, evaluate": numbers(11, 12) + FIT.replace("fit", "evaluate"),
     "11 in one batch, predict": numbers(11, 12) + FIT.replace("fit", "predict"),
     "texts": TEXTS + FIT,
-    "boolean labels": numbers(24, 12) + TO_BOOL + FIT,
-    "boolean labels, tf.cast": numbers(24, 12) + TO_BOOL + TO_FLOAT + FIT,
     "sparse": SPARSE + FIT,
     "sparse, to_dense": MODEL.format("(3,)", DENSE, TABLE, 24, 12) + TO_DENSE + FIT,
 }
